@@ -13,13 +13,13 @@ from figgen.commands.training import (
     model_notes,
     model_notes_data,
     scenario_of,
-    setup_data,
 )
 from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import MemoryEstimate
 from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.memory.memory_lines import PARTS
 from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.tools.answers import memory_data, setup_data
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def add(verbs: Verbs) -> None:
 def _memory(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
-    data["fit_probability"] = asked.memory.fit_probability
     data |= model_notes_data(asked)
     lines = [described(asked.model.name, asked.setup), *model_notes(asked), *_table(asked.memory)]
     found = asked.memory
@@ -52,30 +51,6 @@ def _memory(options: argparse.Namespace) -> Answer:
         change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)
         lines.append(f"{reason(found)}; it would fit with {change or 'none of the usual changes'}")
     return Answer(data, "\n".join(lines))
-
-
-def memory_data(found: MemoryEstimate) -> dict[str, object]:
-    """The memory of every pipeline rank for JSON."""
-    return {
-        "ranks": [
-            {
-                "pipeline_rank": rank.pipeline_rank,
-                "layers": rank.layers,
-                "parameters": rank.parameters,
-                "in_flight": rank.in_flight,
-                "bytes": {part.name: part.bytes for part in rank.parts},
-                "lines": [[line.part, line.name, line.bytes] for line in rank.lines],
-                "allocator_bytes": rank.allocator_bytes,
-                "total_bytes": rank.total_bytes,
-            }
-            for rank in found.ranks
-        ],
-        "fullest_rank": found.fullest.pipeline_rank,
-        "printed_bytes": found.printed_bytes,
-        "capacity_bytes": found.capacity_bytes,
-        "free_bytes": found.free_bytes,
-        "fits": found.fits,
-    }
 
 
 def _table(found: MemoryEstimate) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen import catalog
@@ -19,18 +18,12 @@ from figgen.commands.training import (
     model_notes,
     model_notes_data,
     scenario_of,
-    setup_data,
 )
-from figgen.errors import InputError
-from figgen.models.machine.cluster import Cluster
-from figgen.models.step.compute import CONVENTIONS
-from figgen.models.step.gradient_buckets import gradient_buckets
 from figgen.models.step.level_loads import level_loads
-from figgen.models.step.newton_schulz import busiest_flops
-from figgen.models.step.stage_time import stage_times
-from figgen.models.step.step import StepEstimate, needed_utilisation
+from figgen.models.step.step import StepEstimate
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.runs.device_run import WAYS
+from figgen.scenarios.tools.answers import muon_data, setup_data, step_data
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -91,43 +84,9 @@ def _step(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def step_data(
-    found: StepEstimate, cluster: Cluster, compute_efficiency: float
-) -> dict[str, object]:
-    """A step for JSON; a utilisation is None where its convention does not cover the model."""
-    setup = found.setup
-    times = stage_times(setup, cluster, compute_efficiency)
-    stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
-    buckets = gradient_buckets(setup, stages)
-    return {
-        "pipeline_rank": found.bottleneck,
-        "step_time_s": found.step_time_s,
-        "compute_s": found.compute_s,
-        "recompute_s": found.recompute_s,
-        "bubble_s": found.bubble_s,
-        "bubble_fraction": found.bubble_fraction,
-        "bubble_overhead": found.bubble_overhead,
-        "exposed_s": dict(found.exposed),
-        "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
-        "model_flops_utilisation": found.model_flops_utilisation,
-        "hardware_flops_utilisation": found.hardware_flops_utilisation,
-        "utilisation": {name: _utilisation(found, cluster, name) for name in CONVENTIONS},
-        "levels": [asdict(load) for load in level_loads(found, cluster, compute_efficiency)],
-        "gradient_buckets": None if buckets is None else asdict(buckets),
-        "communication": [asdict(row) | {"sent_bytes": row.sent_bytes} for row in found.rows],
-    }
-
-
 def _muon_data(asked: TrainingStep) -> dict[str, float]:
     """What making matrices orthogonal adds to the step, for JSON; empty with other optimizers."""
-    added_s = asked.orthogonalising_s
-    if not added_s:
-        return {}
-    return {
-        "orthogonalising_flops": busiest_flops(asked.setup),
-        "orthogonalising_s": added_s,
-        "step_and_orthogonalising_s": asked.estimate.step_time_s + added_s,
-    }
+    return muon_data(asked.estimate, asked.wide_flops_per_s)
 
 
 def _muon_lines(asked: TrainingStep) -> list[str]:
@@ -140,18 +99,6 @@ def _muon_lines(asked: TrainingStep) -> list[str]:
         f"{format_quantity(added_s, 's', 'time')}, {added_s / whole_s:.1%} of "
         f"{format_quantity(whole_s, 's', 'time')} in all"
     ]
-
-
-def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> float | None:
-    try:
-        return needed_utilisation(
-            found.setup,
-            convention,
-            tokens_per_s_per_gpu=found.tokens_per_s_per_gpu,
-            peak_flops_per_s=cluster.peak_flops_per_s,
-        )
-    except InputError:
-        return None
 
 
 def _table(found: StepEstimate) -> list[str]:

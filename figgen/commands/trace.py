@@ -18,8 +18,7 @@ from figgen.commands.training import (
 )
 from figgen.errors import InputError
 from figgen.models.profiles.chrome_trace import Event, trace_events, written
-from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.step.data_traffic import step_calls
+from figgen.models.step.data_traffic import calls_of
 from figgen.models.step.step_timeline import step_timeline
 from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
@@ -53,7 +52,7 @@ def add(verbs: Verbs) -> None:
 def _export(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     setup = asked.setup
-    calls = _calls(setup)
+    calls = calls_of(setup)
     if calls > MOST_CALLS and not options.together:
         raise InputError(
             "calls of a step", expected=f"at most {MOST_CALLS:,}, or --together", got=f"{calls:,}"
@@ -78,11 +77,6 @@ def _export(options: argparse.Namespace) -> Answer:
         *interval_lines(asked),
     ]
     return Answer(data, "\n".join(lines))
-
-
-def _calls(setup: TrainingSetup) -> int:
-    stages = range(setup.placement.stages)
-    return sum(number for stage in stages for _, number in step_calls(setup, stage))
 
 
 def _write(path: Path, events: Iterable[Event], model: str) -> int:

@@ -210,38 +210,6 @@ def model_notes_data(asked: TrainingStep) -> dict[str, object]:
     return {"model_notes": list(notes)} if notes else {}
 
 
-def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
-    """The setup for JSON."""
-    parallel = setup.parallel
-    return {
-        "model": name,
-        "world_size": parallel.world_size,
-        **{axis: getattr(parallel, axis) for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp")},
-        "schedule": setup.schedule,
-        "microbatches": setup.microbatches,
-        "microbatch_size": setup.microbatch_size,
-        "sequence": setup.sequence,
-        "tokens_per_step": setup.tokens_per_step,
-        "zero_stage": setup.zero_stage,
-        "recipe": setup.recipe.name,
-        "recompute": setup.recompute,
-        "activations": setup.activations,
-        **lora_data(setup),
-    }
-
-
-def lora_data(setup: TrainingSetup) -> dict[str, object]:
-    """What is trained beside frozen weights, for JSON; nothing where all are trained."""
-    if setup.lora_rank is None:
-        return {}
-    return {
-        "lora_rank": setup.lora_rank,
-        "lora_matrices": setup.lora_matrices,
-        "frozen_weights": setup.frozen_weights,
-        "trained_parameters": trained_parameters(setup),
-    }
-
-
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Rows as lines of equal columns, the first `left` of them flush left, numbers flush right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from figgen.equations.javascript import functions_module
@@ -63,6 +64,8 @@ PLAN_MEMORY = "plan-memory.js"
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
 _IMPORTED = tuple(
     f"/{name}"
     for name in (
@@ -98,14 +101,18 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
 
 
 def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
-    """The models that scripts import by name, printed with all that these need and nothing else."""
+    """The models that scripts import by name, printed with all that these need and nothing else.
+
+    Records keep the properties and methods whose names stand in the scripts.
+    """
     wanted = {
         Place(module, name)
         for path, source in scripts.items()
         for target, name in named_imports(source, path)
         if (module := module_of(target))
     }
-    made = printed(sorted(wanted, key=str))
+    words = {word for source in scripts.values() for word in _WORD.findall(source)}
+    made = printed(sorted(wanted, key=str), words)
     return {path: plain(source) for path, source in made.items()}
 
 

@@ -83,6 +83,10 @@ class PrinterBase:
         """The type of an attribute of a record."""
         raise NotImplementedError
 
+    def member(self, cls: type, name: str) -> None:
+        """Note that a property or method of a record is used; `*` is all of them."""
+        raise NotImplementedError
+
     def reference(self, place: Place, node: ast.AST) -> Code:
         """What a name outside of functions means."""
         raise NotImplementedError

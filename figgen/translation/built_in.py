@@ -141,6 +141,7 @@ class BuiltIn(Library):
             return Code(f"{items.atom}.flat()", type=found)
         if found.kind == "record" and start:
             self.member_type(found.about, "__add__", node)
+            self.member(found.about, "__add__")
             text = f"{items.atom}.reduce((total, one) => total.__add__(one), {start[0].text})"
             return Code(text, type=found)
         if not is_number(found) and found != ANY:
@@ -298,6 +299,10 @@ class BuiltIn(Library):
         value, name = self.expression(node.args[0]), self.expression(node.args[1])
         if len(node.args) > 2:
             raise self.no(node, "an attribute that may be missing")
+        given = without_none(value.type)
+        if given.kind != "record":
+            raise self.no(node, f"an attribute of a value of kind {given.kind}")
+        self.member(given.about, "*")
         return Code(f"{value.atom}[{name.text}]", type=wanted)
 
     def do_isinstance(self, node: ast.Call, wanted: Type) -> Code:

@@ -13,6 +13,7 @@ from figgen.translation.code import (
     Level,
     array,
     listed,
+    quoted,
 )
 from figgen.translation.methods import DICT, LIST, MATCH, SET, STRING, Method
 from figgen.translation.sources import Place, is_printed, place_of, source_of
@@ -52,6 +53,10 @@ class CallPrinter(BuiltIn):
                 value=ast.Name(id="list" | "dict" | "set" | "frozenset" | "tuple" as name)
             ):
                 return self.built_in(name, node, self.source.hint(node.func))
+            case ast.Subscript(value=ast.Name(id="Counter" | "defaultdict" as name)):
+                place = place_of(self.source.module.__name__, name)
+                assert place is not None
+                return self.library(place, node, self.source.hint(node.func))
         return self.plain_call(self.expression(node.func), node)
 
     def module_of(self, node: ast.expr) -> str | None:
@@ -75,8 +80,10 @@ class CallPrinter(BuiltIn):
         if node.keywords:
             raise self.no(node, "keywords in a call of a value")
         hints = given.args[:-1] if given.kind == "function" and given.args else ()
-        parts = [self.passed(arg, hints[at] if at < len(hints) else ANY)
-                 for at, arg in enumerate(node.args)]  # fmt: skip
+        parts = [
+            self.passed(arg, hints[at] if at < len(hints) else ANY)
+            for at, arg in enumerate(node.args)
+        ]
         result = given.args[-1] if given.kind == "function" and given.args else ANY
         return Code(f"{function.atom}({listed(c.text for c in parts)})", type=result)
 
@@ -177,8 +184,26 @@ class CallPrinter(BuiltIn):
     def made(self, place: Place, cls: type, node: ast.Call) -> Code:
         """A new record."""
         name = self.reference(place, node.func).text
-        parts, _ = self.arranged(node, self.fields(cls, node))
-        return Code(f"new {name}({listed(parts)})", type=Type("record", about=cls))
+        made = Type("record", about=cls)
+        rest = [one.value for one in node.keywords if one.arg is None]
+        if not rest:
+            parts, _ = self.arranged(node, self.fields(cls, node))
+            return Code(f"new {name}({listed(parts)})", type=made)
+        return self.made_of_rest(name, node, rest, cls).typed(made)
+
+    def made_of_rest(self, name: str, node: ast.Call, rest: Sequence[ast.expr], cls: type) -> Code:
+        """A new record, some of whose fields stand in dictionaries under their names."""
+        given = {one.arg: one.value for one in node.keywords if one.arg is not None}
+        if node.args:
+            raise self.no(node, "places beside keywords from a dictionary")
+        held = self.made_dict(
+            f"[{listed(f'...{self.expression(one).text}' for one in rest)}]", STR, ANY
+        ).text
+        parts = [
+            self.passed(given[field], hint).text if field in given else f"rest.get({quoted(field)})"
+            for field, hint in self.fields(cls, node)
+        ]
+        return Code(f"((rest) => new {name}({listed(parts)}))({held})")
 
     def fields(self, cls: type, node: ast.AST) -> list[tuple[str, Type]]:
         """What a record is made of, in order."""
@@ -221,12 +246,20 @@ class CallPrinter(BuiltIn):
         if given.kind == "pattern":
             if name == "sub":
                 by, text = node.args
-                return Code(f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
-                            f"{self.expression(text).text})", type=STR)  # fmt: skip
+                return Code(
+                    f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
+                    f"{self.expression(text).text})",
+                    type=STR,
+                )
             return self.matched(name, value, self.expression(node.args[0]).atom)
         table: Mapping[str, Method] = {
-            "list": LIST, "tuple": LIST, "dict": DICT, "set": SET, "str": STRING, "match": MATCH,
-        }.get(given.kind, {})  # fmt: skip
+            "list": LIST,
+            "tuple": LIST,
+            "dict": DICT,
+            "set": SET,
+            "str": STRING,
+            "match": MATCH,
+        }.get(given.kind, {})
         if name not in table:
             raise self.no(node, f"the method {name} of a value of kind {given.kind}")
         made = table[name](self, value, given, node)
@@ -248,6 +281,9 @@ class CallPrinter(BuiltIn):
                 and not inspect.isfunction(inspect.getattr_static(cls, name, None))
             ):
                 return self.plain_call(Code(f"{value.atom}.{name}", type=kind), node)
+        for one in (t.about for t in (without_none(value.type).args or (given,))):
+            if isinstance(one, type):
+                self.member(one, name)
         owner = next(c for c in cls.__mro__ if name in vars(c))
         source = source_of(owner.__module__)
         definition = source.definitions[owner.__name__]

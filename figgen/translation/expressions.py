@@ -118,6 +118,8 @@ class Expressions(Comprehensions):
         types = [t for t in (given.args if given.kind == "union" else (given,)) if t != NONE]
         if all(t.kind == "record" for t in types):
             found = union(self.member_type(t.about, node.attr, node) for t in types)
+            for one in types:
+                self.member(one.about, node.attr)
             method = inspect.getattr_static(types[0].about, node.attr, None) if types else None
             if inspect.isfunction(method):
                 if not is_simple(node.value):
@@ -125,6 +127,7 @@ class Expressions(Comprehensions):
                 return Code(f"{value.atom}.{node.attr}.bind({value.text})", type=found)
             return Code(f"{value.atom}.{node.attr}", type=found)
         if given.kind == "class":
+            self.member(given.about, node.attr)
             return Code(f"{value.atom}.{node.attr}", type=ANY)
         raise self.no(node, f"an attribute of a value of kind {given.kind}")
 

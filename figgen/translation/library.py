@@ -71,8 +71,9 @@ class Library(Expressions):
                 return self.expression(value, wanted)
             case ("dataclasses.replace", [value]):
                 return self.replaced(value, node)
-            case ("dataclasses.astuple" | "dataclasses.asdict", _):
-                raise self.no(node, name)
+            case ("dataclasses.asdict", [value]):
+                shown = f"{self.help('asdict')}({self.expression(value).text})"
+                return Code(shown, type=Type("dict", (STR, ANY)))
             case ("itertools.pairwise", [value]):
                 items = array(self.expression(value))
                 pair = Type("tuple", (element(items.type),) * 2)

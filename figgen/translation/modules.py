@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,12 @@ from figgen.translation.types import ANY, Type, of_hint, of_value, union
 FOLDER = "assets/javascripts"
 RUNTIME, ERRORS = "runtime", "errors"
 _IGNORED = ("formula(", "dataclass", "remembered(")
+_ALWAYS = ("__post_init__", "__str__", "__add__")
+"""Methods that nothing calls by name."""
+
+_MEMBERS = "\x00"
+"""Where the members of a class are put in."""
+
 HEADER = "// Printed from the Python module of the same name.\n\n"
 
 
@@ -56,6 +62,13 @@ class Printer(Statements):
 
     itself = ("", "")
 
+    def member(self, cls: type, name: str) -> None:
+        for base in cls.__mro__:
+            if is_printed(base.__module__) and (name == "*" or name in vars(base)):
+                self.uses[Place(base.__module__, f"{base.__name__}.{name}")] = None
+                if name != "*":
+                    return
+
     def of_library(self, place: Place, node: ast.AST) -> Code:
         """A constant of Python's library, or a module."""
         if not place.name:
@@ -89,7 +102,10 @@ class Printer(Statements):
 
     def defined(self, name: str, node: ast.stmt) -> str:
         """The text of a definition."""
-        self.itself = (self.source.module.__name__, name)
+        self.itself = (self.source.module.__name__, name.partition(".")[0])
+        if "." in name:
+            assert isinstance(node, ast.ClassDef)
+            return self.of_record(node, name.partition(".")[2])
         match node:
             case ast.FunctionDef():
                 return self.top_function(node)
@@ -157,31 +173,41 @@ class Printer(Statements):
         return f"export {text}\n"
 
     def record(self, node: ast.ClassDef) -> str:
-        """A class with its fields, properties and methods."""
+        """A class with its fields, without its properties and methods."""
         cls = getattr(self.source.module, node.name)
         if getattr(cls, "_is_protocol", False):
             return ""
         bases = [base for base in node.bases if ast.unparse(base) != "NamedTuple"]
         own = Type("record", about=cls)
         parent = self.expression(bases[0]).text if bases else self.help("Record")
+        for method in methods_of(node):
+            if method.name in _ALWAYS or any(hasattr(b, method.name) for b in cls.__mro__[1:-1]):
+                self.member(cls, method.name)
         lines = self.constructor(cls, node, own, bool(bases))
-        cached = []
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-                lines += self.method_lines(method, own)
-                kinds = [ast.unparse(one) for one in method.decorator_list]
-                # What a frozen record computes of itself stays as it is, and is asked for often.
-                made = self.source.hint(method.returns).kind in ("record", "list", "tuple")
-                if "cached_property" in kinds or ("property" in kinds and made):
-                    cached.append(method.name)
         names = [name for name, compared in _compared(cls) if compared]
         text = f"export class {node.name} extends {parent} {{\n"
-        text += "".join(f"{INDENT}{line}\n" for line in lines) + "}\n"
+        text += "".join(f"{INDENT}{line}\n" for line in lines) + f"{_MEMBERS}}}\n"
         if names:
             text += f"{self.help('fields')}({node.name}, {quoted(' '.join(names))});\n"
-        if cached:
-            text += f"{self.help('lazily')}({node.name}, {quoted(' '.join(cached))});\n"
         return text
+
+    def of_record(self, node: ast.ClassDef, name: str) -> str:
+        """A property or method of a class; nothing for a field."""
+        cls = getattr(self.source.module, node.name)
+        method = next((one for one in methods_of(node) if one.name == name), None)
+        if method is None:
+            return ""
+        lines = self.method_lines(method, Type("record", about=cls))
+        return "".join(f"{INDENT}{line}\n" for line in lines)
+
+    def is_kept(self, node: ast.ClassDef, name: str) -> bool:
+        """Whether what a record computes of itself stays as it is, and is asked for often."""
+        method = next((one for one in methods_of(node) if one.name == name), None)
+        if method is None:
+            return False
+        kinds = [ast.unparse(one) for one in method.decorator_list]
+        made = self.source.hint(method.returns).kind in ("record", "list", "tuple")
+        return "cached_property" in kinds or ("property" in kinds and made)
 
     def constructor(self, cls: type, node: ast.ClassDef, own: Type, inherits: bool) -> list[str]:
         """How a record is made: from its fields, or as `__init__` says."""
@@ -342,17 +368,22 @@ def alias(place: Place, source: Source) -> str:
     return f"{place.name}_of_{place.module.rpartition('.')[2]}"
 
 
+def methods_of(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Properties and methods of a class without how it is made."""
+    return [m for m in node.body if isinstance(m, ast.FunctionDef) and m.name != "__init__"]
+
+
 @lru_cache(maxsize=4096)
 def _printed(source: Source, name: str) -> Definition:
     printer = Printer(source)
-    text = printer.defined(name, source.definitions[name])
+    text = printer.defined(name, source.definitions[name.partition(".")[0]])
     return Definition(text, tuple(printer.uses), tuple(printer.helpers))
 
 
 def definition(place: Place) -> Definition:
     """A definition in JavaScript. Raises InputError with file and line for what is not known."""
     source = source_of(place.module)
-    if place.name not in source.definitions:
+    if place.name.partition(".")[0] not in source.definitions:
         raise InputError(f"{place.module} defines no {place.name}")
     return _printed(source, place.name)
 
@@ -398,38 +429,79 @@ def forget() -> None:
         remembered.cache_clear()
 
 
-def closure(entries: Iterable[Place]) -> dict[str, set[str]]:
-    """All that entries need, themselves included: names by module."""
+def closure(
+    entries: Iterable[Place], members: Collection[str] | None = None
+) -> dict[str, set[str]]:
+    """All that entries need, themselves included: names by module, members behind their class.
+
+    `members` are names of properties and methods that somebody else asks records for; without
+    them records keep all that they have.
+    """
     found: dict[str, set[str]] = {}
     waiting = list(entries)
     _look()
     while waiting:
         place = waiting.pop()
+        name, _, member = place.name.partition(".")
         names = found.setdefault(place.module, set())
-        if place.name not in names:
-            names.add(place.name)
-            waiting += definition(place).uses
+        if place.name in names:
+            continue
+        names.add(place.name)
+        if member == "*":
+            waiting += [Place(place.module, name), *_asked(Place(place.module, name), None)]
+            continue
+        waiting += definition(place).uses
+        waiting += [] if member else _asked(place, members)
+        waiting += [Place(place.module, name)] if member else []
     return found
 
 
-def printed(entries: Iterable[Place]) -> dict[str, str]:
-    """ES modules with what the entries need and nothing else, by their path."""
-    return {script_of(module): _module(module, names) for module, names in closure(entries).items()}
+def _asked(place: Place, members: Collection[str] | None) -> list[Place]:
+    """Members of a record that somebody else asks for."""
+    node = source_of(place.module).definitions[place.name]
+    if not isinstance(node, ast.ClassDef):
+        return []
+    names = [one.name for one in methods_of(node)]
+    return [
+        Place(place.module, f"{place.name}.{name}")
+        for name in names
+        if members is None or name in members
+    ]
+
+
+def printed(entries: Iterable[Place], members: Collection[str] | None = None) -> dict[str, str]:
+    """ES modules with what the entries need and nothing else, by their path; see `closure`."""
+    found = closure(entries, members)
+    return {script_of(module): _module(module, names) for module, names in found.items()}
 
 
 def _module(module: str, names: set[str]) -> str:
     source = source_of(module)
-    ordered = [name for name in source.definitions if name in names]
     parts, imports = [], dict[str, dict[str, str]]()
     helpers: dict[str, None] = {}
-    for name in ordered:
+
+    def text_of(name: str) -> str:
         made = definition(Place(module, name))
-        parts.append(made.text)
-        helpers |= dict.fromkeys(made.helpers)
+        helpers.update(dict.fromkeys(made.helpers))
         for place in made.uses:
-            if place.module != module:
+            if place.module != module and "." not in place.name:
                 target = _relative(module, script_of(place.module))
                 imports.setdefault(target, {})[place.name] = alias(place, source)
+        return made.text
+
+    for name in source.definitions:
+        if name not in names:
+            continue
+        text, node = text_of(name), source.definitions[name]
+        if isinstance(node, ast.ClassDef):
+            members = [m.name for m in methods_of(node) if f"{name}.{m.name}" in names]
+            text = text.replace(_MEMBERS, "".join(text_of(f"{name}.{one}") for one in members))
+            printer = Printer(source)
+            kept = [one for one in members if printer.is_kept(node, one)]
+            if kept:
+                helpers["lazily"] = None
+                text += f"$lazily({name}, {quoted(' '.join(kept))});\n"
+        parts.append(text)
     for helper in sorted(helpers):
         room, _, own = helper.rpartition(".")
         target = _relative(module, f"{FOLDER}/engine/{room or RUNTIME}.js")

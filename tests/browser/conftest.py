@@ -102,14 +102,6 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name, content in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
-    tools = {
-        f"assets/javascripts/tools/{path.name}": path.read_text(encoding="utf-8")
-        for path in (SCRIPTS / "tools").glob("*.js")
-    }
-    for path, content in printed_models(tools).items():
-        file = folder / path.removeprefix("assets/javascripts/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
     with serve(folder) as served:
         yield served
 

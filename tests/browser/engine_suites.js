@@ -3,7 +3,6 @@
 import { InputError } from "./engine/errors.js";
 import { CONVENTIONS, convention } from "./engine/frameworks.js";
 import { MOST_RANKS, layout, meshOf } from "./engine/layout.js";
-import { fewestOnANode } from "./engine/links.js";
 import * as meshes from "./engine/mesh.js";
 import { problem } from "./engine/nearest.js";
 import * as orders from "./engine/orders.js";
@@ -51,7 +50,7 @@ function describedLayout(given) {
     const rows = meshes.groupArray(meshOf(found, axes), axes);
     const touched = [...placement.nodesTouched(rows, found.gpus_per_node)];
     const links = [...placement.interNodeLinks(rows, found.gpus_per_node)];
-    return [touched, links, fewestOnANode(rows, found.gpus_per_node)];
+    return [touched, links];
   }));
   return {
     sizes: { tp, cp, dp, pp, ep, etp, edp, order, world_size, has_experts },

@@ -5,8 +5,11 @@ import * as advice from "./tools/advice.js";
 import { read_model_text } from "./scenarios/architectures/file_text.js";
 import { takeJob } from "./tools/modeler_taken.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
-import { inWords } from "./engine/rules.js";
-import { modelShape, parameterCounts } from "./engine/transformer.js";
+import { InputError } from "./engine/errors.js";
+import { answersOf, jobOf } from "./engine/answers.js";
+import { usualOf } from "./engine/job.js";
+import { shapeOf } from "./engine/records.js";
+import { parameter_counts } from "./models/shape/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
@@ -52,7 +55,7 @@ async function answers(queries) {
     const found = run(a);
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
-      step: inWords(found), memory: found.memory, pipeline: found.pipeline,
+      step: found.step, memory: found.memory, pipeline: found.pipeline,
       commands: ["step", "memory"].map((verb) => commandOf(verb, a, catalog)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
       mfu: mfuOf(found), csv: [communicationCsv(found), memoryCsv(found)],
@@ -65,11 +68,11 @@ async function advised(queries) {
   await ready();
   return queries.map((query) => {
     const now = run(fromQuery(schema, catalog, query).a);
-    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }, now.setup.compute_efficiency) }));
+    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }, now.job.compute_efficiency) }));
     const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
-      const changes = tries.find((one) => !run({ ...now.state, ...one }, now.setup.compute_efficiency).error);
+      const changes = tries.find((one) => !run({ ...now.state, ...one }, now.job.compute_efficiency).error);
       if (!changes) return [];
-      const found = run({ ...now.state, ...changes }, now.setup.compute_efficiency);
+      const found = run({ ...now.state, ...changes }, now.job.compute_efficiency);
       return [{ name: name(changes), batch: found.setup.global_batch, ...advice.bought(now, found) }];
     });
     return {
@@ -104,7 +107,7 @@ async function worked(queries) {
       ...(found.setup.recipe.iterations ? ["update", "updateshare"] : []),
       ...(step.gradient_buckets ? ["buckets", "bestbuckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"]),
       ...each(["change"], Object.keys(MEASURES))];
-    found.before = run({ ...found.state, efficiency: 0.8 * found.setup.compute_efficiency });
+    found.before = run({ ...found.state, efficiency: 0.8 * found.job.compute_efficiency });
     return Object.fromEntries(keys.map((key) => [key, howOf(key, found, notes)]));
   });
 }
@@ -118,17 +121,15 @@ const options = async () => {
   return Object.fromEntries([...found, ...offered]);
 };
 
-const sorted = (_, value) => (value && typeof value === "object" ? Object.fromEntries(Object.entries(value).sort()) : value);
-const canonical = (value) => JSON.stringify(value, sorted);
-
 /** The shapes and parameters of config.json files, or why they are refused; and the state they become. */
 const configs = async (texts) => {
   await ready();
   return texts.map((text) => {
     try {
       const [shape] = read_model_text(text);
-      const again = modelShape(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
-      return { parameters: parameterCounts(again), windows: [again.window, again.full_every] };
+      const again = shapeOf(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
+      const { total, active } = parameter_counts(again);
+      return { parameters: { total, active }, windows: [again.window, again.full_every], again: again.key === shape.key };
     } catch (error) {
       return { error: error.message };
     }
@@ -149,10 +150,40 @@ const taken = async (texts) => {
   });
 };
 
+// What is neither refused in words nor answered in finite numbers; and how many values are each.
+const WEIRD = [0, -1, 1.5, 1e300, 1e-300, 2 ** 20, 2 ** 53, "8", "", "x", "__proto__", "constructor"];
+
+function hostileTo(base) {
+  const found = { answered: 0, refused: 0, wrong: [] };
+  const kinds = Object.fromEntries(catalog.options.map(({ name, kind }) => [name, kind]));
+  const numbers = ["whole", "number", "quantity"];
+  for (const name of Object.keys(usualOf(catalog))) for (const value of WEIRD) {
+    // Fields and addresses have read a number or a text by the option's kind.
+    if (kinds[name] === "switch" || kinds[name] === "counts" || numbers.includes(kinds[name]) !== (typeof value === "number")) continue;
+    try {
+      JSON.stringify(answersOf(jobOf(catalog, { ...base, [name]: value })), (_, shown) => {
+        if (typeof shown === "number" && !Number.isFinite(shown)) throw new Error("not finite");
+        return shown;
+      });
+      found.answered += 1;
+      if (typeof value === "string" && usualOf(catalog)[name] !== value) found.wrong.push([name, value, "accepted"]);
+    } catch (error) {
+      if (error instanceof InputError) found.refused += 1;
+      else found.wrong.push([name, String(value), error.message]);
+    }
+  }
+  return found;
+}
+
+const hostile = async (bases) => {
+  await ready();
+  return bases.map(hostileTo);
+};
+
 /** The names of all presets that say a layout. */
 const presets = async () => {
   await ready();
   return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
 };
 
-export const suites = { configs, taken, options, addresses, answers, advised, worked, presets };
+export const suites = { configs, taken, options, addresses, answers, advised, worked, presets, hostile };

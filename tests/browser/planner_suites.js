@@ -3,6 +3,7 @@
 import { InputError } from "./engine/errors.js";
 import { daysOf, kept } from "./engine/goodput.js";
 import { planAll, planJob, termsOf } from "./engine/plan.js";
+import { parameter_counts } from "./models/shape/transformer.js";
 import { ratesOf } from "./tools/measured_file.js";
 import { evaluate } from "./tools/modeler_model.js";
 import * as modeler from "./tools/modeler_state.js";
@@ -67,7 +68,7 @@ export const suites = {
     const catalog = await fetched;
     return cases.map(([choices, way, failures, tokens, tokensPerStep, step_s]) => {
       const { setup, world } = planJob(catalog, choices);
-      const found = kept(setup, world, way, failures);
+      const found = kept({ parameters: parameter_counts(setup.shape).total, recipe: setup.recipe }, world, way, failures);
       return { ...found, days: daysOf(found, tokens, tokensPerStep, step_s) };
     });
   },

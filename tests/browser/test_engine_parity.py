@@ -108,7 +108,6 @@ def described_layout(given: dict[str, Any]) -> dict[str, Any]:
         return [
             placement.nodes_touched(rows, found.gpus_per_node).tolist(),
             placement.inter_node_links(rows, found.gpus_per_node).tolist(),
-            int(placement.members_of_node(rows, found.gpus_per_node).min()),
         ]
 
     sizes = ("tp", "cp", "dp", "pp", "ep", "etp", "edp", "order", "world_size", "has_experts")

@@ -21,7 +21,6 @@ from tests.browser.modeler import (
     choose,
     file_of,
     printed,
-    same,
     section,
     settled,
     takeaway,
@@ -228,7 +227,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         settled(page)
         commands = takeaway(page).locator(".tool-code").inner_text().splitlines()
         for file, command in zip(("step.json", "memory.json"), commands[:2], strict=True):
-            assert same(file_of(page, file), printed(command)), name
+            assert file_of(page, file) == printed(command), name
         [trace] = commands[2:]
         assert trace.startswith("figgen trace-export trace.json --")
         model = file_of(page, "trace.json")["otherData"]["model"]

@@ -30,7 +30,7 @@ from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.runs.software import known_software
 from tests.browser.engine import Ask
-from tests.browser.modeler import printed, random_query, same
+from tests.browser.modeler import printed, random_query
 from tests.browser.site import ROOT
 
 SUITES = "modeler_suites.js"
@@ -38,10 +38,10 @@ ORACLES = ROOT / "tests" / "oracles"
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
-def test_script_of_a_tool_is_one_file_of_at_most_64_kb(site_folder: Path, tool: str) -> None:
+def test_script_of_a_tool_is_one_file_of_at_most_82_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
-    assert len(gzip.compress(script, 9)) <= 64_000
+    assert len(gzip.compress(script, 9)) <= 82_000
 
 
 @pytest.mark.parametrize("name", JOINED["modeler"])
@@ -65,7 +65,7 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
     queries = ["", *presets, *valid[:12]]
     for query, answer in zip(queries, ask("answers", queries), strict=True):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
-            assert same(answer[name], printed(command)), (query, command)
+            assert answer[name] == printed(command), (query, command)
         assert answer["parts"] == pytest.approx(answer["step"]["step_time_s"], rel=1e-9)
         rows = list(csv.DictReader(io.StringIO(answer["csv"][0])))
         for row, sent in zip(rows, answer["step"]["communication"], strict=True):
@@ -137,7 +137,7 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
         shown[choice] = good[0]
     for query, answer in zip(shown.values(), ask("answers", list(shown.values())), strict=True):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
-            assert same(answer[name], printed(command)), (query, command)
+            assert answer[name] == printed(command), (query, command)
         assert answer["mfu"] <= answer["step"]["compute_efficiency"] * (1 + 1e-12), query
 
 
@@ -216,3 +216,14 @@ def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:
         # Without communication and idle time the two would be equal.
         assert answer["mfu"] == pytest.approx(step["compute_s"] / step["step_time_s"], rel=0.2)
     assert found[0]["step"]["utilisation"]["6nd+attention"] > 1, "what the headline said before"
+
+
+BASE = {"model": "llama-3-8b", "nodes": 8, "gpus_per_node": 8, "pp": 2, "tp": 2}
+MIXTURE = {"model": "mixtral-8x7b", "nodes": 2, "gpus_per_node": 8, "ep": 4, "tp": 2, "pp": 2}
+
+
+def test_hostile_values_are_refused_in_words_or_answered_in_numbers(ask: Ask) -> None:
+    for found in ask("hostile", [BASE, MIXTURE]):
+        assert found["wrong"] == []
+        assert found["refused"] > 100
+        assert found["answered"] > 15

@@ -14,11 +14,11 @@ async function steps(queries) {
   catalog ??= await (await fetch("catalog.json")).json();
   return queries.map((query) => {
     const { a } = fromQuery(schemaOf(catalog), catalog, query);
-    const { setup, step } = evaluate(catalog, a);
-    const text = traceText(setup);
+    const { job, step } = evaluate(catalog, a);
+    const text = traceText(job);
     return {
       text, step_time_s: step.step_time_s,
-      command: `${traceCommand(a, catalog)}${together(setup) ? " --together" : ""}`,
+      command: `${traceCommand(a, catalog)}${together(job) ? " --together" : ""}`,
       // By the same functions: of the long ones it would only take long.
       planned: text.length > 1e6 || traceOfQuery(catalog, query) === text,
     };

@@ -1,6 +1,6 @@
 """Training steps for the browser to compute, and what the command line's functions say of them.
 
-A case is what `setupFrom` of the tools' engine takes: choices by name, or own numbers.
+A case is what `jobOf` of the tools' engine takes: choices by name, or own numbers.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from figgen import catalog
-from figgen.commands.memory import memory_data
-from figgen.commands.step import step_data
-from figgen.commands.training import setup_data
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 from figgen.models.memory.memory import memory
@@ -23,15 +20,15 @@ from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recomputation import MODULES, NAMED
-from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.step import step
 from figgen.models.step.step_share import share_for
 from figgen.scenarios.options.resolve import layout_of, setup_of, timed_before
 from figgen.scenarios.options.schema import OPTIONS
-from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.measured_rates import links_of, read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted
+from figgen.scenarios.tools.answers import memory_data, muon_data, setup_data, step_data
 
 Choices = dict[str, Any]
 UNTIMED = 0.5
@@ -49,12 +46,6 @@ def _values(choices: Choices) -> Choices:
     values = {name: option.default for name, option in OPTIONS.items()} | choices
     values["layers_per_stage"] = tuple(values["layers_per_stage"])
     return values
-
-
-def asked_setup(choices: Choices) -> TrainingSetup:
-    """The setup of choices that name a model of the catalog."""
-    values = _values(choices)
-    return setup_of(catalog.model(values["model"]).shape, layout_of(values), values)
 
 
 def _answered(choices: Choices) -> Choices:
@@ -93,16 +84,9 @@ def _answered(choices: Choices) -> Choices:
         **interval,
     }
     data = step_data(found, cluster, values["compute_efficiency"])
-    if work := busiest_flops(setup):
-        narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
-        peak = (
-            catalog.accelerator(chip).peak_flops_per_s("bf16")
-            if narrow
-            else cluster.peak_flops_per_s
-        )
-        added_s = work / (peak * values["compute_efficiency"])
-        data |= {"orthogonalising_flops": work, "orthogonalising_s": added_s}
-        data |= {"step_and_orthogonalising_s": found.step_time_s + added_s}
+    narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
+    wide = catalog.accelerator(chip).peak_flops_per_s("bf16") if narrow else None
+    data |= muon_data(found, (wide or cluster.peak_flops_per_s) * values["compute_efficiency"])
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
 
 
@@ -118,7 +102,9 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
 def _cluster(values: Choices) -> Cluster:
     chip, nic = catalog.accelerator(values["accelerator"]), catalog.link(values["nic"])
     found = catalog.cluster(chip, nic, values["dtype"], values["gpus_per_node"])
-    return replace(found, **read_rates(values["measured"]).links()) if values["measured"] else found
+    links = links_of(read_rates(values["measured"]).known) if values["measured"] else {}
+    names = ("scale_up_latency_s", "network_latency_s")
+    return replace(found, **links | {n: values[n] for n in names if values[n] is not None})
 
 
 def _shape(given: Choices) -> ModelShape:
@@ -190,6 +176,8 @@ def _schedule(rng: random.Random, pp: int, world: int) -> Choices:
         choices["chunks"] = rng.choice((1, 2, 3, 4))
     if name.startswith("dualpipe"):
         choices["microbatches"] = 2 * rng.randint(pp, 2 * pp)
+    elif rng.random() < 0.03:
+        choices["dp"] = rng.choice((world // pp, 3))
     elif rng.random() < 0.1:
         choices["global_batch"] = rng.choice((1, 2, 3)) * world * 4
     return choices
@@ -205,6 +193,10 @@ def _options(rng: random.Random) -> Choices:
         "software": rng.choice(known_software()),
         "compute_efficiency": rng.choice((None, None, 0.3, 0.7, 1, 0.45)),
     }
+    choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
+    choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
+    if rng.random() < 0.1:
+        choices |= {"scale_up_latency_s": 2e-6, "network_latency_s": rng.choice((None, 7e-6))}
     switches = (name for name, option in OPTIONS.items() if option.default is True)
     for switch in switches:
         choices[switch] = rng.random() < 0.8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,13 @@ ENGINE = Path(__file__).parents[2] / "docs" / "assets" / "javascripts" / "engine
 
 def ran(folder: Path, program: str, scripts: Mapping[str, str], data: object = None) -> Any:
     """What a program prints beside these scripts, the runtime and `data.json`."""
+    return started(folder, program, scripts, data)()
+
+
+def started(
+    folder: Path, program: str, scripts: Mapping[str, str], data: object = None
+) -> Callable[[], Any]:
+    """Begin the same; what is returned waits for its end."""
     for path, text in scripts.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +36,17 @@ def ran(folder: Path, program: str, scripts: Mapping[str, str], data: object = N
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
     (folder / "main.js").write_text(program, encoding="utf-8")
-    command = [str(NODE), "main.js"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    return json.loads(done.stdout)
+    process = subprocess.Popen(
+        [str(NODE), "main.js"],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+    def ended() -> Any:
+        printed, said = process.communicate()
+        assert not process.returncode, said
+        return json.loads(printed)
+
+    return ended

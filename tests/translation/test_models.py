@@ -1,7 +1,4 @@
-"""The models of the step as they are printed: every number of random jobs equal to the bit.
-
-FIGGEN_JOBS=2000 asks more of them.
-"""
+"""The models as they are printed: every number of random jobs is equal to the bit."""
 
 from __future__ import annotations
 
@@ -9,111 +6,127 @@ import dataclasses
 import json
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from figgen import catalog
-from figgen.errors import InputError
-from figgen.models.memory.memory import memory
-from figgen.models.step.step import step
-from figgen.models.step.step_timeline import step_timeline
-from figgen.scenarios.options.resolve import layout_of, setup_of
+from figgen.guide.tool_scripts import printed_models
+from figgen.models.shape.adapters import ADAPTED, FROZEN
+from figgen.publish.scripts import FOLDER
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.tools.data import configurations
 from figgen.translation.modules import closure, printed
 from figgen.translation.sources import Place
 from tests.browser import training_cases
+from tests.browser.training_cases import Choices
 from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
-from tests.translation.run import ran
+from tests.translation.run import ENGINE, ran, started
 
-PROGRAM = Path(__file__).with_name("models.js")
-JOBS = int(os.environ.get("FIGGEN_JOBS", "60"))
-ENTRIES = [
-    Place("figgen.models.step.step", "step"),
-    Place("figgen.models.memory.memory", "memory"),
-    Place("figgen.models.step.step_timeline", "step_timeline"),
-    Place("figgen.models.setup.training_setup", "TrainingSetup"),
-    Place("figgen.models.machine.cluster", "Cluster"),
-    Place("figgen.models.machine.layout", "ParallelLayout"),
-    Place("figgen.models.shape.recipes", "Recipe"),
-    *(
-        Place("figgen.models.shape.model_shape", name)
-        for name in ("ModelShape", "ExpertShape", "LatentAttention", "StateSpace")
-    ),
-]
+JOBS = int(os.environ.get("FIGGEN_JOBS", "2000"))
+PROGRAM = """
+import fs from "node:fs";
+import { answersOf, jobOf } from "./assets/javascripts/engine/answers.js";
+const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
+function answered(choices) {
+  try {
+    return answersOf(jobOf(catalog, choices));
+  } catch (error) {
+    return { error: error.name === "InputError" ? error.message : error.stack };
+  }
+}
+console.log(JSON.stringify(cases.map(answered)));
+"""
+
+BASE: Choices = {"model": "llama-3-8b", "nodes": 8, "gpus_per_node": 8}
+OWN = {
+    "layers": 8, "hidden": 512, "heads": 8, "kv_heads": 8, "head_dim": 64, "ffn_hidden": 2048,
+    "vocab": 1000, "sequence": 512,
+}  # fmt: skip
+CHIP = {"peak_flops_per_s": 1e15, "memory_bytes": 8e10, "scale_up_bandwidth_bytes_per_s": 4e11}
+HARDWARE = {"nic": {"bandwidth_bytes_per_s": 5e10}, "scale_up_latency_s": 0, "network_latency_s": 0}
+WRONG: list[Choices] = [
+    {"model": "gpt-4"}, {"model": "llama-3-8B"}, {"model": ""}, {"model": "constructor"},
+    {"accelerator": "h100"}, {"nic": "infiniband"}, {"dtype": "fp4"}, {"dtype": "int8"},
+    {"recipe": "mcore16"}, {"schedule": "1f2b"}, {"order": "megatrn"}, {"tp": 3}, {"tp": 64},
+    {"pp": 64}, {"cp": 7}, {"ep": 2, "etp": 1}, {"nodes": 0}, {"nodes": 1.5}, {"tp": -1},
+    {"gpus_per_node": 16}, {"microbatches": 0}, {"microbatches": 2.5}, {"microbatch_size": 0},
+    {"sequence": -1}, {"sequence": 2**41}, {"sequence": 8191, "cp": 2}, {"sequence": 4, "tp": 8},
+    {"global_batch": 63}, {"global_batch": 0}, {"zero_stage": 4}, {"recompute": "some"},
+    {"recompute": "mlp,moe,"}, {"recompute": "block:0"}, {"recompute": "uniform"},
+    {"lora_rank": 0}, {"lora_rank": 2.5}, {"lora_rank": 5000}, {"lora_matrices": "all"},
+    {"frozen_weights": "nf4"}, {"lora_rank": 8, "frozen_weights": "nf8"},
+    {"lora_rank": 8, "mtp_layers": 1}, {"lora_rank": 8, "activations": "fp8"},
+    {"model": "deepseek-v3", "lora_rank": 8, "lora_matrices": "query-value"},
+    {"activations": "fp9"}, {"context_exchange": "ring"},
+    {"buckets": 0}, {"buckets": 1.5}, {"compute_efficiency": 1.5},
+    {"compute_efficiency": 0}, {"compute_efficiency": -0.25}, {"reserve_bytes": -1},
+    {"schedule": "dualpipe", "pp": 4, "microbatches": 5}, {"schedule": "zbv", "chunks": 3},
+    {"schedule": "1f1b", "chunks": 2}, {"schedule": "interleaved-1f1b", "pp": 8, "chunks": 5},
+    {"model": "mixtral-8x7b", "tp": 8, "sequence_parallel": False, "etp": 1},
+    {"model": "mixtral-8x7b", "order": "llama3"}, {"model": "mixtral-8x7b", "ep": 16, "etp": 1},
+    {"model": "deepseek-v3", "tp": 1, "ep": 3, "nodes": 9}, {"model": "gpt-2-xl", "tp": 8},
+    {"microbatches": 2**17, "pp": 2}, {"model": OWN | {"layers": 0}},
+    {"model": OWN | {"heads": -2}}, {"model": OWN | {"kv_heads": 3}}, {"dtype": "constructor"},
+    {"model": OWN | {"ffn": "tanh"}},
+    {"model": OWN | {"norm": "none"}}, {"model": OWN | {"qk_norm": "yes"}},
+    {"model": OWN | {"experts": {"count": 4, "top_k": 5, "ffn_hidden": 64}}},
+    {"model": OWN | {"experts": {"count": 4, "top_k": 2, "ffn_hidden": 64, "dense_layers": 8}}},
+    {"accelerator": CHIP | {"peak_flops_per_s": 0}, **HARDWARE},
+    {"accelerator": CHIP | {"memory_bytes": 0}, **HARDWARE},
+    {"accelerator": CHIP | {"scale_up_bandwidth_bytes_per_s": -1}, **HARDWARE},
+    {"accelerator": CHIP, **HARDWARE, "network_latency_s": -1},
+]  # fmt: skip
 
 
-def written(value: Any) -> Any:
-    """A record as JSON from which the program makes it again."""
-    if isinstance(value, tuple | list):
-        return list(map(written, value))
-    if isinstance(value, frozenset | set):
-        return {"set": sorted(value)}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [written(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init]
-        return {"record": [type(value).__module__, type(value).__name__], "fields": fields}
-    return value
-
-
-def answer(value: Any) -> Any:
-    """What a model answers, field by field, without the job that it was asked about."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: answer(getattr(value, name)) for name in value._fields}
-    if isinstance(value, tuple | list):
-        return list(map(answer, value))
-    if isinstance(value, dict):
-        return [[answer(key), answer(one)] for key, one in value.items()]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        compared = [f.name for f in dataclasses.fields(value) if f.compare and f.name != "setup"]
-        return {name: answer(getattr(value, name)) for name in compared}
-    return value
-
-
-def jobs(count: int) -> Iterator[dict[str, Any]]:
+def drawn(count: int) -> list[Choices]:
     """Random jobs over the options of the schema, of the catalog's models and of made-up ones."""
     rng = random.Random(24)
-    found = 0
-    while found < count:
-        own = rng.random() < 0.2
-        draw = training_cases.own_choices if own else training_cases.random_choices
-        choices = draw(rng)
-        values = training_cases._values(choices)
-        try:
-            shape = (
-                training_cases._shape(values["model"])
-                if own
-                else catalog.model(values["model"]).shape
-            )
-            setup = setup_of(shape, layout_of(values), values)
-            cluster = (
-                training_cases._own_cluster(values) if own else training_cases._cluster(values)
-            )
-        except InputError:
-            continue
-        found += 1
-        share = values["compute_efficiency"] or training_cases.UNTIMED
-        timeline = None
-        if found % 8 == 0 and setup.microbatches <= 64:
-            timeline = answer(step_timeline(setup, cluster, compute_efficiency=share))
-        yield {
-            "choices": choices,
-            "setup": written(setup),
-            "cluster": written(cluster),
-            "share": share,
-            "capacity_bytes": 80e9,
-            "step": answer(step(setup, cluster, compute_efficiency=share)),
-            "memory": answer(memory(setup, capacity_bytes=80e9)),
-            "timeline": timeline,
-        }
+    draws = (training_cases.random_choices, training_cases.own_choices)
+    return [draws[rng.random() < 0.2](rng) for _ in range(count)]
 
 
-def test_printed_models_give_what_python_gives_to_the_bit(tmp_path: Path) -> None:
-    given = list(jobs(JOBS))
-    found = ran(tmp_path, PROGRAM.read_text("utf-8"), printed(ENTRIES), given)
-    assert found["wrong"] == []
-    assert found["numbers"] > 100 * JOBS
+def presets() -> list[Choices]:
+    known = configurations()["presets"].values()
+    return [preset["choices"] for preset in known if preset["kind"] == "training"]
+
+
+def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path: Path) -> None:
+    cases = [*presets(), *(BASE | wrong for wrong in WRONG), *drawn(JOBS)]
+    hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
+            for name in ("answers.js", "job.js", "records.js")}  # fmt: skip
+    data = {"catalog": configurations(), "cases": cases}
+    answers = started(tmp_path, PROGRAM, {**hand, **printed_models(hand)}, data)
+    wanted = list(map(training_cases.answered, cases))
+    found = answers()
+    different = [(case, *next(differing(got, want)))
+                 for case, got, want in zip(cases, found, wanted, strict=True)
+                 if got != want]  # fmt: skip
+    assert different == []
+    chosen = [{**OPTIONS, **case} for case in cases]
+    for name in set(OPTIONS) - {"order", "model", "accelerator", "nic", "dtype"}:
+        assert len({repr(case.get(name)) for case in chosen}) > 1, f"{name} is never drawn"
+    valid = [case for case, want in zip(cases, wanted, strict=True) if "error" not in want]
+    assert len(valid) > 0.5 * JOBS
+    for name, least in (("schedule", 12), ("zero_stage", 4), ("recompute", 20), ("recipe", 5)):
+        assert len({case.get(name) for case in valid}) >= least
+    tuned = [case for case in valid if case.get("lora_rank") is not None]
+    assert {case["lora_matrices"] for case in tuned} == set(ADAPTED)
+    assert {case["frozen_weights"] for case in tuned} == set(FROZEN)
+    assert len({want["error"] for want in wanted if "error" in want}) > 100
+
+
+def differing(got: Any, want: Any, path: str = "") -> Any:
+    """Paths at which two answers differ, with both values."""
+    if isinstance(got, dict) and isinstance(want, dict):
+        for key in got.keys() | want.keys():
+            yield from differing(got.get(key), want.get(key), f"{path}.{key}")
+    elif isinstance(got, list) and isinstance(want, list) and len(got) == len(want):
+        for at, pair in enumerate(zip(got, want, strict=True)):
+            yield from differing(*pair, f"{path}[{at}]")
+    elif got != want:
+        yield path, got, want
 
 
 SHOWN = """
@@ -147,6 +160,9 @@ def test_the_printed_step_takes_what_its_kernels_and_messages_take(tmp_path: Pat
 
 
 def test_a_closure_has_no_array_and_no_file() -> None:
-    modules = closure(ENTRIES)
+    modules = closure([
+        Place("figgen.models.step.step", "step"), Place("figgen.models.memory.memory", "memory"),
+        Place("figgen.models.step.step_timeline", "step_timeline"),
+    ])  # fmt: skip
     assert len(modules) > 40
     assert not [name for name in modules if "planner" in name or "profiles" in name]

@@ -9,6 +9,9 @@ from figgen.errors import InputError
 USUAL_MEMORY_BYTES_PER_S = 3.35e12
 """Of a GPU whose memory nobody told: an H100's."""
 
+MOST_LATENCY_S = 1_000_000
+"""More is a slip of the pen, with which times would overflow."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
@@ -37,3 +40,6 @@ class Cluster:
         for name in ("scale_up_latency_s", "network_latency_s"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} of a cluster", expected=">= 0", got=getattr(self, name))
+            if getattr(self, name) > MOST_LATENCY_S:
+                expected = f"at most {MOST_LATENCY_S:,} s"
+                raise InputError(f"{name} of a cluster", expected=expected, got=getattr(self, name))

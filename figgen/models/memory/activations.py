@@ -98,14 +98,7 @@ def layer_input_bytes(setup: TrainingSetup) -> float:
 
 def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     """Bytes that a virtual stage keeps for one microbatch, its embedding or head included."""
-    again = setup.recomputation
-    whole = again.whole_layers(share.layers)
-    found = again.kept_inputs(share.layers) * layer_input_bytes(setup)
-    dense = max(0, share.dense_layers - whole)
-    for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
-        if layers:
-            found += layers * layer_bytes(setup, experts=experts)
-    found += kept_mixers(setup, share) * mixer_bytes(setup)
+    found = sum(count * size for _, count, size in kept_layers(setup, share))
     trained = setup.lora_rank is None
     if share.embedding:
         found += setup.tokens * TOKEN_ID_BYTES * trained
@@ -117,6 +110,26 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     elif setup.framework_memory.keeps_outputs:
         found += layer_input_bytes(setup)
     return found
+
+
+def kept_layers(setup: TrainingSetup, share: StageShare) -> tuple[tuple[str, int, float], ...]:
+    """What a virtual stage keeps of its layers: a name, how many, and bytes of each.
+
+    The bytes are those of one microbatch; mixers are counted once more by what they keep beyond
+    attention.
+    """
+    again = setup.recomputation
+    whole = again.whole_layers(share.layers)
+    dense = max(0, share.dense_layers - whole)
+    experts = share.layers - whole - dense
+    mixers = kept_mixers(setup, share)
+    found = (
+        ("inputs of layers", again.kept_inputs(share.layers), layer_input_bytes(setup)),
+        ("layers", dense, layer_bytes(setup) if dense else 0.0),
+        ("layers with experts", experts, layer_bytes(setup, experts=True) if experts else 0.0),
+        ("mixers for attention", mixers, mixer_bytes(setup) if mixers else 0.0),
+    )
+    return tuple(one for one in found if one[1])
 
 
 def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from figgen.models.machine.layout import mesh_of
-from figgen.models.machine.mesh import group_array
+from figgen.models.machine.mesh import axis_stride
 from figgen.models.pipeline.trace import Trace
 from figgen.models.profiles.trace_kinds import MADE_BY, STEP
 from figgen.models.setup.training_setup import TrainingSetup
@@ -67,10 +67,10 @@ def schedule_events(trace: Trace) -> Iterator[Event]:
 def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event]:
     """Metadata of processes and threads, then the events of each lane in order of time."""
     parallel = setup.parallel
-    first = group_array(mesh_of(parallel, "pp"), "pp")[0]
+    stride = axis_stride(mesh_of(parallel, "pp"), "pp")
     alike = parallel.world_size // parallel.pp
     for rank in range(parallel.pp):
-        name = f"pipeline rank {rank}: GPU {first[rank]} ({alike:,} alike)"
+        name = f"pipeline rank {rank}: GPU {rank * stride} ({alike:,} alike)"
         yield _metadata(rank, 0, "process_name", {"name": name})
         yield _metadata(rank, 0, "process_sort_index", {"sort_index": rank})
         yield _metadata(rank, STEP_THREAD, "thread_name", {"name": "step"})

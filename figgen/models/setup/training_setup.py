@@ -26,6 +26,9 @@ CONTEXT_EXCHANGES = ("p2p", "all-gather")
 
 MOST_MTP_LAYERS = 16
 
+MOST_BUCKETS = 2**20
+"""Messages into which gradients may be cut; more is a slip of the pen."""
+
 MOST_TOKENS = 2**40
 """Tokens of a microbatch beyond which a size is a slip of the pen."""
 
@@ -92,8 +95,8 @@ class TrainingSetup:
                 got=got,
                 key="sequence",
             )
-        if self.buckets is not None:
-            check_size("buckets", self.buckets)
+        if self.buckets is not None and check_size("buckets", self.buckets) > MOST_BUCKETS:
+            raise InputError("buckets", expected=f"at most {MOST_BUCKETS:,}", got=self.buckets)
         for name, known in (
             ("zero_stage", ZERO_STAGES),
             ("context_exchange", CONTEXT_EXCHANGES),

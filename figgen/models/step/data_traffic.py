@@ -54,6 +54,12 @@ def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]
         yield entry, entry.calls * (passing if entry.per_microbatch else 1)
 
 
+def calls_of(setup: TrainingSetup) -> int:
+    """Calls of a step, those of one GPU of every virtual stage together."""
+    stages = range(setup.placement.stages)
+    return sum(number for stage in stages for _, number in step_calls(setup, stage))
+
+
 def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     """Calls of a rank of virtual stage `stage` for data parallelism."""
     share, kept = virtual_stage_shares(setup)[stage], kept_by_stage(setup, stage)

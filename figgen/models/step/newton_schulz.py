@@ -17,7 +17,7 @@ from collections import Counter
 from figgen.formulas.fine_tuning import newton_schulz_flops
 from figgen.models.memory.trained_state import adapted
 from figgen.models.setup.layer_matrices import LayerMatrix, matrices_of
-from figgen.models.setup.stage_layers import shares_of_rank
+from figgen.models.setup.stage_layers import shares_of_rank, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 
 
@@ -55,10 +55,28 @@ def most_dealt(works: Counter[float], ranks: int) -> float:
 
 def _works(setup: TrainingSetup, matrix: LayerMatrix) -> list[float]:
     """FLOPs for a matrix, or for the two factors beside it where it is frozen."""
-    sides = [(matrix.inputs, matrix.outputs)]
-    if setup.lora_rank is not None:
-        rank = setup.lora_rank
-        beside = adapted(setup, matrix)
-        sides = [(matrix.inputs, rank), (rank, matrix.outputs)] if beside else []
-    iterations = setup.recipe.iterations
-    return [float(newton_schulz_flops(max(pair), min(pair), iterations)) for pair in sides]
+    return [_flops(setup, pair) for pair in _sides(setup, matrix)]
+
+
+def _sides(setup: TrainingSetup, matrix: LayerMatrix) -> list[tuple[int, int]]:
+    """Widths of what is made orthogonal: a matrix, or the factors beside it where it is frozen."""
+    if setup.lora_rank is None:
+        return [(matrix.inputs, matrix.outputs)]
+    if not adapted(setup, matrix):
+        return []
+    return [(matrix.inputs, setup.lora_rank), (setup.lora_rank, matrix.outputs)]
+
+
+def _flops(setup: TrainingSetup, sides: tuple[int, int]) -> float:
+    return float(newton_schulz_flops(max(sides), min(sides), setup.recipe.iterations))
+
+
+def largest_sides(setup: TrainingSetup) -> tuple[int, int]:
+    """Widths of the matrix that takes the most work of all."""
+    sides = [
+        pair
+        for share in virtual_stage_shares(setup)
+        for _, one in matrices_of(setup.shape, share)
+        for pair in _sides(setup, one)
+    ]
+    return max(sides, key=lambda pair: _flops(setup, pair))

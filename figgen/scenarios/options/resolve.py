@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from figgen import catalog
-from figgen.errors import InputError, check_size
+from figgen.errors import InputError
 from figgen.lookups import remembered
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import ParallelLayout, layout
@@ -20,11 +20,12 @@ from figgen.models.step.step import StepEstimate, step
 from figgen.models.step.step_share import share_for
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.options.config_json import named_model
+from figgen.scenarios.options.microbatches import microbatches_of
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
-from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates
+from figgen.scenarios.runs.measured_rates import MeasuredRates, links_of, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import memory_of
@@ -34,6 +35,7 @@ SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that a layout is made of, beside its order."""
 
 _SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys()
+_BATCH = ("microbatches", "global_batch", "microbatch_size")
 _MATTERS_WITH = {"context_exchange": "cp", "sequence_parallel": "tp"}
 """Options that say nothing of a layout in which that axis has one rank."""
 
@@ -78,7 +80,7 @@ class TrainingStep:
         """
         width = self.setup.parallel.gpus_per_node
         found = catalog.cluster(self.accelerator, self.nic, self.dtype, width)
-        links = self.measured.links() if self.measured else {}
+        links = links_of(self.measured.known) if self.measured else {}
         return replace(found, **{**links, **dict(self.own_latencies)})
 
     @property
@@ -98,15 +100,18 @@ class TrainingStep:
         )  # fmt: skip
 
     @property
-    def orthogonalising_s(self) -> float:
-        """What Muon's products take in 16 bits behind the step, which nothing hides; 0 without.
-
-        The step's own time has what any optimizer reads and writes, and no products.
-        """
-        work = busiest_flops(self.setup)
+    def wide_flops_per_s(self) -> float:
+        """The rate of matmuls in at least 16 bits, in which Muon orthogonalizes matrices."""
         wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
-        peak = self.accelerator.peak_flops_per_s(wide)
-        return work / (peak * self.compute_efficiency) if work else 0.0
+        return self.accelerator.peak_flops_per_s(wide) * self.compute_efficiency
+
+    @property
+    def orthogonalising_s(self) -> float:
+        """Time of Muon's matmuls after the step, which nothing hides; 0 with other optimizers.
+
+        The step itself includes what any optimizer reads and writes, but no matmuls.
+        """
+        return busiest_flops(self.setup) / self.wide_flops_per_s
 
     @property
     def interval_s(self) -> tuple[float, float]:
@@ -225,7 +230,8 @@ def setup_of(
     Raises InputError for a combination that does not fit.
     """
     wanted: dict[str, Any] = {name: values[name] for name in _SETUP}
-    wanted["microbatches"] = _microbatches(values, parallel)
+    batch: dict[str, Any] = {name: values[name] for name in _BATCH}
+    wanted["microbatches"] = microbatches_of(parallel, **batch)
     wanted["sequence"] = shape.sequence if values["sequence"] is None else values["sequence"]
     wanted["recipe"] = recipe(str(values["recipe"]))
     wanted["framework"] = memory_of(str(values["software"]))
@@ -325,16 +331,3 @@ def _number(value: Value) -> float | None:
 def _own_latencies(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
     names = ("scale_up_latency_s", "network_latency_s")
     return tuple((name, float(str(values[name]))) for name in names if values[name] is not None)
-
-
-def _microbatches(values: Mapping[str, Value], parallel: ParallelLayout) -> Value:
-    """Microbatches of a replica: as given, out of the global batch, or four per stage."""
-    given, batch = values["microbatches"], values["global_batch"]
-    if batch is None:
-        return 4 * parallel.pp if given is None else given
-    share = parallel.dp * check_size("microbatch_size", values["microbatch_size"])
-    sequences = check_size("global_batch", batch)
-    if sequences % share:
-        expected = f"a multiple of dp · microbatch_size = {share}"
-        raise InputError("global_batch", expected=expected, got=batch)
-    return sequences // share

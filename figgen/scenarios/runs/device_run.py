@@ -30,9 +30,9 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.compute import utilisation_of_step
 from figgen.scenarios.runs.fields import Record, whole_of
-from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.measured_rates import Measured, rates_of
 from figgen.scenarios.runs.names import accelerator_of, recompute_of
-from figgen.scenarios.runs.rates import Measured, generation_of
+from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.runs.shape import shape_of
 
 TRANSFORMERS = "transformers"

@@ -23,7 +23,6 @@ from figgen.catalog.measured_file import (
 )
 from figgen.errors import InputError, closest
 from figgen.models.step.layer_time import CORE_BACKWARD
-from figgen.scenarios.runs.rates import head_share
 
 GIGA, MICRO = 1e9, 1e-6
 _RATE, _LINE = (GIGA,), (GIGA, MICRO)
@@ -35,9 +34,15 @@ PARTS: Mapping[str, tuple[float, ...]] = {
 lines the start of each product or step of a ring (µs). Links: inside a node and between nodes, of
 a GPU and direction."""
 
+NARROW_HEADS = 1 / 3
+"""Attention over heads of less than 128 loses this power of their width."""
+
 DIGITS = 6
 LONGEST = 400
 """Characters of a text."""
+
+Measured = Mapping[str, tuple[float, ...]]
+"""Rates of a machine in SI by `PARTS`."""
 
 Point = tuple[float, float, float]
 """Starts, size and seconds of something measured."""
@@ -47,7 +52,7 @@ Point = tuple[float, float, float]
 class MeasuredRates:
     """What was measured of a machine: in SI by `PARTS`, with those left out that were not."""
 
-    known: Mapping[str, tuple[float, ...]]
+    known: Measured
 
     @property
     def text(self) -> str:
@@ -64,17 +69,19 @@ class MeasuredRates:
         """Memory that the device reports."""
         return self.known["capacity"][0] if "capacity" in self.known else None
 
-    def links(self) -> dict[str, float]:
-        """The fields of a cluster that were measured."""
-        names = {"near": "scale_up", "far": "network"}
-        found: dict[str, float] = {}
-        for part, link in names.items():
-            if part in self.known:
-                rate, start_s = self.known[part]
-                found |= {f"{link}_bandwidth_bytes_per_s": rate, f"{link}_latency_s": start_s}
-        if "memory" in self.known:
-            found["memory_bandwidth_bytes_per_s"] = self.known["memory"][0]
-        return found
+
+def links_of(known: Measured) -> dict[str, float]:
+    """The fields of a cluster that were measured."""
+    names = {"near": "scale_up", "far": "network"}
+    found: dict[str, float] = {}
+    for part, link in names.items():
+        if part in known:
+            rate, start_s = known[part]
+            found[f"{link}_bandwidth_bytes_per_s"] = rate
+            found[f"{link}_latency_s"] = start_s
+    if "memory" in known:
+        found["memory_bandwidth_bytes_per_s"] = known["memory"][0]
+    return found
 
 
 def read_rates(text: str) -> MeasuredRates:
@@ -84,6 +91,14 @@ def read_rates(text: str) -> MeasuredRates:
     """
     if text.endswith(".json"):
         return read_rates(rates_of(read_measured(_content(text))).text)
+    return MeasuredRates(read_line(text))
+
+
+def read_line(text: str) -> Measured:
+    """The rates that a line says, such as `bf16-701000-2.1_memory-2800`.
+
+    Raises InputError for a line that says something else.
+    """
     if len(text) > LONGEST:
         raise InputError("measured", expected=f"at most {LONGEST} characters", got=len(text))
     known: dict[str, tuple[float, ...]] = {}
@@ -95,7 +110,7 @@ def read_rates(text: str) -> MeasuredRates:
                 got=part[:40], nearest=closest(name, PARTS),
             )  # fmt: skip
         known[name] = _numbers(name, written)
-    return MeasuredRates(known)
+    return known
 
 
 def _content(path: str) -> str:
@@ -109,11 +124,12 @@ def _content(path: str) -> str:
 
 def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
     """A rate above 0, and a start of 0 or more where there is one."""
-    units = PARTS[name]
-    try:
-        found = tuple(float(word) * unit for word, unit in zip(written, units, strict=True))
-    except ValueError:
-        found = ()
+    units, found = PARTS[name], tuple[float, ...]()
+    if len(written) == len(units):
+        try:
+            found = tuple(float(word) * unit for word, unit in zip(written, units, strict=True))
+        except ValueError:
+            found = ()
     if not found or not all(map(isfinite, found)) or found[0] <= 0 or min(found) < 0:
         expected = " and ".join(("a rate above 0", "a start from 0 on")[: len(units)])
         raise InputError(f"measured {name}", expected=expected, got="-".join(written)[:40])
@@ -123,6 +139,52 @@ def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
 def _plain(value: float) -> str:
     """Six digits without an exponent, whose sign would be read as the next number's."""
     return np.format_float_positional(float(f"{value:.{DIGITS}g}"), trim="-")
+
+
+def head_share(width: int) -> float:
+    """The rate of attention over heads of a width, as a share of that over heads of 128."""
+    return float((min(width, 128) / 128) ** NARROW_HEADS)
+
+
+def as_measured(
+    measured: Measured, shares: Mapping[str, float], *, dtype: str, head_dim: int
+) -> dict[str, float]:
+    """The fields of `Attained` that measurements replace.
+
+    Matmuls keep the share of a measured rate that software sustains over a step, `shares` by field;
+    everything else is measured as it is used.
+    """
+    found: dict[str, float] = {}
+    plain = "bf16" if "bf16" in measured else "fp16"
+    for field, name in (
+        ("product_flops_per_s", dtype),
+        ("expert_flops_per_s", dtype),
+        ("plain_flops_per_s", plain),
+    ):
+        if name in measured:
+            found[field] = measured[name][0] * shares[field]
+    if dtype in measured:
+        found["product_start_s"] = measured[dtype][1]
+    if "attention" in measured:
+        found["attention_flops_per_s"] = measured["attention"][0] * head_share(head_dim)
+    if "memory" in measured:
+        found["memory_bytes_per_s"] = measured["memory"][0]
+    for part, rate, start in (
+        ("near", "scale_up_bytes_per_s", "near_latency_s"),
+        ("far", "network_bytes_per_s", "latency_s"),
+    ):
+        if part in measured:
+            found[rate] = measured[part][0]
+            found[start] = measured[part][1]
+    # All-to-alls that nobody measured are taken for as fast as rings.
+    for part, ring, rate in (
+        ("nearshuffle", "near", "near_shuffle_bytes_per_s"),
+        ("farshuffle", "far", "shuffle_bytes_per_s"),
+    ):
+        for name in (ring, part):
+            if name in measured:
+                found[rate] = measured[name][0]
+    return found
 
 
 def rates_of(file: MeasuredFile) -> MeasuredRates:

@@ -13,9 +13,8 @@ from figgen.models.step.layer_time import (
     CORE_BACKWARD,
     STREAM_BYTES,
 )
-from figgen.scenarios.runs.measured_rates import MeasuredRates
+from figgen.scenarios.runs.measured_rates import MeasuredRates, head_share
 from figgen.scenarios.runs.names import named_chip
-from figgen.scenarios.runs.rates import head_share
 
 LONG_MESSAGE = 2**24
 """Messages from this size on say what a link carries; shorter ones what it waits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from figgen.catalog.hardware import Accelerator
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
 from figgen.models.step.compute import utilisation_of_step
@@ -11,7 +12,8 @@ from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.rates import Measured, attained, generation_of
+from figgen.scenarios.runs.measured_rates import Measured
+from figgen.scenarios.runs.rates import attained, generation_of
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs err in a way of their own."""
@@ -51,17 +53,41 @@ def class_of(run: DescribedRun) -> str:
 
     What was never measured, state-space layers or experts on thousands of GPUs, is one of its own.
     """
-    large, experts = run.gpus >= LARGE_GPUS, run.shape.experts is not None
-    if run.shape.state_space is not None or run.gpus > MOST_GPUS or (large and experts):
+    return residual_class(
+        gpus=run.gpus,
+        state_space=run.shape.state_space is not None,
+        experts=run.shape.experts is not None,
+        framework=framework_class(run),
+        dense=dense_class(run.accelerator),
+    )
+
+
+def residual_class(
+    *, gpus: int, state_space: bool, experts: bool, framework: str, dense: str
+) -> str:
+    """The class of a run by its size, its layers, its framework and its generation of chips.
+
+    `framework` is `framework_class` of the run and `dense` is `dense_class` of its chip.
+    """
+    large = gpus >= LARGE_GPUS
+    if state_space or gpus > MOST_GPUS or (large and experts):
         return UNKNOWN
-    generation = generation_of(run.accelerator)
-    known = generation not in ("other", "volta")
-    if large and known:
+    if large and dense != UNKNOWN:
         return LARGE
-    if run.framework in OWN_CLASS:
-        return run.framework
-    if experts:
-        return "mixtures of experts"
+    if framework:
+        return framework
+    return "mixtures of experts" if experts else dense
+
+
+def framework_class(run: DescribedRun) -> str:
+    """The framework of a run whose residuals make a class of their own; empty for all others."""
+    return run.framework if run.framework in OWN_CLASS else ""
+
+
+def dense_class(chip: Accelerator) -> str:
+    """The class of dense models on chips of a generation."""
+    generation = generation_of(chip)
+    known = generation not in ("other", "volta")
     return f"dense models on {generation.title()}" if known else UNKNOWN
 
 

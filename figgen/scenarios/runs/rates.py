@@ -16,6 +16,7 @@ from figgen.catalog.rates import constants
 from figgen.errors import InputError
 from figgen.models.step.attained import Attained
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured_rates import Measured, as_measured, head_share
 
 REFERENCES = {
     "volta": "v100-sxm2-32gb",
@@ -36,9 +37,6 @@ STAND_INS = {"mi350x": "mi355x"}
 
 UNMEASURED = 0.8
 """Share of the peak of a chip without a measured matmul rate in the catalog."""
-
-NARROW_HEADS = 1 / 3
-"""Attention over heads of less than 128 loses this power of their width."""
 
 ERAS = (
     (25.25, "until-2025-02"),
@@ -97,11 +95,6 @@ def _measured_share(chip: Accelerator, dtype: str) -> float:
 
 def _plain_peak(chip: Accelerator) -> float:
     return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
-
-
-def head_share(width: int) -> float:
-    """What attention over heads of a width reaches of that over heads of 128."""
-    return float((min(width, 128) / 128) ** NARROW_HEADS)
 
 
 def terms_of(run: DescribedRun) -> Terms:
@@ -165,41 +158,6 @@ def terms_of(run: DescribedRun) -> Terms:
     }
 
 
-def _as_measured(
-    run: DescribedRun, measured: Measured, shares: Mapping[str, float]
-) -> dict[str, float]:
-    """What measurements replace. Products keep the share of a measured rate that software sustains
-    over a step; of the rest it is the share of the datasheet's that was measured."""
-    found: dict[str, float] = {}
-    plain = next((name for name in ("bf16", "fp16") if name in measured), "")
-    for field, name in (
-        ("product_flops_per_s", run.dtype), ("expert_flops_per_s", run.dtype),
-        ("plain_flops_per_s", plain),
-    ):  # fmt: skip
-        if name in measured:
-            found[field] = measured[name][0] * shares[field]
-    if run.dtype in measured:
-        found["product_start_s"] = measured[run.dtype][1]
-    if "attention" in measured:
-        found["attention_flops_per_s"] = measured["attention"][0] * head_share(run.shape.head_dim)
-    if "memory" in measured:
-        found["memory_bytes_per_s"] = measured["memory"][0]
-    for part, rate, start in (
-        ("near", "scale_up_bytes_per_s", "near_latency_s"),
-        ("far", "network_bytes_per_s", "latency_s"),
-    ):
-        if part in measured:
-            found |= {rate: measured[part][0], start: measured[part][1]}
-    # All-to-alls that nobody measured are taken for as fast as rings.
-    for part, ring, rate in (
-        ("nearshuffle", "near", "near_shuffle_bytes_per_s"),
-        ("farshuffle", "far", "shuffle_bytes_per_s"),
-    ):
-        if part in measured or ring in measured:
-            found[rate] = measured.get(part, measured.get(ring, ()))[0]
-    return found
-
-
 ACCUMULATED = {
     "llm-foundry": 4.0, "torchtitan": 4.0, "maxtext": 4.0, "paxml": 4.0, "nanotron": 14.0,
 }  # fmt: skip
@@ -233,10 +191,6 @@ def _one(group: str, key: str) -> str:
     raise InputError(f"constant {group}", expected=f"{key}, all or megatron", got="none")
 
 
-Measured = Mapping[str, tuple[float, ...]]
-"""Rates of a reader's machine, as `figgen.scenarios.runs.measured_rates` has them by part."""
-
-
 def attained(run: DescribedRun, measured: Measured | None = None) -> Attained:
     """What the run attains by the constants of the catalog, on a machine that was `measured`."""
     values = {name: constant.value for name, constant in constants().items()}
@@ -244,5 +198,5 @@ def attained(run: DescribedRun, measured: Measured | None = None) -> Attained:
     shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}
     found = {field: base * shares[field] for field, (base, _) in terms.items()}
     if measured:
-        found |= _as_measured(run, measured, shares)
+        found |= as_measured(measured, shares, dtype=run.dtype, head_dim=run.shape.head_dim)
     return Attained(**{field.name: found[field.name] for field in fields(Attained)})

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from figgen import catalog
 from figgen.lookups import remembered
-from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
-from figgen.models.setup.training_setup import TrainingSetup, sharding_of
+from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
-from figgen.models.step.stage_work import repeated
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.names import DTYPE_OF
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.runs.software import RECIPE_OF, read_software
+from figgen.scenarios.runs.step_job import step_job
 
 
 def described(
@@ -81,20 +77,9 @@ def predicted(
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
-    """The numbers of a step, as it is cut into stages and recomputes; `run` describes it."""
-    fullest, beside_head = stages_of(setup)
-    gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, setup.parallel.pp)
-    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute)
-    return replace(
-        run_job(run), fullest_layers=fullest, head_layers=beside_head,
-        gathers=gathers, scatters=scatters, scattered_bytes=setup.recipe.gradient_bytes,
-        overlapped=float(overlapped), repeats_layer=layer, repeats_core=core,
-    )  # fmt: skip
-
-
-def stages_of(setup: TrainingSetup) -> tuple[int, float]:
-    """Most layers of a pipeline rank, and the layers beside the head."""
-    shares = virtual_stage_shares(setup)[: setup.placement.depth]
-    said = setup.layers_per_stage or setup.mtp_layers
-    cut = bool(said) or setup.framework_memory.balanced
-    return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)
+    """The numbers of a step; `run` describes it."""
+    return step_job(
+        setup,
+        quantized=float(run.dtype in ("fp8", "fp4")),
+        per_tensor=float(run.framework == "nanotron"),
+    )

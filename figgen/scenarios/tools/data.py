@@ -17,10 +17,7 @@ from figgen.lookups import remembered
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.pipeline.schedules import TITLES
-from figgen.models.setup.framework_memory import FRAMEWORKS, FrameworkMemory
-from figgen.models.shape.adapters import ADAPTED, FROZEN, NOT_ADAPTED, FrozenFormat
 from figgen.models.shape.model_shape import ModelShape
-from figgen.models.shape.recipes import RECIPES, Recipe
 from figgen.scenarios.options.option import Choices, Option
 from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.schema import GROUPS, OPTIONS
@@ -50,14 +47,7 @@ def configurations() -> dict[str, Any]:
             "scale_up_s": nccl.scale_up_latency_s,
             "network_s": nccl.network_latency_s,
         },
-        "frameworks": {name: _facts(found) for name, found in FRAMEWORKS.items()},
         "own_shape": own_shape(),
-        "frozen": {
-            "formats": {name: _facts(found) for name, found in FROZEN.items()},
-            "matrices": list(ADAPTED),
-            "not_adapted": dict(NOT_ADAPTED),
-        },
-        "recipes": {name: _facts(found) | {"name": name} for name, found in RECIPES.items()},
         "attained": attained_rows(),
         "software": {name: memory_of(name) for name in known_software()},
         "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
@@ -65,11 +55,6 @@ def configurations() -> dict[str, Any]:
         "groups": dict(GROUPS),
         "options": [_option(option) for option in OPTIONS.values()],
     }
-
-
-def _facts(found: FrameworkMemory | FrozenFormat | Recipe) -> dict[str, Any]:
-    facts = asdict(found)
-    return {key: value for key, value in facts.items() if key not in ("name", "source")}
 
 
 def _option(option: Option) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from figgen.lookups import remembered
 from figgen.models.machine.layout import layout
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.predicted import OWN_CLASS, class_of
+from figgen.scenarios.runs.predicted import dense_class, framework_class
 from figgen.scenarios.runs.rates import Terms, terms_of
 from figgen.scenarios.runs.software import SOFTWARE, known_software
 from figgen.scenarios.runs.step_as_run import described
@@ -106,12 +106,12 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Mapping[str, A
     efa = replace(run, network=catalog.link("efa-v2-p5"))
     return {
         **rates,
-        "network_share": _network_share(run, terms),
-        "efa_share": _network_share(efa, terms_of(efa)),
+        "network_share": _network_share(terms),
+        "efa_share": _network_share(terms_of(efa)),
         "shuffle_share": constants()["shuffle_share.all"].value,
         "framework": run.framework,
-        "framework_class": run.framework if run.framework in OWN_CLASS else None,
-        "dense_class": class_of(run),
+        "framework_class": framework_class(run),
+        "dense_class": dense_class(chip),
         "quantized": float(run.dtype in ("fp8", "fp4")),
     }
 
@@ -120,9 +120,8 @@ def _share(names: Iterable[str]) -> float:
     return prod(constants()[name].value for name in names)
 
 
-def _network_share(run: DescribedRun, terms: Terms) -> float:
-    base, names = terms["network_bytes_per_s"]
-    return base * _share(names) / run.network.bandwidth_bytes_per_s
+def _network_share(terms: Terms) -> float:
+    return _share(terms["network_bytes_per_s"][1])
 
 
 def _own_chip() -> catalog.Accelerator:

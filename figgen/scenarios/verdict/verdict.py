@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from figgen.models.step.job import Job
 from figgen.scenarios.options.resolve import TrainingStep, timed_before
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep
-from figgen.scenarios.runs.rates import Measured, attained
+from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described, job_of
 from figgen.scenarios.verdict.changed import TimedJob
 from figgen.scenarios.verdict.like import LikeRun, like_runs, utilisation_of

@@ -2,17 +2,16 @@
 
 import { best_interval_s, spare_nodes } from "../models/planner/reliability.js";
 import { TABLES, checkpoint_size, checkpoint_write_time, goodput, job_mtbf, nodes_in_repair } from "../plan-memory.js";
-import { parameterCounts } from "./transformer.js";
 
 const DAY_S = 86400;
 
 /** One way to save the state of a job on so many GPUs, at the interval that keeps most of its time. */
-export function kept({ shape, recipe }, gpus, way, failures) {
+export function kept({ parameters, recipe }, gpus, way, failures) {
   const [, gpu_mtbf_s] = TABLES.failures[failures];
   const { repair_s, confidence } = TABLES.saving;
   const mtbf_s = job_mtbf({ gpus, gpu_mtbf_s });
   const checkpoint_bytes = checkpoint_size({
-    parameters: parameterCounts(shape).total,
+    parameters,
     weight_bytes_per_param: recipe.weight_bytes, optimizer_bytes_per_param: recipe.optimizer_bytes,
   });
   const saving = savingOf(way, checkpoint_bytes, gpus);

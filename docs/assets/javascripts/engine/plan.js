@@ -6,8 +6,9 @@ import { timed_step } from "../models/step/timed_step.js";
 import { InputError } from "./errors.js";
 import { collector, fullest, most } from "./plan_found.js";
 import { fullOf, kept, layOut, pipelineOf, sizeOf } from "./plan_sizes.js";
-import { alike, divisors, meshes, pipelines, schedules, sharding } from "./plan_space.js";
-import { recomputation } from "./recomputation.js";
+import { alike, meshes } from "./plan_space.js";
+import { divisors, pipelines, schedules, sharding } from "../models/planner/plan_space.js";
+import { recomputation } from "../models/shape/recomputation.js";
 
 export { SEARCHED, planJob } from "./plan_job.js";
 
@@ -21,8 +22,8 @@ export function* planned(job) {
   const { setup, fixed } = job;
   const { shape } = setup;
   const found = collector(job);
-  const steps = pipelines(job.world, fixed).flatMap((pp) =>
-    schedules(shape.layers, pp, job.schedules, fixed.chunks).map(([name, chunks]) => [pp, name, chunks]));
+  const steps = pipelines(job.world, new Map(Object.entries(fixed))).flatMap((pp) =>
+    [...schedules(shape.layers, pp, job.schedules, fixed.chunks)].map(([name, chunks]) => [pp, name, chunks]));
   for (const [at, [pp, schedule, chunks]] of steps.entries()) {
     const zero = sharding(setup.framework, pp, fixed.zero_stage);
     let since = 0;

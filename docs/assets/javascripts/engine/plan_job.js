@@ -3,10 +3,11 @@
 
 import { TABLES } from "../plan-memory.js";
 import { InputError } from "./errors.js";
-import { castWeightBytes } from "./memory.js";
-import { attainedOf, classOf, ratesOf, shapeNumbers } from "./predicted.js";
-import { recomputation } from "./recomputation.js";
-import { untimedSetup } from "./setup.js";
+import { attainedOf, untimedJob } from "./job.js";
+import { plain } from "./records.js";
+import { job_sizes } from "../models/planner/plan_sizes.js";
+import { recomputation } from "../models/shape/recomputation.js";
+import { shape_numbers } from "../models/step/job.js";
 
 const SIZES = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage"];
 const NAMED = ["none", "selective", "full"];
@@ -23,25 +24,23 @@ export function planJob(catalog, choices, everySchedule = false) {
   if (rank !== null) throw new InputError("lora_rank", { expected: TABLES.no_adapters, got: rank });
   const fixed = Object.fromEntries(SEARCHED.map((name) => [name, choices[name] ?? null]));
   const alone = Object.fromEntries(["tp", "cp", "pp", "ep"].map((name) => [name, 1]));
-  const setup = untimedSetup(catalog, {
+  const about = untimedJob(catalog, {
     ...choices, ...alone, etp: null, dp: null, schedule: "1f1b", chunks: null, microbatch_size: 1, microbatches: 1,
     zero_stage: 1, recompute: "none", global_batch: null, layers_per_stage: null, compute_efficiency: null,
   });
-  const { framework, quantized, dense_class, framework_class, ...rates } = ratesOf(catalog, setup.software, setup.accelerator, setup.dtype);
-  const attained = attainedOf(setup, rates, setup.nic);
-  const interval_of = classOf(setup, { framework_class, dense_class });
+  const { setup, given, capacity_bytes } = about;
+  const { attained, rates, interval_of, residuals } = attainedOf(catalog, about);
   const { world_size: world } = setup.parallel;
   const said = choices.global_batch ?? null;
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));
-  const per_tensor = framework === "nanotron" ? 1 : 0;
+  const per_tensor = Number(rates.framework === "nanotron");
   return {
-    setup, attained, fixed, world, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor }),
+    about, setup, attained, fixed, world, interval_of, residuals, capacity_bytes,
+    held: heldOf(setup, given.reserve_bytes), asked: askedOf(setup, { quantized: rates.quantized, per_tensor }),
     batch_assumed: said === null, global_batch: said ?? Math.max(usual, world),
-    capacity_bytes: setup.capacity_bytes, residuals: catalog.residuals[interval_of],
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)
-      : TABLES.schedules_of[framework] ?? TABLES.schedules_of.megatron,
+      : TABLES.schedules_of[rates.framework] ?? TABLES.schedules_of.megatron,
     recompute: recomputations(fixed, setup),
-    sizes: new Map(),
   };
 }
 
@@ -64,28 +63,16 @@ function recomputations({ recompute }, { shape, flash_attention, framework_memor
 
 // What time is asked with, each field at its place, as yet without a layout.
 const askedOf = ({ shape, sequence, parallel, recipe, mtp_layers }, more) => ({
-  ...shapeNumbers(shape, mtp_layers), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
+  ...plain(shape_numbers(shape, mtp_layers)), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
   gpus_per_node: parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
   microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0,
   scattered_bytes: recipe.gradient_bytes, overlapped: 1, ...more,
 });
 
 // What memory is asked with.
-function heldOf(setup) {
-  const { shape, framework_memory: framework, recipe } = setup;
-  return {
-    dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0, mixer: 0, kept_mixer: 0,
-    with_embedding: (shape.learned_positions ? shape.sequence * shape.hidden : 0) + shape.extra,
-    with_head: 0, kept_dense: 0, kept_experts: 0, anew_dense: 0, anew_experts: 0,
-    gradient_dense: 0, gradient_experts: 0, kept_embedding: 0, kept_head: 0, kept_output: 0, loss: 0,
-    hidden: shape.hidden, key_value_width: 0, dispatched: 0, tokens: 0, split_tokens: 0, tp: 1, cp: 1, pp: 1,
-    expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, sequence_parallel: setup.sequence_parallel ? 1 : 0,
-    key_value_blocks: setup.context_exchange === "all-gather" ? 0 : setup.double_buffering ? 2 : 1,
-    prefetched: setup.double_buffering ? 2 : 1, weight_bytes: recipe.weight_bytes,
-    cast_weight_bytes: castWeightBytes({ ...setup, zero_stage: 0 }),
-    gradient_bytes: recipe.gradient_bytes, optimizer_bytes: recipe.optimizer_bytes, table_bytes: recipe.table_bytes,
-    bucket_bytes: framework.bucket_bytes, fresh_gradient_bytes: framework.fresh_gradient_bytes,
-    whole_in_pipeline: framework.whole_in_pipeline ? 1 : 0, allocator_share: framework.allocator_share,
-    contexts: setup.reserve_bytes,
-  };
-}
+const heldOf = (setup, contexts) => ({
+  dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0, mixer: 0, kept_mixer: 0, with_head: 0, kept_dense: 0,
+  kept_experts: 0, anew_dense: 0, anew_experts: 0, gradient_dense: 0, gradient_experts: 0, kept_embedding: 0,
+  kept_head: 0, kept_output: 0, loss: 0, key_value_width: 0, dispatched: 0, tokens: 0, split_tokens: 0, tp: 1, cp: 1,
+  pp: 1, expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, contexts, ...plain(job_sizes(setup)),
+});

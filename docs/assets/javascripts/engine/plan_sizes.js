@@ -1,61 +1,13 @@
-// What many layouts of a search share: sizes of layers and of stages; mirrors figgen.models.planner.plan_sizes.
+// What many layouts of a search share: sizes of layers and of stages, from the printed models.
 
-import { layerGradientBytes, lossBytes, mixerBytes, recomputedBytes, stageBytes } from "./activations.js";
 import { InputError } from "./errors.js";
-import { layerHeld, mixerMore, projectionHeld, tableHeld } from "./held.js";
-import { keyValueWidth } from "./memory.js";
 import { rankLoads } from "./plan_space.js";
-import { filling, repeated } from "./predicted.js";
-import { recomputation } from "./recomputation.js";
-import { fullestAndBesideHead, layersByCost, shardingOf, virtualStageShares } from "./setup.js";
-import { finalNorm, mixerLayers } from "./transformer.js";
-
-const share = (layers, experts, embedding = false, head = false, mtp_layers = 0) => ({
-  layers, expert_layers: layers * experts, dense_layers: layers * (1 - experts), embedding, head, mtp_layers, mixer_layers: 0,
-});
-
-// What TP, ETP and recomputation decide, for EP of 1; bytes that grow with tokens are for one.
-function layerSizes(job, tp, etp, recompute) {
-  const key = `${tp} ${etp} ${recompute}`;
-  if (job.sizes.has(key)) return job.sizes.get(key);
-  const { shape, sequence, sequence_parallel, format } = job.setup;
-  const one = {
-    ...job.setup, parallel: { ...job.setup.parallel, tp, etp, ep: 1, cp: 1, pp: 1 },
-    recompute, recomputed: recomputation(recompute), tokens: sequence,
-    split_tokens: sequence_parallel ? sequence / tp : sequence,
-    kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
-  };
-  const bytes = {};
-  const inner = stageBytes(one, share(0, 0));
-  for (const [name, experts, there] of [["dense", 0, shape.dense_layers], ["experts", 1, shape.expert_layers]]) {
-    bytes[`kept_${name}`] = there ? stageBytes(one, share(1, experts)) - inner : 0;
-    bytes[`anew_${name}`] = there ? recomputedBytes(one, share(1, experts)) : 0;
-    bytes[`gradient_${name}`] = there ? layerGradientBytes(one, share(1, experts)) : 0;
-  }
-  bytes.kept_embedding = stageBytes(one, share(0, 0, true)) - inner;
-  bytes.kept_head = stageBytes(one, share(0, 0, false, true, one.mtp_layers));
-  bytes.kept_output = inner;
-  bytes.loss = lossBytes(one);
-  bytes.kept_mixer = mixerBytes(one);
-  for (const name in bytes) bytes[name] /= sequence;
-  const [plain, mixed] = [layerHeld(one, false), layerHeld(one, true)];
-  const found = {
-    ...bytes, dense_layer: plain.dense, expert_layer: mixed.dense, routed_layer: shape.experts ? mixed.routed : 0,
-    with_head: finalNorm(shape) + one.mtp_layers * projectionHeld(one), table: tableHeld(one),
-    mixer: mixerMore(one), key_value_width: mixerLayers(shape, 0, shape.layers) < shape.layers ? keyValueWidth(one) : 0,
-    dispatched: (shape.experts?.top_k ?? 0) * etp * (format.dispatch + 2),
-  };
-  job.sizes.set(key, found);
-  return found;
-}
-
-function stageNumbers({ setup: { shape, mtp_layers, framework_memory: { balanced } } }, pp, chunks, pipes) {
-  const given = balanced ? layersByCost(shape, pp * chunks) : [null];
-  const shares = virtualStageShares(shape, { depth: pp * chunks, pipes }, given, mtp_layers);
-  const one = shares.slice(0, pp * chunks);
-  const [fullest_layers, head_layers] = fullestAndBesideHead(one, pp, balanced || mtp_layers > 0);
-  return { shares, fullest_layers, head_layers };
-}
+import { plain } from "./records.js";
+import { filling } from "../models/pipeline/filling.js";
+import { layer_sizes, stage_numbers } from "../models/planner/plan_sizes.js";
+import { sharding_of } from "../models/setup/training_setup.js";
+import { recomputation } from "../models/shape/recomputation.js";
+import { repeated } from "../models/step/stage_work.js";
 
 const knownOf = new WeakMap(); // job → what many layouts share
 /** What `make` gives, once for a job and a key. */
@@ -68,8 +20,11 @@ export function kept(job, key, make) {
 
 /** What all layouts of a schedule on so many stages share. */
 export const pipelineOf = (job, { pp, schedule, chunks }) => kept(job, `${schedule} ${pp} ${chunks}`, () => {
-  const stages = stageNumbers(job, pp, chunks, schedule === "dualpipe" ? 2 : 1);
-  const sharded = [0, 1, 2, 3].map((zero) => shardingOf(job.setup, job.setup.framework_memory, zero, pp));
+  const stages = stage_numbers(job.setup, pp, chunks, schedule === "dualpipe" ? 2 : 1);
+  const sharded = [0, 1, 2, 3].map((zero) => {
+    const [gathers, scatters, overlapped] = sharding_of(job.setup, zero, pp);
+    return { gathers, scatters, overlapped: Number(overlapped) };
+  });
   return { stages, sharded, again: job.recompute.map((mode) => repeated(job.setup, stages.shares, mode)), full: new Map() };
 });
 
@@ -100,7 +55,8 @@ export function layOut({ setup, asked, held, world }, mesh, { stages }) {
 
 /** The same of what recomputation decides. */
 export function sizeOf(job, { tp, etp, ep }, recompute) {
-  const [{ held }, sizes] = [job, layerSizes(job, tp, etp, recompute)];
+  const { held } = job;
+  const sizes = kept(job, `${tp} ${etp} ${recompute}`, () => plain(layer_sizes(job.setup, tp, etp, recompute)));
   for (const name in sizes) held[name] = sizes[name];
   held.routed_layer = sizes.routed_layer / ep;
 }

@@ -2,37 +2,16 @@
 // ranks hold when they are fullest.
 
 import { TABLES } from "../plan-memory.js";
-import { problem } from "./nearest.js";
-import { F, I, microbatchGroupSize, range } from "./orders.js";
-import { keptInputs, wholeLayers } from "./recomputation.js";
-import { build } from "./schedule.js";
-
-const MOST_STAGES = 512;
-
-export function divisors(number) {
-  const [low, high] = [[], []];
-  for (let d = 1; d * d <= number; d++) {
-    if (number % d) continue;
-    low.push(d);
-    if (d * d !== number) high.unshift(number / d);
-  }
-  return [...low, ...high];
-}
+import { range } from "./runtime.js";
+import { Sizes, problem } from "../models/machine/nearest.js";
+import { microbatch_group_size } from "../models/pipeline/one_f_one_b.js";
+import { build } from "../models/pipeline/schedules.js";
+import { divisors } from "../models/planner/plan_space.js";
 
 const allowed = (sizes, wanted, most, of = null) => {
   if (wanted !== null) return sizes.includes(wanted) ? [wanted] : [];
   return sizes.filter((size) => size <= most && (of === null || of % size === 0));
 };
-
-export const pipelines = (world, fixed) => allowed(divisors(world), fixed.pp, MOST_STAGES);
-
-/** Schedules with their chunks as [name, chunks]; without a pipeline there is nothing to choose. */
-export function schedules(layers, pp, names, chunks) {
-  if (pp === 1) return [["1f1b", 1]];
-  return names.flatMap((name) => (chunks === null ? TABLES.chunks[name] : [chunks])
-    .filter((each) => TABLES.chunks[name].includes(each) && layers >= Math.max(1, pp * each - 2))
-    .map((each) => [name, each]));
-}
 
 /** Every mesh with `pp` stages: { tp, cp, ep, etp, dp }. */
 export function meshes(job, pp) {
@@ -51,7 +30,7 @@ export function meshes(job, pp) {
       const dp = parts / (tp * cp);
       if (fixed.dp !== null && fixed.dp !== dp) continue;
       for (const [ep, etp] of mixtures) {
-        if (problem(world, { tp, cp, pp, ep, etp, dp }, convention) === null) found.push({ tp, cp, ep, etp, dp });
+        if (problem(world, new Sizes(tp, cp, pp, ep, etp, dp), convention) === null) found.push({ tp, cp, ep, etp, dp });
       }
     }
   }
@@ -69,12 +48,6 @@ function dividesModel({ heads, kv_heads: kv, dense_layers, ffn_hidden, experts }
   if (dense_layers && ffn_hidden % tp) return false;
   if (!experts) return true;
   return (split || tp === 1) && !(experts.shared && experts.ffn_hidden % tp);
-}
-
-/** Stages of ZeRO that have a time. */
-export function sharding(framework, pp, wanted) {
-  const firstTwo = framework === "nanotron" || (framework === "megatron-deepspeed" && pp > 1);
-  return (firstTwo ? [0, 1] : [0, 1, 2, 3]).filter((stage) => wanted === null || stage === wanted);
 }
 
 /** The least number of microbatches with which a schedule idles and holds as with these. */
@@ -115,15 +88,14 @@ function inFlight(schedule, stages, microbatches, chunks) {
   if (schedule === "naive") return [looping, same(1)];
   if (schedule === "gpipe" || schedule === "looped-bfs") return [looping, same(microbatches)];
   if (schedule === "interleaved-1f1b") return [looping, interleaved(stages, microbatches, chunks)];
-  const order = build(schedule, { stages, microbatches, chunks });
-  const { rank_of_stage } = order.placement;
-  const held = (rank) => range(rank_of_stage.length).filter((stage) => rank_of_stage[stage] === rank);
+  const order = build(schedule, stages, microbatches, chunks);
+  const held = (rank) => order.placement.stages_of_rank(rank);
   return [held, (rank) => walked(order, held(rank), rank)];
 }
 
 // A window over the turns of chunks: forwards done so far less backwards done so far.
 function interleaved(stages, microbatches, chunks) {
-  const group = microbatchGroupSize(stages, microbatches);
+  const group = microbatch_group_size(stages, microbatches);
   const turns = [];
   for (let first = 0; first < microbatches; first += group) {
     const many = Math.min(group, microbatches - first);
@@ -145,24 +117,23 @@ function interleaved(stages, microbatches, chunks) {
   };
 }
 
-function walked({ orders, microbatches }, mine, rank) {
+function walked({ orders }, mine, rank) {
   const held = new Map(mine.map((stage) => [stage, 0]));
   const moments = new Map();
-  for (const code of orders[rank]) {
-    const stage = Math.floor((code >> 2) / microbatches);
-    if ((code & 3) === F) {
+  for (const { stage, kind } of orders[rank]) {
+    if (kind === "F") {
       held.set(stage, held.get(stage) + 1);
       const now = [...held.values()];
       moments.set(now.join(), now);
-    } else if ((code & 3) !== I) held.set(stage, held.get(stage) - 1);
+    } else if (kind !== "I") held.set(stage, held.get(stage) - 1);
   }
   return [...moments.values()];
 }
 
 function keptOf(share, again) {
-  const whole = wholeLayers(again, share.layers);
+  const whole = again.whole_layers(share.layers);
   const dense = Math.max(0, share.dense_layers - whole);
-  return [keptInputs(again, share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head, whole ? 0 : share.mixer_layers];
+  return [again.kept_inputs(share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head, whole ? 0 : share.mixer_layers];
 }
 
 function lasting(held, tied) {

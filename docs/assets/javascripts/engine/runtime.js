@@ -340,3 +340,9 @@ export function erf(value) {
   const r = Math.exp(-z[0] * z[0] - 0.5625) * Math.exp((z[0] - x) * (z[0] + x) + ratio(x < 1 / 0.35 ? 2 : 3, 1 / (x * x)));
   return Math.sign(value) * (1 - r / x);
 }
+
+/** A record's fields by name, and those of records in it. */
+export const asdict = (value) => {
+  if (value instanceof Record) return new Map(value.$fields.map((name) => [name, asdict(value[name])]));
+  return Array.isArray(value) ? value.map(asdict) : value;
+};

@@ -1,7 +1,7 @@
 // What would be better, and what one more unit of each input buys: real variants through the
 // engine, nothing canned. Pure: the caller evaluates what it is given when it has time.
 
-import { SMALL } from "../engine/recomputation.js";
+import { SMALL } from "../scenarios/options/schema.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { changesText, nameOf, resolvedOf } from "./changes.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
@@ -216,7 +216,7 @@ export function unitsOf(now, catalog) {
 }
 
 // The hardware of a configuration as the reader's own numbers.
-function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
+function ownHardware({ state, job: { cluster, capacity_bytes } }) {
   const chip = {
     chip: OWN,
     measured: null, // its numbers are here

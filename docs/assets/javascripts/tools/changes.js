@@ -28,10 +28,10 @@ export function changesText(state, changes, resolved = state) {
 }
 
 /** A state with what the engine derived for it: microbatches, sequence, chunks. */
-export const resolvedOf = ({ state, setup }) => ({
+export const resolvedOf = ({ state, setup, job }) => ({
   ...state,
   microbatches: setup.microbatches,
   sequence: setup.sequence,
   chunks: state.chunks ?? setup.order.placement.chunks,
-  efficiency: state.efficiency ?? Math.round(1e3 * setup.compute_efficiency) / 1e3,
+  efficiency: state.efficiency ?? Math.round(1e3 * job.compute_efficiency) / 1e3,
 });

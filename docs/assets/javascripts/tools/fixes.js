@@ -1,7 +1,7 @@
 // The nearest configurations that can be computed, for one that cannot. Pure: `works(state)` says
 // whether a configuration can be set up.
 
-import { CONVENTIONS } from "../engine/frameworks.js";
+import { CONVENTIONS } from "../models/machine/frameworks.js";
 
 // Which choices a message is about; the first pattern that fits.
 const ABOUT = [

@@ -2,8 +2,8 @@
 // about them. `change(partial)` gets what a reader changes; `update` shows a state.
 
 import { button, el, field, selectField } from "./dom.js";
-import { convention } from "../engine/frameworks.js";
-import { MOST_RANKS } from "../engine/layout.js";
+import { convention } from "../models/machine/frameworks.js";
+import { MOST_RANKS } from "../models/machine/layout.js";
 import { movedSentence } from "./map_groups.js";
 import { ORDERS, applied, changesOf, ofPreset } from "./map_state.js";
 

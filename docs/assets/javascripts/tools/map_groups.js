@@ -2,7 +2,7 @@
 // the files. No document here.
 
 import { grouped } from "../engine/errors.js";
-import { AXES } from "../engine/frameworks.js";
+import { AXES } from "../models/machine/frameworks.js";
 import { meshOf } from "../engine/layout.js";
 import { axisNames, groupArray, rankMesh } from "../engine/mesh.js";
 import { communicator, nodesTouched } from "../engine/placement.js";

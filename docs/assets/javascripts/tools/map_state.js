@@ -2,7 +2,7 @@
 // address. No document here.
 
 import { InputError, grouped } from "../engine/errors.js";
-import { CONVENTIONS } from "../engine/frameworks.js";
+import { CONVENTIONS } from "../models/machine/frameworks.js";
 import { layout } from "../engine/layout.js";
 import { CARRIED, SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 

@@ -2,8 +2,7 @@
 // figgen.catalog.measured_file and figgen.scenarios.runs.measured_rates. Pure; loaded on demand.
 
 import { InputError } from "../engine/errors.js";
-import { PARTS } from "../engine/measured.js";
-import { headShare } from "../engine/predicted.js";
+import { PARTS, head_share } from "../scenarios/runs/measured_rates.js";
 import { readJson } from "./json.js";
 
 const FORMAT = "parallelism-computed/measured";
@@ -44,7 +43,7 @@ export function ratesOf(text) {
   if (machine.memory_bytes) known.capacity = [machine.memory_bytes];
   if (!Object.keys(known).length) throw new InputError("the file", { expected: "something measured", got: "empty tables" });
   return Object.entries(known)
-    .map(([name, found]) => [name, ...found.map((one, at) => plain(one / PARTS[name][at]))].join("-"))
+    .map(([name, found]) => [name, ...found.map((one, at) => plain(one / PARTS.get(name)[at]))].join("-"))
     .join("_");
 }
 
@@ -69,7 +68,7 @@ function attentionRate(rows) {
   const pairs = [...sizes.values()].filter(({ forward, backward }) => forward && backward);
   if (!pairs.length) return null;
   const work = ({ forward: { batch, heads, head_dim, sequence } }) =>
-    ((1 + CORE_BACKWARD) * 2 * batch * heads * head_dim * sequence ** 2) / headShare(head_dim);
+    ((1 + CORE_BACKWARD) * 2 * batch * heads * head_dim * sequence ** 2) / head_share(head_dim);
   return [sum(pairs, work) / sum(pairs, ({ forward, backward }) => forward.seconds + backward.seconds)];
 }
 

@@ -69,7 +69,7 @@ async function build(root, signal, catalog) {
       else if ("global_batch" in changes) changeBatch(changes.global_batch);
       else if ("measured" in changes) reading(changes.measured);
       else {
-        const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
+        const own = found[at].setup ? ownFrom(found[at].job, changes) : changes;
         change(held === null ? own : holding(own));
       }
     },

@@ -58,18 +58,18 @@ function intervalNote({ step_time_interval_s: interval }, of) {
 
 // Of which peak; or what was published, and what this run is when it is counted as there.
 function mfuNote(found, of) {
-  const { step, published, setup } = found;
+  const { step, published, job } = found;
   if (!published?.model_flops_utilisation) {
-    return ["of the dense ", value(quantity(setup.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)];
+    return ["of the dense ", value(quantity(job.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)];
   }
   const words = ["published ", value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of)];
   const there = published.attention === "causal" ? "causal" : "6nd+attention";
   const peak = published.mfu_peak_flops_per_s;
   const sameBasis = there === basisOf(found);
-  const samePeak = peak === setup.cluster.peak_flops_per_s;
+  const samePeak = peak === job.cluster.peak_flops_per_s;
   if (sameBasis && samePeak) return words;
   const how = there === "causal" ? " without masked attention" : " with all of attention";
-  const counted = (step.utilisation[there] * setup.cluster.peak_flops_per_s) / peak;
+  const counted = (step.utilisation[there] * job.cluster.peak_flops_per_s) / peak;
   return [
     ...words,
     sameBasis ? "" : how,

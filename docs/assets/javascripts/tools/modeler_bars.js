@@ -2,7 +2,7 @@
 
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
-import { sum } from "../engine/orders.js";
+import { sum } from "../engine/runtime.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
 
 /** How an axis writes seconds: all in seconds, or all under one prefix. */

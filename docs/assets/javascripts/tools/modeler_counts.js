@@ -1,16 +1,17 @@
 // What a step carries out, and what a ring of keys keeps: counted when somebody looks. Pure.
 
-import { sum } from "../engine/orders.js";
+import { sum } from "../engine/runtime.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
 
-const ACTIONS = ["forward", "backward", "backward for inputs", "backward for weights"];
+/** What an action of each kind does, in words. */
+export const ACTIONS = { F: "forward", B: "backward", I: "backward for inputs", W: "backward for weights" };
 
 /** What all pipeline ranks of a replica carry out in a step: { parts: [[name, count], …], total }. */
 export function operationsOf({ order: { orders } }) {
-  const counts = [0, 0, 0, 0];
-  for (const actions of orders) for (const code of actions) counts[code & 3]++;
-  const parts = ACTIONS.map((name, kind) => [name, counts[kind]]).filter(([, count]) => count);
-  return { parts, total: sum(counts) };
+  const counts = Object.fromEntries(Object.keys(ACTIONS).map((kind) => [kind, 0]));
+  for (const actions of orders) for (const { kind } of actions) counts[kind]++;
+  const parts = Object.entries(ACTIONS).map(([kind, name]) => [name, counts[kind]]).filter(([, count]) => count);
+  return { parts, total: sum(Object.values(counts)) };
 }
 
 /** What the formula of a ring's two buffers takes for a configuration. */

@@ -41,8 +41,8 @@ const tuned = (state) => state.lora_rank !== null || state.frozen_weights !== "1
 const MORE = {
   dp: { kind: "derived" },
   global_batch: { kind: "batch" },
-  microbatches: { kind: "size", derived: (setup) => setup.microbatches, hint: "per replica and step" },
-  sequence: { derived: (setup) => setup.sequence },
+  microbatches: { kind: "size", derived: ({ setup }) => setup.microbatches, hint: "per replica and step" },
+  sequence: { derived: ({ setup }) => setup.sequence },
   scale_up_latency_s: { derived: ({ cluster }) => microseconds(cluster.scale_up_latency_s) },
   network_latency_s: { derived: ({ cluster }) => microseconds(cluster.network_latency_s) },
   ep: { shows: (state, all) => mixture(state, all) || state.ep > 1 },

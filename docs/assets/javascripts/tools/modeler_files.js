@@ -1,7 +1,6 @@
 // Files to take away from the modeler: what the command line prints, and tables as comma-separated
 // values. Pure; loaded on demand.
 
-import { inWords } from "../engine/rules.js";
 import { PARTS } from "./modeler_model.js";
 
 // The numbers of the communication table, under the names of the command line's JSON.
@@ -24,12 +23,12 @@ const COLUMNS = [
 export const json = (value) => `${JSON.stringify(value, null, 1)}\n`;
 
 /** A step as `figgen step --json` prints it. */
-export const stepJson = (found) => json(inWords(found));
+export const stepJson = (found) => json(found.step);
 
 /** The communication of a step as comma-separated values. */
 export function communicationCsv(found) {
   const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-  const lines = [COLUMNS, ...inWords(found).communication.map((row) => COLUMNS.map((name) => row[name]))];
+  const lines = [COLUMNS, ...found.step.communication.map((row) => COLUMNS.map((name) => row[name]))];
   return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
 }
 

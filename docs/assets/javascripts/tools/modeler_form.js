@@ -169,7 +169,7 @@ function sync(groups, controls, catalog, state, found) {
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {
-        if (derived && found.setup) input.placeholder = String(derived(found.setup));
+        if (derived && found.setup) input.placeholder = String(derived(found.job));
         fill(input, written(state[key]));
       }
     }

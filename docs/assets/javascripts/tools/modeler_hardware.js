@@ -27,8 +27,8 @@ export function onNodes(state, { gpus, ...changes }) {
   return { ...changes, gpus };
 }
 
-/** What becomes the reader's own with `changes`, beginning with the numbers of `setup`. */
-export function ownFrom({ shape, cluster, capacity_bytes, compute_efficiency }, changes) {
+/** What becomes the reader's own with `changes`, beginning with the numbers of a job. */
+export function ownFrom({ setup: { shape }, cluster, capacity_bytes, compute_efficiency }, changes) {
   const own = {};
   if (changes.model === OWN) {
     Object.assign(own, ownOf(shape));

@@ -19,9 +19,9 @@ export function howOf(key, found, notes) {
   return HOW[name](found, notes, ...rest);
 }
 
-const rate = ({ setup }) => setup.cluster.peak_flops_per_s * setup.compute_efficiency;
-const rateText = ({ setup }) =>
-  `(${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency)})`;
+const rate = ({ job }) => job.cluster.peak_flops_per_s * job.compute_efficiency;
+const rateText = ({ job }) =>
+  `(${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)})`;
 const computing = ({ step }) => step.compute_s + step.recompute_s;
 
 const HOW = {
@@ -34,11 +34,11 @@ const HOW = {
     ),
   ],
 
-  interval: ({ setup: { predicted }, step }) => [
+  interval: ({ job: { predicted }, step }) => [
     plainLine(
       `Eight of ten measured runs of the class "${predicted.interval_of}" lie within such an interval of their prediction.`,
       "prediction · lowest to highest",
-      `${seconds(step.step_time_s)} · ${predicted.range.map((share) => plainNumber(share)).join(" to ")} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
+      `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
     ),
   ],
 
@@ -108,7 +108,7 @@ const HOW = {
 
   operations: ({ setup }) => {
     const { parts, total } = operationsOf(setup);
-    const { depth } = setup.order.placement;
+    const { depth } = setup.placement;
     return [
       plainLine(
         "Every microbatch passes every stage of its pipeline once forward.",

@@ -1,7 +1,8 @@
 // Lines behind the memory of a pipeline rank, part by part. Pure.
 
-import { keptLayers, stageBytes } from "../engine/activations.js";
-import { layerHeld, mixerMore, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
+import { kept_layers, stage_bytes } from "../models/memory/activations.js";
+import { attention_held, layer_parameters, mixer_held, parameters_of, rank_parameters, table_held } from "../models/memory/rank_parameters.js";
+import { sharesOf } from "./modeler_how_stages.js";
 import { tunedState } from "./modeler_how_tuned.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
@@ -9,7 +10,6 @@ import { plainLine, sumLine } from "./worked.js";
 
 const parameters = (count) => quantity(count, "param", "si");
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-const sharesOf = ({ setup }, rank) => setup.stagesOf[rank].map((stage) => setup.shares[stage]);
 
 /** The lines of one part of a rank's memory, or of all of it. */
 export function memoryLines(found, notes, rank, part) {
@@ -41,7 +41,9 @@ function stateLine({ setup }, rank, part) {
     optimizer: [1, recipe.optimizer_bytes],
   }[part];
   if (lora_rank !== null) return tunedState({ setup }, rank, part, [first, each]);
-  const { dense, tables, routed } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
+  const held = rank_parameters(setup, rank.pipeline_rank);
+  const [dense, routed] = [false, true].map((one) => parameters_of(held, one));
+  const tables = sum(held.filter((one) => ["embedding", "head"].includes(one.part)).map(({ count }) => count));
   const divided = zero_stage >= first;
   const share = (count, ways, size = each) =>
     `${parameters(count)} · ${bytes(size)}${divided ? ` / ${plainNumber(ways)}` : ""}`;
@@ -55,11 +57,20 @@ function stateLine({ setup }, rank, part) {
   );
 }
 
+// What stages keep of their layers, together: [count, bytes of one, name].
+function layersKept(setup, shares) {
+  const found = new Map();
+  for (const [name, count, size] of shares.flatMap((share) => kept_layers(setup, share))) {
+    found.set(name, [(found.get(name)?.[0] ?? 0) + count, size, name]);
+  }
+  return [...found.values()];
+}
+
 function activationLines(found, rank) {
   const { setup } = found;
-  const shares = sharesOf(found, rank.pipeline_rank);
-  const kept = shares.map((share) => stageBytes(setup, share));
-  const layers = keptLayers(setup, shares);
+  const shares = sharesOf(setup, rank.pipeline_rank);
+  const kept = shares.map((share) => stage_bytes(setup, share));
+  const layers = layersKept(setup, shares);
   const inside = sum(layers.map(([count, size]) => count * size));
   const one = plainLine(
     `What this rank keeps of one microbatch until its backward, recomputation “${setup.recompute}”.`,
@@ -100,7 +111,7 @@ function reserveLine({ setup }, rank) {
 /** The layers of a rank. */
 export function layersLines(found, rank) {
   const { setup } = found;
-  const mine = sharesOf(found, rank).map(({ layers }) => plainNumber(layers));
+  const mine = sharesOf(setup, rank).map(({ layers }) => plainNumber(layers));
   return [
     plainLine(
       `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, ${setup.mtp_layers ? "those of MTP next to the head" : "as even as they go"}; the stages of this rank:`,
@@ -113,16 +124,16 @@ export function layersLines(found, rank) {
 /** The parameters of a rank. */
 export function parameterLines(found, rank) {
   const { setup } = found;
-  const shares = sharesOf(found, rank);
+  const shares = sharesOf(setup, rank);
   const terms = [false, true].flatMap((experts) => {
     const count = sum(shares.map((share) => (experts ? share.expert_layers : share.dense_layers)));
     if (!count) return [];
-    const { dense, routed } = layerHeld(setup, experts);
-    return [[`${plainNumber(count)} layers${experts ? " with experts" : ""}`, count * (dense + routed)]];
+    const one = sum([...layer_parameters(setup, experts).values()]);
+    return [[`${plainNumber(count)} layers${experts ? " with experts" : ""}`, count * one]];
   });
   const mixers = sum(shares.map((share) => share.mixer_layers));
-  if (mixers) terms.push([`${plainNumber(mixers)} mixers for attention`, mixers * mixerMore(setup)]);
-  const embedding = shares.some((share) => share.embedding) ? tableHeld(setup) : 0;
+  if (mixers) terms.push([`${plainNumber(mixers)} mixers for attention`, mixers * (mixer_held(setup) - attention_held(setup))]);
+  const embedding = shares.some((share) => share.embedding) ? table_held(setup) : 0;
   const total = found.memory.ranks[rank].parameters;
   const rest = total - embedding - sum(terms.map(([, count]) => count));
   return [

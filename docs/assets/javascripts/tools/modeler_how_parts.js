@@ -1,22 +1,23 @@
 // Lines behind computing, utilisation and the hardware. Pure.
 
-import { COUNTED } from "../engine/rules.js";
-import { stageWork } from "../engine/stage_time.js";
-import { parameterCounts } from "../engine/transformer.js";
+import { parameter_counts } from "../models/shape/transformer.js";
+import { CONVENTIONS } from "../models/step/compute.js";
+import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
 import { tunedComputing } from "./modeler_how_tuned.js";
+import { passingOf, sharesOf } from "./modeler_how_stages.js";
 import { percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP");
 
 /** What is counted, held against the peak of the products or, as a published MFU may be, another. */
-export function utilisationLines({ setup, step }, notes, convention, peak_flops_per_s = setup.cluster.peak_flops_per_s) {
-  const [label] = COUNTED.get(convention);
+export function utilisationLines({ setup, job, step }, notes, convention, peak_flops_per_s = job.cluster.peak_flops_per_s) {
+  const { label } = CONVENTIONS.get(convention);
   const { tokens_per_s_per_gpu: tokens_per_gpu_s } = step;
-  const value = (step.utilisation[convention] * setup.cluster.peak_flops_per_s) / peak_flops_per_s;
+  const value = (step.utilisation[convention] * job.cluster.peak_flops_per_s) / peak_flops_per_s;
   if (convention === "6nd" && setup.lora_rank === null) {
-    const { active } = parameterCounts(setup.shape);
+    const { active } = parameter_counts(setup.shape);
     return [workedLine(notes, "model_flops_utilization", { parameters: active, tokens_per_gpu_s, peak_flops_per_s }, ".1%")];
   }
   const without = setup.lora_rank === null ? "" : " Without gradients of frozen weights, and with adapters.";
@@ -30,11 +31,12 @@ export function utilisationLines({ setup, step }, notes, convention, peak_flops_
 }
 
 /** Computing of the pipeline rank that works longest, from its products. */
-export function computeLines({ setup, step }) {
-  if (setup.lora_rank !== null) return tunedComputing({ setup, step });
-  const stages = setup.stagesOf[step.pipeline_rank].map((stage) => stageWork(setup, setup.shares[stage]));
+export function computeLines({ setup, job, step }) {
+  if (setup.lora_rank !== null) return tunedComputing({ setup, job, step });
+  const stages = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
+  const passing = passingOf(setup);
   const [weights, core] = ["weights", "core"].map((key) => stages.reduce((sum, work) => sum + work[key], 0));
-  const total = 3 * setup.passing * (weights + core);
+  const total = 3 * passing * (weights + core);
   const half = setup.flash_attention ? " without its masked half" : "";
   return [
     plainLine(
@@ -45,12 +47,12 @@ export function computeLines({ setup, step }) {
     plainLine(
       "Backward works twice as much as forward.",
       "3 · one forward · microbatches",
-      `3 · ${flop(weights + core)} · ${plainNumber(setup.passing)} = ${flop(total)}`,
+      `3 · ${flop(weights + core)} · ${plainNumber(passing)} = ${flop(total)}`,
     ),
     plainLine(
       "At the share of the dense peak that products reach.",
       "FLOP / (peak · efficiency)",
-      `${flop(total)} / (${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency)}) = ${seconds(step.compute_s)}`,
+      `${flop(total)} / (${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)}) = ${seconds(step.compute_s)}`,
     ),
   ];
 }
@@ -62,22 +64,22 @@ const given = (doc, words, text, name) => ({
 
 /** Keys of worked lines about what the hardware has, and about what was published. */
 export const HARDWARE = {
-  peak: ({ setup, state }) => [
+  peak: ({ job, state }) => [
     given(
       `Dense peak of a GPU for products in ${state.dtype.toUpperCase()}, without sparsity.`,
       "peak",
-      quantity(setup.cluster.peak_flops_per_s, "FLOP/s", "si.4"),
-      setup.accelerator,
+      quantity(job.cluster.peak_flops_per_s, "FLOP/s", "si.4"),
+      job.accelerator,
     ),
   ],
-  capacity: ({ memory, setup }) => [
-    given("Memory of a GPU.", "capacity", quantity(memory.capacity_bytes, "B"), setup.accelerator),
+  capacity: ({ memory, job }) => [
+    given("Memory of a GPU.", "capacity", quantity(memory.capacity_bytes, "B"), job.accelerator),
   ],
-  bandwidth: ({ setup }, _, level) => {
-    const { scale_up_bandwidth_bytes_per_s: up, network_bandwidth_bytes_per_s: net } = setup.cluster;
+  bandwidth: ({ job }, _, level) => {
+    const { scale_up_bandwidth_bytes_per_s: up, network_bandwidth_bytes_per_s: net } = job.cluster;
     return level === "scale-up"
-      ? [given("Per GPU and direction, inside a node.", "bandwidth", quantity(up, "B/s"), setup.accelerator)]
-      : [given("Per GPU and direction, between nodes.", "bandwidth", quantity(net, "B/s"), setup.nic)];
+      ? [given("Per GPU and direction, inside a node.", "bandwidth", quantity(up, "B/s"), job.accelerator)]
+      : [given("Per GPU and direction, between nodes.", "bandwidth", quantity(net, "B/s"), job.nic)];
   },
   world: ({ setup: { parallel } }) => [
     plainLine(

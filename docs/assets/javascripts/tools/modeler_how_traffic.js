@@ -1,11 +1,12 @@
 // Lines behind what a GPU sends: calls, buffers, groups, times, and the load of each link. Pure.
 
-import { stagesHeld } from "../engine/held.js";
-import { groupLink, portBytes } from "../engine/links.js";
-import { ruleOf } from "../engine/rules.js";
-import { PASSES, stageTraffic } from "../engine/traffic.js";
+import { stage_traffic } from "../models/step/data_traffic.js";
+import { port_bytes } from "../models/step/level_loads.js";
+import { group_link } from "../models/step/step_links.js";
+import { PASSES } from "../models/step/step_traffic.js";
 import { workedLine } from "../engine/worked.js";
 import { ringArguments } from "./modeler_counts.js";
+import { passingOf } from "./modeler_how_stages.js";
 import { tunedBucket } from "./modeler_how_tuned.js";
 import { axisLabel, familyOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -34,7 +35,7 @@ const sentLine = (row) =>
   );
 
 function sentLines(row) {
-  const passes = PASSES[row.collective];
+  const passes = PASSES.get(row.collective);
   const one = passes
     ? plainLine(
         `One call: a rank sends ${passes === 2 ? "twice " : ""}all of the buffer but one part in ${plainNumber(row.size)}.`,
@@ -71,9 +72,8 @@ function sizeLines({ setup: { parallel } }, { axis, size }) {
 
 // The calls of the stages of the rank that a row counts together.
 function entriesOf({ setup, step }, row) {
-  const held = stagesHeld(setup);
-  return setup.stagesOf[step.pipeline_rank].flatMap((stage) =>
-    stageTraffic(setup, held, stage).filter((entry) => {
+  return setup.placement.stages_of_rank(step.pipeline_rank).flatMap((stage) =>
+    stage_traffic(setup, stage).filter((entry) => {
       const when = entry.per_microbatch ? "microbatch" : entry.phase;
       return (
         nameOf(entry) === nameOf(row) &&
@@ -95,7 +95,7 @@ function callsLines(found, row) {
     plainLine(
       `Calls in the ${phases} of one microbatch on this rank, for every microbatch that passes it.`,
       "calls of a microbatch · microbatches",
-      `${plainNumber(each)} · ${plainNumber(found.setup.passing)} = ${plainNumber(row.calls)}`,
+      `${plainNumber(each)} · ${plainNumber(passingOf(found.setup))} = ${plainNumber(row.calls)}`,
     ),
   ];
 }
@@ -159,8 +159,8 @@ const COLLECTIVES = {
 };
 
 // The bandwidth and latency that one call of a row meets; rings share the adapters of a node.
-function linkOf({ setup: { cluster, parallel } }, row) {
-  const { level, near } = groupLink(parallel, row.axis);
+function linkOf({ job: { cluster }, setup: { parallel } }, row) {
+  const { level, members_per_node: near } = group_link(parallel, row.axis);
   if (level === "scale-up")
     return { bandwidth_bytes_per_s: cluster.scale_up_bandwidth_bytes_per_s, latency_s: cluster.scale_up_latency_s };
   const ring = !["send", "all-to-all"].includes(row.collective);
@@ -195,7 +195,7 @@ function callLines(found, notes, row) {
 }
 
 // Hops between all stages delay the step, not only those of this GPU.
-const exposedLine = ({ setup }, row) =>
+const exposedLine = (row) =>
   row.axis === "pp"
     ? plainLine(
         "By how much messages lengthen the simulated step. The hops of all stages add up, so that it can be more than this GPU's own sends take.",
@@ -203,7 +203,7 @@ const exposedLine = ({ setup }, row) =>
         seconds(row.exposed_s),
       )
     : plainLine(
-        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${ruleOf(setup, row)}.`,
+        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${row.rule}.`,
         "exposed / time",
         `${seconds(row.exposed_s)} / ${seconds(row.time_s)} = ${percent(row.time_s ? row.exposed_s / row.time_s : 0)}`,
       );
@@ -223,7 +223,7 @@ const meeting = ({ step }, axis, level) =>
 export const TRAFFIC = {
   row: (found, notes, index) => callLines(found, notes, rowOf(found, index)),
   waited: (found, notes, index) => [
-    exposedLine(found, rowOf(found, index)),
+    exposedLine(rowOf(found, index)),
     ...callLines(found, notes, rowOf(found, index)),
   ],
   size: (found, _, index) => sizeLines(found, rowOf(found, index)),
@@ -246,8 +246,7 @@ export const TRAFFIC = {
     together("What of it the step waits for.", meeting(found, axis, level), (row) => row.exposed_s, seconds),
   ],
   load: (found, _, level) => {
-    const at = level === "scale-up" ? 0 : 1;
-    const port = (row) => row.calls * portBytes(row, groupLink(found.setup.parallel, row.axis))[at];
+    const port = (row) => row.calls * port_bytes(row, group_link(found.setup.parallel, row.axis)).get(level);
     const title = "What goes out of the GPU's own link; ranks of a ring on one node share their adapters.";
     return [together(title, meeting(found), port, bytes)];
   },

@@ -1,10 +1,13 @@
 // Lines behind what is trained of a job: adapters beside frozen weights, and Muon's update. Pure.
 
-import { rankHeld, stagesHeld } from "../engine/held.js";
-import { busiest, largestSides } from "../engine/newton_schulz.js";
-import { sum } from "../engine/orders.js";
-import { UNPACKED_SHARE, stageWork, unpackingTime } from "../engine/stage_time.js";
+import { sum } from "../engine/runtime.js";
+import { kept_by_rank, kept_by_stage } from "../models/memory/trained_state.js";
+import { UNPACKED_SHARE } from "../models/shape/adapters.js";
+import { largest_sides, update_flops } from "../models/step/newton_schulz.js";
+import { unpacking_time_s } from "../models/step/stage_time.js";
+import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
+import { passingOf, sharesOf } from "./modeler_how_stages.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
@@ -13,18 +16,18 @@ const parameters = (count) => quantity(count, "param", "si");
 const rateText = ({ cluster, compute_efficiency: share }, peak = cluster.peak_flops_per_s) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
 
 /** Computing of the pipeline rank that works longest, where adapters alone are trained. */
-export function tunedComputing({ setup, step }) {
-  const mine = setup.stagesOf[step.pipeline_rank];
-  const works = mine.map((stage) => stageWork(setup, setup.shares[stage]));
+export function tunedComputing({ setup, job, step }) {
+  const mine = setup.placement.stages_of_rank(step.pipeline_rank);
+  const works = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
+  const passing = passingOf(setup);
   const [weights, adapters, core, spared] = ["weights", "adapters", "core", "spared"].map((name) => sum(works.map((work) => work[name])));
-  const held = stagesHeld(setup);
   const forward = weights + adapters + core;
   const backward = weights + 2 * adapters + 2 * core - spared;
-  const total = setup.passing * (forward + backward);
-  const passes = 2 * setup.passing;
-  const kept = sum(mine.map((stage) => held[stage].kept.quantized));
-  const unpacking = sum(mine.map((stage) => unpackingTime(setup, held[stage])));
-  const read = quantity(setup.cluster.memory_bandwidth_bytes_per_s, "B/s");
+  const total = passing * (forward + backward);
+  const passes = 2 * passing;
+  const kept = sum(mine.map((stage) => kept_by_stage(setup, stage).quantized));
+  const unpacking = sum(mine.map((stage) => unpacking_time_s(setup, stage, job.cluster)));
+  const read = quantity(job.cluster.memory_bandwidth_bytes_per_s, "B/s");
   return [
     plainLine(
       `One forward of a microbatch on pipeline rank ${step.pipeline_rank}, divided over TP and CP.`,
@@ -39,7 +42,7 @@ export function tunedComputing({ setup, step }) {
     plainLine(
       "All microbatches that pass this rank.",
       "(forward + backward) · microbatches",
-      `(${flop(forward)} + ${flop(backward)}) · ${plainNumber(setup.passing)} = ${flop(total)}`,
+      `(${flop(forward)} + ${flop(backward)}) · ${plainNumber(passing)} = ${flop(total)}`,
     ),
     unpacking
       ? plainLine(
@@ -51,7 +54,7 @@ export function tunedComputing({ setup, step }) {
     plainLine(
       "At the share of the dense peak that products reach.",
       `FLOP / (peak · efficiency)${unpacking ? " + passes · unpacking" : ""}`,
-      `${flop(total)} / ${rateText(setup)}${unpacking ? ` + ${plainNumber(passes)} · ${seconds(unpacking)}` : ""} = ${seconds(step.compute_s)}`,
+      `${flop(total)} / ${rateText(job)}${unpacking ? ` + ${plainNumber(passes)} · ${seconds(unpacking)}` : ""} = ${seconds(step.compute_s)}`,
     ),
   ].filter(Boolean);
 }
@@ -59,7 +62,8 @@ export function tunedComputing({ setup, step }) {
 /** Weights, gradients or state of a rank; `first` is the stage of ZeRO that divides them, `each` their bytes. */
 export function tunedState({ setup }, rank, part, [first, each]) {
   const { recipe, zero_stage, dense_shards, parallel, frozen_weights } = setup;
-  const { kept } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
+  const { trained: all, trained_routed, frozen_bytes, frozen_routed_bytes } = kept_by_rank(setup, rank.pipeline_rank);
+  const kept = { trained: [all, trained_routed], frozen: [frozen_bytes, frozen_routed_bytes] };
   const terms = [dense_shards, parallel.edp].flatMap((ways, at) => {
     const over = zero_stage >= first ? ` / ${plainNumber(ways)}` : "";
     const trained = kept.trained[at] ? [`${parameters(kept.trained[at])} · ${bytes(each)}${over}`] : [];
@@ -75,10 +79,10 @@ export function tunedState({ setup }, rank, part, [first, each]) {
 
 /** One message of weights that a stage gathers: frozen ones come as they are kept. */
 export function tunedBucket({ setup, step }, row, calls) {
-  const [held, at] = [stagesHeld(setup), +(row.axis === "edp")];
-  const sent = setup.stagesOf[step.pipeline_rank].map((stage) => {
-    const { trained, frozen } = held[stage].kept;
-    return [trained[at], setup.sharded.gathers ? frozen[at] : 0];
+  const sent = setup.placement.stages_of_rank(step.pipeline_rank).map((stage) => {
+    const kept = kept_by_stage(setup, stage);
+    const [trained, frozen] = row.axis === "edp" ? [kept.trained_routed, kept.frozen_routed_bytes] : [kept.trained, kept.frozen_bytes];
+    return [trained, setup.gathers ? frozen : 0];
   });
   const size = ([trained, frozen]) => (trained * setup.recipe.weight_bytes + frozen) / calls;
   const [trained, frozen] = sent.find((one) => Math.abs(size(one) - row.buffer_bytes) < 1);
@@ -91,9 +95,11 @@ export function tunedBucket({ setup, step }, row, calls) {
 
 /** Muon's products, and their share of a step that holds them. */
 export const UPDATE = {
-  update: ({ setup, step }, notes) => {
-    const { rank, flops } = busiest(setup);
-    const sides = largestSides(setup);
+  update: ({ setup, job, step }, notes) => {
+    const works = Array.from({ length: setup.parallel.pp }, (_, rank) => update_flops(setup, rank));
+    const flops = Math.max(...works);
+    const rank = works.indexOf(flops);
+    const sides = largest_sides(setup);
     return [
       workedLine(notes, "newton_schulz_flops", {
         rows: Math.max(...sides), columns: Math.min(...sides), iterations: setup.recipe.iterations,
@@ -101,7 +107,7 @@ export const UPDATE = {
       plainLine(
         `All that the GPU with most of them makes orthogonal, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
         "FLOP / (peak · efficiency)",
-        `${flop(flops)} / ${rateText(setup, setup.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
+        `${flop(flops)} / ${rateText(job, job.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
       ),
     ];
   },

@@ -1,6 +1,6 @@
 // What configurations are held against each other by. Pure.
 
-import { sum } from "../engine/orders.js";
+import { sum } from "../engine/runtime.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
 

@@ -2,13 +2,13 @@
 // Nothing here touches the document.
 
 import { InputError } from "../engine/errors.js";
-import { simulate } from "../engine/simulate.js";
-import { setupFrom } from "../engine/predicted.js";
-import { FAMILIES, trainingMemory, trainingStep } from "../engine/training.js";
+import { answersOf, jobOf } from "../engine/answers.js";
+import { simulate } from "../models/pipeline/simulate.js";
+import { FAMILIES } from "../models/step/step.js";
 import { choicesOf } from "./modeler_state.js";
 
-/** Communicators under whose axis the breakdown counts another one; as figgen.models.step.step has it. */
-export const familyOf = (axis) => FAMILIES[axis] ?? axis;
+/** Communicators under whose axis the breakdown counts another one;. */
+export const familyOf = (axis) => FAMILIES.get(axis) ?? axis;
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
 /** What a reader sees a communicator called. */
@@ -31,21 +31,15 @@ export const PARTS = [
 ];
 
 /**
- * What the engine says of a state: { state, setup, step, memory, pipeline }, or { state, error }.
+ * What the engine says of a state: { state, job, setup, step, memory, pipeline }, or { state, error }.
  * `share` of the peak is what hardware reaches that nobody timed, such as a variant of a
  * configuration with other numbers.
  */
 export function evaluate(catalog, state, share = null) {
   try {
     const choices = choicesOf(catalog, state);
-    const setup = setupFrom(catalog, share === null ? choices : { ...choices, untimed: share });
-    return {
-      state,
-      setup,
-      step: trainingStep(setup),
-      memory: trainingMemory(setup),
-      pipeline: pipelineOf(setup),
-    };
+    const job = jobOf(catalog, share === null ? choices : { ...choices, untimed: share });
+    return { state, job, setup: job.setup, ...answersOf(job), pipeline: pipelineOf(job.setup) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { state, error };

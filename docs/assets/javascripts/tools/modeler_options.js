@@ -2,9 +2,9 @@
 // command line: what the page brings along of figgen.scenarios.options.schema. Pure.
 
 import { unknown } from "../engine/errors.js";
-import { recomputation } from "../engine/recomputation.js";
-import { convention } from "../engine/frameworks.js";
-import { readRates } from "../engine/measured.js";
+import { convention } from "../models/machine/frameworks.js";
+import { recomputation } from "../models/shape/recomputation.js";
+import { read_line } from "../scenarios/runs/measured_rates.js";
 import { choice, flag, number, onlyValue, text, whole } from "./state.js";
 
 /** The value of a choice that stands for the reader's own numbers. */
@@ -16,7 +16,7 @@ const DERIVED = ["dp", "global_batch"];
 
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
 // Which software is known is for the engine to say, which has the catalog.
-const CHECKS = { order: convention, recompute: recomputation, software: Boolean, measured: readRates };
+const CHECKS = { order: convention, recompute: recomputation, software: Boolean, measured: read_line };
 const LONGEST = { measured: 400 };
 
 /** All options; those whose choices are a part of the catalog have its names and titles. */

@@ -1,6 +1,6 @@
 // The reader's own model: its keys in an address, and a shape from them and to them. Pure.
 
-import { FFN_MATRICES, NORM_VECTORS, QK_NORMS } from "../engine/transformer.js";
+import { FFN_MATRICES, NORM_VECTORS, QK_NORMS } from "../models/shape/model_shape.js";
 import { optional } from "./modeler_options.js";
 import { choice, flag, whole } from "./state.js";
 
@@ -16,11 +16,11 @@ const MIXERS = {
 export const ownKinds = () => ({
   layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
   kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 0, 1_000_000),
-  ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 10_000_000),
+  ffn: choice("swiglu", [...FFN_MATRICES.keys()]), vocab: whole(128_256, 256, 10_000_000),
   experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 1, 1_000_000),
   shared: whole(0, 0, 1000), dense_layers: whole(0, 0, 1000), tied: flag(false),
   ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 0, 100_000))])),
-  norm: choice("rmsnorm", Object.keys(NORM_VECTORS)), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
+  norm: choice("rmsnorm", [...NORM_VECTORS.keys()]), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
   final_norm: flag(true), bias: flag(false), positions: flag(false), extra: whole(0, -(2 ** 40), 2 ** 40),
   window: whole(0, 0, 10_000_000), full_every: whole(0, 0, 1000),
   mixer_heads: optional(whole(null, 1, 100_000)), mixer_head_dim: whole(64, 1, 10_000), mixer_state: whole(128, 1, 100_000),
@@ -28,7 +28,7 @@ export const ownKinds = () => ({
   attention_every: whole(0, 0, 1000), attention_first: whole(0, 0, 1000),
 });
 
-/** The shape that a state describes, as `modelShape` takes it. */
+/** The shape that a state describes, as `shapeOf` takes it. */
 export function ownShape(state) {
   const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = state;
   const { experts: count, top_k, expert_ffn, shared, dense_layers } = state;

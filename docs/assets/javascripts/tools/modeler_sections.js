@@ -9,14 +9,21 @@ import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
-import { sum } from "../engine/orders.js";
-import { timeline } from "../engine/training.js";
-import { COUNTED } from "../engine/rules.js";
+import { sum } from "../engine/runtime.js";
+import { CONVENTIONS } from "../models/step/compute.js";
+import { stage_times } from "../models/step/stage_time.js";
+import { carried_out } from "../models/step/step.js";
+
+// The step as it runs: the trace of the pipeline, and the seconds before and after it.
+function timelineOf({ setup, job: { cluster, compute_efficiency } }) {
+  const [trace, before_s, after_s] = carried_out(setup, stage_times(setup, cluster, compute_efficiency));
+  return { trace, before_s, after_s };
+}
 
 /** The pipeline: efficiency and both bubble measures, of the schedule and of this step; timeline. */
 export function pipelineSection(found, at, width) {
   const { pipeline, step, setup } = found;
-  const drawn = timeline(setup);
+  const drawn = timelineOf(found);
   const lanes = lanesOf(setup.order).length;
   const row = (name, schedule, here) =>
     el("tr", {}, el("th", { scope: "row", class: "modeler-wide" }, name), num(schedule), num(here));
@@ -159,9 +166,9 @@ export function memorySection(found, at, width) {
 
 /** Utilisation by every named convention. */
 export function utilisationSection(found, at) {
-  const rows = [...COUNTED]
-    .filter(([name]) => found.step.utilisation[name] !== null)
-    .map(([name, [label, hardware]]) =>
+  const rows = [...CONVENTIONS.values()]
+    .filter(({ name }) => found.step.utilisation[name] !== null)
+    .map(({ name, label, hardware }) =>
       el(
         "tr",
         {},

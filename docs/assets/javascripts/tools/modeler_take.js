@@ -39,8 +39,8 @@ export function takeaway(say, mapQueryOf, catalog) {
   );
   async function trace() {
     const { together, traceText } = await import("./trace_export.js");
-    if (together(found.setup)) showCommand(commands, commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together"));
-    return traceText(found.setup);
+    if (together(found.job)) showCommand(commands, commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together"));
+    return traceText(found.job);
   }
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
   const map = el("a", { href: "../rank-map/" }, "GPU process mapping");

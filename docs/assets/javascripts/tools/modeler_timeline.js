@@ -1,14 +1,13 @@
 // The pipeline as it runs with this configuration: one lane a rank, from the engine's simulation.
 
-import { sum } from "../engine/orders.js";
+import { sum } from "../engine/runtime.js";
 import { svgEl } from "./dom.js";
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { secondsTo } from "./modeler_bars.js";
+import { ACTIONS } from "./modeler_counts.js";
 import { percent, seconds } from "./quantities.js";
 
-// Kinds of action by their number, as engine/orders.js has them: F, B, I, W.
-const ROLES = ["forward", "backward", "backward-input", "backward-weight"];
-const LETTERS = ["F", "B", "I", "W"];
+const ROLES = { F: "forward", B: "backward", I: "backward-input", W: "backward-weight" };
 const LETTERED = 700; // actions up to which each gets a box of its own
 const MANY = 600; // actions of a lane, beyond which a picture of many lanes is slow to paint
 
@@ -21,7 +20,7 @@ export function lanesOf({ orders }) {
 
 /** `trace`, `before_s` and `after_s` are those of the engine's timeline. */
 export function timelinePicture({ trace, before_s, after_s }, width) {
-  const { schedule, start, end } = trace;
+  const { schedule } = trace;
   const lanes = lanesOf(schedule);
   const total = before_s + trace.makespan + after_s;
   const left = 48;
@@ -47,20 +46,19 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
         : null,
     ];
   });
-  const place = (rank, at, lane) => {
+  const place = ({ action, start, end, overlapped }, lane) => {
     const y = lane * (height + 3) + 2;
-    const paired = trace.paired[rank][at];
-    const half = paired ? height / 2 : height;
-    const lower = paired && (schedule.orders[rank][at] & 3) !== 0;
+    const half = overlapped ? height / 2 : height;
+    const lower = overlapped && action.kind !== "F";
     return {
-      x: scale(before_s + start[rank][at]),
-      end: scale(before_s + end[rank][at]),
+      x: scale(before_s + start),
+      end: scale(before_s + end),
       y: lower ? y + half : y,
       height: half,
     };
   };
-  if (count <= LETTERED) children.push(...boxes(schedule, lanes, place, trace));
-  else children.push(...paths(schedule, lanes, place));
+  const drawn = count <= LETTERED ? boxes : paths;
+  children.push(...drawn(trace, lanes, place));
   for (const [from, to, name] of [
     [0, before_s, "weights gathered"],
     [before_s + trace.makespan, total, "gradients reduced"],
@@ -77,18 +75,13 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
   return picture(`Pipeline timeline: ${said}`, width, bottom + 22, ...children);
 }
 
-// The number that a reader sees: the microbatch.
-const microbatchOf = (schedule, code) => (code >> 2) % schedule.microbatches;
-const stageOf = (schedule, code) => Math.floor((code >> 2) / schedule.microbatches);
-
-function boxes(schedule, lanes, place, trace) {
+function boxes(trace, lanes, place) {
   return lanes.flatMap((rank, lane) =>
-    Array.from(schedule.orders[rank]).flatMap((code, at) => {
-      const { x, end, y, height } = place(rank, at, lane);
-      const [kind, microbatch] = [code & 3, microbatchOf(schedule, code)];
-      const lasted = seconds(trace.end[rank][at] - trace.start[rank][at]);
-      const name = `${LETTERS[kind]}${microbatch}, stage ${stageOf(schedule, code)}: ${lasted}`;
-      const text = [`${LETTERS[kind]}${microbatch}`, String(microbatch)].find((one) => textWidth(one) + 3 <= end - x);
+    trace.placed_on(rank).flatMap((placed) => {
+      const { x, end, y, height } = place(placed, lane);
+      const { kind, stage, microbatch } = placed.action;
+      const name = `${kind}${microbatch}, stage ${stage}: ${seconds(placed.end - placed.start)}`;
+      const text = [`${kind}${microbatch}`, String(microbatch)].find((one) => textWidth(one) + 3 <= end - x);
       return [
         box(ROLES[kind], x, y, end - x, height, name),
         text && height > 12 ? label(text, round((x + end) / 2), y + height / 2 + 4, { "text-anchor": "middle" }) : null,
@@ -98,16 +91,16 @@ function boxes(schedule, lanes, place, trace) {
 }
 
 // Thousands of actions are one path for each kind.
-function paths(schedule, lanes, place) {
-  const dense = schedule.orders[0].length > MANY; // outlines would be all that is seen
-  const drawn = ROLES.map(() => []);
-  lanes.forEach((rank, lane) =>
-    schedule.orders[rank].forEach((code, at) => {
-      const { x, end, y, height } = place(rank, at, lane);
-      drawn[code & 3].push(`M${x.toFixed(1)} ${y}H${end.toFixed(1)}v${height}H${x.toFixed(1)}z`);
-    }),
-  );
-  return drawn.map((found, kind) =>
+function paths(trace, lanes, place) {
+  const dense = trace.schedule.orders[0].length > MANY; // outlines would be all that is seen
+  const drawn = Object.fromEntries(Object.keys(ROLES).map((kind) => [kind, []]));
+  lanes.forEach((rank, lane) => {
+    for (const placed of trace.placed_on(rank)) {
+      const { x, end, y, height } = place(placed, lane);
+      drawn[placed.action.kind].push(`M${x.toFixed(1)} ${y}H${end.toFixed(1)}v${height}H${x.toFixed(1)}z`);
+    }
+  });
+  return Object.entries(drawn).map(([kind, found]) =>
     found.length
       ? svgEl("path", { class: `r-${ROLES[kind]} ${dense ? "modeler-lane" : "modeler-thin"}`, d: found.join("") })
       : null,
@@ -116,7 +109,6 @@ function paths(schedule, lanes, place) {
 
 /** The kinds of action that the trace has, for the legend: [role, letter, label]. */
 export function kindsOf({ schedule }) {
-  const names = ["forward", "backward", "backward for inputs", "backward for weights"];
-  const present = new Set(schedule.orders.flatMap((order) => Array.from(order, (code) => code & 3)));
-  return [...present].sort().map((kind) => [ROLES[kind], LETTERS[kind], names[kind]]);
+  const present = new Set(schedule.orders.flatMap((order) => order.map(({ kind }) => kind)));
+  return Object.keys(ROLES).filter((kind) => present.has(kind)).map((kind) => [ROLES[kind], kind, ACTIONS[kind]]);
 }

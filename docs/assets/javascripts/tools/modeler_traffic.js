@@ -1,7 +1,6 @@
 // What a GPU sends, on which links, and what the links would need: section(found, at, width).
 
-import { sum } from "../engine/orders.js";
-import { ruleOf } from "../engine/rules.js";
+import { sum } from "../engine/runtime.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { ringBytes } from "./modeler_counts.js";
@@ -53,7 +52,7 @@ export function trafficSection(found, at) {
   ];
 }
 
-function callsTable({ setup, step: { communication } }, at) {
+function callsTable({ step: { communication } }, at) {
   const rows = communication.map((row, index) =>
     el(
       "tr",
@@ -67,7 +66,7 @@ function callsTable({ setup, step: { communication } }, at) {
       num(value(bytes(row.sent_bytes), `sent:${index}`, at)),
       num(value(seconds(row.time_s), `row:${index}`, at)),
       num(value(seconds(row.exposed_s), `waited:${index}`, at)),
-      el("td", { class: "modeler-rule" }, ruleOf(setup, row)),
+      el("td", { class: "modeler-rule" }, row.rule),
     ),
   );
   return table(
@@ -153,7 +152,7 @@ function bucketNote(found, at) {
 function buffersPart(found, at) {
   const { setup } = found;
   const rings = setup.parallel.cp > 1 && setup.context_exchange === "p2p";
-  const gathers = setup.sharded.gathers && setup.dense_shards > 1;
+  const gathers = setup.gathers > 0 && setup.dense_shards > 1;
   return [
     rings && buffersTable(found, at, "cp", "ring of keys and values (CP)"),
     rings && !setup.shape.latent

@@ -1,7 +1,7 @@
 // The planner: all layouts of a job, tried beside the page; one state, from the address or the form.
 
 import { InputError } from "../engine/errors.js";
-import { modelShape } from "../engine/transformer.js";
+import { shapeOf } from "../engine/records.js";
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
 import { download } from "./files.js";
@@ -85,7 +85,7 @@ async function build(root, signal, catalog) {
     if (![changes.model, changes.chip, changes.nic].includes(OWN)) return changes;
     const { [state.model]: model, [state.chip]: chip, [state.nic]: nic } = { ...catalog.models, ...catalog.accelerators, ...catalog.links };
     const { efficiency, ...numbers } = ownFrom({
-      shape: model && modelShape(model), capacity_bytes: chip?.memory_bytes, compute_efficiency: 1,
+      setup: { shape: model && shapeOf(model) }, capacity_bytes: chip?.memory_bytes, compute_efficiency: 1,
       cluster: {
         peak_flops_per_s: chip?.peaks.bf16 ?? chip?.peaks.fp16, scale_up_bandwidth_bytes_per_s: chip?.scale_up_bandwidth_bytes_per_s,
         network_bandwidth_bytes_per_s: nic?.bandwidth_bytes_per_s / (nic?.per === "node" ? state.gpus : 1),

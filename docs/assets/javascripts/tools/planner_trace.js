@@ -9,5 +9,5 @@ export function traceOfQuery(catalog, query) {
   const { a } = fromQuery(schemaOf(catalog), catalog, query);
   const found = evaluate(catalog, a);
   if (found.error) throw found.error;
-  return traceText(found.setup);
+  return traceText(found.job);
 }

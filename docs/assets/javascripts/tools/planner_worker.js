@@ -2,7 +2,10 @@
 
 import { InputError } from "../engine/errors.js";
 import { planJob, planned, termsOf } from "../engine/plan.js";
-import { CONVENTIONS } from "../engine/transformer.js";
+import { plain } from "../engine/records.js";
+import { asdict } from "../engine/runtime.js";
+import { parameter_counts } from "../models/shape/transformer.js";
+import { CONVENTIONS } from "../models/step/compute.js";
 
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
@@ -17,21 +20,21 @@ addEventListener("message", ({ data: { catalog, choices, every } }) => {
       told = performance.now();
       postMessage({ progress: { done: found.done, of: found.of, layouts: found.layouts, fitting: found.fitting } });
     }
-    const { setup, world, sequence = setup.sequence } = job;
+    const { setup, about: { accelerator, measured, cluster }, world, sequence = setup.sequence } = job;
     const tokens = job.global_batch * sequence;
-    const flops = CONVENTIONS.get("6nd+attention")(setup.shape, sequence);
+    const flops = CONVENTIONS.get("6nd+attention").count(setup.shape, sequence);
     const full = (layout) => ({
       ...layout, terms: termsOf(job, layout),
-      mfu: ((tokens / layout.step_s / world) * flops) / setup.cluster.peak_flops_per_s,
+      mfu: ((tokens / layout.step_s / world) * flops) / cluster.peak_flops_per_s,
     });
     const { interval_of, residuals, global_batch, batch_assumed, capacity_bytes } = job;
-    const guessed = setup.accelerator === "own" && !setup.measured;
+    const guessed = accelerator === "own" && !measured;
     postMessage({ found: {
       ...found, best: found.best.slice(0, SHOWN).map(full),
       meshes: found.meshes.slice(0, SHOWN).map(full), front: found.front.map(full), interval_of, residuals,
       global_batch, batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
-      reached: guessed ? job.attained.product_flops_per_s / setup.cluster.peak_flops_per_s : null,
-      gpus: world, sequence, shape: setup.shape, recipe: setup.recipe,
+      reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
+      gpus: world, sequence, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
     } });
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

@@ -5,8 +5,8 @@
 // Nothing here touches the document except `addressWriter`.
 
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
-import { convention } from "../engine/frameworks.js";
-import { MOST_RANKS } from "../engine/layout.js";
+import { convention } from "../models/machine/frameworks.js";
+import { MOST_RANKS } from "../models/machine/layout.js";
 import { typedNumber } from "./quantities.js";
 
 const LONGEST = 80; // characters of a value that anybody would type

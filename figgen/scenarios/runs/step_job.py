@@ -1,0 +1,55 @@
+"""A training step as the job whose time is predicted, as it is cut into stages and recomputes."""
+
+from __future__ import annotations
+
+from figgen.models.pipeline.filling import filling
+from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup, sharding_of
+from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.stage_work import repeated
+
+
+def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Job:
+    """The numbers of a step.
+
+    `quantized` is 1 where matmuls are in fewer than 16 bits, `per_tensor` where the framework
+    updates every tensor by itself; both are 0 elsewhere.
+    """
+    parallel, placement = setup.parallel, setup.placement
+    fullest, beside_head = stages_of(setup)
+    gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, parallel.pp)
+    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute)
+    chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
+    return Job(
+        **shape_numbers(setup.shape, setup.mtp_layers),
+        tp=parallel.tp,
+        cp=parallel.cp,
+        pp=parallel.pp,
+        ep=min(parallel.ep, parallel.world_size // parallel.pp),
+        etp=parallel.etp,
+        gpus=parallel.world_size,
+        gpus_per_node=parallel.gpus_per_node,
+        chunks=chunks,
+        filling=filling(setup.schedule, parallel.pp, setup.microbatches, chunks),
+        fullest_layers=fullest,
+        head_layers=beside_head,
+        microbatch=setup.microbatch_size,
+        microbatches=setup.microbatches,
+        sequence=setup.sequence,
+        zero_stage=setup.zero_stage,
+        repeats_layer=layer,
+        repeats_core=core,
+        quantized=quantized,
+        gathers=gathers,
+        scatters=scatters,
+        scattered_bytes=setup.recipe.gradient_bytes,
+        overlapped=float(overlapped),
+        per_tensor=per_tensor,
+    )
+
+
+def stages_of(setup: TrainingSetup) -> tuple[int, float]:
+    """Most layers of a pipeline rank, and the layers beside the head."""
+    shares = virtual_stage_shares(setup)[: setup.placement.depth]
+    cut = bool(setup.layers_per_stage or setup.mtp_layers) or setup.framework_memory.balanced
+    return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)

@@ -1,0 +1,133 @@
+"""A training step and its memory as plain data: what `--json` prints and what the pages compute."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from figgen.errors import InputError
+from figgen.models.machine.cluster import Cluster
+from figgen.models.memory.memory import MemoryEstimate
+from figgen.models.memory.trained_state import trained_parameters
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.compute import CONVENTIONS
+from figgen.models.step.gradient_buckets import gradient_buckets
+from figgen.models.step.level_loads import level_loads
+from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.step import StepEstimate, needed_utilisation
+
+LIKELY_DIGITS = 9
+"""Digits of a probability; those behind them depend on the C library that computes it."""
+
+
+def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
+    """The setup for JSON."""
+    parallel = setup.parallel
+    return {
+        "model": name,
+        "world_size": parallel.world_size,
+        **{axis: getattr(parallel, axis) for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp")},
+        "schedule": setup.schedule,
+        "microbatches": setup.microbatches,
+        "microbatch_size": setup.microbatch_size,
+        "sequence": setup.sequence,
+        "tokens_per_step": setup.tokens_per_step,
+        "zero_stage": setup.zero_stage,
+        "recipe": setup.recipe.name,
+        "recompute": setup.recompute,
+        "activations": setup.activations,
+        **lora_data(setup),
+    }
+
+
+def lora_data(setup: TrainingSetup) -> dict[str, object]:
+    """What is trained beside frozen weights, for JSON; nothing where all are trained."""
+    if setup.lora_rank is None:
+        return {}
+    return {
+        "lora_rank": setup.lora_rank,
+        "lora_matrices": setup.lora_matrices,
+        "frozen_weights": setup.frozen_weights,
+        "trained_parameters": trained_parameters(setup),
+    }
+
+
+def step_data(
+    found: StepEstimate, cluster: Cluster, compute_efficiency: float
+) -> dict[str, object]:
+    """A step for JSON; a utilisation is None where its convention does not cover the model."""
+    setup = found.setup
+    times = stage_times(setup, cluster, compute_efficiency)
+    stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
+    buckets = gradient_buckets(setup, stages)
+    return {
+        "pipeline_rank": found.bottleneck,
+        "step_time_s": found.step_time_s,
+        "compute_s": found.compute_s,
+        "recompute_s": found.recompute_s,
+        "bubble_s": found.bubble_s,
+        "bubble_fraction": found.bubble_fraction,
+        "bubble_overhead": found.bubble_overhead,
+        "exposed_s": dict(found.exposed),
+        "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
+        "model_flops_utilisation": found.model_flops_utilisation,
+        "hardware_flops_utilisation": found.hardware_flops_utilisation,
+        "utilisation": {name: _utilisation(found, cluster, name) for name in CONVENTIONS},
+        "levels": [asdict(load) for load in level_loads(found, cluster, compute_efficiency)],
+        "gradient_buckets": None if buckets is None else asdict(buckets),
+        "communication": [asdict(row) | {"sent_bytes": row.sent_bytes} for row in found.rows],
+    }
+
+
+def muon_data(found: StepEstimate, wide_flops_per_s: float) -> dict[str, float]:
+    """What orthogonalizing matrices adds to a step; empty with other optimizers than Muon.
+
+    `wide_flops_per_s` is the rate that matmuls in 16 bits or more reach.
+    """
+    work = busiest_flops(found.setup)
+    if not work:
+        return {}
+    added_s = work / wide_flops_per_s
+    return {
+        "orthogonalising_flops": work,
+        "orthogonalising_s": added_s,
+        "step_and_orthogonalising_s": found.step_time_s + added_s,
+    }
+
+
+def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> float | None:
+    try:
+        return needed_utilisation(
+            found.setup,
+            convention,
+            tokens_per_s_per_gpu=found.tokens_per_s_per_gpu,
+            peak_flops_per_s=cluster.peak_flops_per_s,
+        )
+    except InputError:
+        return None
+
+
+def memory_data(found: MemoryEstimate) -> dict[str, object]:
+    """The memory of every pipeline rank for JSON."""
+    likely = found.fit_probability
+    return {
+        "ranks": [
+            {
+                "pipeline_rank": rank.pipeline_rank,
+                "layers": rank.layers,
+                "parameters": rank.parameters,
+                "in_flight": rank.in_flight,
+                "bytes": {part.name: part.bytes for part in rank.parts},
+                "lines": [[line.part, line.name, line.bytes] for line in rank.lines],
+                "allocator_bytes": rank.allocator_bytes,
+                "total_bytes": rank.total_bytes,
+            }
+            for rank in found.ranks
+        ],
+        "fullest_rank": found.fullest.pipeline_rank,
+        "printed_bytes": found.printed_bytes,
+        "capacity_bytes": found.capacity_bytes,
+        "free_bytes": found.free_bytes,
+        "fits": found.fits,
+        "fit_probability": None if likely is None else round(likely, LIKELY_DIGITS),
+    }
