@@ -18,7 +18,7 @@ from figgen.subject import use
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
     "step", "verdict", "take", "plan", "trace", "profile", "measured", "calibrate", "validate",
-    "prose", "agreement", "changes", "paper", "new",
+    "prose", "agreement", "changes", "paper", "new", "start",
 )  # fmt: skip
 
 

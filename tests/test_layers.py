@@ -31,10 +31,14 @@ LAYERS = {
     "figgen.models": NUMBERS,
     "figgen.charts": (),
     "figgen.json_text": (),
+    "figgen.entries": ("figgen.errors", "figgen.units"),
     "figgen.catalog": (
         *("figgen.errors", "figgen.json_text", "figgen.units", "figgen.lookups", "figgen.models"),
+        "figgen.entries",
     ),
-    "figgen.scenarios": (*NUMBERS, "figgen.json_text", "figgen.lookups", "figgen.catalog"),
+    "figgen.scenarios": (
+        *(*NUMBERS, "figgen.json_text", "figgen.lookups", "figgen.entries", "figgen.catalog"),
+    ),
     "figgen.plotting": (*NUMBERS, "figgen.charts"),
     "figgen.figures": (
         *(*NUMBERS, "figgen.lookups", "figgen.catalog", "figgen.scenarios"),
@@ -53,6 +57,7 @@ PRESS = (
     *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.pictures", "figgen.serving"),
     *("figgen.markdown", "figgen.agreement", "figgen.prose", "figgen.changes", "figgen.search"),
     *("figgen.publish", "figgen.translation", "figgen.plugin", "figgen.project"),
+    *("figgen.entries", "figgen.tables", "figgen.author"),
 )
 """What makes a site of any subject: it imports nothing of this one's."""
 
