@@ -32,7 +32,7 @@ from figgen.charts import (
     Slot,
     Table,
     Timeline,
-)  # fmt: skip
+)
 from figgen.entries.schema import choice, flag, number, quantity, text
 from figgen.equations.definition import registered
 from figgen.equations.evaluation import evaluate

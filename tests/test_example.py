@@ -77,10 +77,14 @@ def test_styles_scripts_math_and_search_come_along(sites: dict[str, Path]) -> No
     for path in re.findall(r'(?:href|src)="(assets/(?!images)[^"]+)"', page):
         assert (site / path).is_file(), path
     for path in (
-        "assets/stylesheets/figures.css", "assets/javascripts/figures.js",
-        "assets/fonts/math.woff2", "assets/javascripts/search/view.js", "search/head.json",
-        "search/index.html", "assets/figures/index/fig-heat-by-wall.plotly.json",
-    ):  # fmt: skip
+        "assets/stylesheets/figures.css",
+        "assets/javascripts/figures.js",
+        "assets/fonts/math.woff2",
+        "assets/javascripts/search/view.js",
+        "search/head.json",
+        "search/index.html",
+        "assets/figures/index/fig-heat-by-wall.plotly.json",
+    ):
         assert (site / path).is_file(), path
     assert "<math" in page
     assert "Cottage of 1960" in page, "tabs are called by the titles of presets"

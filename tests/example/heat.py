@@ -3,9 +3,24 @@
 from pathlib import Path
 
 from figgen.author import (
-    Axis, Bars, Column, Curves, Named, Segment, Series, Subject, Table, catalog, evaluate, figure,
-    formulas, positive, quantity, text, unit,
-)  # fmt: skip
+    Axis,
+    Bars,
+    Column,
+    Curves,
+    Named,
+    Segment,
+    Series,
+    Subject,
+    Table,
+    catalog,
+    evaluate,
+    figure,
+    formulas,
+    positive,
+    quantity,
+    text,
+    unit,
+)
 
 unit("m²")
 unit("K")
