@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 
 from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
+from figgen.project import modules_of
 from figgen.subject import use
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
     "step", "verdict", "take", "plan", "trace", "profile", "measured", "calibrate", "validate",
-    "prose", "agreement", "changes", "paper", "new",
+    "prose", "agreement", "changes", "paper", "new", "start",
 )  # fmt: skip
 
 
@@ -25,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal without Greek letters, or bytes that are no text.
         sys.stdout.reconfigure(errors="backslashreplace")
-    use("figgen.guide")
     try:
+        _use_modules_here()
         parser = _parser()
     except InputError as error:
         return _refuse(str(error))
@@ -44,6 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     _say(text)
     return int(answer.status)
+
+
+def _use_modules_here() -> None:
+    """Answer about the site in this folder, and about this package's subject elsewhere."""
+    folder = Path.cwd()
+    modules = modules_of(folder)
+    if modules is not None and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    use(*(("figgen.guide",) if modules is None else modules))
 
 
 @cache

@@ -54,6 +54,8 @@ class Figure:
 
 
 FIGURES: dict[str, Figure] = {}
+LOOKUPS: dict[str, Callable[..., object]] = {}
+"""What modules of a site registered for pages to look things up in (`figgen.tables`)."""
 
 
 def figure(
@@ -97,6 +99,11 @@ def all_formulas() -> Mapping[str, Formula]:
     """Every formula of the site by name; the first call imports them."""
     _load(subject().formulas)
     return FORMULAS
+
+
+def all_lookups() -> Mapping[str, Callable[..., object]]:
+    """What an inline value may call beside formulas, by name."""
+    return {**subject().lookups, **LOOKUPS}
 
 
 def _load(module: str) -> None:

@@ -130,6 +130,11 @@ def use(*modules: str) -> None:
     _modules[:] = modules
 
 
+def modules() -> tuple[str, ...]:
+    """The modules in use, by name."""
+    return tuple(_modules)
+
+
 def subject() -> Subject:
     """The subject of this site as its module has it now; an empty one where none is in use."""
     about = _NOTHING

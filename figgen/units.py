@@ -33,7 +33,7 @@ PLAIN_COUNTS = {"k": 10**3, "K": 10**3, "M": 10**6, "T": 10**12}
 """Prefixes that may stand alone after a number; a lone B is bytes."""
 TIMES = {"min": 60, "h": 3600, "day": 86_400}
 
-MEASURED = frozenset({"B", "s", "FLOP", "W", "J", "Hz"})
+MEASURED = {"B", "s", "FLOP", "W", "J", "Hz"}
 # Whole things that are counted: a value in one of them is an integer.
 THINGS = frozenset({
     "rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head", "expert", "sequence",
@@ -41,8 +41,10 @@ THINGS = frozenset({
 })  # fmt: skip
 # Counted too, but met as averages and in billions: "405B" parameters, "15.6T" tokens.
 COUNTS = THINGS | {"param", "token", "element"}
-OTHER = frozenset({"1", "nat", "month", "GPU-h", "USD"})
+OTHER = {"1", "nat", "month", "GPU-h", "USD"}
 BASES = MEASURED | COUNTS | OTHER
+SCALED: dict[str, tuple[Fraction, str]] = {}
+"""Units of a site's own that are so many of another one."""
 
 ALIASES = {"us": "µs", "μs": "µs", "microbatches": "microbatch"} | {
     word + plural: base
@@ -119,6 +121,29 @@ def _plain_digits(digits: str) -> str:
     return plain
 
 
+def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
+    """Let quantities be written in a further unit, for a site's own formulas and catalogs.
+
+    With `prefixes` it takes those of the SI, as `mPa` and `kPa`.  A unit that is so many of
+    another one says so: `add_unit("kWh", is_="3.6 MJ")`.  Raises InputError for a name that means
+    something else already.
+    """
+    if not re.fullmatch(r"[^\W\d_]\w*[²³]?|°\w+", name) or name in PLAIN_COUNTS.keys() - {"K"}:
+        raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)
+    if is_:
+        one = parse_quantity(is_)
+        found = Fraction(str(one.value)), one.unit
+        if name in BASES or SCALED.get(name, found) != found:
+            raise InputError(f"unit {name!r} means something else already")
+        SCALED[name] = found
+    else:
+        if name in SCALED or name in TIMES or name in ALIASES:
+            raise InputError(f"unit {name!r} means something else already")
+        (MEASURED if prefixes else OTHER).add(name)
+        BASES.add(name)
+    _parse_unit.cache_clear()
+
+
 def canonical_unit(text: str) -> str:
     """The canonical SI spelling of a unit without prefix: "bytes/s" is "B/s".
 
@@ -138,7 +163,7 @@ def _parse_unit(text: str) -> tuple[Fraction, str]:
     line_rate = re.fullmatch(r"([kMGT]?)(?:(?:b|bit)/s|bps)", text)
     if line_rate:
         return DECIMAL.get(line_rate[1], Fraction(1)) / 8, "B/s"
-    if text in PLAIN_COUNTS:
+    if text in PLAIN_COUNTS and text not in BASES:
         return Fraction(PLAIN_COUNTS[text]), "1"
     above, *below = [_parse_term(term.strip(), text) for term in text.split("/")]
     factor = above[0] / math.prod(term[0] for term in below)
@@ -154,11 +179,13 @@ def _base(word: str) -> str | None:
 
 def _parse_term(word: str, whole: str) -> tuple[Fraction, str]:
     word = ALIASES.get(word, word)
+    if word in SCALED:
+        return SCALED[word]
     base = _base(word)
     if base is not None:
         return (Fraction(TIMES[base]), "s") if base in TIMES else (Fraction(1), base)
-    prefixed: tuple[tuple[Mapping[str, float | Fraction], frozenset[str]], ...]
-    prefixed = ((BINARY, frozenset("B")), (DECIMAL, MEASURED | {"param", "token"}))
+    prefixed: tuple[tuple[Mapping[str, float | Fraction], set[str]], ...]
+    prefixed = ((BINARY, {"B"}), (DECIMAL, MEASURED | {"param", "token"}))
     for prefixes, bases in prefixed:
         for prefix, factor in prefixes.items():
             base = _base(word.removeprefix(prefix)) if word.startswith(prefix) else None

@@ -19,7 +19,7 @@ from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.errors import InputError, check_once, unknown
 from figgen.lookups import remembered
-from figgen.registry import all_formulas, unit_of
+from figgen.registry import all_formulas, all_lookups, unit_of
 from figgen.subject import Subject, subject
 from figgen.units import format_quantity
 
@@ -160,7 +160,7 @@ def _argument(node: ast.expr, text: str) -> Argument:
 
 def resolve(call: Call, text: str) -> Computed:
     """Look the name up and compute it."""
-    formulas, lookups = all_formulas(), subject().lookups
+    formulas, lookups = all_formulas(), all_lookups()
     try:
         if call.name in formulas:
             return _formula(formulas[call.name], call, text)

@@ -12,8 +12,11 @@ log = get_plugin_logger("repairs")
 unmet: set[str] = set()
 
 
-def on_pre_build(**_: Any) -> None:
+def on_pre_build(config: MkDocsConfig, **_: Any) -> None:
     from figgen.publish.html import expected_repairs
+    from figgen.publish.styles import STYLESHEET
+
+    config.mdx_configs["figgen"]["site"].styles = (STYLESHEET,)
 
     unmet.clear()
     unmet.update(expected_repairs())

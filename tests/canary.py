@@ -1,7 +1,7 @@
 """Builds the site with MkDocs' successors and tells what differs: `make canary`.
 
 Each has an environment of its own with its newest version, beside the locked packages.  A builder
-that does not run our hooks leaves figures' files out, which is what the report is for.
+that does not run the plug-in leaves figures' files out, which is what the report is for.
 """
 
 from __future__ import annotations

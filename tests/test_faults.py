@@ -14,7 +14,7 @@ from markdown import Markdown
 
 from figgen import cache
 from figgen.catalog import load
-from figgen.catalog.read import parse_file
+from figgen.entries.read import parse_file
 from figgen.errors import InputError
 from figgen.publish.begin import begin_build
 from figgen.publish.build import SiteBuild

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HOOK = Path(__file__).parents[1] / "hooks" / "garbage.py"
+HOOK = Path(__file__).parents[1] / "figgen" / "plugin" / "garbage.py"
 RUN = """
 import gc, runpy, sys
 hook = runpy.run_path(sys.argv[1])

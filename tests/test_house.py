@@ -155,7 +155,7 @@ def test_an_option_is_a_field_and_a_line_of_the_table_and_nothing_in_a_script() 
 
 
 def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
-    """Pages that nobody writes have fences in `generated`, and the agreement of numbers a table."""
+    """Pages that nobody writes have fences in `generated`; `api.py` has an example that runs."""
     declared = re.compile(r'@figure\(\s*"([\w-]+)"')
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "figgen").rglob("*.py")}
     names = [name for text in texts.values() for name in declared.findall(text)]
@@ -163,7 +163,7 @@ def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
     elsewhere = {
         (name, path.relative_to(ROOT).as_posix())
         for path, text in texts.items()
-        if "generated" not in path.parts
+        if "generated" not in path.parts and path.name != "api.py"
         for name in set(re.findall(r'"([\w-]+)"', text)) & (set(names) - HOMONYMS)
         if f'@figure("{name}"' not in text
     }

@@ -20,10 +20,10 @@ import pytest
 from figgen import serving
 from figgen.catalog import accelerator, hardware_preset, load
 from figgen.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
+from figgen.plugin import search as hook
 from figgen.serving.address import refusal
 from figgen.serving.code import SourceCode
 from figgen.serving.memory import Memory
-from hooks import search as hook
 from tests.browser.site import ROOT, copy_of_the_project, few_pages
 from tests.sessions import Session, session
 from tests.test_determinism import tree

@@ -16,9 +16,8 @@ ROOT = Path(__file__).parents[1]
 CONFIGURATION = """site_name: Broken
 site_url: http://127.0.0.1/
 theme: {name: mkdocs}
-markdown_extensions: [admonition, figgen: {modules: [figgen.guide]}]
-plugins: []
-hooks: [hooks/figures.py]
+markdown_extensions: [admonition]
+plugins: [figgen: {modules: [figgen.guide]}]
 exclude_docs: |
   /appendix/
   /reference/
@@ -141,7 +140,6 @@ EXPECTED = (
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("broken")
-    shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "mkdocs.yml").write_text(CONFIGURATION, encoding="utf-8")
     (folder / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "references.toml", folder / "docs")

@@ -25,7 +25,7 @@ from figgen.catalog.presets import HardwarePreset, MapPreset, Preset, TrainingPr
 from figgen.catalog.residuals import Residuals
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.catalog.runs import Run
-from figgen.catalog.schema import Value
+from figgen.entries.schema import Value
 from figgen.errors import InputError, unknown
 
 __all__ = [

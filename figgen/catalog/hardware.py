@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.entry import CatalogEntry
-from figgen.catalog.read import read_entries, referred
-from figgen.catalog.schema import Value, choice, count, quantity, text
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import read_entries, referred
+from figgen.entries.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
 
 DTYPES = ("bf16", "fp16", "fp8", "fp4", "tf32")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from figgen.catalog import load
-from figgen.catalog.read import read_entries
-from figgen.catalog.schema import count, number, quantity, text
+from figgen.entries.read import read_entries
+from figgen.entries.schema import count, number, quantity, text
 from figgen.errors import InputError, unknown
 
 FILE = "interruptions.toml"

@@ -10,8 +10,8 @@ from figgen.catalog.measurements import Measurement, read_measurements
 from figgen.catalog.models import Model, read_models
 from figgen.catalog.nccl import NcclTuning, read_nccl
 from figgen.catalog.presets import Preset, read_presets
-from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
+from figgen.entries.read import read_sources
 from figgen.errors import EntryPlace, InputError
 from figgen.lookups import LookupTable
 

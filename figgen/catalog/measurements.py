@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
-from figgen.catalog.read import amount, parse_file, read_entry, referred
-from figgen.catalog.schema import choice, count, quantity, text
+from figgen.entries.read import amount, parse_file, read_entry, referred
+from figgen.entries.schema import choice, count, quantity, text
 from figgen.errors import EntryPlace
 
 FILE = "measurements.toml"

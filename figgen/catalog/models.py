@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.entry import CatalogEntry
-from figgen.catalog.read import read_entries
-from figgen.catalog.schema import Value, choice, count, flag, text
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import read_entries
+from figgen.entries.schema import Value, choice, count, flag, text
 from figgen.errors import InputError
 from figgen.models.shape.model_shape import (
     FFN_MATRICES,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from figgen.catalog.hardware import Link
-from figgen.catalog.read import read_entries
-from figgen.catalog.schema import Key, Keys, Value, number, quantity
+from figgen.entries.read import read_entries
+from figgen.entries.schema import Key, Keys, Value, number, quantity
 from figgen.errors import EntryPlace, InputError, unknown
 from figgen.models.machine.nccl_tuning import TuningConstants
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.hardware import Link
 from figgen.catalog.load import links, nccl
-from figgen.catalog.schema import Value
+from figgen.entries.schema import Value
 from figgen.errors import InputError, unknown
 from figgen.models.machine.nccl_channels import ring_channels, switch_channels
 from figgen.models.machine.nccl_tuning import NcclGroup

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.nccl import NcclTuning
-from figgen.catalog.read import parse_file, read_entry, referred
 from figgen.catalog.runs import Run
-from figgen.catalog.schema import Key, Keys, choice, count, text
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import parse_file, read_entry, referred
+from figgen.entries.schema import Key, Keys, choice, count, text
 from figgen.errors import EntryPlace
 
 FILE = "presets.toml"

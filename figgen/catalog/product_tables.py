@@ -9,8 +9,8 @@ from math import prod
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import FORMATS
-from figgen.catalog.read import amount, parse_file, read_entry
-from figgen.catalog.schema import choice, quantity, text
+from figgen.entries.read import amount, parse_file, read_entry
+from figgen.entries.schema import choice, quantity, text
 from figgen.errors import EntryPlace, InputError, unknown
 from figgen.lookups import remembered
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog import load
-from figgen.catalog.read import CONFIDENCE, cite, parse_file
+from figgen.entries.read import CONFIDENCE, cite, parse_file
 from figgen.errors import EntryPlace, closest
 
 FILE, LEFT_OUT_FILE = "rates.toml", "rates-left-out.json"

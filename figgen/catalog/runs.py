@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import DTYPES, Accelerator
 from figgen.catalog.models import Model
-from figgen.catalog.read import read_entries, referred
-from figgen.catalog.schema import Value, choice, count, quantity, text
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import read_entries, referred
+from figgen.entries.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
 from figgen.models.shape.transformer import flops_per_token
 

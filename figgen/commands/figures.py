@@ -13,7 +13,7 @@ from figgen.charts import Chart, canonical_json, payload
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError, check_once, unknown
 from figgen.markdown.yaml_text import read_yaml
-from figgen.registry import all_figures, build
+from figgen.registry import all_figures, all_formulas, build
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -52,16 +52,15 @@ def add(verbs: Verbs) -> None:
 
 
 def _list(options: argparse.Namespace) -> Answer:
-    from figgen import catalog
-    from figgen.formulas import FORMULAS
-
     if options.kind not in LISTED:
         raise unknown("kind", options.kind, LISTED)
     if options.kind == "figures":
         rows = {name: figure.summary for name, figure in all_figures().items()}
     elif options.kind == "formulas":
-        rows = {name: formula.doc for name, formula in FORMULAS.items()}
+        rows = {name: formula.doc for name, formula in all_formulas().items()}
     else:
+        from figgen import catalog
+
         entries = getattr(catalog, options.kind.upper())
         rows = {name: entry.title for name, entry in entries.items()}
     width = max(map(len, rows), default=0)
@@ -123,7 +122,7 @@ def _parameter(text: str) -> tuple[str, object]:
 
 
 def _eval(options: argparse.Namespace) -> Answer:
-    from figgen.formulas import worked
+    from figgen.equations.worked import worked
     from figgen.values import compute
 
     text = options.value

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from figgen.cache import digest
+from figgen.generated.api_page import api_page
 from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
 from figgen.generated.figure_coverage import figure_coverage_page, planned_figures
@@ -64,6 +65,7 @@ def site_pages(
     pages = {
         **keep(f"formulas {about}", formula_pages.__module__, lambda: formula_pages(known)),
         "reference/coverage.md": kept("coverage of formulas", coverage_page),
+        "reference/api.md": kept("page of the functions", api_page),
         "reference/notation.md": kept("notation", notation_page),
         **({} if excluded("reference/presets/") else preset_pages(tools, keep)),
         **kept("pages of the catalog", catalog_pages),

@@ -252,6 +252,8 @@ class Site:
     shorts: dict[str, Short] = field(default_factory=dict)
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
+    styles: tuple[str, ...] = ()
+    """The stylesheets of pages that stand beside the host's, by their paths."""
     # Pictures, tables and worked lines are large and no other extension needs to see them:
     # with `late` they are left out as comments that the host fills in at the end.
     late: bool = False

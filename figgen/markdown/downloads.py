@@ -85,15 +85,17 @@ def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
     return site.pictures.derived(figure, f"table-{digest(label + str(MOST_ROWS))[:8]}", make)
 
 
-def late_table(table: str, title: str, variant: Variant, page: Page, line: int) -> str:
+def late_table(table: str, title: str, variant: Variant, page: Page, line: int, site: Site) -> str:
     """A link to a table on a page of its own, which a script puts into this one when opened."""
     path = f"{_folder(page)}/{variant.figure.figure_id}.html"
-    styles = posixpath.relpath("assets/stylesheets/page.css", posixpath.dirname(path))
-    back = posixpath.relpath(page.url or ".", posixpath.dirname(path)) + "/"
+    folder = posixpath.dirname(path)
+    links = (posixpath.relpath(sheet, folder) for sheet in site.styles)
+    styles = "".join(f'<link rel="stylesheet" href="{link}">' for link in links)
+    back = posixpath.relpath(page.url or ".", folder) + "/"
     whole = with_security_policy(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex">'
-        f'<link rel="stylesheet" href="{styles}"></head><body class="md-typeset fig-data">'
+        f'{styles}</head><body class="md-typeset fig-data">'
         f'<h1>{title}</h1><p><a href="{back}">Back to the page</a></p>{table}</body></html>\n'
     )
     page.assets[path] = Asset(lambda: whole, page.path, line)

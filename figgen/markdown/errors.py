@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import traceback
 import xml.etree.ElementTree as etree
 from html import escape
-from pathlib import Path
 
 from markdown.util import AtomicString
 
-PACKAGE = Path(__file__).parents[1]
+from figgen.serving.code import last_place
 
 
 def place_of(error: BaseException) -> str:
-    """` (figgen/figures/…/x.py:41)`, the line of ours in which an error came up; empty if none."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if PACKAGE in Path(frame.filename).parents]
-    if not ours:
-        return ""
-    path = Path(ours[-1].filename).relative_to(PACKAGE.parent).as_posix()
-    return f" ({path}:{ours[-1].lineno})"
+    """` (figgen/figures/…/x.py:41)`, where in the site's code an error came up; empty if not."""
+    found = last_place(error)
+    return f" ({found[0]}:{found[1]})" if found else ""
 
 
 def error_box(*messages: str) -> str:

@@ -161,7 +161,7 @@ def _tools(
     # A grid's table is the grid to some readers, so it stays.
     if links and len(behind) > downloads.LONGEST_TABLE and not isinstance(chart, RankGrid):
         title = f"{placed.number}, data{label}"
-        behind = downloads.late_table(behind, title, variant, page, placed.line)
+        behind = downloads.late_table(behind, title, variant, page, placed.line, site)
     citation = _citation(placed, page, site)
     data = f"<p>{files}</p>{_scroll(behind, f'{placed.number}, data{label}') if behind else ''}"
     return (

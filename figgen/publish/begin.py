@@ -39,6 +39,7 @@ def begin_build(
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         shorts=_shorts(terms),
         late=True,
+        styles=("assets/stylesheets/roles.css", "assets/stylesheets/figures.css"),
     )
     return SiteBuild(site=site, docs=docs, terms=terms, keeper=keeper)
 

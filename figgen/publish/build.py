@@ -19,7 +19,7 @@ from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, made_of, settings, take
-from figgen.publish.scripts import plotly_bundle
+from figgen.publish.scripts import SEARCH, own_styles, plotly_bundle
 from figgen.publish.shared import Shared
 from figgen.publish.tools import Tools
 from figgen.serving.answers import Answers
@@ -46,6 +46,7 @@ class SiteBuild:
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     chapters: dict[str, str] = field(default_factory=dict)
     keeper: Memory | Answers | None = None
+    search: bool = False
     _texts: dict[str, str] = field(default_factory=dict)
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -141,11 +142,11 @@ class SiteBuild:
 
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
-        made = {**self._made, "assets/stylesheets/roles.css": theme.stylesheet()}
+        made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
         made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = plotly_bundle()
-        return made
+        return made if self.search else {p: c for p, c in made.items() if not p.startswith(SEARCH)}
 
     def records(self) -> dict[str, Content]:
         """What a build tells of itself, and of its pages to later ones; after `close`."""

@@ -138,7 +138,7 @@ def _name(path: str) -> str:
 def ground(site: Site, others: Iterable[str]) -> str:
     """What any page may depend on beside its own text; `others` is what only the host knows."""
     written = (site.references, site.glossary, site.shorts, site.numbers)
-    return digest(repr((site.name, site.address, *written, *others)))
+    return digest(repr((site.name, site.address, site.styles, *written, *others)))
 
 
 def settings(config: Any, files: Any) -> Iterator[str]:

@@ -12,15 +12,27 @@ import minify_html
 from figgen.errors import InputError
 
 FOLDER = "assets/javascripts"
+OWN = Path(__file__).parents[1]
+"""The package, whose `assets/` every site gets."""
+STYLES = "assets/stylesheets"
+SEARCH = (f"{FOLDER}/search/", f"{STYLES}/search.css")
+"""What only the search needs."""
 _OPEN, _CLOSE = "<script type=module>", "</script>"
 
 
 def plain_scripts(docs: Path) -> dict[str, str]:
-    """Every script of the site's sources by its path, without its comments."""
+    """Every script of the site's sources and of the package by its path, without its comments."""
     return {
-        path.relative_to(docs).as_posix(): plain(path.read_text(encoding="utf-8"))
-        for path in sorted((docs / FOLDER).rglob("*.js"))
+        path.relative_to(root).as_posix(): plain(path.read_text(encoding="utf-8"))
+        for root in (OWN, docs)
+        for path in sorted((root / FOLDER).rglob("*.js"))
     }
+
+
+def own_styles() -> dict[str, str]:
+    """The stylesheets that every site gets, by their paths."""
+    sheets = sorted((OWN / STYLES).glob("*.css"))
+    return {f"{STYLES}/{sheet.name}": sheet.read_text(encoding="utf-8") for sheet in sheets}
 
 
 def imported_names(docs: Path, module: str) -> tuple[str, ...]:

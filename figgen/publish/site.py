@@ -11,7 +11,7 @@ from figgen.publish.build import Content, SiteBuild
 
 
 class Host(Protocol):
-    """What turns Markdown into a site: MkDocs, by way of `hooks/figures.py`."""
+    """What turns Markdown into a site: MkDocs or ProperDocs, by way of `figgen.plugin`."""
 
     docs: Path
     cache: Path
@@ -23,6 +23,8 @@ class Host(Protocol):
     """Modules that register the site's subject; None leaves the subject in use."""
     excludes: Callable[[str], bool] | None
     """Whether the site leaves out a page, or all pages of a folder."""
+    search: bool
+    """Whether the site has figgen's search."""
 
     def add(self, files: Mapping[str, Content]) -> None:
         """Let the site have these files, pages among them, in place of files at their paths."""
@@ -50,6 +52,7 @@ def build_site(host: Host) -> Iterator[SiteBuild]:
     """Go through a build; at each `yield` the host does its part and then asks for the next one."""
     # Load the subject, the glossary, the references, and what earlier builds computed.
     build = begin_build(host.docs, host.cache, host.name, host.address, host.modules)
+    build.search = host.search
     yield build  # the host finds its files
     # Make the pages that nobody writes: the reference, presets, coverage.
     host.add(build.pages(host.excludes))

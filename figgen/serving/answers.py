@@ -1,7 +1,7 @@
 """What a build takes over from earlier ones: all that the same code made of the same words.
 
 One file for each request holds the last answer, under a key with the digest of every source and
-data file of the package and the versions of all libraries; where any of them changed, nothing is
+data file that is followed and the versions of all libraries; where any of them changed, nothing is
 taken over.  It is read by `pickle`, so a cache is as trusted as the program beside which it lies,
 and only its checksum is looked at.
 """
@@ -22,7 +22,6 @@ from figgen.serving.code import SourceCode
 Thing = TypeVar("Thing")
 
 PREFIX = "computed-"
-OURS = "figgen."
 
 
 @dataclass(kw_only=True)
@@ -35,14 +34,15 @@ class Answers:
     folder: Path
     code: str = ""
     used: set[str] = field(default_factory=set)
+    sources: SourceCode = field(default_factory=SourceCode)
     _given: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.code = self.code or code_digest(SourceCode())
+        self.code = self.code or code_digest(self.sources)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
-        """What `make`, code of `module`, gives for a request; only ours is known by its digest."""
-        return self.same(request, "", make) if module.startswith(OURS) else make()
+        """What `make`, code of `module`, gives for a request; kept where the digest knows it."""
+        return self.same(request, "", make) if self.sources.knows(module) else make()
 
     def same(
         self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True

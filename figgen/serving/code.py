@@ -1,45 +1,88 @@
-"""Which files of the package changed, which modules follow from them, and how to load those anew.
+"""Which source files changed, which modules follow from them, and how to load those anew.
 
-A module depends on what it imports, wherever in it the import stands, and on the data files that it
-names.  That the registry loads figures by name is no dependency: it asks them to register.
+Followed are this package and the modules of the site's subject.  A module depends on what it
+imports, wherever in it the import stands, and on the data files that it names.  That the registry
+loads figures by name is no dependency: it asks them to register.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from figgen.cache import digest
-from figgen.subject import subject
+from figgen.subject import modules, subject
 
 PACKAGE = Path(__file__).parents[1]
 DATA = (".toml", ".json")
 ASIDE = ("figgen.agreement", "figgen.search", "figgen.changes", "figgen.prose")
 """Rooms of the press that have nothing to do with how a page looks."""
-KEPT = ("figgen.serving", "figgen.lookups", "figgen.subject")
+KEPT = ("figgen.serving", "figgen.lookups", "figgen.subject", "figgen.plugin")
 """What remembers is loaded once; who works on it starts the server again."""
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(figgen[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)"
-    r"|import[ \t]+(figgen[\w., \t]*))",
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)"
+    r"|import[ \t]+(\w[\w., \t]*))",
     re.M,
 )
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def own_sources(names: Iterable[str]) -> dict[str, Path]:
+    """The folder, or the file, of each top-level module in `names` that is not of this package.
+
+    What such a module imports from the folder in which it lies is followed too, unless that is
+    where all packages are installed.
+    """
+    found: dict[str, Path] = {}
+    todo = [name.partition(".")[0] for name in names]
+    while todo:
+        name = todo.pop()
+        path = _place(name) if name not in found and name != PACKAGE.name else None
+        if path is None:
+            continue
+        found[name] = path
+        if path.parent.name not in INSTALLED:
+            sources = path.rglob("*.py") if path.is_dir() else [path]
+            texts = [source.read_text(encoding="utf-8", errors="replace") for source in sources]
+            tops = {module.partition(".")[0] for text in texts for module, _ in _imports(text)}
+            todo += [top for top in sorted(tops - {""}) if _lies_in(path.parent, top)]
+    return found
+
+
+def _place(name: str) -> Path | None:
+    """The folder of a package, or the file of a module; None where there is no such module."""
+    spec = find_spec(name)
+    if spec and spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin) if spec and spec.has_location and spec.origin else None
+
+
+def _lies_in(folder: Path, name: str) -> bool:
+    return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
 
 
 @dataclass(kw_only=True)
 class SourceCode:
-    """The sources of the package as they were at the last look; `version` counts the changes."""
+    """The sources as they were at the last look; `version` counts the changes.
+
+    `root` is the folder of this package, `own` has those of the site's subject by their names.
+    """
 
     root: Path = PACKAGE
+    own: Mapping[str, Path] = field(default_factory=dict)
     version: int = 0
     _stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
+    _packages: set[str] = field(default_factory=set)
     _needed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _closures: dict[str, frozenset[str]] = field(default_factory=dict)
     _fingerprints: dict[str, str] = field(default_factory=dict)
@@ -47,6 +90,7 @@ class SourceCode:
     def look(self) -> set[str]:
         """The modules and data files that changed since the last look, those that came or went."""
         changed = set()
+        self.own = own_sources(modules()) if self.root == PACKAGE else {}
         there = {path: _stamp(path) for path in self._files()}
         for path in self._stamps.keys() - there.keys():
             self._texts.pop(self._name(path), None)
@@ -61,6 +105,7 @@ class SourceCode:
         if there.keys() != self._stamps.keys():
             self._needed.clear()
         self._stamps = there
+        self._packages = {self._name(p) for p in there if p.name == "__init__.py"}
         if changed:
             self.version += 1
             for name in changed:
@@ -68,6 +113,10 @@ class SourceCode:
             self._closures.clear()
             self._fingerprints.clear()
         return changed
+
+    def knows(self, module: str) -> bool:
+        """Whether a module is one of those that are followed."""
+        return module.partition(".")[0] in {PACKAGE.name, *self.own}
 
     def closure(self, module: str) -> frozenset[str]:
         """The module and all that it depends on, data files by their names."""
@@ -103,7 +152,7 @@ class SourceCode:
     def shell(self) -> str:
         """Changes when the code changes that turns values into pages, whatever they are."""
         if "" not in self._fingerprints:
-            aside = (*subject().rooms, *ASIDE)
+            aside = (*subject().rooms, *ASIDE, *self.own)
             shell = (
                 text
                 for name, text in sorted(self._texts.items())
@@ -146,15 +195,35 @@ class SourceCode:
         return found
 
     def _files(self) -> Iterator[Path]:
-        for path in self.root.rglob("*"):
-            if path.suffix in (".py", *DATA) and "__pycache__" not in path.parts:
-                yield path
+        """Every source and data file; of a module that is one file, the data files beside it."""
+        for root in (self.root, *self.own.values()):
+            found = root.rglob("*") if root.is_dir() else [root, *root.parent.glob("*")]
+            for path in found:
+                beside = not root.is_dir() and path != root
+                known = path.suffix in (DATA if beside else (".py", *DATA))
+                if known and "__pycache__" not in path.parts:
+                    yield path
 
     def _name(self, path: Path) -> str:
-        inside = path.relative_to(self.root)
+        """A module's dotted name; a data file's path, with its package before it if that is own."""
+        root = next((r for r in self.own.values() if path == r or r in path.parents), None)
+        if root is None and self.root in path.parents:
+            root = self.root
+        if root is None or root.suffix == ".py":
+            return path.stem if path.suffix == ".py" else f"./{path.name}"
+        inside = path.relative_to(root)
         if path.suffix != ".py":
-            return inside.as_posix()
-        return ".".join((self.root.name, *inside.with_suffix("").parts)).removesuffix(".__init__")
+            return inside.as_posix() if root == self.root else f"{root.name}/{inside.as_posix()}"
+        return ".".join((root.name, *inside.with_suffix("").parts)).removesuffix(".__init__")
+
+    def _absolute(self, base: str, module: str) -> str:
+        """What a module imports from, where it says so with dots."""
+        inside = base.lstrip(".")
+        if inside == base:
+            return base
+        up = len(base) - len(inside) - (module in self._packages)
+        package = module.split(".")[: module.count(".") + 1 - up]
+        return ".".join(filter(None, (*package, inside)))
 
     def _needs(self, name: str) -> tuple[str, ...]:
         """The modules and data files that a module names; a data file names none."""
@@ -163,10 +232,22 @@ class SourceCode:
             modules = (
                 f"{base}.{own}" if f"{base}.{own}" in self._texts else base
                 for base, own in _imports(text)
+                for base in [self._absolute(base, name)]
             )
             data = (d for d in self._texts if d.endswith(DATA) and _names(d, text))
             self._needed[name] = tuple(sorted({*modules, *data}))
         return self._needed[name]
+
+
+def last_place(error: BaseException) -> tuple[str, int] | None:
+    """File and line of the last of the followed sources through which an error came."""
+    roots = [PACKAGE, *own_sources(modules()).values()]
+    for frame in reversed(extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        for root in roots:
+            if path == root or root in path.parents:
+                return path.relative_to(root.parent).as_posix(), frame.lineno or 1
+    return None
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -191,13 +272,13 @@ def _names(data: str, text: str) -> bool:
     return f'{data.rpartition("/")[2]}"' in text
 
 
-def reload(modules: Iterable[str]) -> None:
+def reload(changed: Iterable[str]) -> None:
     """Load modules anew that are loaded, and what they register; raises what their import raises.
 
     What they registered is replaced in its place, so that the order of everything stays.
     """
     figures, formulas = subject().figures, subject().formulas
-    gone = {name for name in modules if name in sys.modules and not name.startswith(KEPT)}
+    gone = {name for name in changed if name in sys.modules and not name.startswith(KEPT)}
     if figures and any(name.startswith(f"{figures}.") for name in gone):
         gone |= {figures} & sys.modules.keys()  # it imports whatever is in its folder
     for name in gone:
@@ -208,6 +289,7 @@ def reload(modules: Iterable[str]) -> None:
     for name in (formulas, figures):
         if name in gone:
             import_module(name)
+    subject()  # which imports what is in use
     if registry := sys.modules.get("figgen.registry"):
         _forget_removed(registry.FIGURES)
     if definition := sys.modules.get("figgen.equations.definition"):

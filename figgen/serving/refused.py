@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from figgen.errors import InputError
+from figgen.serving.code import last_place
 
-PACKAGE = Path(__file__).parents[1]
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
 <body style="font: 16px/1.5 sans-serif; margin: 3rem auto; max-width: 48rem; padding: 0 1rem">
 <div style="border: 2px solid #c62828; padding: 0 1rem"><h1>This site could not be built</h1>
@@ -26,8 +25,8 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         place = f"{Path(error.filename).name}:{error.lineno}: " if error.filename else ""
         return f"{place}SyntaxError: {error.msg}"
-    ours = [f for f in extract_tb(error.__traceback__) if PACKAGE in Path(f.filename).parents]
-    place = f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
+    found = last_place(error)
+    place = f" ({Path(found[0]).name}:{found[1]})" if found else ""
     return " ".join(f"{type(error).__name__}: {error}".split()) + place
 
 

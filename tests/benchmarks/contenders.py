@@ -235,9 +235,9 @@ def _material(
     for key in ("hooks", "watch", "nav"):
         config.pop(key, None)
     config["theme"].pop("custom_dir")
-    extensions = [entry for entry in config["markdown_extensions"] if entry != "figgen"]
-    config["markdown_extensions"] = [*extensions, *BROUGHT]
-    config["plugins"] = [*config["plugins"], *plugins]
+    config["markdown_extensions"] += BROUGHT
+    config["plugins"] = [entry for entry in config["plugins"] if "figgen" not in entry]
+    config["plugins"] += plugins
     _write_configuration(folder, config, "mkdocs.yml")
     return Contender(
         name=name,

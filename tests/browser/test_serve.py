@@ -288,7 +288,7 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
 
 def test_a_changed_hook_is_told_of_by_its_name(server: Server) -> None:
     """MkDocs loads hooks once."""
-    name = "hooks/search.py"
+    name = "hooks/about.py"
     file = server.folder / name
     text, said = file.read_text(encoding="utf-8"), f"{file} changed; what it does now begins with"
     assert said not in server.log()

@@ -19,8 +19,8 @@ from figgen.catalog.measurements import read_measurements
 from figgen.catalog.models import read_models
 from figgen.catalog.nccl import read_nccl
 from figgen.catalog.presets import read_presets
-from figgen.catalog.read import read_sources
 from figgen.catalog.runs import read_runs
+from figgen.entries.read import read_sources
 from figgen.errors import InputError
 
 

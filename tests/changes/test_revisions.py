@@ -22,9 +22,7 @@ ROOT = Path(__file__).parents[2]
 CONFIGURATION = """site_name: Small
 site_url: http://127.0.0.1/
 theme: {name: mkdocs}
-markdown_extensions: [figgen: {modules: [figgen.guide]}]
-plugins: []
-hooks: [hooks/figures.py]
+plugins: [figgen: {modules: [figgen.guide]}]
 exclude_docs: |
   /appendix/
   /reference/
@@ -72,8 +70,8 @@ def entry_with(file: Path, name: str, old: str, new: str) -> None:
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository: `base`; `same`, a comment later; `hardware`, two constants later."""
     root = tmp_path_factory.mktemp("guide")
-    for folder in ("figgen", "hooks"):
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "figgen", root / "figgen", ignore=ignore)
     (root / "mkdocs.yml").write_text(CONFIGURATION)
     (root / "docs").mkdir()
     (root / "docs/index.md").write_text(PAGE)

@@ -31,7 +31,7 @@ It calls NCCL for every message of [](index.md#fig-pipeline-timeline), as in [@h
 A link carries {{ link("nvlink4").bandwidth:si }}.
 """
 PAGES = ("index.md", "a-page.md")
-HOOK = "def on_config(config: Any) -> None:\n"
+HOOK = "def on_config(config: MkDocsConfig) -> None:\n"
 EDITS = {
     "page": ("docs/index.md", "\n```figure", "\nA sentence more.\n\n```figure"),
     "figure": ("docs/index.md", "\nmicrobatches: 8\n", "\nmicrobatches: 9\n"),
@@ -45,7 +45,7 @@ EDITS = {
 }  # fmt: skip
 # What a process loads once.
 CODE = {
-    "hook": ("hooks/garbage.py", HOOK,
+    "hook": ("hooks/head.py", HOOK,
              "def on_page_markdown(markdown: str, **_: Any) -> str:\n"
              "    return markdown.replace(' every ', ' each ')\n\n\n" + HOOK),
     "figure's code": (

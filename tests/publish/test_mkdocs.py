@@ -1,4 +1,4 @@
-"""The parts of MkDocs on which the hooks rely though its documentation does not promise them.
+"""The parts of MkDocs on which the plug-in relies though its documentation does not promise them.
 
 Each was last checked with the version below.  A newer one fails here first: look at what each test
 says is relied on, and then write the new version down.
@@ -35,7 +35,7 @@ def test_mkdocs_is_the_version_that_these_tests_were_written_for() -> None:
 
 
 def test_a_build_cleans_the_sites_folder_by_the_function_that_serving_replaces() -> None:
-    """`hooks/serving.py` puts a function in its place, so that unchanged pages stay."""
+    """`figgen/plugin/serving.py` puts a function in its place, so that unchanged pages stay."""
     assert inspect.getsource(build.build).count("utils.clean_directory(config.site_dir)") == 1
     assert inspect.getsource(build).count("clean_directory(") == 1
 
@@ -56,15 +56,15 @@ def test_a_file_that_is_generated_has_no_path_of_a_source(config: MkDocsConfig) 
     assert (file.abs_src_path, file.content_bytes) == (None, b"a")
 
 
-def test_converting_a_page_is_the_events_that_the_hook_sends() -> None:
-    """`hooks/figures.py` converts pages in other processes by the same steps as MkDocs."""
+def test_converting_a_page_is_the_events_that_the_plug_in_sends() -> None:
+    """`figgen/plugin/host.py` converts pages in other processes by the same steps as MkDocs."""
     steps = inspect.getsource(build._populate_page)
     order = ["on_pre_page(", "read_source(", "on_page_markdown(", ".render(", "on_page_content("]
     assert sorted(order, key=steps.index) == order
 
 
 def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:
-    """`hooks/serving.py` gives it one that is told of changes; MkDocs' looks twice a second."""
+    """`figgen/plugin/serving.py` gives it one that is told of changes."""
     server = LiveReloadServer(lambda: None, host="127.0.0.1", port=0, root=str(tmp_path))
     server.watch(str(tmp_path))
     server.unwatch(str(tmp_path))

@@ -18,7 +18,7 @@ from tests.renderers.samples import CURVES, GROUPED, STACKED
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SHEET = Path(__file__).parents[2] / "docs" / "assets" / "stylesheets" / "figures.css"
+SHEET = Path(__file__).parents[2] / "figgen" / "assets" / "stylesheets" / "figures.css"
 CHARTS: dict[str, Chart] = {
     "curves": CURVES,
     "stacked": STACKED,

@@ -193,5 +193,11 @@
     box.open = true;
     addEventListener("afterprint", () => { box.open = false; }, { once: true });
   }));
+  // What was read is kept for days without a network. A preview of a change must neither stay on a
+  // reader's machine nor take room from the site's pages.
+  const worker = new URL("../../sw.js", document.currentScript.src);
+  if (location.protocol === "https:" && !/\/pr-\d+\/sw\.js$/.test(worker.pathname)) {
+    navigator.serviceWorker?.register(worker).catch(() => {});
+  }
   begin();
 })();

@@ -12,8 +12,8 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.load import content
-from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
-from figgen.catalog.schema import choice
+from figgen.entries.read import ENTRY_KEYS, parse_file, read_entry
+from figgen.entries.schema import choice
 from figgen.errors import EntryPlace, InputError
 from figgen.lookups import remembered
 from figgen.models.shape.recomputation import NAMED

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import ACCELERATOR_KEYS, LINK_KEYS, accelerator_of, link_of
 from figgen.catalog.load import sources
-from figgen.catalog.read import PROVENANCE, amount, read_entry
-from figgen.catalog.schema import Keys
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import PROVENANCE, amount, read_entry
+from figgen.entries.schema import Keys
 from figgen.errors import EntryPlace, InputError
 from figgen.json_text import read_json
 from figgen.scenarios.runs.names import named_chip

@@ -8,7 +8,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from figgen.catalog.schema import Value
+from figgen.entries.schema import Value
 from figgen.errors import EntryPlace
 
 Thing = TypeVar("Thing")

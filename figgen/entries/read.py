@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from figgen.catalog.entry import CatalogEntry
-from figgen.catalog.schema import Key, Keys, Value, wanted
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.schema import Key, Keys, Value, wanted
 from figgen.errors import EntryPlace, InputError, closest, raise_all
 from figgen.units import parse_quantity
 

@@ -12,6 +12,8 @@ from mkdocs.structure.pages import Page
 
 pages: dict[str, tuple[str, str, str, Any]] = {}
 files: Callable[[], dict[str, str]] = dict
+wanted = False
+"""Whether the settings ask for a search."""
 
 
 def on_pre_build(**_: Any) -> None:
@@ -20,7 +22,8 @@ def on_pre_build(**_: Any) -> None:
 
 def on_page_content(html: str, page: Page, **_: Any) -> None:
     # Before pictures and tables are put in, which are not searched.
-    pages[page.file.src_uri] = (page.url, str(page.title), html, page.meta)
+    if wanted:
+        pages[page.file.src_uri] = (page.url, str(page.title), html, page.meta)
 
 
 def on_env(env: Any, config: MkDocsConfig, **_: Any) -> None:
@@ -30,6 +33,9 @@ def on_env(env: Any, config: MkDocsConfig, **_: Any) -> None:
     from figgen.search.publish import Found, search_files
     from figgen.serving.others import beside
 
+    files = dict
+    if not wanted:
+        return
     terms = read_list(Path(config.docs_dir, "glossary.toml"), TERM, "means")
     found = [Found(*page) for page in pages.values()]
     keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))

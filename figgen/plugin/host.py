@@ -1,4 +1,4 @@
-"""Connects `figgen` to MkDocs, whose events lead through `figgen.publish.site.build_site`."""
+"""Leads the events of MkDocs, or of ProperDocs, through `figgen.publish.site.build_site`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import CountHandler
 
+from figgen.plugin import search
+
+HOST = File.__module__.partition(".")[0]
+"""`mkdocs` or `properdocs`, by which the host's messages are logged."""
 log = get_plugin_logger("figgen")
-logging.getLogger("mkdocs").addHandler(messages := CountHandler(level=logging.INFO))
+logging.getLogger(HOST).addHandler(messages := CountHandler(level=logging.INFO))
 steps: Iterator[Any] = iter(())
-build = None
+build: Any = None
+host: Any = None
 
 
 class MkDocsHost:
@@ -28,10 +33,17 @@ class MkDocsHost:
         self.config, self.docs, self.folder = config, Path(config.docs_dir), Path(config.site_dir)
         self.cache = Path(os.environ.get("FIGGEN_CACHE", beside))
         self.name, self.address = config.site_name, config.site_url or ""
-        self.modules = config.mdx_configs.setdefault("figgen", {}).get("modules")
-        self.excludes = config.exclude_docs and config.exclude_docs.match_file
-        self.warn, self.say = log.warning, log.info
-        self.files, self.nav = Files([]), None
+        self.modules, self.search = config.mdx_configs["figgen"].get("modules"), search.wanted
+        excluded = config.exclude_docs
+        self.excludes = (lambda path: bool(excluded.match_file(path))) if excluded else None
+        self.files: Any = Files([])
+        self.nav: Any = None
+
+    def warn(self, message: str) -> None:
+        log.warning(message)
+
+    def say(self, message: str) -> None:
+        log.info(message)
 
     def add(self, files: Mapping[str, Any]) -> None:
         for uri, content in files.items():
@@ -47,12 +59,13 @@ class MkDocsHost:
         return [(f.src_uri, f.content_string) for f in self.files.documentation_pages()]
 
     def settings(self) -> Iterator[str]:
-        return build.settings(self.config, self.files)
+        found: Iterator[str] = build.settings(self.config, self.files)
+        return found
 
     def convert(self, path: str) -> None:
         file, events = self.files.get_file_from_path(path), self.config.plugins
-        both = {"config": self.config, "files": self.files}
-        page = events.on_pre_page(file.page or Page(None, file, self.config), **both)
+        both: dict[str, Any] = {"config": self.config, "files": self.files}
+        page: Any = events.on_pre_page(file.page or Page(None, file, self.config), **both)
         page.read_source(self.config)
         page.markdown = events.on_page_markdown(page.markdown, page=page, **both)
         page.render(self.config, self.files)
@@ -98,7 +111,8 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 @event_priority(-50)  # after the repairs, which need not search pictures; before the policy
 def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
-    return build.fill(page.file.src_uri, output)
+    filled: str = build.fill(page.file.src_uri, output)
+    return filled
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import logging
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import mkdocs.utils
+from mkdocs.commands import build
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import Files
@@ -26,15 +26,16 @@ def on_startup(command: str, **_: Any) -> None:
         from figgen.serving import start
 
         memory = start()
-        mkdocs.utils.clean_directory = lambda folder: None
-        told = logging.getLogger("mkdocs.commands.build")
-        told.addFilter(lambda record: not str(record.msg).startswith("Page skipped"))
+        mkdocs.utils.clean_directory = lambda directory: None
+        build.log.addFilter(lambda record: not str(record.msg).startswith("Page skipped"))
 
 
 def on_config(config: MkDocsConfig) -> None:
     if memory is not None:
         memory.refresh()  # before anything that an edit concerns is imported
-        for name in memory.outdated(hook.__file__ for hook in config.hooks.values()):
+        own = map(str, sorted(Path(__file__).parent.glob("*.py")))
+        hooks: Any = config.hooks  # by their names, whatever the annotation says
+        for name in memory.outdated((*own, *(hook.__file__ for hook in hooks.values()))):
             log.warning("%s changed; what it does now begins with the next server", name)
 
 
@@ -59,7 +60,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
         env.get_template = remembering(env.get_template, memory, nav, watched)
         pages = config.mdx_configs["figgen"]["site"].pages
         assets = {path for page in pages for path in page.assets}
-        write_changed(files, assets, Path(config.site_dir), memory)
+        write_changed(list(files), assets, Path(config.site_dir), memory)
 
 
 def on_post_build(**_: Any) -> None:

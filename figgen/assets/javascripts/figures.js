@@ -1,6 +1,6 @@
 // Figures are complete without this script. It opens one in Plotly when a reader asks ("Explore"),
 // follows the palette, steps through traces by buttons and arrow keys, lets the keyboard reach what
-// scrolls sideways, opens the search, and keeps what was read for days without a network.
+// scrolls sideways, and opens the search on pages that have a link to it.
 
 const library = new URL("plotly.min.js", import.meta.url);
 const open = new Map(); // plot element → its figure as published
@@ -224,6 +224,7 @@ addEventListener("keydown", (event) => {
   else if (key.length > 1) return;
   else if (loads) early += key;
   else if (!"/fs".includes(key) || writing(event.target) || document.querySelector("dialog[open]")) return;
+  else if (!document.querySelector(".find-open")) return;
   else openSearch();
   event.preventDefault();
   event.stopPropagation(); // the theme has keys of its own
@@ -237,11 +238,6 @@ for (const kind of ["pointerover", "focusin"]) {
 // Material replaces the page's content on instant navigation and says so through document$.
 if (window.document$) window.document$.subscribe(begin);
 else begin();
-// A preview of a change must neither stay on a reader's machine nor take room from the site's pages.
-const worker = new URL("../../sw.js", import.meta.url);
-if (location.protocol === "https:" && !/\/pr-\d+\/sw\.js$/.test(worker.pathname)) {
-  navigator.serviceWorker?.register(worker).catch(() => {});
-}
 // What is still being loaded has the colours of then.
 new MutationObserver(() => window.Plotly && [...open.keys()].forEach(paint)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],

@@ -1,0 +1,58 @@
+"""All that a module needs that describes a site: `from figgen.author import formulas, figure, …`.
+
+unit("m²")
+formula = formulas(positive("area", "A", "m²", "area of the wall"), …)
+
+@formula(symbol="Q", unit="W", source="Fourier 1822")
+def heat_loss(area, …): return …
+
+@figure("heat-by-wall")
+def heat_by_wall(*, house: str) -> Bars: …
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from figgen.charts import (
+    Axis,
+    Bars,
+    Box,
+    Chart,
+    Column,
+    Curves,
+    Diagram,
+    DiagramLink,
+    Mark,
+    Named,
+    Rule,
+    Segment,
+    Series,
+    Slot,
+    Table,
+    Timeline,
+)
+from figgen.entries.schema import choice, flag, number, quantity, text
+from figgen.equations.definition import registered
+from figgen.equations.evaluation import evaluate
+from figgen.equations.notation import Argument, Notation, amount, count, index, positive
+from figgen.equations.ops import ceil, log2, maximum, minimum
+from figgen.errors import InputError
+from figgen.registry import figure
+from figgen.subject import Subject
+from figgen.tables import catalog
+from figgen.units import add_unit as unit
+
+__all__ = [
+    "Argument", "Axis", "Bars", "Box", "Chart", "Column", "Curves", "Diagram", "DiagramLink",
+    "InputError", "Mark", "Named", "Rule", "Segment", "Series", "Slot", "Subject", "Table",
+    "Timeline", "amount", "catalog", "ceil", "choice", "count", "evaluate", "figure", "flag",
+    "formulas", "index", "log2", "maximum", "minimum", "number", "positive", "quantity", "text",
+    "unit",
+]  # fmt: skip
+
+
+def formulas(*arguments: Argument) -> Any:
+    """The decorator of formulas whose arguments these are, each with symbol, unit and range."""
+    return partial(registered, Notation(*arguments))

@@ -1,0 +1,45 @@
+"""What the configuration of a site in this folder says, for commands that run without its host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from figgen.errors import InputError
+
+CONFIGURATIONS = ("mkdocs.yml", "properdocs.yml")
+
+
+def modules_of(folder: Path) -> tuple[str, ...] | None:
+    """The modules that the plug-in is given in this folder's configuration; None without one.
+
+    Raises InputError for a configuration that is not YAML.
+    """
+    for name in CONFIGURATIONS:
+        file = folder / name
+        if file.is_file() and "figgen" in (text := file.read_text(encoding="utf-8")):
+            return _modules(text, name)
+    return None
+
+
+def _modules(text: str, name: str) -> tuple[str, ...] | None:
+    import yaml
+
+    class Lenient(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Reads what the host understands by tags of its own (`!ENV`) as nothing."""
+
+    Lenient.add_multi_constructor("", lambda *_: None)
+    try:
+        found: Any = yaml.load(text, Lenient)
+    except yaml.YAMLError as error:
+        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from None
+    plugins = found.get("plugins") if isinstance(found, dict) else None
+    entries = plugins.items() if isinstance(plugins, dict) else _pairs(plugins or [])
+    for plugin, options in entries:
+        if plugin == "figgen":
+            return tuple((options or {}).get("modules", ()))
+    return None
+
+
+def _pairs(plugins: list[Any]) -> list[tuple[str, Any]]:
+    return [pair for p in plugins for pair in (p.items() if isinstance(p, dict) else [(p, {})])]

@@ -1,0 +1,69 @@
+"""Catalogs of a site's own: one call reads a TOML file and gives pages a name to look it up by.
+
+    house = catalog("house", "houses.toml", area=quantity("m²", "1 m²", "9,999 m²"))
+
+Each table of the file is an entry with `source`, `seen` and `confidence`, and sources stand in the
+file's own `[sources]`.  Pages then write `{{ house("cottage").area }}`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+from figgen.entries.entry import CatalogEntry
+from figgen.entries.read import NAME, read_entry
+from figgen.entries.schema import Key
+from figgen.errors import EntryPlace, InputError, raise_all, unknown
+from figgen.registry import LOOKUPS
+
+SOURCES = "sources"
+
+
+class OwnEntry(SimpleNamespace):
+    """One entry: its keys are attributes; `name`, `source` and `note` are every entry's."""
+
+
+def _own(entry: CatalogEntry) -> OwnEntry:
+    every = {"name": entry.name, "source": entry.source, "note": entry.note}
+    return OwnEntry(**{**every, **entry.words, **entry.flags, **entry.values})
+
+
+def catalog(name: str, file: str | Path, **keys: Key) -> Callable[[str], OwnEntry]:
+    """Read a catalog, register it for pages under `name`, and return the function that looks up.
+
+    Raises InputError, with file, line, entry and key, for everything that is wrong in the file.
+    """
+    path = Path(file)
+    try:
+        content = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(content)
+    except OSError as error:
+        raise InputError(f"catalog {name!r}: {path} cannot be read", got=str(error)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name}: not TOML: {error}") from None
+    cited = tables.pop(SOURCES, {})
+    entries, faults = dict[str, OwnEntry](), list[InputError]()
+    for entry, table in tables.items():
+        place = EntryPlace(file=path.name, entry=entry, content=content)
+        if not isinstance(table, dict):
+            faults.append(place.fault("a value outside any entry", expected="a table"))
+        elif not NAME.fullmatch(entry):
+            faults.append(place.fault("a name", expected="lower-case letters, digits and - . _"))
+        else:
+            try:
+                entries[entry] = _own(read_entry(place, table, keys, cited))
+            except InputError as error:
+                faults += error.all
+    raise_all(faults)
+
+    def look_up(entry: str) -> OwnEntry:
+        if entry not in entries:
+            raise unknown(name, entry, entries)
+        return entries[entry]
+
+    look_up.__name__ = name
+    LOOKUPS[name] = look_up
+    return look_up

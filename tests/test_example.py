@@ -1,0 +1,135 @@
+"""A site of another field, the heat of a house, built by MkDocs and by ProperDocs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.canary import compared
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "tests" / "example"
+
+
+def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """One build of the copy of the example in a folder."""
+    settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", host, "build", "--config-file", "mkdocs.yml", *options],
+        cwd=folder,
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The example as each of the two builds it."""
+    found = {}
+    for host in ("mkdocs", "properdocs"):
+        folder = tmp_path_factory.mktemp(host) / "example"
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        done = build(host, folder, "--strict")
+        assert done.returncode == 0, done.stdout
+        found[host] = folder / "site"
+    return found
+
+
+def test_both_build_the_same_site(sites: dict[str, Path]) -> None:
+    assert compared(sites["mkdocs"], sites["properdocs"]) == {
+        "missing": [],
+        "added": [],
+        "pages that say something else": [],
+        "other files and markup": [],
+    }
+
+
+def test_numbers_are_those_of_a_calculation_by_hand(sites: dict[str, Path]) -> None:
+    """At 30 K: 110 m² × 1.4 + 18 m² × 2.8 + 80 m² × 1.0 = 284.4 W/K."""
+    entries = json.loads((sites["mkdocs"] / "figures.json").read_text("utf-8"))
+    values = {entry["id"]: entry["values"] for entry in entries if "values" in entry}
+    total, unit = values["fig-heat-by-part-cottage"]["total"]
+    assert (total, unit) == (pytest.approx(30 * 284.4), "W")
+    shown = {entry["call"]: entry["shown"] for entry in entries if "call" in entry}
+    assert shown['heating_energy(power="6 kW", hours="24 h")'] == "518\N{NO-BREAK SPACE}MJ"
+    by_hand = 1.4 * 110 * 20
+    assert (
+        shown[
+            'heat_loss(area=house("cottage").walls_area, '
+            'transmittance=house("cottage").walls_transmittance, difference="20 K")'
+        ]
+        == f"{by_hand / 1000:.2f}\N{NO-BREAK SPACE}kW"
+    )
+
+
+def test_styles_scripts_math_and_search_come_along(sites: dict[str, Path]) -> None:
+    site = sites["mkdocs"]
+    page = (site / "index.html").read_text("utf-8")
+    for path in re.findall(r'(?:href|src)="(assets/(?!images)[^"]+)"', page):
+        assert (site / path).is_file(), path
+    for path in (
+        "assets/stylesheets/figures.css",
+        "assets/javascripts/figures.js",
+        "assets/fonts/math.woff2",
+        "assets/javascripts/search/view.js",
+        "search/head.json",
+        "search/index.html",
+        "assets/figures/index/fig-heat-by-wall.plotly.json",
+    ):
+        assert (site / path).is_file(), path
+    assert "<math" in page
+    assert "Cottage of 1960" in page, "tabs are called by the titles of presets"
+    assert "A survey of the street, 2026" in page, "a number tells its source"
+
+
+MISTAKES = {
+    "houses.toml": ('roof_area = "80 m²"', 'roof_area = "80 W"',
+                    "houses.toml:14: [cottage] roof_area"),
+    "heat.py": ('unit="W", source="ISO 6946"', 'unit="Q", source="ISO 6946"', "unknown unit 'Q'"),
+    "docs/index.md": ("figure: houses", "figure: house", "docs/index.md:27: unknown figure"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", MISTAKES)
+def test_a_mistake_fails_the_build_with_its_place(tmp_path: Path, file: str) -> None:
+    old, new, told = MISTAKES[file]
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    text = (folder / file).read_text("utf-8")
+    assert text.count(old) == 1
+    (folder / file).write_text(text.replace(old, new), "utf-8")
+    done = build("mkdocs", folder, "--strict")
+    assert done.returncode != 0
+    assert told in done.stdout
+
+
+def test_a_changed_formula_or_entry_changes_what_the_next_build_shows(tmp_path: Path) -> None:
+    """The cache knows the code and data of a site's own modules."""
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    energy = 'heating_energy(power="6 kW", hours="24 h")'
+
+    def shown() -> tuple[str, float]:
+        assert build("mkdocs", folder, "--strict").returncode == 0
+        entries = json.loads((folder / "site" / "figures.json").read_text("utf-8"))
+        number = next(entry["shown"] for entry in entries if entry.get("call") == energy)
+        figure = next(e for e in entries if e.get("id") == "fig-heat-by-part-cottage")
+        return number, figure["values"]["total"][0]
+
+    assert shown() == ("518\N{NO-BREAK SPACE}MJ", pytest.approx(8532))
+    for file, old, new in (
+        ("heat.py", "return power * hours", "return 2 * power * hours"),
+        ("houses.toml", 'windows_area = "18 m²"', 'windows_area = "28 m²"'),
+    ):
+        text = (folder / file).read_text("utf-8")
+        (folder / file).write_text(text.replace(old, new), "utf-8")
+    assert shown() == ("1.04\N{NO-BREAK SPACE}GJ", pytest.approx(8532 + 30 * 2.8 * 10))
