@@ -12,8 +12,8 @@ import playwright
 import pytest
 
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import JOINED
-from figgen.publish.joined import joined
+from figgen.guide.tool_scripts import JOINED, printed_models
+from figgen.publish.joined import joined, reached
 from figgen.publish.scripts import plain_scripts
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -122,8 +122,9 @@ def test_a_later_part_takes_what_the_first_has_from_there() -> None:
 
 def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:
     later = {f"{posixpath.dirname(MAP)}/{name}.js" for name in JOINED["rank-map"]}
-    scripts = {path: text for path, text in plain_scripts(DOCS).items() if path not in later}
-    text = joined(scripts, MAP)
+    every = {path: text for path, text in plain_scripts(DOCS).items() if path not in later}
+    own = {path: every[path] for path in reached(every, [MAP])}
+    text = joined({**every, **printed_models(own)}, MAP)
     assert not re.search(r"^import ", text, re.M), "one request, and everything is there"
     asked = set(re.findall(r'\bimport\("\./([\w.]+)"\)', text))
     assert asked == {posixpath.basename(path) for path in later}

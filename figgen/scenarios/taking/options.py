@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from figgen import catalog
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.architectures.file_text import is_model_file
 from figgen.scenarios.options.option import Choices, Value
@@ -74,7 +74,7 @@ def named_after_sizes(job: TakenJob) -> TakenJob:
     return replace(job, taken={**job.taken, "model": name}) if name else job
 
 
-@cache
+@remembered(1)
 def catalog_sizes() -> dict[str, Sizes]:
     """The sizes of the catalog's models, as `name_of_sizes` compares them."""
     return {name: _sizes(model.shape) for name, model in catalog.MODELS.items()}
