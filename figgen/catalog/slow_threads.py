@@ -11,7 +11,7 @@ from typing import Any
 from figgen.catalog.load import content
 
 FILES = {False: "slow-threads.json", True: "slow-threads-apart.json"}
-"""The threads with which the order of reasons was made, and those that were put apart before."""
+"""The file of threads that set the order of reasons (False), and of the held-out ones (True)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class SlowThread:
 
 @cache
 def slow_threads(*, apart: bool) -> tuple[SlowThread, ...]:
-    """The threads, those that were put apart or the others."""
+    """The held-out threads with `apart`, otherwise the threads that set the order of reasons."""
     rows = json.loads(content(FILES[apart]))["threads"]
     return tuple(
         SlowThread(**{**row, "causes": tuple(row["causes"]), "assumed": tuple(row["assumed"])})

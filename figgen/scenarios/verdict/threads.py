@@ -29,7 +29,7 @@ class JudgedThread:
 
 @remembered(2)
 def judged_threads(apart: bool) -> tuple[JudgedThread, ...]:
-    """Every thread with its verdict, those that were put apart or the others."""
+    """Each held-out thread (`apart`) or each other thread, with its verdict."""
     found = []
     for thread in slow_threads(apart=apart):
         verdict = verdict_of_step(training_step(**thread.job), thread.measured)

@@ -1,4 +1,4 @@
-// How frameworks are told of a layout; `take.js` reads them back.
+// The launch line of a layout for each framework; `taken.js` reads them back.
 //
 // Option names: NVIDIA/Megatron-LM megatron/training/arguments.py (parallel sizes,
 // --use-tp-pp-dp-mapping); torch.distributed.device_mesh.init_device_mesh; deepspeedai/DeepSpeed
