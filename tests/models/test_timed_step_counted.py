@@ -13,7 +13,9 @@ from figgen.models.step.layer_time import dense_layer, expert_layer, longer
 from figgen.models.step.timed_step import timed_step
 from tests.models import ledger
 
-FLAGS = ("repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor")
+FLAGS = (
+    "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
+)  # fmt: skip
 RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s")]
 
 
@@ -52,6 +54,7 @@ def drawn_job(draw: random.Random) -> Job:
             "fullest_layers": draw.randint(1, layers),
             "head_layers": draw.randint(0, layers),
             "chunks": draw.randint(1, 3),
+            "offloaded": draw.choice((0, 0.5, 1)),
             **drawn_sharding(draw),
         }
     )

@@ -150,7 +150,7 @@ def _divided(
     for first_stage, per_parameter, beside in (
         (3, recipe.weight_bytes, frozen),
         (2, recipe.gradient_bytes, (0, 0)),
-        (1, recipe.optimizer_bytes, (0, 0)),
+        (1, setup.optimizer_bytes, (0, 0)),
     ):
         divided = setup.zero_stage >= first_stage
         sizes.append(
@@ -161,7 +161,7 @@ def _divided(
         )
     weights, gradients, optimizer = sizes
     if setup.lora_rank is None:
-        tables = sum(part.count for part in held if part.part in TABLES) * recipe.table_bytes
+        tables = sum(part.count for part in held if part.part in TABLES) * setup.table_bytes
         optimizer += tables / (setup.dense_shards if setup.zero_stage >= 1 else 1)
     return weights, gradients, optimizer
 

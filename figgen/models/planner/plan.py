@@ -22,7 +22,7 @@ from figgen.models.planner.plan_space import Meshes, batches, meshes, pipelines,
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.recomputation import recomputation
 from figgen.models.step.attained import Attained
-from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.job import Job, setup_numbers
 from figgen.models.step.stage_work import repeated
 from figgen.models.step.timed_step import StepSeconds, timed_step
 
@@ -242,16 +242,16 @@ def timed(found: Pipeline) -> StepSeconds:
     again = np.array([repeated(setup, stages.shares, text) for text in job.recompute])
     return timed_step(
         Job(
-            **shape_numbers(setup.shape, setup.mtp_layers),
+            **setup_numbers(setup),
             tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp, ep=_column(mesh.ep),
             etp=_column(mesh.etp), gpus=job.world_size,
             gpus_per_node=setup.parallel.gpus_per_node, chunks=found.chunks,
             filling=_filling(found), fullest_layers=stages.fullest_layers,
             head_layers=stages.head_layers, microbatch=_column(found.microbatch_size),
-            microbatches=_column(found.microbatches), sequence=setup.sequence, zero_stage=zero,
+            microbatches=_column(found.microbatches), zero_stage=zero,
             repeats_layer=again[:, 0], repeats_core=again[:, 1], quantized=job.quantized,
             **{name: values[None, :, None] for name, values in sharded.items()},
-            scattered_bytes=setup.recipe.gradient_bytes, per_tensor=job.per_tensor,
+            per_tensor=job.per_tensor,
         ),
         job.attained,
     )  # fmt: skip

@@ -30,6 +30,7 @@ class FrameworkMemory:
     `caches_casts` if 8-bit copies of weights stay from one microbatch to the next.
     `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
     ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
+    `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
     nanotron's 898 measured ones, but for frameworks with measured peaks of their own.
@@ -52,6 +53,7 @@ class FrameworkMemory:
     keeps_gathered: bool = False
     keeps_outputs: bool = False
     whole_in_pipeline: bool = False
+    offload_keeps_bytes: float = 0
     selective: str = "selective"
     balanced: bool = False
     prints: Prints = "fullest"
@@ -68,7 +70,11 @@ TORCHTITAN: dict[str, Any] = {
     "selective": "every_second_product",
 }
 
-MEGATRON: dict[str, Any] = {"allocator_share": 0.05, "caches_casts": True}
+MEGATRON: dict[str, Any] = {
+    "allocator_share": 0.05,
+    "caches_casts": True,
+    "offload_keeps_bytes": 4,
+}
 
 _ALL = (
     FrameworkMemory(
@@ -81,6 +87,7 @@ _ALL = (
         "tests print peaks, none of which is fitted, and the share is assumed: a third of "
         "torchtitan's, with expandable segments; "
         "moe/token_dispatcher.py and experts.py (gates multiply before the down-projection); "
+        "core/optimizer/cpu_offloading (moments go to the host, FP32 weights stay); "
         "Transformer Engine, module/base.py (FP8 weights and their transposes are cached), and "
         "Megatron-LM issues 1236 and 1237 (FP8 runs out of memory where BF16 fits)",
         **MEGATRON,

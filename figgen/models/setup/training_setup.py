@@ -51,6 +51,8 @@ class TrainingSetup:
     `layers_per_stage` says how many layers each virtual stage has, in the order in which a
     microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
     of multi-token prediction follow the last layer, on the stage of the head.
+    The share `offloaded_optimizer` of the optimizer's state is in the host's memory, whose
+    processor updates it; `offload_overlap` copies gradients and weights while it does.
     `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`.
     With a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
     `frozen_weights` says how the matrices of layers are kept, see `figgen.models.shape.adapters`.
@@ -79,6 +81,8 @@ class TrainingSetup:
     double_buffering: bool = True
     layers_per_stage: tuple[int, ...] = ()
     mtp_layers: int = 0
+    offloaded_optimizer: float = 0.0
+    offload_overlap: bool = True
     framework: str = "megatron"
     lora_rank: int | None = None
     lora_matrices: str = "all-linear"
@@ -106,6 +110,9 @@ class TrainingSetup:
                 raise InputError(name, expected=expected, got=getattr(self, name))
         if not 0 <= self.mtp_layers <= MOST_MTP_LAYERS:
             raise InputError("mtp_layers", expected=f"0 to {MOST_MTP_LAYERS}", got=self.mtp_layers)
+        if not 0 <= self.offloaded_optimizer <= 1:
+            share = self.offloaded_optimizer
+            raise InputError("offloaded_optimizer", expected="0 to 1", got=share)
         recomputation(self.recompute)
         activation_format(self.activations)
         framework_memory(self.framework)
@@ -152,6 +159,18 @@ class TrainingSetup:
     def framework_memory(self) -> FrameworkMemory:
         """What the framework keeps besides."""
         return framework_memory(self.framework)
+
+    @property
+    def optimizer_bytes(self) -> float:
+        """Bytes of optimizer state that a parameter takes in the GPU's memory."""
+        whole = self.recipe.optimizer_bytes
+        leaves = max(0.0, whole - self.framework_memory.offload_keeps_bytes)
+        return whole - self.offloaded_optimizer * leaves
+
+    @property
+    def table_bytes(self) -> float:
+        """Bytes of optimizer state that a parameter of embedding or head takes besides."""
+        return (1 - self.offloaded_optimizer) * self.recipe.table_bytes
 
     @property
     def tokens(self) -> int:

@@ -32,6 +32,8 @@ class Attained:
 
     Shares: what is not hidden of the messages of tensor, context, expert and pipeline parallelism
     and of gradients; `straggling` is what a step grows by for every doubling beyond a node.
+    A GPU's own link to its host has `host_link_bytes_per_s`; the host's processor updates a
+    parameter that is offloaded in `host_update_s`, of one GPU's process alone.
     `once_per_node` is 1 where a token goes to a node once, however many of its experts are there.
     """
 
@@ -69,3 +71,5 @@ class Attained:
     latency_s: Number
     near_latency_s: Number
     straggling: Number
+    host_link_bytes_per_s: Number
+    host_update_s: Number

@@ -8,6 +8,7 @@ import numpy as np
 
 from figgen.equations.ops import Number
 from figgen.errors import InputError
+from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,
@@ -34,7 +35,8 @@ class Job:
     microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
     behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
     multi-token prediction stand beside the head, not among the layers; the parameters are with
-    theirs.
+    theirs. The share `offloaded` of the optimizer's state is updated by the host, and copies run
+    beside that where `offload_overlapped` is 1.
     """
 
     layers: Number
@@ -83,6 +85,8 @@ class Job:
     scattered_bytes: Number
     overlapped: Number
     per_tensor: Number
+    offloaded: Number = 0.0
+    offload_overlapped: Number = 1.0
 
     @property
     def dp(self) -> Number:
@@ -137,6 +141,17 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
         "key_value_width": mean(key_value, 0),
         "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
         "routed_parameters": counts.routed_experts + mtp_layers * routed,
+    }
+
+
+def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
+    """The fields of a `Job` that are the same for all layouts of a setup."""
+    return {
+        **shape_numbers(setup.shape, setup.mtp_layers),
+        "sequence": setup.sequence,
+        "scattered_bytes": setup.recipe.gradient_bytes,
+        "offloaded": setup.offloaded_optimizer,
+        "offload_overlapped": float(setup.offload_overlap),
     }
 
 

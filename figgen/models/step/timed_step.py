@@ -32,6 +32,13 @@ UPDATE_BYTES = 38
 """Bytes a parameter that an Adam step moves at least: FP32 gradient, two moments and the master
 copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
 its norm read (4)."""
+HOST_UPDATE_BYTES = 28
+"""Bytes of host memory a parameter that Adam moves there at least: gradient, two moments and the
+weight read (16), the last three written (12)."""
+HOST_BYTES_PER_S = 285e9
+"""What the processors of a node reach of their memory's bandwidth in such an update: 30.5 billion
+parameters in 3.0 s on eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K tokens: the
+step that grew from 1.75 s to 3.96 s, with what of its backward it ran behind)."""
 TENSORS_PER_LAYER = 9
 SUMMED_BYTES = 4
 """Bytes of a gradient that is summed once a step."""
@@ -192,5 +199,17 @@ def _update_s(job: Job, attained: Attained) -> Number:
     divided = job.zero_stage >= 1
     dense = job.dense_parameters / (job.tp * job.pp) / where(divided, job.dp * job.cp, 1)
     routed = job.routed_parameters / (job.ep * job.etp * job.pp)
-    routed = routed / where(divided, _expert_replicas(job), 1)
-    return (dense + routed) * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s
+    held = dense + routed / where(divided, _expert_replicas(job), 1)
+    moved = held * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s
+    return (1 - job.offloaded) * moved + _offloaded_s(job, attained, job.offloaded * held)
+
+
+def _offloaded_s(job: Job, attained: Attained, held: Number) -> Number:
+    """The host's update of so many parameters: gradients to it, weights as wide back from it.
+
+    All processes of a node share the memory of the host.
+    """
+    copied = 2 * held * job.scattered_bytes / attained.host_link_bytes_per_s
+    shared = HOST_UPDATE_BYTES * job.gpus_per_node / HOST_BYTES_PER_S
+    updated = held * maximum(attained.host_update_s, shared)
+    return where(job.offload_overlapped > 0, maximum(copied, updated), copied + updated)

@@ -13,7 +13,7 @@ from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.plan_sizes import stage_numbers
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import utilisation_of_step
-from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.job import Job, setup_numbers
 from figgen.models.step.stage_work import repeated
 from figgen.models.step.timed_step import StepSeconds, timed_step
 from figgen.scenarios.options.option import Choices
@@ -91,7 +91,6 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
                     tokens_per_step=tokens,
                     gpus=job.world_size,
                     peak_flops_per_s=peak,
-                    sequence=setup.sequence,
                 ),
                 apart=bool(plan.apart[place]),
                 terms=mine,
@@ -205,7 +204,7 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
             *repeated(setup, stages.shares, mode),
         )
     return Job(
-        **shape_numbers(setup.shape, setup.mtp_layers),
+        **setup_numbers(setup),
         **{name: rows[name].astype(float) for name in ("tp", "cp", "pp", "ep", "etp", "chunks")},
         gpus=job.world_size,
         gpus_per_node=setup.parallel.gpus_per_node,
@@ -216,10 +215,8 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
         repeats_core=numbers[4],
         microbatch=rows["microbatch_size"].astype(float),
         microbatches=rows["microbatches"].astype(float),
-        sequence=setup.sequence,
         zero_stage=rows["zero_stage"],
         quantized=job.quantized,
         **job.sharded(rows["zero_stage"], rows["pp"]),
-        scattered_bytes=setup.recipe.gradient_bytes,
         per_tensor=job.per_tensor,
     )

@@ -155,7 +155,27 @@ def terms_of(run: DescribedRun) -> Terms:
         "latency_s": (1.0, ("latency_s.all",)),
         "near_latency_s": (own.value, ()) if own else (1.0, ("near_latency_s.all",)),
         "straggling": (1.0, ("straggling.all",)),
+        "host_link_bytes_per_s": (host_link_bytes_per_s(chip), ()),
+        "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
     }
+
+
+TORCH_UPDATE_S = 1.4e-9
+"""Seconds in which torch's Adam updates a parameter in host memory: Ren et al. 2021
+(ZeRO-Offload), arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
+HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
+"""The same of DeepSpeed's own Adam for processors, from the same table."""
+
+
+def host_link_bytes_per_s(chip: Accelerator) -> float:
+    """What a GPU reaches of its own link to the host: of NVLink-C2C, which two Blackwell share, or
+    of PCIe in the generation of the chip."""
+    if chip.name.startswith(("gh", "gb")):
+        share = 1 if chip.name.startswith("gh") else 2
+        return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / share
+    generation = 3 if chip.year < 2019 else 4 if chip.year < 2022 else 5
+    own = load.links()[f"pcie{generation}-x16"]
+    return (own.achieved_bandwidth or own.bandwidth).value
 
 
 ACCUMULATED = {

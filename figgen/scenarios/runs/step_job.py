@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.models.pipeline.filling import filling
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
-from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.job import Job, setup_numbers
 from figgen.models.step.stage_work import repeated
 
 
@@ -21,7 +21,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute)
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
-        **shape_numbers(setup.shape, setup.mtp_layers),
+        **setup_numbers(setup),
         tp=parallel.tp,
         cp=parallel.cp,
         pp=parallel.pp,
@@ -35,14 +35,12 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
         head_layers=beside_head,
         microbatch=setup.microbatch_size,
         microbatches=setup.microbatches,
-        sequence=setup.sequence,
         zero_stage=setup.zero_stage,
         repeats_layer=layer,
         repeats_core=core,
         quantized=quantized,
         gathers=gathers,
         scatters=scatters,
-        scattered_bytes=setup.recipe.gradient_bytes,
         overlapped=float(overlapped),
         per_tensor=per_tensor,
     )

@@ -34,7 +34,7 @@ def take_state(given: Given, dialect: str) -> None:
         take(given, "mtp_layers", modules)
     if _is_offloaded(given):
         given.notes.append(
-            "state that is offloaded to the host is not modelled: it counts on the GPU"
+            "state that is offloaded to the host counts on the GPU: say --offload-optimizer 1"
         )
 
 

@@ -7,7 +7,7 @@ import { attainedOf, untimedJob } from "./job.js";
 import { plain } from "./records.js";
 import { job_sizes } from "../models/planner/plan_sizes.js";
 import { recomputation } from "../models/shape/recomputation.js";
-import { shape_numbers } from "../models/step/job.js";
+import { setup_numbers } from "../models/step/job.js";
 
 const SIZES = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage"];
 const NAMED = ["none", "selective", "full"];
@@ -62,11 +62,11 @@ function recomputations({ recompute }, { shape, flash_attention, framework_memor
 }
 
 // What time is asked with, each field at its place, as yet without a layout.
-const askedOf = ({ shape, sequence, parallel, recipe, mtp_layers }, more) => ({
-  ...plain(shape_numbers(shape, mtp_layers)), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
-  gpus_per_node: parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
-  microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0,
-  scattered_bytes: recipe.gradient_bytes, overlapped: 1, ...more,
+const askedOf = (setup, more) => ({
+  ...plain(setup_numbers(setup)), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: setup.parallel.world_size,
+  gpus_per_node: setup.parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
+  microbatches: 1, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0,
+  overlapped: 1, ...more,
 });
 
 // What memory is asked with.
