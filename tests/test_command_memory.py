@@ -71,14 +71,14 @@ def test_memory_needs_no_number_format_that_the_accelerator_multiplies(said: Sai
     small = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8", "--json")
     assert (
         json.loads(said(*small, "--accelerator", "v100-sxm2-32gb"))["capacity_bytes"]
-        == 32510 * 2**20
+        == 31.73 * 2**30
     )
 
 
 def test_verdict_follows_the_capacity(said: Said) -> None:
     small = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8", "--sequence", "2048")
     assert "free" in said(*small, "--accelerator", "h100-sxm-80gb").splitlines()[-1]
-    assert json.loads(said(*small, "--json"))["capacity_bytes"] == 81559 * 2**20, "an H100"
+    assert json.loads(said(*small, "--json"))["capacity_bytes"] == 85_017_493_504, "an H100"
     whole = ("--model", "llama-3-70b", "--nodes", "1", "--gpus-per-node", "8", "--json")
     assert json.loads(said(*whole, "--accelerator", "h100-sxm-80gb"))["fits"] is False
 

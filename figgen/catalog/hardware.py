@@ -103,8 +103,8 @@ class Accelerator:
     """One accelerator. Peaks are dense, by the type of the multiplied numbers.
 
     `sparse_footnote` are 2:4-sparse rates as datasheets print them; nothing computes with
-    them. `hbm_capacity` is what its vendor prints, `hbm_reported` what the device
-    tells a program, `hbm_package` what is soldered on.
+    them. `hbm_capacity` is what its vendor prints, `hbm_reported` what PyTorch
+    reports, `hbm_package` what is soldered on.
     """
 
     name: str
@@ -156,10 +156,12 @@ class Accelerator:
 
     @property
     def capacity_bytes(self) -> float:
-        """Memory that the device reports, against which a step fits or does not, B.
+        """The capacity of the device as PyTorch reports it, against which a step fits or not, B.
 
-        Vendors print GB and most mean GiB. Where no report was found it is what they print, the
-        least that it can be.
+        It is `total_memory` of `torch.cuda.get_device_properties`, which is about half a percent
+        less than nvidia-smi's total and is the "total capacity" of an out-of-memory message.
+        Where no report is known, it is what the vendor prints: the least that it can be, because
+        vendors print GB and most mean GiB.
         """
         return (self.hbm_reported or self.hbm_capacity).value
 

@@ -54,8 +54,14 @@ def _memory(options: argparse.Namespace) -> Answer:
 
 
 def _table(found: MemoryEstimate) -> list[str]:
-    """One line per pipeline rank, in GB, and the verdict."""
-    rows = [["rank", "layers", "params", "in flight", *PARTS, "total GB"]]
+    """One line per pipeline rank, in GB, and how likely the fullest fits.
+
+    Parts up to communication are allocated; the allocator has reserved more than that, and the
+    process holds a little outside of it.
+    """
+    parts = [name for name in PARTS if name != "reserve"]
+    sums = ("allocated", "reserved", "outside", "total GB")
+    rows = [["rank", "layers", "params", "in flight", *parts, *sums]]
     for rank in found.ranks:
         rows.append(
             [
@@ -63,14 +69,17 @@ def _table(found: MemoryEstimate) -> list[str]:
                 str(rank.layers),
                 format_quantity(rank.parameters, "1", "si"),
                 f"{rank.in_flight:.4g}",
-                *(f"{part.bytes / 1e9:.2f}" for part in rank.parts),
+                *(f"{rank.bytes_of(name) / 1e9:.2f}" for name in parts),
+                f"{rank.allocated_bytes / 1e9:.2f}",
+                f"{rank.reserved_bytes / 1e9:.2f}",
+                f"{rank.outside_bytes / 1e9:.2f}",
                 f"{rank.total_bytes / 1e9:.2f}",
             ]
         )
     total = found.fullest.total_bytes
     verdict = f"fullest: rank {found.fullest.pipeline_rank}, {_both(total)}"
     if found.capacity_bytes is not None and found.free_bytes is not None:
-        verdict += f" of {_both(found.capacity_bytes)}: "
+        verdict += f" of the {_both(found.capacity_bytes)} that PyTorch reports: "
         verdict += f"{_both(found.free_bytes)} free, " if found.fits else ""
         verdict += fit_words(found.fit_probability or 0.0)
     return [*aligned(rows, left=0), verdict]

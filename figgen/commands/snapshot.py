@@ -24,7 +24,7 @@ from figgen.models.memory.allocator_snapshot import (
     state_of,
 )
 from figgen.models.memory.memory import RankMemory
-from figgen.models.memory.memory_lines import CONTEXTS, PARTS
+from figgen.models.memory.memory_lines import PARTS
 from figgen.models.memory.plain_pickle import plain_pickle
 from figgen.models.memory.snapshot_summary import REMEDIES, summary_of
 from figgen.models.memory.snapshot_text import (
@@ -135,7 +135,7 @@ def _beside(
     if peak is not None:
         held["reserve"] = peak.reserved - peak.bytes
     modelled = {part.name: part.bytes for part in rank.parts} | {"untold": 0.0}
-    modelled["reserve"] -= sum(line.bytes for line in rank.lines if line.name == CONTEXTS)
+    modelled["reserve"] -= rank.outside_bytes
     return [(part, modelled[part], held[part]) for part in held]
 
 

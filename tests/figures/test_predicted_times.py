@@ -38,6 +38,7 @@ WITHOUT = {
     "step-communication": "bytes and times of messages; step-breakdown above it has the step",
     "strategy-exchanges": "messages over computing",
     "wall-shares": "shares of the step",
+    "verdict-threads": "which cause of a slow run is named first",
 }
 """Figures that ask for a prediction and show no step's time, or show its interval themselves."""
 

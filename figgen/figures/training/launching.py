@@ -80,7 +80,7 @@ def first_minutes(
     each = link.bandwidth_bytes_per_s / (gpus_per_node if link.per == "node" else 1)
     between = each * gpus_per_node
     checks = (
-        ("memory of a GPU", "nvidia-smi", (chip.capacity_bytes, "B"), "another job holds it"),
+        ("memory of a GPU", "measure.py", (chip.capacity_bytes, "B"), "another job holds it"),
         ("large matmul in BF16", "measure.py", (matmul, "FLOP/s"), "low clocks: power or heat"),
         ("copy in memory", "measure.py", (chip.hbm_bandwidth_bytes_per_s, "B/s"), "a wrong GPU"),
         ("busbw inside a node", "all_reduce_perf", (inside, "B/s"), "PCIe instead of NVLink"),

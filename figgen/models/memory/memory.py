@@ -1,6 +1,6 @@
 """Memory of a training step on every pipeline rank: state, activations, buffers and a reserve.
 
-    >>> estimate = memory(setup, capacity_bytes=85.5e9)        # doctest: +SKIP
+    >>> estimate = memory(setup, capacity_bytes=85.0e9)        # doctest: +SKIP
     >>> estimate.fullest.bytes_of("optimizer")                 # doctest: +SKIP
 
 All GPUs of a pipeline rank need the same. State is divided as ZeRO does: what is not a routed
@@ -16,11 +16,13 @@ from figgen.errors import InputError, unknown
 from figgen.models.memory.activations import peak_activation_bytes
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.memory.memory_lines import (
+    CONTEXTS,
     PARTS,
     MemoryLine,
-    allocator_bytes,
+    allocated_bytes,
     rank_lines,
     reserve_lines,
+    reserved_bytes,
     working_bytes,
 )
 from figgen.models.memory.rank_parameters import rank_parameters
@@ -29,9 +31,10 @@ from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 
 RESERVE_BYTES = 2e9
-"""What a process holds outside of its allocator: about 1 GB for the CUDA context and its kernels,
-1 GB for NCCL's channels. An assumption, to be replaced where one knows; no more than 2.4 GB, since
-one of the measured runs had 83.1 GB in its allocator on an H100 that reports 85.5."""
+"""What a process holds outside its allocator: the CUDA context with its kernels, 0.82 GB on an H100
+without NCCL, and NCCL's channels. An assumption between the 1.3 and 2.45 GB of two out-of-memory
+messages (prime-rl on one H100 and on eight B200), to be replaced by what you measure. One published
+run leaves 1.9 GB: 83.1 GB in its allocator on an H100 of 85.0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class RankMemory:
 
     @property
     def total_bytes(self) -> float:
-        """All parts together."""
+        """Bytes of the device that the process takes: reserved, and outside the allocator."""
         return sum(self._by_part().values())
 
     def _by_part(self) -> dict[str, float]:
@@ -73,9 +76,19 @@ class RankMemory:
         return found
 
     @property
-    def allocator_bytes(self) -> float:
-        """What the allocator holds of it, the number that frameworks print as reserved."""
-        return allocator_bytes(self.lines)
+    def allocated_bytes(self) -> float:
+        """Bytes of tensors, as `torch.cuda.max_memory_allocated` prints them."""
+        return allocated_bytes(self.lines)
+
+    @property
+    def reserved_bytes(self) -> float:
+        """Bytes that the allocator holds, as `torch.cuda.max_memory_reserved` prints them."""
+        return reserved_bytes(self.lines)
+
+    @property
+    def outside_bytes(self) -> float:
+        """Bytes that the process holds outside its allocator: contexts of CUDA and NCCL."""
+        return sum(line.bytes for line in self.lines if line.name == CONTEXTS)
 
     def bytes_of(self, name: str) -> float:
         """Bytes of the part of that name. Raises InputError for an unknown one."""
@@ -109,8 +122,8 @@ class MemoryEstimate:
         if self.prints == "device":
             return self.fullest.total_bytes
         if self.prints == "first":
-            return self.ranks[0].allocator_bytes
-        return max(rank.allocator_bytes for rank in self.ranks)
+            return self.ranks[0].reserved_bytes
+        return max(rank.reserved_bytes for rank in self.ranks)
 
     @property
     def free_bytes(self) -> float | None:

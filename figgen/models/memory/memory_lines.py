@@ -33,7 +33,8 @@ PARTS = (
 )
 """What lines belong to, in order: "working" is what the loss or one layer's backward needs."""
 
-CONTEXTS = "contexts"
+UNALLOCATED, CONTEXTS = "allocator", "contexts"
+"""Names of the two lines of the reserve: what is in the allocator without a tensor, and outside."""
 LASTING = (
     "weights",
     "FP8 weights",
@@ -108,7 +109,7 @@ def reserve_lines(
     """What the allocator holds beyond `lines`, and `reserve_bytes` outside of it."""
     moving = sum(line.bytes for line in lines if line.name not in LASTING)
     found = (
-        MemoryLine("reserve", "allocator", allocator_share * moving),
+        MemoryLine("reserve", UNALLOCATED, allocator_share * moving),
         MemoryLine("reserve", CONTEXTS, reserve_bytes),
     )
     return tuple(line for line in found if line.bytes)
@@ -123,8 +124,13 @@ def cast_weight_bytes(setup: TrainingSetup) -> float:
     return setup.activation_format.cast_weight_bytes if stay else 0.0
 
 
-def allocator_bytes(lines: tuple[MemoryLine, ...]) -> float:
-    """What the framework's allocator holds: everything but the contexts."""
+def allocated_bytes(lines: tuple[MemoryLine, ...]) -> float:
+    """Bytes of tensors, which PyTorch prints as allocated."""
+    return sum(line.bytes for line in lines if line.part != "reserve")
+
+
+def reserved_bytes(lines: tuple[MemoryLine, ...]) -> float:
+    """Bytes that the framework's allocator holds, which PyTorch prints as reserved."""
     return sum(line.bytes for line in lines if line.name != CONTEXTS)
 
 

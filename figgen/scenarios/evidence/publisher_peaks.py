@@ -73,13 +73,10 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
 
 
 def predicted_peaks(setup: TrainingSetup) -> dict[str, float]:
-    """The predicted peak of a setup by kind, in bytes.
-
-    Allocated is what the allocator holds if it kept nothing beyond what was asked for.
-    """
-    held, exact = memory(setup), memory(setup, allocator_share=0.0)
+    """The predicted peak of a setup by kind, in bytes."""
+    held = memory(setup)
     return {
-        "allocated": max(rank.allocator_bytes for rank in exact.ranks),
-        "reserved": max(rank.allocator_bytes for rank in held.ranks),
+        "allocated": max(rank.allocated_bytes for rank in held.ranks),
+        "reserved": max(rank.reserved_bytes for rank in held.ranks),
         "device": held.fullest.total_bytes,
     }

@@ -44,9 +44,6 @@ CLASS = "transformers on one GPU"
 MULTIPROCESSORS = {"ampere": 108, "hopper": 132, "blackwell": 148}
 USUAL_MULTIPROCESSORS = 132
 
-PYTORCH_SHARE = 85_017_493_504 / (81_559 * 2**20)
-"""What PyTorch reports of an H100's memory, of what nvidia-smi reports."""
-
 RESERVED_SPREAD = 0.03
 """Standard deviation of reserved memory over its prediction, on seven steps of one H100."""
 
@@ -206,12 +203,11 @@ def predicted_device(
         check_share("compute_efficiency", compute_efficiency)
         peak = run.accelerator.peak_flops_per_s("bf16")
         rates = replace(rates, matmul_flops_per_s=compute_efficiency * peak)
-    reported = run.accelerator.capacity_bytes * PYTORCH_SHARE
     return PredictedDevice(
         run=run,
         parts_s=device_parts_s(run, rates),
         memory=device_memory(run.job),
-        capacity_bytes=(measured or {}).get("capacity", (reported,))[0],
+        capacity_bytes=(measured or {}).get("capacity", (run.accelerator.capacity_bytes,))[0],
         residuals=residuals()[CLASS],
     )
 

@@ -119,7 +119,9 @@ def memory_data(found: MemoryEstimate) -> dict[str, object]:
                 "in_flight": rank.in_flight,
                 "bytes": {part.name: part.bytes for part in rank.parts},
                 "lines": [[line.part, line.name, line.bytes] for line in rank.lines],
-                "allocator_bytes": rank.allocator_bytes,
+                "allocated_bytes": rank.allocated_bytes,
+                "reserved_bytes": rank.reserved_bytes,
+                "outside_bytes": rank.outside_bytes,
                 "total_bytes": rank.total_bytes,
             }
             for rank in found.ranks

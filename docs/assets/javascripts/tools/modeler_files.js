@@ -32,10 +32,11 @@ export function communicationCsv(found) {
   return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
 }
 
+const SUMS = ["allocated_bytes", "reserved_bytes", "outside_bytes", "total_bytes"];
 /** Memory of every pipeline rank as comma-separated values. */
 export function memoryCsv({ memory }) {
   const names = PARTS.map(([name]) => name);
-  const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, "total_bytes"]];
+  const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, ...SUMS]];
   for (const rank of memory.ranks) {
     lines.push([
       rank.pipeline_rank,
@@ -43,7 +44,7 @@ export function memoryCsv({ memory }) {
       rank.parameters,
       rank.in_flight,
       ...names.map((name) => rank.bytes[name]),
-      rank.total_bytes,
+      ...SUMS.map((name) => rank[name]),
     ]);
   }
   return lines.map((line) => line.join(",")).join("\n") + "\n";

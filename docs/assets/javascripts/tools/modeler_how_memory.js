@@ -21,6 +21,12 @@ export function memoryLines(found, notes, rank, part) {
         rank.total_bytes,
         bytes,
       ),
+      sumLine(
+        "The same as PyTorch prints it.",
+        [["allocated", rank.allocated_bytes], ["reserved but unallocated", rank.reserved_bytes - rank.allocated_bytes], ["outside the allocator", rank.outside_bytes]],
+        rank.total_bytes,
+        bytes,
+      ),
     ];
   }
   if (part === "activations") return activationLines(found, rank);

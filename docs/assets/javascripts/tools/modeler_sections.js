@@ -128,9 +128,8 @@ export function memorySection(found, at, width) {
   const { memory } = found;
   const alike = alikeRanks(memory);
   const groups = shownGroups(alike, 8);
-  const parts = PARTS.map((part, index) => [...part, index]).filter(([name]) =>
-    memory.ranks.some((rank) => rank.bytes[name]),
-  );
+  const parts = PARTS.filter(([name]) => memory.ranks.some((rank) => rank.bytes[name]));
+  const sums = [["allocated", "allocated_bytes"], ["reserved", "reserved_bytes"], ["outside", "outside_bytes"], ["total", "total_bytes"]];
   const rows = groups.map((group) => {
     const { rank } = group;
     const of = rank.pipeline_rank;
@@ -142,7 +141,7 @@ export function memorySection(found, at, width) {
       num(value(quantity(rank.parameters, "param", "si"), `parameters:${of}`, at)),
       num(value(plainNumber(rank.in_flight), `inflight:${of}`, at)),
       parts.map(([name]) => num(value(bytes(rank.bytes[name]), `memory:${of}:${name}`, at))),
-      num(value(bytes(rank.total_bytes), `memory:${of}`, at)),
+      sums.map(([, name]) => num(value(bytes(rank[name]), `memory:${of}`, at))),
     );
   });
   return [
@@ -154,11 +153,11 @@ export function memorySection(found, at, width) {
     ),
     table(
       "Memory of a GPU of each pipeline rank",
-      ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
+      ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), ...sums.map(([name]) => `#${name}`)],
       rows,
     ),
     note(
-      "Ranks are those of the pipeline, and alike ones share a line.",
+      "Ranks are those of the pipeline, and alike ones share a line. Allocated and reserved are what PyTorch prints; contexts of CUDA and NCCL are outside its allocator.",
       groups.length < alike.length ? " Some are left out, the fullest never; the CSV has all." : "",
     ),
   ];
