@@ -17,8 +17,8 @@ from figgen.subject import use
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "verdict", "take", "plan", "trace", "profile", "measured", "calibrate", "validate",
-    "prose", "agreement", "changes", "paper", "new", "start",
+    "step", "verdict", "take", "write", "plan", "trace", "profile", "measured", "calibrate",
+    "validate", "prose", "agreement", "changes", "paper", "new", "start",
 )  # fmt: skip
 
 

@@ -73,6 +73,8 @@ def take_schedule(given: Given, dialect: str) -> None:
             )
     elif stages > 1 and not said and dialect in ("megatron-lm", "nanotron", "gpt-neox", "nemo"):
         assume(given, "schedule", "1f1b")
+    if all(one.value == "0" for one in given.keys.get("less_layers", [])):
+        text_of(given, "less_layers")
     _take_stage_layers(given, stages, layers)
 
 

@@ -177,8 +177,8 @@ def _take_mesh_order(given: Given) -> None:
             order.append(axis)
     if "ep" in expert and "ep" not in order:
         order.insert(_place_of_experts(order, expert), "ep")
-    if not order:
-        return
+    if len(order) < 2:
+        return  # one axis has no order
     text = "-".join(order)
     named = {
         "tp-cp-ep-dp-pp": "megatron", "tp-cp-ep-pp-dp": "megatron-tp-pp-dp",

@@ -132,9 +132,10 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         for name, one in zip(names, entries, strict=True)
     ):
         return _megatron(entries, names, programs)
+    sharded = any(name.startswith("zero_optimization") for name in names)
     if any(name in ("per_device_train_batch_size", "model_name_or_path") for name in names):
-        return "transformers"
-    if any(name.startswith("zero_optimization") for name in names) or "deepspeed" in programs:
+        return "deepspeed" if sharded else "transformers"
+    if sharded or "deepspeed" in programs:
         return "deepspeed"
     if "train_micro_batch_size_per_gpu" in names:
         return "deepspeed"

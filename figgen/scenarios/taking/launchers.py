@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
+from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.shell import Shell, expand, read_shell
+from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.yaml import read_yaml
 from figgen.scenarios.texts.entry import Entry, entry, is_name
 from figgen.scenarios.texts.flow import read_flow
 
@@ -225,11 +228,15 @@ def _override(word: str, origin: str, entries: list[Entry]) -> None:
 
 
 def _document(document: str, shell: Shell) -> list[Entry]:
-    """What a here-document says: a configuration in JSON, or a script."""
+    """What a here-document says: a configuration in JSON, TOML or YAML, or a script."""
     said = document.strip()
-    if said.startswith("{"):
+    kind = format_of(said)
+    if kind in ("json", "toml", "yaml"):
+        whole = expand(said, shell)
         try:
-            return read_flow(expand(said, shell), "")[0]
+            if kind == "toml":
+                return read_toml(whole)
+            return read_flow(whole, "")[0] if kind == "json" else read_yaml(whole)
         except InputError:
             return []
     if "--" in said or said.startswith("#!"):

@@ -102,7 +102,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "sequence": (
         "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length",
         "max_seq_len", "cutoff_len", "model_max_length", "encoder_seq_length", "max_length",
-        "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len",
+        "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size",
     ),
     "positions": ("max_position_embeddings", "n_positions", "n_ctx"),
     # What is kept and in which format
@@ -171,6 +171,16 @@ KEYS: dict[str, tuple[str, ...]] = {
         "optimizer", "optimizer.type", "optimizer.name", "optim", "optim.name", "optimizer_type",
     ),
     "overlap_gradients": ("overlap_grad_reduce", "overlap_comm", "ddp.overlap_grad_reduce"),
+    "buckets": ("ddp_num_buckets",),
+    "dispatcher": ("moe_token_dispatcher_type",),
+    "as_modelled": (
+        "overlap_param_gather", "ddp.overlap_param_gather", "moe_grouped_gemm", "fsdp_version",
+        "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
+        "fsdp_transformer_layer_cls_to_wrap",
+    ),
+    "less_layers": (
+        "pipeline_parallel_first_stage_less_layers", "pipeline_parallel_last_stage_less_layers",
+    ),
     "context_exchange": ("cp_comm_type", "context_parallel_rotate_method"),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
     "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
@@ -211,7 +221,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
     "position_kind": ("position_embedding_type", "pos_emb"),
     "grouped": ("group_query_attention",),
-    "experts": ("num_experts", "num_moe_experts", "moe_num_experts", "n_routed_experts"),
+    "experts": (
+        "num_experts", "num_moe_experts", "moe_num_experts", "n_routed_experts",
+        "num_local_experts",
+    ),
     "top_k": ("moe_router_topk", "num_experts_per_tok", "moe_top_k", "expert_top_k"),
     "expert_ffn": ("moe_ffn_hidden_size", "moe_intermediate_size"),
     "shared_ffn": ("moe_shared_expert_intermediate_size",),

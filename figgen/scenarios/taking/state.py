@@ -165,7 +165,9 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect in MEGATRON:
         light = switch_of(given, "accumulate_bf16") or "bf16" in grads
         assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
-    elif dialect in ("torchtitan", "llm-foundry", "mesh", "fsdp"):
+    elif dialect in ("torchtitan", "llm-foundry", "mesh") or (
+        dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
+    ):
         assume(given, "recipe", "fsdp16")
     elif dialect == "nanotron":
         assume(given, "recipe", "mcore18")
@@ -291,9 +293,17 @@ def _take_switches(given: Given, dialect: str) -> None:
         take(given, "overlap_data_parallel", overlap)
     elif dialect == "megatron-lm":
         assume(given, "overlap_data_parallel", False)
+    text_of(given, "as_modelled")  # how the models take it to be done
+    if text_of(given, "dispatcher").split(" ")[0] == "allgather":
+        given.notes.append("tokens are gathered for the experts: copies are counted as sent")
+    buckets = whole_of(given, "buckets")
+    if buckets:
+        take(given, "buckets", buckets)
     exchange = text_of(given, "context_exchange").split(" ")[0].lower()
-    if exchange in ("p2p", "all_gather", "allgather"):
+    if exchange in EXCHANGES:
         take(given, "context_exchange", EXCHANGES[exchange])
+    elif dialect == "torchtitan" and value_of(given, "cp", 1) > 1:
+        assume(given, "context_exchange", "all-gather")
     elif exchange:
         given.notes.append(f"the exchange {exchange!r} of context parallelism is not modelled")
     flash = text_of(given, "flash").split(" ")[0].lower()

@@ -1,0 +1,150 @@
+"""Writes the command that starts a job under Megatron-Bridge: a recipe of it, and what differs.
+
+Recipes and fields: NVIDIA-NeMo/Megatron-Bridge at 067f987d, scripts/training/run_recipe.py,
+src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed_precision.py.
+"""
+
+from __future__ import annotations
+
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.writing.layouts import cannot_place
+from figgen.scenarios.writing.megatron_lm import megatron_order
+from figgen.scenarios.writing.megatron_options import (
+    Option,
+    recompute_options,
+    schedule_options,
+)
+from figgen.scenarios.writing.written import (
+    JobToWrite,
+    Written,
+    command,
+    leave_out_rest,
+    refusal,
+    script,
+    switch,
+    torchrun,
+)
+
+RECIPES = {
+    "gpt-3-175b": "gpt3_175b_pretrain_32gpu_h100_bf16_config",
+    "llama-2-7b": "llama2_7b_pretrain_2gpu_h100_bf16_config",
+    "llama-3-1b": "llama32_1b_pretrain_1gpu_h100_bf16_config",
+    "llama-3-8b": "llama3_8b_pretrain_2gpu_h100_bf16_config",
+    "llama-3-70b": "llama3_70b_pretrain_32gpu_h100_bf16_config",
+    "llama-3-405b": "llama31_405b_pretrain_256gpu_h100_bf16_config",
+    "qwen-3-8b": "qwen3_8b_pretrain_4gpu_h100_bf16_config",
+    "qwen-3-14b": "qwen3_14b_pretrain_8gpu_h100_bf16_config",
+    "qwen-3-32b": "qwen3_32b_pretrain_16gpu_h100_bf16_config",
+    "qwen-3-30b-a3b": "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_config",
+    "qwen-3-235b-a22b": "qwen3_235b_a22b_pretrain_256gpu_h100_bf16_config",
+    "deepseek-v2": "deepseek_v2_pretrain_128gpu_h100_bf16_config",
+    "deepseek-v3": "deepseek_v3_pretrain_1024gpu_h100_bf16_config",
+    "gpt-oss-120b": "gpt_oss_120b_pretrain_64gpu_h100_bf16_config",
+    "kimi-k2": "kimi_k2_pretrain_512gpu_h100_bf16_config",
+}
+"""Recipes by the model of the catalog; the job's own numbers replace those of the recipe."""
+
+PRECISIONS = {
+    "bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed",
+    "fp4": "bf16_with_nvfp4_mixed",
+}  # fmt: skip
+"""Registered settings of mixed precision by the number format of matmuls."""
+
+
+def megatron_bridge(job: JobToWrite) -> Written:
+    """The command that starts a job under Megatron-Bridge."""
+    parallel, setup = job.parallel, job.setup
+    if setup is None or job.model not in RECIPES:
+        return refusal("Megatron-Bridge has no recipe for this model")
+    order = megatron_order(parallel)
+    if not order:
+        return cannot_place("Megatron-Bridge", parallel)
+    if setup.lora_rank is not None:
+        return refusal("adapters under Megatron-Bridge are not written")
+    left_out: dict[str, str] = {}
+    options: list[Option] = [
+        ("model.tensor_model_parallel_size", str(parallel.tp)),
+        ("model.pipeline_model_parallel_size", str(parallel.pp)),
+        ("model.context_parallel_size", str(parallel.cp)),
+        ("model.expert_model_parallel_size", str(parallel.ep)),
+        ("model.expert_tensor_parallel_size", str(parallel.etp)),
+        ("dataset.seq_length", str(setup.sequence)),
+        ("train.micro_batch_size", str(setup.microbatch_size)),
+        ("train.global_batch_size", str(setup.global_batch)),
+        ("train.train_iters", "50"),
+    ]
+    if order == "megatron-tp-pp-dp":
+        options.append(("dist.use_tp_pp_dp_mapping", "true"))
+    options = options + _pipeline(setup, left_out) + _state(setup)
+    options = options + _precision(setup, job.dtype, left_out) + _kept(setup, left_out)
+    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations"))
+    if not setup.flash_attention:
+        left_out["flash_attention"] = "the recipe decides how attention is computed"
+    words = [f"{name}={value}" for name, value in options]
+    quoted = [f"'{word}'" if "[" in word else word for word in words]
+    first = [f"--recipe {RECIPES[job.model]}", "--mode pretrain", "--dataset mock"]
+    body = command(torchrun(parallel), "scripts/training/run_recipe.py", first + quoted)
+    return Written(text=script("Megatron-Bridge", job, body, left_out), left_out=left_out)
+
+
+def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
+    """Chunks and uneven ends, or null where the recipe may have some."""
+    found = dict(schedule_options(setup, left_out))
+    names = {
+        "num_virtual_stages_per_pipeline_rank": "virtual_pipeline_model_parallel_size",
+        "decoder_first_pipeline_num_layers": "num_layers_in_first_pipeline_stage",
+        "decoder_last_pipeline_num_layers": "num_layers_in_last_pipeline_stage",
+    }
+    return [(f"model.{theirs}", found.get(name, "null")) for name, theirs in names.items()]
+
+
+def _state(setup: TrainingSetup) -> list[Option]:
+    """What is sharded, and what runs behind computing."""
+    sharded = setup.zero_stage >= 1
+    behind = setup.overlap_data_parallel
+    found: list[Option] = [
+        ("ddp.use_distributed_optimizer", switch(sharded)),
+        ("ddp.overlap_grad_reduce", switch(behind)),
+        ("ddp.overlap_param_gather", switch(behind and sharded)),
+    ]
+    if setup.zero_stage >= 2:
+        strategy = {2: "optim_grads", 3: "optim_grads_params"}[setup.zero_stage]
+        found.append(("ddp.use_megatron_fsdp", "true"))
+        found.append(("ddp.data_parallel_sharding_strategy", strategy))
+        found.append(("checkpoint.ckpt_format", "fsdp_dtensor"))
+        found.append(("model.gradient_accumulation_fusion", "false"))
+    return found
+
+
+def _precision(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> list[Option]:
+    usual = "mcore20" if dtype == "fp16" else "mcore18"
+    if setup.recipe.name != usual:
+        left_out["recipe"] = f"the state is kept as {usual}"
+    kept = "fp8" if dtype == "fp8" else "16-bit"
+    if setup.activations != kept:
+        left_out["activations"] = f"activations are kept as {kept}"
+    if dtype not in PRECISIONS:
+        left_out["dtype"] = f"no setting of mixed precision multiplies in {dtype}"
+        return []
+    return [("mixed_precision", PRECISIONS[dtype])]
+
+
+def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
+    """Recomputation, sequence parallelism, dropout and the exchange of context parallelism."""
+    found = dict(recompute_options(setup.recompute, left_out))
+    modules = found.get("recompute_modules", "")
+    if modules:
+        found["recompute_modules"] = f"[{modules.replace(' ', ',')}]"
+    options: list[Option] = [("model.recompute_granularity", "null")] if not found else []
+    options = options + [(f"model.{name}", value) for name, value in found.items()]
+    several = setup.parallel.tp > 1 and setup.sequence_parallel
+    options.append(("model.sequence_parallel", switch(several)))
+    rate = "0.1" if setup.dropout else "0.0"
+    options.append(("model.attention_dropout", rate))
+    options.append(("model.hidden_dropout", rate))
+    if setup.parallel.cp > 1:
+        exchange = "all_gather" if setup.context_exchange == "all-gather" else "p2p"
+        options.append(("model.cp_comm_type", exchange))
+    if setup.mtp_layers:
+        options.append(("model.mtp_num_layers", str(setup.mtp_layers)))
+    return options

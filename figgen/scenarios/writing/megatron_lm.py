@@ -1,0 +1,202 @@
+"""Writes the command that starts a job under Megatron-LM.
+
+Options: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py.
+"""
+
+from __future__ import annotations
+
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.writing.layouts import cannot_place, same_ranks
+from figgen.scenarios.writing.megatron_options import (
+    FORMATS,
+    Option,
+    model_options,
+    recompute_options,
+    schedule_options,
+    state_recipe,
+)
+from figgen.scenarios.writing.written import (
+    JobToWrite,
+    Written,
+    command,
+    leave_out_rest,
+    refusal,
+    script,
+    torchrun,
+)
+
+ORDERS = ("megatron", "megatron-tp-pp-dp")
+"""The orders that Megatron-LM has an option for."""
+
+BEGINNING: list[Option] = [
+    ("mock_data", ""),
+    ("tokenizer_type", "NullTokenizer"),
+    ("train_iters", "50"),
+    ("lr", "1e-4"),
+    ("log_interval", "1"),
+    ("log_throughput", ""),
+]
+"""What a first run needs beside the job: random tokens, some steps, and the time of each."""
+
+
+def megatron_lm(job: JobToWrite) -> Written:
+    """The command that starts a job under Megatron-LM; of a layout alone, its options."""
+    parallel, setup = job.parallel, job.setup
+    order = megatron_order(parallel)
+    if not order:
+        return cannot_place("Megatron-LM", parallel)
+    options = layout_options(parallel, order)
+    left_out: dict[str, str] = {}
+    if setup is None:
+        text = command(torchrun(parallel), "pretrain_gpt.py", flags(options))
+        return Written(text=text, note=_layout_note(parallel))
+    why = not_megatron(setup)
+    if why:
+        return refusal(why)
+    options = options + model_options(setup.shape, left_out)
+    options.append(("vocab_size", str(setup.shape.vocab)))
+    options = options + _batch(setup) + schedule_options(setup, left_out)
+    options = options + _state(setup, left_out)
+    options = options + _numbers(setup, job.dtype, left_out)
+    options = options + recompute_options(setup.recompute, left_out)
+    options = options + _rest(setup) + BEGINNING
+    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations", "buckets"))
+    start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
+    body = start + command(torchrun(parallel), "pretrain_gpt.py", flags(options))
+    return Written(text=script("Megatron-LM", job, body, left_out), left_out=left_out)
+
+
+def megatron_order(parallel: ParallelLayout) -> str:
+    """The order of Megatron-Core that places ranks as the layout does, "" for none."""
+    for order in ORDERS:
+        if same_ranks(parallel, order):
+            return order
+    return ""
+
+
+def not_megatron(setup: TrainingSetup) -> str:
+    """Why Megatron-Core's GPT cannot be trained like this, "" if it can."""
+    if setup.shape.state_space is not None:
+        return "pretrain_gpt.py has no state-space layers"
+    if setup.lora_rank is not None:
+        return "Megatron-LM trains no adapters"
+    return ""
+
+
+def layout_options(parallel: ParallelLayout, order: str) -> list[Option]:
+    """The sizes of the axes; those of one rank are left out, and data parallelism is what is left.
+
+    Expert parallelism wants its tensor-parallel size said, whose usual value differs by release.
+    """
+    found: list[Option] = [
+        ("tensor_model_parallel_size", str(parallel.tp)),
+        ("pipeline_model_parallel_size", str(parallel.pp)),
+    ]
+    if parallel.cp > 1:
+        found.append(("context_parallel_size", str(parallel.cp)))
+    if parallel.ep > 1:
+        found.append(("expert_model_parallel_size", str(parallel.ep)))
+    if parallel.ep > 1 or parallel.etp != parallel.tp:
+        found.append(("expert_tensor_parallel_size", str(parallel.etp)))
+    if order == "megatron-tp-pp-dp":
+        found.append(("use_tp_pp_dp_mapping", ""))
+    return found
+
+
+def flags(options: list[Option]) -> list[str]:
+    """Options as a command line has them; what a shell would read is quoted."""
+    found: list[str] = []
+    for name, value in options:
+        quoted = f"'{value}'" if "(" in value else value
+        found.append(f"--{name.replace('_', '-')} {quoted}".strip())
+    return found
+
+
+def _layout_note(parallel: ParallelLayout) -> str:
+    note = f"Data parallelism is what is left: {parallel.dp}."
+    if parallel.ep > 1 and parallel.tp > 1:
+        note += " With experts and TP it also wants --sequence-parallel."
+    if parallel.ep > 1:
+        note += (
+            " Its default gathers all tokens for the experts; "
+            "--moe-token-dispatcher-type alltoall sends copies."
+        )
+    return note
+
+
+def _batch(setup: TrainingSetup) -> list[Option]:
+    return [
+        ("seq_length", str(setup.sequence)),
+        ("max_position_embeddings", str(setup.sequence)),
+        ("micro_batch_size", str(setup.microbatch_size)),
+        ("global_batch_size", str(setup.global_batch)),
+    ]
+
+
+def _needs_free_queues(setup: TrainingSetup) -> bool:
+    """Whether the job shards like FSDP, which one hardware queue would hold up."""
+    return setup.zero_stage >= 2
+
+
+def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
+    """What is sharded, and what runs behind computing."""
+    found: list[Option] = []
+    if setup.zero_stage >= 1:
+        found.append(("use_distributed_optimizer", ""))
+    if setup.zero_stage >= 2:
+        strategy = {2: "optim_grads", 3: "optim_grads_params"}[setup.zero_stage]
+        found.append(("use_megatron_fsdp", ""))
+        found.append(("data_parallel_sharding_strategy", strategy))
+        found.append(("ckpt_format", "fsdp_dtensor"))
+        found.append(("init_model_with_meta_device", ""))
+        found.append(("no_gradient_accumulation_fusion", ""))
+    if setup.overlap_data_parallel:
+        found.append(("overlap_grad_reduce", ""))
+        if setup.zero_stage >= 1:
+            found.append(("overlap_param_gather", ""))
+    if setup.buckets is not None:
+        found.append(("ddp_num_buckets", str(setup.buckets)))
+    return found + _exchanges(setup, left_out)
+
+
+def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
+    """What tensor- and context-parallel ranks exchange."""
+    found: list[Option] = []
+    if setup.sequence_parallel and setup.parallel.tp > 1:
+        found.append(("sequence_parallel", ""))
+    if setup.parallel.cp > 1:
+        exchange = "all_gather" if setup.context_exchange == "all-gather" else "p2p"
+        found.append(("cp_comm_type", exchange))
+    if setup.parallel.cp > 1 and not setup.flash_attention:
+        left_out["flash_attention"] = "context parallelism wants fused attention"
+    return found
+
+
+def _numbers(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> list[Option]:
+    """Number formats of matmuls and of the state."""
+    if dtype not in FORMATS:
+        left_out["dtype"] = f"there is no option for {dtype}"
+    found: list[Option] = []
+    if dtype == "fp16":
+        found.append(("fp16", ""))
+    elif dtype != "tf32":
+        found.append(("bf16", ""))
+    if dtype == "fp8":
+        found.append(("fp8_format", "hybrid"))
+    if dtype == "fp4":
+        found.append(("fp4_format", "e2m1"))
+    usual = "fp8" if dtype == "fp8" else "16-bit"
+    if setup.activations != usual:
+        left_out["activations"] = f"activations are kept as {usual}"
+    return found + state_recipe(dtype, left_out, setup)
+
+
+def _rest(setup: TrainingSetup) -> list[Option]:
+    rate = "0.1" if setup.dropout else "0.0"
+    found: list[Option] = [("attention_dropout", rate), ("hidden_dropout", rate)]
+    if not setup.flash_attention:
+        found.append(("attention_backend", "unfused"))
+    if setup.mtp_layers:
+        found.append(("mtp_num_layers", str(setup.mtp_layers)))
+    return found

@@ -1,0 +1,61 @@
+"""Every software that a job is written for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from figgen.errors import unknown
+from figgen.scenarios.writing.fsdp2 import fsdp2
+from figgen.scenarios.writing.layouts import deepspeed_topology
+from figgen.scenarios.writing.megatron_bridge import megatron_bridge
+from figgen.scenarios.writing.megatron_lm import megatron_lm
+from figgen.scenarios.writing.torchtitan import torchtitan
+from figgen.scenarios.writing.trainers import accelerate, deepspeed
+from figgen.scenarios.writing.written import JobToWrite, Written
+
+Writer = Callable[[JobToWrite], Written]
+
+WRITERS: dict[str, Writer] = {
+    "megatron-lm": megatron_lm,
+    "megatron-bridge": megatron_bridge,
+    "torchtitan": torchtitan,
+    "deepspeed": deepspeed,
+    "accelerate": accelerate,
+    "fsdp2": fsdp2,
+}
+"""Writers of whole jobs by software."""
+
+LABELS = {
+    "megatron-lm": "Megatron-LM", "megatron-bridge": "Megatron-Bridge",
+    "torchtitan": "torchtitan", "deepspeed": "DeepSpeed + transformers",
+    "accelerate": "accelerate + transformers", "fsdp2": "PyTorch FSDP2",
+}  # fmt: skip
+"""What the software is called."""
+
+FILES = {
+    "megatron-lm": "train.sh", "megatron-bridge": "train.sh", "torchtitan": "train.sh",
+    "deepspeed": "train.sh", "accelerate": "train.sh", "fsdp2": "train.py",
+}  # fmt: skip
+"""What a file of each is called."""
+
+LAYOUT_WRITERS: dict[str, Writer] = {
+    "megatron": megatron_lm,
+    "pytorch": fsdp2,
+    "deepspeed": deepspeed_topology,
+    "torchtitan": torchtitan,
+}
+"""Writers of a layout alone, under the names that the rank map has for them."""
+
+
+def write_job(software: str, job: JobToWrite) -> Written:
+    """The file that starts a job. Raises InputError for a software that is not written for."""
+    if software not in WRITERS:
+        raise unknown("software", software, WRITERS)
+    return WRITERS[software](job)
+
+
+def write_layout(launcher: str, job: JobToWrite) -> Written:
+    """What says a layout alone. Raises InputError for a launcher that is not written for."""
+    if launcher not in LAYOUT_WRITERS:
+        raise unknown("launcher", launcher, LAYOUT_WRITERS)
+    return LAYOUT_WRITERS[launcher](job)

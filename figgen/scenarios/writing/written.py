@@ -1,0 +1,94 @@
+"""A job to write, what was written, and the parts of scripts that all writers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.setup.training_setup import TrainingSetup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobToWrite:
+    """A job that a file is to start.
+
+    Without a `setup` only its layout is written. `model` is its name in the catalog, "" for none,
+    and `dtype` the number format of matmuls.
+    """
+
+    parallel: ParallelLayout
+    setup: TrainingSetup | None = None
+    model: str = ""
+    dtype: str = "bf16"
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """The text that starts a job; empty where the framework cannot run it, as `refused` says.
+
+    `left_out` are options of the job that the text does not say, each with the reason.
+    """
+
+    text: str = ""
+    refused: str = ""
+    note: str = ""
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def refusal(why: str) -> Written:
+    """What is returned for a job that a framework cannot run."""
+    return Written(refused=why)
+
+
+def torchrun(parallel: ParallelLayout) -> list[str]:
+    """The lines of `torchrun` before the program, each but the last with its backslash."""
+    first = f"torchrun --nnodes {parallel.nodes} --nproc-per-node {parallel.gpus_per_node} \\"
+    if parallel.nodes == 1:
+        return [first]
+    return [first, "  --node-rank $NODE_RANK --master-addr $MASTER_ADDR \\"]
+
+
+def command(first: list[str], program: str, options: list[str]) -> str:
+    """A command of several lines, one for each option."""
+    lines = [*first, f"  {program}", *[f"  {option}" for option in options]]
+    start = lines[: len(first)]
+    rest = lines[len(first) :]
+    return "\n".join(start) + "\n" + " \\\n".join(rest)
+
+
+def script(title: str, job: JobToWrite, body: str, left_out: dict[str, str]) -> str:
+    """A shell script: what it starts, what it leaves out, and the commands."""
+    head = ["#!/bin/bash", f"# {title}: {named(job)}"]
+    if job.parallel.nodes > 1 and "$NODE_RANK" in body:
+        head.append("# Run it on every node, with NODE_RANK and MASTER_ADDR set.")
+    head = head + [f"# Not in this file: {name}, {why}." for name, why in left_out.items()]
+    return "\n".join([*head, "", body, ""])
+
+
+def named(job: JobToWrite) -> str:
+    """A job in a few words."""
+    where = f"{job.parallel.nodes} × {job.parallel.gpus_per_node} GPUs"
+    return f"{job.model or 'a model of your own'} on {where}"
+
+
+def switch(on: bool) -> str:
+    """A truth value as configurations write it."""
+    return "true" if on else "false"
+
+
+def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[str, ...]) -> None:
+    """Names what no framework has an option for, and what is not among those `known` here."""
+    if setup.lora_rank is not None and "lora" not in known:
+        left_out["lora_rank"] = "adapters are not written"
+    if setup.buckets is not None and "buckets" not in known:
+        left_out["buckets"] = "the framework cuts gradients into messages by their size"
+    if not setup.double_buffering and (setup.parallel.cp > 1 or setup.zero_stage == 3):
+        left_out["double_buffering"] = "the framework decides what it fetches ahead"
+    if setup.dropout and "dropout" not in known:
+        left_out["dropout"] = "the model's file decides it"
+    if setup.mtp_layers and "mtp" not in known:
+        left_out["mtp_layers"] = "the model's file decides it"
+    if not setup.flash_attention and "flash" not in known:
+        left_out["flash_attention"] = "attention is always fused"
+    if setup.activations != "16-bit" and "activations" not in known:
+        left_out["activations"] = "activations are kept in 16 bits"

@@ -1,0 +1,248 @@
+"""A file that starts a job says all of the job, in options that the framework has."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from figgen.__main__ import main
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.taking.job import read_job
+from figgen.scenarios.taking.options import named_after_sizes, options_of, own_names
+from figgen.scenarios.writing.layouts import same_ranks
+from figgen.scenarios.writing.megatron_bridge import RECIPES
+from figgen.scenarios.writing.torchtitan import MODELS
+from figgen.scenarios.writing.writers import WRITERS, JobToWrite, write_job
+
+ORACLES = Path(__file__).parents[1] / "oracles"
+KNOWN = json.loads((ORACLES / "framework_options.json").read_text("utf-8"))
+JOBS = 50
+"""Random jobs for each software."""
+
+OWN = "layers=24,hidden=2048,heads=16,kv_heads=8,head_dim=128,ffn=5504,vocab=50304"
+DENSE = ["llama-3-8b", "llama-3-70b", "qwen-3-14b", OWN]
+PLAIN: dict[str, list[Any]] = {
+    "microbatch_size": [1, 2, 4], "microbatches": [4, 8, 16, 32], "sequence": [2048, 8192],
+    "recompute": ["none", "full"],
+}  # fmt: skip
+MEGATRON: dict[str, list[Any]] = PLAIN | {
+    "zero_stage": [0, 1, 1, 2, 3], "sequence_parallel": [True, False], "dropout": [False, True],
+    "overlap_data_parallel": [True, False], "context_exchange": ["p2p", "all-gather"],
+    "recompute": ["none", "selective", "full", "uniform:2", "block:1", "layernorm,mlp"],
+    "pp": [1, 2, 4], "tp": [1, 2, 4], "cp": [1, 2], "order": ["megatron", "megatron-tp-pp-dp"],
+    "dtype": ["bf16", "bf16", "fp8"],
+}  # fmt: skip
+DRAWN: dict[str, dict[str, list[Any]]] = {
+    "megatron-lm": MEGATRON | {
+        "model": [*DENSE, "mixtral-8x7b", "deepseek-v3", "gpt-3-175b", "qwen-3-30b-a3b"],
+        "recipe": ["mcore18", "zero16", "mcore14", "fsdp16"], "buckets": [None, 8],
+        "flash_attention": [True, True, False],
+    },
+    "megatron-bridge": MEGATRON | {"model": list(RECIPES)},
+    "torchtitan": PLAIN | {
+        "model": list(MODELS), "zero_stage": [0, 2, 3], "recipe": ["fsdp16"], "tp": [1, 2, 4],
+        "pp": [1, 2, 4], "cp": [1, 2], "order": ["torchtitan"],
+        "context_exchange": ["p2p", "all-gather"],
+        "recompute": ["none", "full", "every_second_product"], "dtype": ["bf16", "fp8"],
+    },
+    "deepspeed": PLAIN | {
+        "model": [*DENSE, "mixtral-8x7b"], "zero_stage": [0, 1, 2, 3], "recipe": ["zero16"],
+        "overlap_data_parallel": [True, False],
+    },
+    "accelerate": PLAIN | {"model": DENSE, "zero_stage": [2, 3], "recipe": ["fsdp16"]},
+    "fsdp2": PLAIN | {"model": DENSE, "zero_stage": [2, 3], "recipe": ["fsdp16"]},
+}  # fmt: skip
+
+
+def random_job(software: str, source: random.Random) -> dict[str, Any]:
+    chosen = {name: source.choice(values) for name, values in DRAWN[software].items()}
+    chosen |= {"nodes": source.choice([2, 4, 8]), "gpus_per_node": 8}
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    if chosen.get("pp", 1) > 1 and source.random() < 0.4:
+        chosen |= {"schedule": "interleaved-1f1b", "chunks": 2}
+    if chosen["model"] in ("mixtral-8x7b", "qwen-3-30b-a3b", "deepseek-v3"):
+        chosen |= {"ep": source.choice([2, 4]), "etp": 1} if "tp" in chosen else {}
+    if chosen.get("dtype") == "fp8":
+        chosen |= {"activations": "fp8"} if software.startswith("megatron") else {}
+    return chosen
+
+
+def job_of(chosen: dict[str, Any]) -> JobToWrite | None:
+    try:
+        step = training_step(**chosen)
+    except ValueError:
+        return None  # such a job cannot be
+    name = step.model.name if "=" not in step.model.name else ""
+    return JobToWrite(parallel=step.setup.parallel, setup=step.setup, model=name, dtype=step.dtype)
+
+
+def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:
+    """Everything of a job that a file has to say, under the options' names."""
+    shape, parallel = setup.shape, setup.parallel
+    axes = {name: getattr(parallel, name) for name in ("nodes", "gpus_per_node", "tp", "cp", "pp")}
+    found: dict[str, object] = axes | {
+        "model": replace(shape, sequence=1), "ep": parallel.ep,
+        "etp": parallel.etp if shape.experts else 1, "dtype": dtype,
+        "sequence": setup.sequence, "microbatch_size": setup.microbatch_size,
+        "microbatches": setup.microbatches, "zero_stage": setup.zero_stage,
+        "recipe": setup.recipe.name, "recompute": setup.recomputation,
+        "activations": setup.activations, "flash_attention": setup.flash_attention,
+        "dropout": setup.dropout, "buckets": setup.buckets, "mtp_layers": setup.mtp_layers,
+        "overlap_data_parallel": setup.overlap_data_parallel,
+    }  # fmt: skip
+    if parallel.tp > 1:
+        found["sequence_parallel"] = setup.sequence_parallel
+    if parallel.cp > 1:
+        found["context_exchange"] = setup.context_exchange
+    if parallel.pp > 1:
+        found |= {"schedule": setup.schedule, "chunks": setup.placement.chunks}
+        found["layers_per_stage"] = [one.layers for one in virtual_stage_shares(setup)]
+    return found
+
+
+@pytest.mark.parametrize("software", WRITERS)
+def test_what_is_written_is_read_as_the_same_job(software: str) -> None:
+    source = random.Random(27)
+    tried, whole = 0, 0
+    seen: Counter[str] = Counter()
+    while tried < JOBS:
+        chosen = random_job(software, source)
+        job = job_of(chosen)
+        if job is None or job.setup is None:
+            continue
+        written = write_job(software, job)
+        if written.refused:
+            seen[written.refused] += 1
+            assert not written.text
+            assert seen.total() < 20 * JOBS
+            continue
+        tried += 1
+        whole += not written.left_out
+        taken = named_after_sizes(read_job(written.text, {}, own_names()))
+        assert taken.asked == taken.unsure == [], written.text
+        step = training_step(**options_of(taken))
+        want, got = said(job.setup, job.dtype), said(step.setup, step.dtype)
+        assert want.keys() == got.keys()
+        differ = {name for name in want if want[name] != got[name]}
+        assert differ <= written.left_out.keys(), (chosen, taken, written.text)
+        assert same_ranks(job.parallel, step.setup.parallel.order)
+        for name, why in written.left_out.items():
+            assert f"# Not in this file: {name}, {why}." in written.text
+    assert whole >= JOBS / 4, seen
+
+
+def test_the_command_line_writes_and_reads_back(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = ["--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--tp", "2"]
+    assert main(["write", "megatron-lm", *asked, "--zero", "3"]) == 0
+    file = tmp_path / "train.sh"
+    file.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["write", "megatron-lm", "--take", str(file), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["text"] == file.read_text("utf-8")
+    assert "--data-parallel-sharding-strategy optim_grads_params" in again["text"]
+    assert main(["write", "deepspeed", *asked]) == 1
+    assert "data parallelism only" in capsys.readouterr().out
+    assert main(["write", "colossal", *asked]) == 2
+
+
+def test_every_option_that_is_written_is_one_of_the_framework() -> None:
+    source = random.Random(72)
+    for software in WRITERS:
+        for _ in range(20):
+            job = job_of(random_job(software, source))
+            text = write_job(software, job).text if job else ""
+            if text:
+                CHECKS[software](text)
+
+
+def options_in(text: str) -> set[str]:
+    """Names of options behind the program, and not those of the launcher before it."""
+    program = re.search(r".*(?:pretrain_gpt|run_recipe|run_clm)\.py", text, re.S)
+    assert program
+    return set(re.findall(r"(?<=\s)--[\w.-]+", text[program.end() :]))
+
+
+def check_megatron_lm(text: str) -> None:
+    assert options_in(text) <= set(KNOWN["megatron-lm"]["options"])
+
+
+def check_megatron_bridge(text: str) -> None:
+    known = KNOWN["megatron-bridge"]
+    assert options_in(text) <= set(known["options"])
+    found = re.search(r"--recipe (\w+)", text)
+    assert found
+    assert found[1] in known["recipes"]
+    for section, name in re.findall(r"^  '?(\w+)\.(\w+)=", text, re.M):
+        assert name in known[section], (section, name)
+    settings = re.findall(r"^  mixed_precision=(\w+)", text, re.M)
+    assert set(settings) <= set(known["mixed_precision"])
+
+
+def document(text: str, mark: str) -> str:
+    found = re.search(rf"<<'{mark}'\n(.*?)\n{mark}$", text, re.M | re.S)
+    assert found
+    return found[1]
+
+
+def check_torchtitan(text: str) -> None:
+    known = KNOWN["torchtitan"]
+    file = tomllib.loads(document(text, "TOML"))
+    for section, values in file.items():
+        assert values.keys() <= set(known["sections"][section]), section
+    assert file["model"]["flavor"] in known["flavors"][file["model"]["name"]]
+
+
+def check_deepspeed(text: str) -> None:
+    known = KNOWN["deepspeed"]
+    file = json.loads(document(text.partition("ds_config.json")[2], "JSON"))
+    assert file.keys() <= set(known["keys"])
+    assert file["zero_optimization"].keys() <= set(known["zero_optimization"])
+    launch = text[text.index("\ndeepspeed ") : text.index(" run_clm.py")]
+    assert set(re.findall(r"--\w+", launch)) <= set(known["options"])
+    assert file["train_batch_size"] % file["train_micro_batch_size_per_gpu"] == 0
+    check_program(text)
+
+
+def check_accelerate(text: str) -> None:
+    known = KNOWN["accelerate"]
+    file = yaml.safe_load(document(text, "YAML"))
+    assert file.keys() <= set(known["keys"])
+    assert {f"--{name}" for name in file["fsdp_config"]} <= set(known["options"])
+    launch = text[text.index("\naccelerate launch") : text.index(" run_clm.py")]
+    assert set(re.findall(r"--\w+", launch)) <= set(known["options"])
+    check_program(text)
+
+
+EXAMPLE = {
+    "--config_name", "--tokenizer_name", "--dataset_name", "--dataset_config_name", "--block_size",
+}  # fmt: skip
+"""Options of run_clm.py itself, beside those of every trainer."""
+
+
+def check_program(text: str) -> None:
+    known = {f"--{name}" for name in KNOWN["transformers"]["options"]}
+    assert options_in(text) <= known | EXAMPLE
+
+
+def check_fsdp2(text: str) -> None:
+    compile(text, "train.py", "exec")
+
+
+CHECKS = {
+    "megatron-lm": check_megatron_lm, "megatron-bridge": check_megatron_bridge,
+    "torchtitan": check_torchtitan, "deepspeed": check_deepspeed, "accelerate": check_accelerate,
+    "fsdp2": check_fsdp2,
+}  # fmt: skip
