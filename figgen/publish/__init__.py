@@ -1,1 +1,1 @@
-"""What is published: one build from pages to files, finished HTML, scripts, twins and cards."""
+"""One build from pages to files: finished HTML, scripts, Markdown twins and link cards."""

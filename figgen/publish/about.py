@@ -1,4 +1,4 @@
-"""What a page says of itself: how long it reads, when it changed, how to cite it, what it is."""
+"""Facts about a page: its reading time, its last change, how to cite it, and its kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_READ = re.compile(r"^---\n.*?\n---\n|^(```|~~~).*?^\1|<[^>]*>", re.S | re.M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """A page's own data for its foot and its head; empty texts where nothing is known."""
+    """Data for a page's footer and head; texts are empty where nothing is known."""
 
     minutes: int
     changed: str
@@ -26,14 +26,14 @@ class About:
 
 @lru_cache(maxsize=512)
 def reading_minutes(source: str) -> int:
-    """Whole minutes to read a page's prose, at least one; figures and programs do not count."""
+    """Return the minutes to read a page's prose, at least 1; figures and code don't count."""
     return max(1, round(len(_NOT_READ.sub("", source).split()) / WORDS_PER_MINUTE))
 
 
 def about(
     site: str, title: str, description: str, address: str, source: str, changed: str, card: str
 ) -> About:
-    """`address` and `card` (its picture, if it has one) are absolute, `changed` is an ISO date."""
+    """Collect a page's `About`; `address` and `card` are absolute URLs, `changed` an ISO date."""
     year = f"{changed[:4]}." if changed else "n.d."
     key = re.sub(r"[^a-z0-9]+", "-", f"{site} {title}".lower()).strip("-")
     fields = {
@@ -66,6 +66,6 @@ def about(
 
 
 def _script_safe(data: object) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """Return JSON that can't end the script element that contains it."""
     text = json.dumps(data, ensure_ascii=False, sort_keys=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""The begin of a build: what it knows before it has seen a page."""
+"""The start of a build: everything that it knows before it sees a page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from figgen.subject import use
 def begin_build(
     docs: Path, cache: Path, name: str, address: str, modules: Iterable[str] | None = None
 ) -> SiteBuild:
-    """Begin a build of the pages in `docs`, with pictures kept in `cache`.
+    """Start a build of the pages in `docs`, with pictures cached in `cache`.
 
-    `modules` register what the site is about; None leaves what is in use.
+    `modules` register the site's subject; None leaves the current subject in place.
 
-    A server has a memory, and builds again only what changed; other builds take over what the same
-    code has computed.
+    A server keeps a memory and rebuilds only what changed; other builds reuse what the same code
+    has computed before.
     """
     if modules is not None:
         use(*modules)
@@ -45,7 +45,7 @@ def begin_build(
 
 
 def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
-    """Terms by their short names, which lead to the glossary."""
+    """Map the short names of glossary terms to the terms."""
     return {
         entry["short"]: Short(term, entry["means"], f"reference/glossary.md#{term_anchor(term)}")
         for term, entry in terms.items()

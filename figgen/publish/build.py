@@ -30,14 +30,14 @@ from figgen.subject import nowhere, subject
 Content: TypeAlias = str | bytes
 
 TOOLS = "tools/"
-"""The folder of the pages whose scripts compute with the formulas."""
+"""The folder of pages whose scripts compute with the formulas."""
 JOURNEY = "journey/"
-"""Where the pages of the journey are, which have a numbering of their own."""
+"""The folder of the journey's pages, which have a numbering of their own."""
 
 
 @dataclass(kw_only=True)
 class SiteBuild:
-    """The state of one build; `keeper` has between builds what need not be made again."""
+    """The state of one build; `keeper` holds results that later builds can reuse."""
 
     RECORDS: ClassVar = (MANIFEST, SOURCES)
     settings, take, abandon = staticmethod(settings), staticmethod(take), staticmethod(end_all)
@@ -61,13 +61,13 @@ class SiteBuild:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong on any page."""
+        """The problems of all pages."""
         return [problem for page in self.site.pages for problem in page.problems]
 
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
-        """Pages that are generated, as Markdown by their path; those `excluded` may be left out.
+        """Return the generated pages as Markdown by path; those `excluded` may be left out.
 
-        Meanwhile another process may make the last of them, and what the tools need.
+        Another process may build the last of them meanwhile, together with what the tools need.
         """
         if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
             self.tools.begin()
@@ -77,7 +77,7 @@ class SiteBuild:
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:
-        """The chapter of each page of the navigation: 1, 2, …; J1, J2, … for the journey's."""
+        """Map each page of the navigation to its chapter: 1, 2, …, or J1, J2, … in the journey."""
         counts = {True: itertools.count(1), False: itertools.count(1)}
         return {
             path: f"{'J' * journey}{next(counts[journey])}"
@@ -86,9 +86,9 @@ class SiteBuild:
         }
 
     def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
-        """Look at every (path, chapter, source) first: number all figures, find what is kept.
+        """Read every (path, chapter, source) to number figures and find kept pages.
 
-        `others` is what else of the host any page may depend on.
+        `others` is whatever else from the host any page may depend on.
         """
         for path, chapter, source in pages:
             self.chapters[path] = chapter
@@ -100,7 +100,7 @@ class SiteBuild:
         )
 
     def share(self, convert: Callable[[str], None]) -> None:
-        """Let other processes convert some of the pages; `convert` is the host's."""
+        """Let other processes convert some of the pages; `convert` is the host's function."""
         pages, count = self.kept_pages.open(), forks()
         if self.keeper and count and len(pages) > 1:
             shared = self.site, self.kept_pages, self.keep_files
@@ -115,7 +115,7 @@ class SiteBuild:
         return page
 
     def kept(self, path: str) -> KeptPage | None:
-        """The page as an earlier build converted it, if it would be the same now."""
+        """Return the page that an earlier build converted, if converting it now gives the same."""
         if self._shared:
             self._shared.take_over(path)
         self._progress.advance()
@@ -128,9 +128,9 @@ class SiteBuild:
         return known
 
     def converted(self, page: Page, html: str, host: Any, keep: bool) -> None:
-        """Tell that a page is; `keep` it with what the host knows of it, for later builds.
+        """Note that a page is converted, and `keep` it with the host's data for later builds.
 
-        Not one of which there is something to tell: every build tells it.
+        A page with problems isn't kept, so that every build reports them.
         """
         if page.settled:
             return
@@ -141,7 +141,7 @@ class SiteBuild:
         self.finish(page)
 
     def files(self) -> dict[str, Content]:
-        """What pages need beside them, by its path; after `close`."""
+        """Return the files that pages need beside them, by path; call it after `close`."""
         made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
         made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
@@ -149,13 +149,13 @@ class SiteBuild:
         return made if self.search else {p: c for p, c in made.items() if not p.startswith(SEARCH)}
 
     def records(self) -> dict[str, Content]:
-        """What a build tells of itself, and of its pages to later ones; after `close`."""
+        """Return what a build records about itself and about its pages; call it after `close`."""
         found: dict[str, Content] = {MANIFEST: self.manifest(), SOURCES: sources(self._texts)}
         self.kept_pages.write()
         return found
 
     def record(self, folder: Path) -> None:
-        """Write the records into the finished site; a server does so when the page is shown."""
+        """Write the records into the finished site; a server does so once the page is shown."""
         for name in self.RECORDS:
             (folder / name).unlink(missing_ok=True)  # rather none than one of other pages
 
@@ -172,26 +172,27 @@ class SiteBuild:
             write()
 
     def manifest(self) -> str:
-        """Every figure and inline number of this build, for reviews and for other programs."""
+        """Return every figure and inline number of this build, for reviews and other programs."""
         pages = sorted(self.site.pages, key=lambda page: f"{page.path}:")
         return f"[{','.join(filter(None, map(self._listed, pages)))}\n]\n"
 
     def keep_files(self, kept: KeptPage) -> None:
-        """Keep the files beside a page of another process, and write both where no server is."""
+        """Keep the files of a page that another process converted, and write both to disk in a
+        build."""
         kept.files = self.files_of(kept.page)
         if isinstance(self.keeper, Answers):
             self._listed(kept.page)
             self.kept_pages.write()
 
     def _listed(self, page: Page) -> str:
-        """A page's part of the manifest, by line."""
+        """Return a page's part of the manifest, ordered by line."""
         kept = self.kept_pages.pages.get(page.path) or KeptPage(page=page, key="")
         if kept.listed is None:
             kept.listed = listed(page.entries, self.files_of(page))
         return kept.listed
 
     def close(self, warn: Callable[[str], None]) -> str:
-        """End the conversion of pages, tell their problems; returns what was drawn, in words."""
+        """Finish the conversion of pages and report their problems; return a summary in words."""
         for page in self.site.pages:
             if not page.settled:
                 self.finish(page)
@@ -210,16 +211,16 @@ class SiteBuild:
         return self.site.pictures.finish()
 
     def _font(self) -> dict[str, Content]:
-        """The math font for the characters of all pages, where they have any."""
+        """Return the math font reduced to the characters of all pages, if they have any."""
         characters = set[str]().union(*(page.characters for page in self.site.pages))
         if not characters:
             return {}
         return {"assets/fonts/math.woff2": math_font(characters, self.site.pictures.folder)}
 
     def finish(self, page: Page) -> None:
-        """Make what a converted page holds and offers, and let go of all that it was made from.
+        """Complete a converted page and its downloads, and release everything that made it.
 
-        Nothing of the page refers to this build any more, which will have to let go of it.
+        Afterwards nothing in the page refers to this build, so that it can be freed.
         """
         self._make(page, lambda path: not path.endswith(".svg"))
         page.finish()
@@ -233,22 +234,22 @@ class SiteBuild:
         page.settle()
 
     def files_of(self, page: Page) -> dict[str, str]:
-        """What was made to lie beside a page."""
+        """Return the files to publish beside a page."""
         return {path: str(self._made[path]) for path in page.assets if path in self._made}
 
     def fill(self, path: str, html: str) -> str:
-        """Put into a finished page what was held back from its conversion."""
+        """Insert into a finished page what was held back from its conversion."""
         return next(page for page in self.site.pages if page.path == path).fill(html)
 
     def report(self, warn: Callable[[str], None]) -> None:
-        """Tell every problem, on GitHub also as an annotation of its line."""
+        """Report every problem; on GitHub, also as an annotation of its line."""
         for problem in self.problems:
             warn(f"docs/{problem}")
             if os.environ.get("GITHUB_ACTIONS"):
                 print(problem.annotation("docs"))
 
     def _make(self, page: Page, wanted: Callable[[str], bool]) -> None:
-        """Make files that are offered for download; one that cannot be made is a problem."""
+        """Make the files offered for download; one that can't be made is a problem."""
         for path, asset in page.assets.items():
             if not wanted(path):
                 continue

@@ -1,7 +1,7 @@
-"""The picture that goes with a link to a page: its title over its first figure, 1200 × 630.
+"""The picture that accompanies a link to a page: its title above its first figure, 1200 × 630.
 
-Drawn from the figure's own SVG with the fonts that come with Matplotlib, so that it looks the
-same wherever the site is built.
+The card is drawn from the figure's own SVG with the fonts that come with Matplotlib, so it looks
+the same wherever the site is built.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def card_svg(site: str, title: str, picture: str) -> str:
-    """The card as SVG; `picture` is a figure as `renderers.svg.standalone` writes it."""
+    """Return the card as SVG; `picture` is a figure written by `renderers.svg.standalone`."""
     lines = textwrap.wrap(title, LETTERS_PER_LINE)[:2]
     ink, muted, paper = (INKS[f"--fig-{role}"].light for role in ("ink", "muted", "paper"))
     titled = "".join(
@@ -42,7 +42,7 @@ def card_svg(site: str, title: str, picture: str) -> str:
 
 
 def _placed(picture: str, top: int) -> str:
-    """The figure below the title, as large as it fits, in its light colours."""
+    """Place the figure below the title, as large as it fits, in its light colours."""
     size = _SIZE.search(picture)
     if not size:
         return ""
@@ -61,12 +61,12 @@ def _placed(picture: str, top: int) -> str:
 
 
 def _light(svg: str) -> str:
-    """Variables by their values in the light scheme, for a renderer that knows none."""
+    """Replace variables by their light-scheme values, for a renderer without variables."""
     return _VARIABLE.sub(lambda found: INKS[found[1]].light if found[1] in INKS else "none", svg)
 
 
 def card(site: str, title: str, picture: str) -> bytes:
-    """The card as PNG."""
+    """Return the card as PNG."""
     from resvg_py import svg_to_bytes
 
     return bytes(
@@ -82,7 +82,7 @@ def card(site: str, title: str, picture: str) -> bytes:
 
 
 def _fonts() -> list[str]:
-    """Files of the font that comes with Matplotlib, without importing it."""
+    """Return the font files that come with Matplotlib, without importing it."""
     package = find_spec("matplotlib")
     assert package is not None
     assert package.origin is not None

@@ -1,4 +1,4 @@
-"""The changelog as a page of the site, and as a feed that readers can follow."""
+"""The changelog as a page of the site and as a feed that readers can subscribe to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RELEASE = re.compile(r"^## \[?([^\]\n]+?)\]?(?: - (\d{4}-\d{2}-\d{2}))?\s*$", r
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A section of the changelog: its name, its ISO date if it has one, its Markdown."""
+    """A section of the changelog: its name, its ISO date if it has one, and its Markdown."""
 
     name: str
     date: str
@@ -21,7 +21,7 @@ class Release:
 
 
 def releases(changelog: str) -> Iterator[Release]:
-    """The sections of a changelog in the form of keepachangelog.com, newest first."""
+    """Return the sections of a keepachangelog.com changelog, newest first."""
     found = list(_RELEASE.finditer(changelog))
     ends = [match.start() for match in found[1:]] + [len(changelog)]
     for match, end in zip(found, ends, strict=False):
@@ -29,7 +29,7 @@ def releases(changelog: str) -> Iterator[Release]:
 
 
 def changelog_page(changelog: str) -> str:
-    """The page: the file as it is, with a description and the address of the feed."""
+    """Return the changelog as a page, with a description and the address of its feed."""
     return (
         "---\ndescription: What changed on this site, and every number that moved, with the "
         f"reason.\n---\n\n{changelog.rstrip()}\n\n"
@@ -39,7 +39,7 @@ def changelog_page(changelog: str) -> str:
 
 
 def feed(changelog: str, site: str, address: str, changed: str) -> str:
-    """The changelog as Atom; `changed` is the ISO date of what has no date of its own."""
+    """Return the changelog as Atom; `changed` is the ISO date of sections without a date."""
     page = f"{address}about/changelog/"
     entries = "".join(_entry(release, page, changed) for release in releases(changelog))
     return (

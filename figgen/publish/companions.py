@@ -1,4 +1,4 @@
-"""The files beside the pages of a published site: Markdown twins, their list, feed, link cards."""
+"""Files published beside the pages: Markdown twins, their list, the feed and link cards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABOUT = re.compile(r"^description: (.+?)\s*$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Titled:
-    """A page with its title and description, as its source gives them."""
+    """A page with the title and description from its source."""
 
     page: Page
     title: str
@@ -26,28 +26,28 @@ class Titled:
 
     @property
     def url(self) -> str:
-        """The page's folder, with a slash at its end; nothing for the home page."""
+        """Return a page's folder with a trailing slash; empty for the home page."""
         return (self.page.url or "").removeprefix("./")
 
 
 def titled(page: Page) -> Titled:
-    """What the source says of itself."""
+    """Return a page's title and description, read from its source."""
     title, about = _TITLE.search(page.source), _ABOUT.search(page.source)
     return Titled(page, title[1] if title else page.path, about[1].strip("\"'") if about else "")
 
 
 def card_path(page: Page) -> str:
-    """Where the picture of a link to the page is, from the site's root."""
+    """Return the path of a page's link card, relative to the site's root."""
     return f"assets/cards/{page.path.removesuffix('.md')}.png"
 
 
 def has_card(page: Page, site: Site) -> bool:
-    """Only written pages with a picture, and only where links to them can be shared."""
+    """Return whether a page gets a card: a written page with a picture and shareable links."""
     return not site.address.startswith(LOCAL) and bool(page.picture)
 
 
 def first_picture(page: Page) -> str:
-    """The id of the first figure of the page that is a picture; of a page that is not settled."""
+    """Return the id of an unsettled page's first figure that is a picture."""
     for line in sorted(page.placed):
         for variant in page.placed[line]:
             if not isinstance(variant.figure.chart, Table):
@@ -56,7 +56,10 @@ def first_picture(page: Page) -> str:
 
 
 def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]:
-    """Everything by its path; `summary` is a sentence about the site, `changed` its ISO date."""
+    """Return all companion files by path.
+
+    `summary` describes the site, `changed` is its ISO date.
+    """
     pages = [titled(page) for page in site.pages if page.path != "LICENSE.md"]
     made: dict[str, str | bytes] = {}
     for one in pages:
@@ -72,7 +75,7 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
 
 
 def figures_in_words(page: Page) -> dict[int, str]:
-    """The twins of a page's figures by their lines, before the page is settled."""
+    """Return the twins of a page's figures by line, before the page is settled."""
     numbers = {entry["where"]: str(entry["number"]) for entry in page.entries if "figure" in entry}
     found = {}
     for line, variants in page.placed.items():

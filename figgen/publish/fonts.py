@@ -19,7 +19,7 @@ FONT = "STIXTwoMath-Regular.ttf"
 
 
 def math_font(characters: Set[str], folder: Path | None) -> bytes:
-    """A WOFF2 subset; kept in `folder` because making it takes a quarter of a second."""
+    """Return a WOFF2 subset, cached in `folder` because making it takes a quarter of a second."""
     text = "".join(sorted(characters | set(map(_slanted, characters))))
     version = metadata.version("ziamath") + metadata.version("fonttools")
     path = folder / f"math-{cache.digest(f'{version} unhinted {text}')[:32]}" if folder else None
@@ -32,7 +32,7 @@ def math_font(characters: Set[str], folder: Path | None) -> bytes:
 
 
 def _slanted(letter: str) -> str:
-    """The italic form that browsers show for a letter that stands alone in a formula."""
+    """Return the italic form that browsers show for a letter that stands alone in a formula."""
     if letter == "h":
         return "\N{PLANCK CONSTANT}"
     for first, last, italic in (("A", "Z", 0x1D434), ("a", "z", 0x1D44E), ("Α", "ω", 0x1D6E2)):
@@ -49,7 +49,7 @@ def _stored(path: Path) -> bytes | None:
 
 
 def _source() -> Path:
-    """The font's file, found without importing its package, which would load the whole font."""
+    """Return the font's path without importing its package, which would load the whole font."""
     package = find_spec("ziamath")
     if package is None or package.origin is None:
         raise InputError("the ziamath package is not installed")

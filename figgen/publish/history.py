@@ -1,4 +1,4 @@
-"""When a page was last changed, from the history of the repository."""
+"""When each page last changed, read from the repository's history."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def last_changes(docs: Path) -> dict[str, str]:
-    """ISO date of the last commit of every file in `docs`, by path.
+    """Return the ISO date of the last commit of every file in `docs`, by path.
 
-    Empty without git, outside a repository, and in a shallow clone, whose history ends too early.
+    Empty without git, outside a repository, and in a shallow clone, whose history is incomplete.
     """
     shallow = _git(docs, "rev-parse", "--is-shallow-repository")
     if shallow.strip() != "false":

@@ -1,6 +1,6 @@
-"""Repairs to a finished page: valid HTML, names for what has none.
+"""Repairs to a finished page: valid HTML, and names for elements without one.
 
-Plain text in, plain text out, so that any host can apply them.
+Functions take and return plain text, so that any host can apply them.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _OPTION = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
 def expected_repairs() -> set[str]:
-    """Patterns that a whole build must meet: a theme that writes something else needs others."""
+    """Return patterns that a whole build must meet; a changed theme leaves some unmet."""
     return {pattern for pattern, _ in (*THEME_REPAIRS, *STYLE_REPAIRS)}
 
 
 def repaired(html: str, unmet: set[str]) -> str:
-    """The page with the theme's known faults mended; those that were there leave `unmet`."""
+    """Repair the theme's known faults in a page, and remove those it met from `unmet`."""
     html = replaced(html, THEME_REPAIRS, unmet)
     html = replaced(html, (*NESTED_REPAIRS, *CONTENT_REPAIRS), unmet)
     html = _OPTIONED.sub(_whole_options, html)
@@ -53,7 +53,7 @@ def repaired(html: str, unmet: set[str]) -> str:
 
 
 def _whole_options(found: re.Match[str]) -> str:
-    """A browser may break a line after each hyphen, even between the two of an option."""
+    """Keep options in one piece: a browser may break a line after any hyphen, even `--`."""
     kept = _OPTION.sub(r'<span class="fig-keep">\g<0></span>', found[1])
     return f"<code>{kept}</code>"
 
@@ -64,10 +64,10 @@ _STATIC = re.compile(
 
 
 def unscripted(html: str) -> str:
-    """The page with its static parts, which stand between two marks, for readers without scripts.
+    """Prepare a page's static parts, which stand between two marks, for readers without scripts.
 
-    A browser with scripts then neither lays them out nor builds them: half of a tool's page. What
-    a tool shows at once is not folded away there: the numbers behind the pictures.
+    Browsers with scripts then neither lay them out nor build them, which saves half of a tool's
+    page. The data tables behind pictures that a tool always shows stay unfolded.
     """
 
     def static(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
-"""A script with all that it imports, as one file: a browser asks once instead of once a module.
+"""A script and everything that it imports as one file, so that a browser makes one request.
 
-Modules stay apart, each in a function of its own, so that nothing has to be renamed. Only what our
-scripts use is understood; anything else is an error, not a guess.
+Each module becomes a function, so nothing has to be renamed. Only the syntax that our scripts use
+is understood; anything else is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LEFT = re.compile(r"^(?:import|export)\b.*|\bimport\(.*", re.M)
 
 
 def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
-    """The module `entry` and everything it imports from `scripts`, by path, as one module.
+    """Join the module `entry` and everything that it imports from `scripts`, by path.
 
-    What a module loads later comes along and is there at once, as a promise; what is not in
-    `scripts` stays a file of its own, at the same address, so `entry` must lie beside its reader.
-    What is part of the joined module `beside`, in the same folder, is taken from there.
-    Raises InputError for an import of what is not there or imports itself, and for a form of
-    import or export that is not understood.
+    Modules loaded later are included as promises that are already resolved; those not in `scripts`
+    stay files of their own at the same address, so `entry` must lie beside the page that reads it.
+    Modules that the joined module `beside` contains, in the same folder, are taken from there.
+    Raises InputError for imports that are missing or circular, and for forms of import or export
+    that aren't understood.
     """
     order = _order(scripts, entry)
     shared = _order({k: v for k, v in scripts.items() if k != entry}, beside) if beside else []
@@ -53,7 +53,7 @@ def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
 
 
 def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
-    """The modules that `entry` needs, each after those that it needs itself; `entry` is last."""
+    """Return the modules that `entry` needs, each after its own imports; `entry` is last."""
     found: list[str] = []
     begun: list[str] = []
 
@@ -76,7 +76,7 @@ def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
 
 
 def reached(scripts: Mapping[str, str], entries: Iterable[str]) -> list[str]:
-    """The scripts that entries import, at once or later, those that are there; sorted."""
+    """Return the scripts that `entries` import, at once or later, sorted."""
     found: set[str] = set()
     waiting = list(entries)
     while waiting:
@@ -89,7 +89,7 @@ def reached(scripts: Mapping[str, str], entries: Iterable[str]) -> list[str]:
 
 
 def named_imports(source: str, path: str) -> list[tuple[str, str]]:
-    """What a script imports or hands on by name, each with the path that it comes from."""
+    """Return each name that a script imports or re-exports, with the path that it comes from."""
     found = [(match[2], match[3]) for match in _IMPORT.finditer(source) if match[2]]
     found += [(match[1], match[2]) for match in _AGAIN.finditer(source)]
     return [(_target(path, target), name) for names, target in found for name, _ in _pairs(names)]
@@ -98,7 +98,7 @@ def named_imports(source: str, path: str) -> list[tuple[str, str]]:
 # A server joins again whenever one script changed, and most are part of several tools.
 @lru_cache(maxsize=512)
 def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a module imports at once and what later, by path."""
+    """Return the paths that a module imports at once and those that it imports later."""
     found = ((_IMPORT, 3), (_AGAIN, 2))
     at_once = [
         _target(path, m[group]) for pattern, group in found for m in pattern.finditer(source)
@@ -119,7 +119,7 @@ def _module(source: str, path: str, names: Mapping[str, str]) -> str:
 
 
 def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """A module's code without its imports and exports, and what it exports: name → value."""
+    """Return a module's code without imports and exports, and its exports as name → value."""
     needed = {name for targets in _imported(source, path) for name in targets} & names.keys()
     text, exported = _converted(source, path, tuple((name, names[name]) for name in sorted(needed)))
     return text, dict(exported)

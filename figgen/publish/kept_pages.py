@@ -1,6 +1,6 @@
-"""Pages that need not be converted again: none of what they were converted from changed.
+"""Pages that need no conversion because nothing that they were made from has changed.
 
-A server has them in its memory; other builds find them among the answers of earlier ones.
+A server keeps them in memory; other builds find them among the answers of earlier builds.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from figgen.values import compute
 
 @dataclass(slots=True, kw_only=True)
 class KeptPage:
-    """A converted page: `key` is of what it was made from, `made` what the host made of it.
+    """A converted page: `key` identifies its inputs, `made` is what the host made of it.
 
-    `computed` is the digest of its figures and numbers, which a server looks at when code or
-    catalog changed since `version`; for other builds the key knows the code.  No two of a server
-    have the same `serial`.  `files` are those beside the page, `listed` its part of the manifest.
+    `computed` is the digest of its figures and numbers, which a server checks when code or catalog
+    have changed since `version`; in other builds the key covers the code. No two pages of a server
+    share a `serial`. `files` lie beside the page, `listed` is its part of the manifest.
     """
 
     page: Page
@@ -47,7 +47,7 @@ Given: TypeAlias = KeptPage | Literal[True]
 
 @dataclass(kw_only=True)
 class KeptPages:
-    """The pages of one build that `keeper` has from earlier ones, or keeps for later ones."""
+    """The pages of one build that `keeper` has from earlier builds, or keeps for later ones."""
 
     site: Site
     keeper: Memory | Answers | None = None
@@ -57,9 +57,10 @@ class KeptPages:
     _fresh: set[str] = field(default_factory=set)
 
     def look(self, sources: Mapping[str, tuple[str, str]], others: Iterable[str]) -> None:
-        """Find the pages that are kept, but for those whose numbers have to be looked at first.
+        """Find the kept pages, except those whose numbers have to be checked first.
 
-        `sources` are (chapter, source) by path, `others` what any page may depend on of the host.
+        `sources` are (chapter, source) by path; `others` is what any page may depend on in the
+        host.
         """
         around = ground(self.site, others) if self.keeper else ""
         for path, (chapter, source) in sources.items():
@@ -76,11 +77,11 @@ class KeptPages:
                         (self.pages if same else self._doubtful)[path] = known
 
     def open(self) -> list[str]:
-        """The pages that are to be converted, or looked at."""
+        """Return the pages to be converted or checked."""
         return [path for path in self._keys if path not in self.pages]
 
     def of(self, path: str) -> KeptPage | None:
-        """A page that would be the same if it were converted now."""
+        """Return a kept page if converting it now would give the same."""
         known = self._doubtful.pop(path, None)
         if known and isinstance(self.keeper, Memory):
             code = self.keeper.code
@@ -90,7 +91,7 @@ class KeptPages:
         return self.pages.get(path)
 
     def converted(self, page: Page, made: Any, keep: bool) -> None:
-        """Keep a page that was converted, with what the host `made` of it; or forget it."""
+        """Keep a converted page with what the host `made` of it, or forget it."""
         memory = self.keeper if isinstance(self.keeper, Memory) else None
         if not keep:
             if memory:
@@ -113,7 +114,7 @@ class KeptPages:
         return kept if path in self._fresh else True
 
     def take_over(self, path: str, given: Given) -> None:
-        """Keep a page that another process gave."""
+        """Keep a page that another process converted."""
         kept = self._doubtful.pop(path) if given is True else given
         if isinstance(self.keeper, Memory):
             if given is not True:
@@ -123,7 +124,7 @@ class KeptPages:
         self.pages[path] = kept
 
     def write(self) -> None:
-        """Write what later builds may take over, where no server remembers it."""
+        """Write what later builds may reuse, unless a server remembers it."""
         if isinstance(self.keeper, Answers):
             for kept in map(self.pages.__getitem__, sorted(self._fresh)):
                 if not kept.page.problems:
@@ -136,13 +137,13 @@ def _name(path: str) -> str:
 
 
 def ground(site: Site, others: Iterable[str]) -> str:
-    """What any page may depend on beside its own text; `others` is what only the host knows."""
+    """Return what any page may depend on besides its own text; only the host knows `others`."""
     written = (site.references, site.glossary, site.shorts, site.numbers)
     return digest(repr((site.name, site.address, site.styles, *written, *others)))
 
 
 def settings(config: Any, files: Any) -> Iterator[str]:
-    """What any page may depend on of the host: other files, settings, and the code of its hooks."""
+    """Return what any page may depend on in the host: files, settings, its hooks' code."""
     yield from files.src_uris
     markdown = {name: given for name, given in config.mdx_configs.items() if name != "figgen"}
     given = config.markdown_extensions, markdown, config.use_directory_urls, config.validation
@@ -152,14 +153,14 @@ def settings(config: Any, files: Any) -> Iterator[str]:
 
 
 def key_of(source: str, chapter: str, ground: str) -> str:
-    """Changes with anything that a page is made from, beside code and catalog."""
+    """Return a key that changes with anything a page is made from, except code and catalog."""
     return digest("\0".join((source, chapter, ground)))
 
 
 def computed(page: Page, site: Site, code: SourceCode) -> str:
-    """The digest of all numbers and figures of a page, and of the code that writes them as HTML.
+    """Return the digest of a page's numbers and figures and of the code that writes them as HTML.
 
-    Empty where something cannot be computed: such a page is always converted.
+    Empty if something can't be computed: such a page is always converted.
     """
     parts = [code.shell()]
     try:
@@ -187,13 +188,13 @@ def _title(preset: str) -> str:
 
 
 def made_of(page: Any, html: str) -> tuple[Any, ...]:
-    """What the host's conversion left on its page, without the page."""
+    """Return what the host's conversion left on its page, without the page."""
     links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
     return html, page.toc, page._title_from_render, frozenset(page.present_anchor_ids), links
 
 
 def take(page: Any, made: tuple[Any, ...], files: Any) -> None:
-    """Put `made_of` an earlier conversion on the host's page, in place of its `render`."""
+    """Put the `made_of` of an earlier conversion on the host's page, instead of rendering it."""
     page.content, page.toc, page._title_from_render, anchors, links = made
     page.present_anchor_ids = set(anchors)
     page.links_to_anchors = {files.src_uris[uri]: found for uri, found in links.items()}

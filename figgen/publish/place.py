@@ -1,9 +1,9 @@
-"""A finished site takes another's place: `place begin PLACE PID`, then `place end NEW PLACE`.
+"""Swap a finished site into place: `place begin PLACE PID`, then `place end NEW PLACE`.
 
-`begin` prints the folder into which to build, beside the place, so that one call of the system
-exchanges the two and no reader meets half a site or none.  A link stays a link: what it leads to is
-exchanged.  Where folders cannot be exchanged (a place that is mounted, as in a container) files are
-copied one by one, each of them whole.  Files can be read by everybody, whoever built them.
+`begin` prints a folder beside the place to build into, so that one system call exchanges the two
+and no reader meets half a site or none. A symbolic link stays a link, and its target is exchanged.
+Where folders can't be exchanged (a mounted place, as in a container), files are copied one by one,
+each of them whole. Published files are readable by everybody, whoever built them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 ELSEWHERE = (errno.EXDEV, errno.EBUSY, errno.EACCES, errno.EPERM)
-"""A place that cannot be renamed: of another file system, mounted, or in a folder of others."""
+"""Errors of a place that can't be renamed: on another file system, mounted, or not ours."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2
@@ -26,9 +26,9 @@ _FILE, _FOLDER = 0o644, 0o755
 
 
 def begin(place: Path, pid: int) -> Path:
-    """The folder into which process `pid` builds.  Raises OSError if it could not be put in place.
+    """Return the folder for process `pid` to build into; raises OSError if it couldn't be swapped.
 
-    Removes what builds that were killed have left, and puts back a site that one had put aside.
+    Removes what killed builds left behind, and restores a site that a killed build had set aside.
     """
     real = place.resolve()
     if real.exists() and not real.is_dir():
@@ -58,9 +58,9 @@ def _runs(pid: int) -> bool:
 
 
 def put(new: Path, place: Path) -> None:
-    """Put the folder `new` in the place of what is at `place`, which is removed.
+    """Put the folder `new` in place of `place`, and remove the old one.
 
-    Of several that come at once the last one stays.
+    If several builds finish at once, the last one stays.
     """
     readable(new)
     real = place.resolve()
@@ -89,7 +89,7 @@ def put(new: Path, place: Path) -> None:
 
 
 def _exchange(new: Path, place: Path, old: Path) -> None:
-    """Exchange two folders in one call, or in two where the system has none; OSError if neither."""
+    """Exchange two folders in one call, or in two where the system has none; else OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     words = os.fsencode(new), os.fsencode(place)
     if sys.platform == "linux" and hasattr(libc, "renameat2"):
@@ -114,7 +114,7 @@ def _exchange(new: Path, place: Path, old: Path) -> None:
 
 
 def readable(folder: Path) -> None:
-    """Let everybody read all files, and the folder's owner alone write them, whatever the mask."""
+    """Make all files readable by everybody and writable by their owner, whatever the umask."""
     for path, _, files in os.walk(folder):
         os.chmod(path, _FOLDER)
         for name in files:
@@ -122,7 +122,7 @@ def readable(folder: Path) -> None:
 
 
 def copy(new: Path, place: Path) -> None:
-    """Copy `new` over `place` file by file, each of them whole, and remove what `new` has not."""
+    """Copy `new` over `place` file by file, each of them whole, and remove files not in `new`."""
     place.mkdir(exist_ok=True)
     for path, folders, files in os.walk(new):
         there = place / Path(path).relative_to(new)
@@ -148,7 +148,7 @@ def copy(new: Path, place: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """One line and status 1 for what the system refuses."""
+    """Run a command; if the system refuses, print one line and return status 1."""
     try:
         match words:
             case ["begin", place, pid]:

@@ -1,4 +1,4 @@
-"""Scripts as they are published: without what only the readers of the source need."""
+"""Scripts for publication, without what only readers of the source need."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from figgen.errors import InputError
 
 FOLDER = "assets/javascripts"
 OWN = Path(__file__).parents[1]
-"""The package, whose `assets/` every site gets."""
+"""The package; every site gets its `assets/`."""
 STYLES = "assets/stylesheets"
 SEARCH = (f"{FOLDER}/search/", f"{STYLES}/search.css")
-"""What only the search needs."""
+"""Scripts that only search needs."""
 _OPEN, _CLOSE = "<script type=module>", "</script>"
 
 
 def plain_scripts(docs: Path) -> dict[str, str]:
-    """Every script of the site's sources and of the package by its path, without its comments."""
+    """Return every script of the site and the package by path, without comments."""
     return {
         path.relative_to(root).as_posix(): plain(path.read_text(encoding="utf-8"))
         for root in (OWN, docs)
@@ -30,13 +30,13 @@ def plain_scripts(docs: Path) -> dict[str, str]:
 
 
 def own_styles() -> dict[str, str]:
-    """The stylesheets that every site gets, by their paths."""
+    """Return the stylesheets that every site gets, by path."""
     sheets = sorted((OWN / STYLES).glob("*.css"))
     return {f"{STYLES}/{sheet.name}": sheet.read_text(encoding="utf-8") for sheet in sheets}
 
 
 def imported_names(docs: Path, module: str) -> tuple[str, ...]:
-    """What the site's scripts import by name from the script called `module`, sorted."""
+    """Return the names that the site's scripts import from `module`, sorted."""
     found: set[str] = set()
     for path in (docs / FOLDER).rglob("*.js"):
         source = path.read_text(encoding="utf-8")
@@ -51,10 +51,10 @@ _BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
 # A server asks again whenever one script changed.
 @lru_cache(maxsize=512)
 def plain(source: str) -> str:
-    """A script without empty lines, comments and indentation.
+    """Return a script without empty lines, comments and indentation.
 
-    Texts in backticks that run over several lines are left as they are; a comment that quotes
-    something stays behind its code, since it might be none.
+    Template literals over several lines stay as they are. A comment that contains a quote stays
+    too, since it might not be a comment.
     """
     kept: list[str] = []
     comment = text = False
@@ -76,9 +76,10 @@ def plain(source: str) -> str:
 
 @lru_cache(maxsize=512)
 def lean(source: str) -> str:
-    """A module as it is published: its statements in as few characters, its names as they were.
+    """Return a minified module; names are kept.
 
-    With `plain` a third less than the source. Raises InputError for a text that would end a script.
+    It is a third smaller than what `plain` gives. Raises InputError for text that would end a
+    script.
     """
     if "</script" in source:
         raise InputError("a script", expected="no </script in it", got="</script")
@@ -88,7 +89,7 @@ def lean(source: str) -> str:
 
 
 def plotly_bundle() -> bytes:
-    """The library out of the installed package, without importing the package."""
+    """Return the library from the installed package, without importing the package."""
     package = find_spec("plotly")
     if package is None or package.origin is None:
         raise InputError("the plotly package is not installed")

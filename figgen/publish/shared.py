@@ -1,4 +1,4 @@
-"""What a build is to convert, shared with other processes."""
+"""Pages to convert, shared between processes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from figgen.serving.others import Others
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A page of another process, and since that told the last time: what it computed, the pictures
-    that it drew, the entries of the cache that it used, its seconds by work, the math that it set.
+    """A page from another process, with what that process did since its last report.
+
+    That is what it computed, the pictures that it drew, the cache entries that it used, its seconds
+    by kind of work, and the math that it set.
     """
 
     page: Given | None
@@ -49,7 +51,7 @@ class Shared:
         self._others = Others(pages, self._do, count)
 
     def _do(self, piece: str) -> Done:
-        """In a fork: a page as it would be kept, with its files."""
+        """Convert a page in a fork; return it in kept form, with its files."""
         pictures = self.pictures
         pictures.begin_anew()
         self.convert(piece)
@@ -68,7 +70,7 @@ class Shared:
         )
 
     def take_over(self, piece: str) -> None:
-        """Take what another process made of a page, if one did."""
+        """Take over another process's conversion of a page, if there is one."""
         pictures = self.pictures
         with pictures.spent.on("waiting for other processes"):
             done: Done | None = self._others.made(piece)
@@ -82,5 +84,5 @@ class Shared:
                 self.kept_pages.take_over(piece, done.page)
 
     def end(self) -> None:
-        """End the other processes; no page is asked for any more."""
+        """End the other processes once no more pages are needed."""
         self._others.end()

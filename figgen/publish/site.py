@@ -11,7 +11,7 @@ from figgen.publish.build import Content, SiteBuild
 
 
 class Host(Protocol):
-    """What turns Markdown into a site: MkDocs or ProperDocs, by way of `figgen.plugin`."""
+    """The program that turns Markdown into a site: MkDocs or ProperDocs, by `figgen.plugin`."""
 
     docs: Path
     cache: Path
@@ -27,29 +27,29 @@ class Host(Protocol):
     """Whether the site has figgen's search."""
 
     def add(self, files: Mapping[str, Content]) -> None:
-        """Let the site have these files, pages among them, in place of files at their paths."""
+        """Add these files, pages among them, to the site, replacing files at the same paths."""
 
     def chapters(self) -> Iterable[str]:
-        """The paths of the pages of the navigation, in its order, without the home page."""
+        """The paths of the pages in the navigation, in order, without the home page."""
 
     def sources(self) -> Iterable[tuple[str, str]]:
         """Path and Markdown of each page."""
 
     def settings(self) -> Iterable[str]:
-        """What any page may depend on beside its own text: settings, files, code of the host."""
+        """What any page may depend on besides its own text: settings, files, the host's code."""
 
     def convert(self, path: str) -> None:
         """Convert a page now, in another process."""
 
     def warn(self, message: str) -> None:
-        """Report something that a strict build fails for."""
+        """Report a problem that fails a strict build."""
 
     def say(self, message: str) -> None:
-        """Tell what was done."""
+        """Report progress."""
 
 
 def build_site(host: Host) -> Iterator[SiteBuild]:
-    """Go through a build; at each `yield` the host does its part and then asks for the next one."""
+    """Go through a build; at each `yield` the host does its part and then resumes."""
     # Load the subject, the glossary, the references, and what earlier builds computed.
     build = begin_build(host.docs, host.cache, host.name, host.address, host.modules)
     build.search = host.search

@@ -1,7 +1,7 @@
-"""The theme's stylesheets without what no page of this site has, and what makes changes dear.
+"""The theme's stylesheets without unused rules and without rules that make changes slow.
 
-Of 160 kB two fifths are for parts of the theme that the site does not use.  A page that comes to
-use one would stand without its style: the gate compares the classes of all pages with these.
+Two fifths of the theme's 160 kB style parts that this site doesn't use. A page that starts to use
+one of them would lose its style, so the gate compares the classes of all pages with these lists.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ UNUSED_CLASSES = (
     "tabbed-control", "tabbed-label", "tabbed-labels", "tabbed-set", "task-list-control",
     "task-list-indicator", "task-list-item", "twemoji",
 )  # fmt: skip
-"""Classes, each with what begins with it and `__` or `--`."""
+"""Unused classes, each with its `__` and `--` variants."""
 
 UNUSED_FILES = tuple(f"assets/javascripts/{name}" for name in ("bundle.", "lunr/", "workers/"))
-"""What of the theme's files no page asks for, by how their addresses begin."""
+"""Prefixes of addresses of the theme's files that no page requests."""
 
 _UNUSED = re.compile(
     rf"\.(?:{'|'.join(UNUSED_CLASSES)})(?:(?:__|--)[\w-]+)?(?![\w-])"
@@ -43,7 +43,7 @@ STYLE_REPAIRS: tuple[tuple[str, str], ...] = (
 
 
 def replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -> str:
-    """The text after each repair; those that found something leave `unmet`."""
+    """Apply each repair to the text, and remove those that matched from `unmet`."""
     for pattern, replacement in repairs:
         text, count = re.subn(pattern, replacement, text)
         if count:
@@ -52,7 +52,7 @@ def replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -
 
 
 def lighter(stylesheet: str, unmet: set[str]) -> str:
-    """The stylesheet without rules for what no page has, and without icons that none names."""
+    """Return a stylesheet without rules for unused classes and without unused icons."""
     stylesheet = replaced(stylesheet, STYLE_REPAIRS, unmet)
     kept = "".join(_kept(re.sub(r"/\*.*?\*/", "", stylesheet, flags=re.S)))
     named = set(re.findall(r"var\((--[\w-]+)", kept))
@@ -73,19 +73,19 @@ def _kept(css: str) -> Iterator[str]:
 
 
 def _tight(body: str) -> str:
-    """Declarations without the spaces around them; texts stay as they are."""
+    """Remove the spaces around declarations; quoted strings stay as they are."""
     if '"' in body or "'" in body:
         return body.strip()
     return re.sub(r"\s*([;:,])\s+", r"\1", body.strip()).removesuffix(";")
 
 
 def _bare(selector: str) -> str:
-    """A selector without what it excludes."""
+    """Remove from a selector what it excludes."""
     return re.sub(r":not\([^()]*\)", "", selector)
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Each rule as what stands before its braces and within; a statement has an empty body."""
+    """Yield each rule as what precedes its braces and their content; a statement has no content."""
     at = 0
     while at < len(css):
         opened = _next(css, at, "{;")
@@ -104,7 +104,7 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 
 def _next(css: str, at: int, signs: str) -> int:
-    """Where the next of `signs` stands outside of texts, or the end."""
+    """Return the position of the next of `signs` outside quoted strings, or the end."""
     pattern = rf'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|([{re.escape(signs)}])'
     for match in re.compile(pattern, re.S).finditer(css, at):
         if match[1]:
@@ -113,7 +113,7 @@ def _next(css: str, at: int, signs: str) -> int:
 
 
 def _selectors(head: str) -> Iterator[str]:
-    """The selectors of a rule, split at the commas that stand in no parentheses."""
+    """Split a rule's selectors at the commas outside parentheses."""
     head = " ".join(head.split())
     depth, begin = 0, 0
     for at, sign in enumerate(head):

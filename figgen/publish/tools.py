@@ -1,4 +1,4 @@
-"""What the tools of a site compute with: data that their pages bring along, and scripts."""
+"""What the tools of a site compute with: their scripts, and data that their pages carry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Thing = TypeVar("Thing")
 
 @dataclass
 class Tools:
-    """The tools of one build; `keeper` has from earlier ones what need not be made again."""
+    """The tools of one build; `keeper` has what earlier builds made."""
 
     docs: Path | None
     keeper: Memory | Answers | None
@@ -29,13 +29,14 @@ class Tools:
 
     @property
     def data(self) -> Mapping[str, Callable[[], str]]:
-        """What a tool's page brings along for its script, as JSON, by the name in front matter."""
+        """Return the data that a tool's page carries for its script, as JSON, by its name in front
+        matter."""
         tools = subject().tools()
         made = tools.data.items() if tools else ()
         return {name: partial(self._same, f"data of {name}", make) for name, make in made}
 
     def files(self, *, printed: bool) -> dict[str, str | bytes]:
-        """The scripts of the site, and what is `printed` for those of the tools."""
+        """Return the site's scripts, and the `printed` models for those of the tools."""
         made = dict[str, str | bytes]()
         tools = subject().tools()
         if printed and tools:
@@ -56,10 +57,10 @@ class Tools:
         return made
 
     def begin(self) -> None:
-        """Make all of it in another process, with the last of the generated pages.
+        """Make all of it in another process, together with the last of the generated pages.
 
-        Not in a server, which still knows nearly all of it from the build before, as no process
-        does that ends.
+        A server doesn't: it still knows nearly all of it from the last build, while that process
+        would start from nothing.
         """
         keeper = self.keeper
         if not isinstance(keeper, Answers) or all(keeper.has(f"data of {n}") for n in self.data):
@@ -76,22 +77,22 @@ class Tools:
         self._begun = beside(make)
 
     def learn(self) -> None:
-        """Let the keeper know what the other process asked for."""
+        """Tell the keeper what the other process asked for."""
         if self._begun and isinstance(self.keeper, Answers):
             self.keeper.learn(self._begun())
 
     def _same(
         self, request: str, make: Callable[[], Thing], key: str = "", *, catalog: bool = True
     ) -> Thing:
-        """The result of `make`, which follows from the code, a key and, with `catalog`, data."""
+        """Return the result of `make`, which depends on code, a key and, with `catalog`, data."""
         return self.keeper.same(request, key, make, catalog=catalog) if self.keeper else make()
 
 
 def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, str]:
-    """Each tool in one file, and the parts that it loads later in others.
+    """Return each tool as one file, and the parts that it loads later as others.
 
-    `scripts` are all scripts by their path; a tool that is not among them is left out.  Of the
-    printed models a tool has what its own scripts call, and no more.
+    `scripts` are all scripts by path; tools that aren't among them are left out. A tool gets only
+    those printed models that its own scripts call.
     """
     made: dict[str, str] = {}
     for name, parts in tools.later.items():

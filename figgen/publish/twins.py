@@ -1,7 +1,7 @@
-"""Pages as Markdown with their numbers filled in, and the list of them for language models.
+"""Pages as Markdown with their numbers filled in, and a list of them for language models.
 
-A twin is the page's own source: inline values are replaced by what readers see, figures by their
-number, caption, description and, where the figure is a table, the table.
+A twin is the page's own source in which inline values stand as readers see them, and figures as
+their number, caption, description and, if the figure is a table, the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
 
 
 def figure_twin(number: str, caption: str, alt: str, chart: Chart, tab: str = "") -> str:
-    """A figure, or one of its tabs, in words: what it shows, and its rows where it is a table."""
+    """Describe a figure, or one of its tabs, in words, with its rows if it is a table."""
     lines = [f"**{number}.** {f'*{tab}.* ' if tab else ''}{caption}"]
     lines += [f"Description: {alt}"] if alt and alt != caption else []
     return "\n\n".join([*lines, *([_rows(chart)] if isinstance(chart, Table) else [])])
@@ -37,7 +37,7 @@ def _rows(chart: Table) -> str:
 
 
 def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
-    """The page's source as a reader reads it; `numbers` are the figures' numbers by page and id."""
+    """Return the page's source as readers read it; `numbers` are figure numbers by page and id."""
     lines = page.source.splitlines()
     kept: list[str] = []
     after = 0
@@ -56,7 +56,7 @@ def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def llms_txt(site: str, summary: str, pages: Iterable[tuple[str, str, str]], address: str) -> str:
-    """The list that llmstxt.org describes; `pages` are address of the twin, title, description."""
+    """Return the list described by llmstxt.org; `pages` are (address, title, description)."""
     lines = [f"# {site}", "", f"> {summary}", "", "## Pages", ""]
     lines += [
         f"- [{title}]({address}{path}){f': {about}' if about else ''}"

@@ -1,8 +1,9 @@
-"""What a server keeps between builds: modules whose code did not change, and what they computed.
+"""What a server keeps between builds: unchanged modules, and what they computed.
 
-`code` knows which files changed and what depends on them, `memory` what was computed from what,
-`templates` when a page need not be written; `publish.kept_pages` when it need not be converted.
-A build without a server keeps `answers`: what it made, pages too, for builds by the same code.
+`code` tracks which files changed and what depends on them, `memory` records what each result was
+computed from, and `templates` skips the rendering of pages that would come out the same;
+`publish.kept_pages` skips their conversion. A build without a server keeps `answers` on disk:
+figures and pages for later builds by the same code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _current: list[Memory] = []
 
 
 def start() -> Memory:
-    """The memory of this process, which is a server; begun by the first call."""
+    """Return the memory of this server process; the first call creates it."""
     from figgen.serving.memory import Memory
 
     if not _current:
@@ -25,5 +26,5 @@ def start() -> Memory:
 
 
 def current() -> Memory | None:
-    """The server's memory, None in a build that nothing follows."""
+    """Return the server's memory, or None in a one-off build."""
     return _current[0] if _current else None

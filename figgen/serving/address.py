@@ -1,6 +1,6 @@
-"""Ends where no server can begin at an address, before one has built for a while to find out.
+"""Exit with an error if no server can bind an address, before a build has spent time.
 
-`python -m figgen.serving.address HOST:PORT`.
+Usage: `python -m figgen.serving.address HOST:PORT`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def refusal(address: str) -> str:
-    """What the system says against a server there; empty where it would begin."""
+    """Return the system's reason why a server can't bind `address`; empty if it can."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     try:

@@ -1,9 +1,9 @@
-"""What a build takes over from earlier ones: all that the same code made of the same words.
+"""Results that a build takes over from earlier builds by the same code.
 
-One file for each request holds the last answer, under a key with the digest of every source and
-data file that is followed and the versions of all libraries; where any of them changed, nothing is
-taken over.  It is read by `pickle`, so a cache is as trusted as the program beside which it lies,
-and only its checksum is looked at.
+Each request has one file with its last answer. Its key is a digest of every source and data file
+that is followed and of the versions of all libraries, so a change in any of them discards the
+answer. Answers are read with `pickle` after only a checksum is compared: trust the cache as much as
+the program that it belongs to.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PREFIX = "computed-"
 
 @dataclass(kw_only=True)
 class Answers:
-    """Figures and pages of the last build in `folder`, by what was asked for.
+    """The figures and pages of the last build in `folder`, by request.
 
-    `used` are the files of what this build asked for.
+    `used` holds the names of the files that this build asked for.
     """
 
     folder: Path
@@ -41,15 +41,16 @@ class Answers:
         self.code = self.code or code_digest(self.sources)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
-        """What `make`, code of `module`, gives for a request; kept where the digest knows it."""
+        """Return `make()` for a request, cached if `module` is one of those that are followed."""
         return self.same(request, "", make) if self.sources.knows(module) else make()
 
     def same(
         self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
     ) -> Thing:
-        """The result of `make` for this key, taken from the last build where that has it.
+        """Return `make()` for this key, or the last build's result for the same key.
 
-        `catalog` makes no difference here: the digest of an answer covers all code and data.
+        `catalog` makes no difference here, because the digest of an answer covers all code and
+        data.
         """
         given = self._given.get(name)
         if given is None or given[0] != key:
@@ -62,7 +63,7 @@ class Answers:
         return thing
 
     def stored(self, name: str, key: str) -> Any:
-        """What is on disk under a name, if it was made by this code for this key, or None."""
+        """Return the stored answer if this code made it for this key, or None."""
         file = file_of(name)
         self.used.add(file)
         head, _, stored = (cache.read_bytes(self.folder, file) or b"").partition(b"\n")
@@ -74,23 +75,23 @@ class Answers:
             return None
 
     def put(self, name: str, key: str, thing: object) -> None:
-        """Keep a thing under a name in place of what was there."""
+        """Store an answer under a name, replacing the one before."""
         cache.write(self.folder, file_of(name), self._head(key) + b"\n" + pickle.dumps(thing))
 
     def has(self, name: str, key: str = "") -> bool:
-        """Whether `same` would make nothing."""
+        """Return whether `same` would find an answer without computing it."""
         return self.stored(name, key) is not None
 
     def known(self) -> set[str]:
-        """The files of what was asked for so far."""
+        """Return the files that this process has asked for so far."""
         return set(self.used)
 
     def news(self, before: set[str]) -> set[str]:
-        """Those of what was asked for since, for the process that this one was forked from."""
+        """Return the files asked for since `before`, for a fork to report to its parent."""
         return self.used - before
 
     def learn(self, news: set[str]) -> None:
-        """Count what another process asked for; its answers are on disk."""
+        """Add the files that another process asked for; their contents are already on disk."""
         self.used |= news
 
     def _head(self, key: str) -> bytes:
@@ -98,16 +99,16 @@ class Answers:
 
 
 def file_of(name: str) -> str:
-    """The file of the answer that is so called."""
+    """Return the file name of the answer called `name`."""
     return f"{PREFIX}{cache.digest(name)[:40]}"
 
 
 def code_digest(sources: SourceCode) -> str:
-    """Changes with any source or data file, the interpreter, and the version of any library."""
+    """Return a digest of all sources and data, the interpreter, and all library versions."""
     sources.look()
     return cache.digest("\0".join((platform.python_version(), *_libraries(), sources.everything())))
 
 
 def _libraries() -> list[str]:
-    """The installed distributions with their versions, by the names of their folders."""
+    """Return the names, with versions, of the installed distributions' folders."""
     return sorted({found.name for path in sys.path for found in Path(path).glob("*.dist-info")})

@@ -1,8 +1,9 @@
-"""Which source files changed, which modules follow from them, and how to load those anew.
+"""Which source files changed, which modules depend on them, and how to reload those.
 
-Followed are this package and the modules of the site's subject.  A module depends on what it
-imports, wherever in it the import stands, and on the data files that it names.  That the registry
-loads figures by name is no dependency: it asks them to register.
+The followed files are those of this package and of the site's subject. A module depends on
+everything that it imports, wherever the import stands, and on the data files that it names. The
+registry loads figures by name, which doesn't count as a dependency: loading only asks them to
+register.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from figgen.subject import modules, subject
 PACKAGE = Path(__file__).parents[1]
 DATA = (".toml", ".json")
 ASIDE = ("figgen.agreement", "figgen.search", "figgen.changes", "figgen.prose")
-"""Rooms of the press that have nothing to do with how a page looks."""
+"""Rooms of the press that don't affect what a page looks like."""
 KEPT = ("figgen.serving", "figgen.lookups", "figgen.subject", "figgen.plugin")
-"""What remembers is loaded once; who works on it starts the server again."""
+"""Modules that hold the server's state: they load once, and editing one takes a restart."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)"
@@ -37,9 +38,9 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def own_sources(names: Iterable[str]) -> dict[str, Path]:
-    """The folder, or the file, of each top-level module in `names` that is not of this package.
+    """Return the folder or file of each top-level module in `names` outside this package.
 
-    What such a module imports from the folder in which it lies is followed too, unless that is
+    Modules that such a module imports from its own folder are included too, unless that folder is
     where all packages are installed.
     """
     found: dict[str, Path] = {}
@@ -59,7 +60,7 @@ def own_sources(names: Iterable[str]) -> dict[str, Path]:
 
 
 def _place(name: str) -> Path | None:
-    """The folder of a package, or the file of a module; None where there is no such module."""
+    """Return a package's folder or a module's file, or None if there is no such module."""
     spec = find_spec(name)
     if spec and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
@@ -72,9 +73,10 @@ def _lies_in(folder: Path, name: str) -> bool:
 
 @dataclass(kw_only=True)
 class SourceCode:
-    """The sources as they were at the last look; `version` counts the changes.
+    """The sources as of the last look; `version` counts the changes.
 
-    `root` is the folder of this package, `own` has those of the site's subject by their names.
+    `root` is the folder of this package; `own` maps the names of the subject's modules to their
+    places.
     """
 
     root: Path = PACKAGE
@@ -88,7 +90,7 @@ class SourceCode:
     _fingerprints: dict[str, str] = field(default_factory=dict)
 
     def look(self) -> set[str]:
-        """The modules and data files that changed since the last look, those that came or went."""
+        """Return modules and data files that changed, appeared or vanished since the last look."""
         changed = set()
         self.own = own_sources(modules()) if self.root == PACKAGE else {}
         there = {path: _stamp(path) for path in self._files()}
@@ -115,11 +117,11 @@ class SourceCode:
         return changed
 
     def knows(self, module: str) -> bool:
-        """Whether a module is one of those that are followed."""
+        """Return whether a module is one of those that are followed."""
         return module.partition(".")[0] in {PACKAGE.name, *self.own}
 
     def closure(self, module: str) -> frozenset[str]:
-        """The module and all that it depends on, data files by their names."""
+        """Return a module and everything that it depends on, data files by their names."""
         if module not in self._closures:
             found, todo = set(), [module]
             while todo:
@@ -131,7 +133,7 @@ class SourceCode:
         return self._closures[module]
 
     def fingerprint(self, module: str) -> str:
-        """Changes when the module or what it depends on does, entries of the catalog left out."""
+        """Return a digest of a module and its dependencies, catalog entries left out."""
         if module not in self._fingerprints:
             entries = {name for name in self._needs(subject().entries) if name.endswith(DATA)}
             parts = (self._texts[name] for name in sorted(self.closure(module) - entries))
@@ -139,18 +141,18 @@ class SourceCode:
         return self._fingerprints[module]
 
     def entries(self) -> set[str]:
-        """The data files that are followed entry by entry, and that nothing else names."""
+        """Return the data files that are tracked entry by entry and that no other code names."""
         tables = subject().entries
         beside = self._texts.keys() - self.closure(tables)
         others = {need for name in beside for need in self._needs(name)}
         return {name for name in self._needs(tables) if name.endswith(DATA)} - others
 
     def everything(self) -> str:
-        """Changes when any source or data file does."""
+        """Return a digest of all source and data files."""
         return digest("\0".join(f"{name}\0{self._texts[name]}" for name in sorted(self._texts)))
 
     def shell(self) -> str:
-        """Changes when the code changes that turns values into pages, whatever they are."""
+        """Return a digest of the code that turns values into pages, whatever the values are."""
         if "" not in self._fingerprints:
             aside = (*subject().rooms, *ASIDE, *self.own)
             shell = (
@@ -162,10 +164,10 @@ class SourceCode:
         return self._fingerprints[""]
 
     def beneath_figures(self, *, catalog: bool) -> str:
-        """The digest of all code but the figures, which nothing else depends on, and of all data.
+        """Return a digest of all data and of all code but the figures.
 
-        Without `catalog`, entries of the catalog are left out: no module reads one when it is
-        imported.
+        Nothing else depends on figures. Without `catalog`, the entries of the catalog are left out,
+        since no module reads them at import.
         """
         key = f"beneath figures {catalog}"
         if key not in self._fingerprints:
@@ -180,7 +182,7 @@ class SourceCode:
         return self._fingerprints[key]
 
     def dependents(self, changed: Iterable[str]) -> set[str]:
-        """These and the modules that depend on any of them."""
+        """Return the changed modules and all modules that depend on them."""
         importers: dict[str, set[str]] = {}
         for name in self._texts:
             for needed in self._needs(name):
@@ -195,7 +197,7 @@ class SourceCode:
         return found
 
     def _files(self) -> Iterator[Path]:
-        """Every source and data file; of a module that is one file, the data files beside it."""
+        """Yield every source and data file; for a single-file module, also the data beside it."""
         for root in (self.root, *self.own.values()):
             found = root.rglob("*") if root.is_dir() else [root, *root.parent.glob("*")]
             for path in found:
@@ -205,7 +207,7 @@ class SourceCode:
                     yield path
 
     def _name(self, path: Path) -> str:
-        """A module's dotted name; a data file's path, with its package before it if that is own."""
+        """Return a module's dotted name, or a data file's path with its package in front."""
         root = next((r for r in self.own.values() if path == r or r in path.parents), None)
         if root is None and self.root in path.parents:
             root = self.root
@@ -217,7 +219,7 @@ class SourceCode:
         return ".".join((root.name, *inside.with_suffix("").parts)).removesuffix(".__init__")
 
     def _absolute(self, base: str, module: str) -> str:
-        """What a module imports from, where it says so with dots."""
+        """Resolve a relative import to the absolute name of the module that it imports from."""
         inside = base.lstrip(".")
         if inside == base:
             return base
@@ -226,7 +228,7 @@ class SourceCode:
         return ".".join(filter(None, (*package, inside)))
 
     def _needs(self, name: str) -> tuple[str, ...]:
-        """The modules and data files that a module names; a data file names none."""
+        """Return the modules and data files that a module names; data files name none."""
         if name not in self._needed:
             text = "" if name.endswith(DATA) else self._texts.get(name, "")
             modules = (
@@ -240,7 +242,7 @@ class SourceCode:
 
 
 def last_place(error: BaseException) -> tuple[str, int] | None:
-    """File and line of the last of the followed sources through which an error came."""
+    """Return file and line of the innermost followed source in an error's traceback."""
     roots = [PACKAGE, *own_sources(modules()).values()]
     for frame in reversed(extract_tb(error.__traceback__)):
         path = Path(frame.filename)
@@ -257,7 +259,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _imports(text: str) -> tuple[tuple[str, str], ...]:
-    """(module, name) of everything of ours that a source imports."""
+    """Yield (module, name) for each import in a source that may be one of ours."""
     found = []
     for base, names, plain in _IMPORT.findall(text):
         if plain:
@@ -268,14 +270,14 @@ def _imports(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _names(data: str, text: str) -> bool:
-    """Whether a source names a data file."""
+    """Return whether a source names a data file."""
     return f'{data.rpartition("/")[2]}"' in text
 
 
 def reload(changed: Iterable[str]) -> None:
-    """Load modules anew that are loaded, and what they register; raises what their import raises.
+    """Reload those of the modules that are loaded; raises whatever their import raises.
 
-    What they registered is replaced in its place, so that the order of everything stays.
+    New registrations replace old ones in place, so that the order of everything stays the same.
     """
     figures, formulas = subject().figures, subject().formulas
     gone = {name for name in changed if name in sys.modules and not name.startswith(KEPT)}
@@ -297,7 +299,7 @@ def reload(changed: Iterable[str]) -> None:
 
 
 def _forget_removed(entries: dict[str, Any]) -> None:
-    """Take away what a module registered that does not do so any more."""
+    """Remove the registrations that a reloaded module no longer makes."""
     for name, entry in list(entries.items()):
         function = entry.function
         if vars(sys.modules.get(function.__module__, sys)).get(function.__name__) is not function:

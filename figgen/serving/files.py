@@ -1,6 +1,6 @@
-"""Files beside the pages: a server writes what does not stand there already, a build all.
+"""Files beside the pages: a server writes only what changed, a build writes everything.
 
-A build does so in another process, while the first one puts pages into the theme.
+A build copies them in another process while the first one renders pages with the theme.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from figgen.serving.others import beside
 
 
 def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: Memory) -> None:
-    """Let the host copy no file that stands as its last build wrote it; pages are not meant.
+    """Keep the host from copying files that are unchanged since its last build.
 
-    What neither `files` nor the `assets` of pages have any more is taken out of the folder `site`.
+    Pages are exempt. Whatever neither `files` nor the `assets` of pages contain any more is deleted
+    from the folder `site`.
     """
     for path in memory.stale(assets | {file.dest_uri for file in files}):
         (site / path).unlink(missing_ok=True)
@@ -26,7 +27,7 @@ def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: 
 
 
 def copy_beside(files: Iterable[Any]) -> Callable[[], object]:
-    """Begin to copy in place of the host what it publishes beside pages; what is returned waits."""
+    """Start copying the files beside pages in place of the host; call the result to wait."""
     others = [
         file for file in files if file.inclusion.is_included() and not file.is_documentation_page()
     ]
@@ -44,7 +45,7 @@ def copy_beside(files: Iterable[Any]) -> Callable[[], object]:
 
 
 def _nothing(dirty: bool = False) -> None:
-    """What there is left to copy."""
+    """Return an empty list of files, for a host with nothing left to copy."""
 
 
 def _stands(file: Any, memory: Memory) -> bool:

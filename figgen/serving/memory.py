@@ -1,7 +1,7 @@
-"""What a server remembers of earlier builds: figures by all that they were computed from.
+"""What a server remembers of earlier builds: each figure with all that it depends on.
 
-A figure is computed again when its code, an entry of the catalog that it looked up, or its
-arguments changed, and only then.  Nothing of this is ever written to disk.
+A figure is recomputed only when its code, its arguments or a catalog entry that it looked up has
+changed. Nothing here is ever written to disk.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from figgen.subject import subject
 Thing = TypeVar("Thing")
 
 LATER = "after the build"
-"""What the threads are called that do what nobody waits for."""
+"""The name of threads that do work nobody waits for."""
 
 
 @dataclass(slots=True, kw_only=True)
 class KeptAnswer(Generic[Thing]):
-    """Something computed, with what it was computed from; `version` is of the last check."""
+    """A result with everything that it was computed from; `version` is that of the last check."""
 
     thing: Thing
     module: str
@@ -40,7 +40,7 @@ class KeptAnswer(Generic[Thing]):
 
 @dataclass(kw_only=True)
 class Memory:
-    """Figures and pages of earlier builds of one server."""
+    """The figures and pages of one server's earlier builds."""
 
     code: SourceCode = field(default_factory=SourceCode)
     figures: dict[str, KeptAnswer[Any]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Memory:
     _begun: dict[str, bytes] = field(default_factory=dict)
 
     def refresh(self) -> bool:
-        """Load anew what changed since the last build, if there was one; whether anything did."""
+        """Reload what changed since the last build, if any; return whether anything did."""
         self.settle()  # it may use what is loaded now
         first = not self.code.version
         changed = self.code.look()
@@ -66,7 +66,7 @@ class Memory:
         return bool(changed)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
-        """What `make`, code of `module`, gives for a request; from memory while that holds."""
+        """Return `make()`, code of `module`, for a request; from memory while that's valid."""
         kept = self.figures.get(request)
         if kept is not None and self._holds(kept):
             thing: Thing = kept.thing
@@ -83,9 +83,10 @@ class Memory:
     def same(
         self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
     ) -> Thing:
-        """What `make` gave for this key the last time, if code and key were the same then.
+        """Return what `make` gave last time if code and key are unchanged, otherwise call it.
 
-        `make` must not depend on the code of figures, and without `catalog` on no entry of it.
+        `make` must not depend on the code of figures and, unless `catalog` is true, not on the
+        catalog.
         """
         key = f"{self.code.beneath_figures(catalog=catalog)} {key}"
         if name not in self._same or self._same[name][0] != key:
@@ -94,30 +95,30 @@ class Memory:
         return found
 
     def known(self) -> dict[str, KeptAnswer[Any]]:
-        """All figures that were computed so far, by what was asked for."""
+        """Return the requests of all figures computed so far."""
         return dict(self.figures)
 
     def news(self, before: Mapping[str, KeptAnswer[Any]]) -> dict[str, KeptAnswer[Any]]:
-        """What was computed since, for the process that this one was forked from."""
+        """Return what was computed since `before`, for a fork to report to its parent."""
         return {name: kept for name, kept in self.figures.items() if before.get(name) is not kept}
 
     def learn(self, news: Mapping[str, KeptAnswer[Any]]) -> None:
-        """Remember what another process computed by the same code."""
+        """Remember what another process computed with the same code."""
         self.figures |= news
 
     def outdated(self, files: Iterable[str]) -> list[str]:
-        """Those that changed since the first call, which this server cannot load anew."""
+        """Return the modules that changed since the first call and that can't be reloaded."""
         now = {file: Path(file).read_bytes() for file in files}
         self._begun = self._begun or now
         return [file for file, content in now.items() if self._begun.get(file) != content]
 
     def stale(self, paths: set[str]) -> set[str]:
-        """What earlier builds published and this one, which publishes `paths`, does not."""
+        """Return the paths that earlier builds published and that `paths` doesn't contain."""
         gone, self.published = self.published - paths, paths
         return gone
 
     def is_shown(self, path: str, key: str) -> bool:
-        """Whether a page or a file was written with this key; from `shown` on it is."""
+        """Return whether a page or file was written with this key; note it as pending."""
         self._pending[path] = key
         if self._shown.get(path) == key:
             return True
@@ -125,12 +126,12 @@ class Memory:
         return False
 
     def shown(self) -> None:
-        """All pages of this build are written; nothing is left of others, which may come back."""
+        """Mark all pages of this build as written and forget others, which may come back."""
         self._shown, self._pending = self._pending, {}
         self.pages = {path: kept for path, kept in self.pages.items() if path in self._shown}
 
     def later(self, work: Callable[[], None]) -> None:
-        """Begin `work`, for which the page that is shown now need not wait; the next build does."""
+        """Start work that the current page doesn't need; the next build waits for it."""
 
         def begin() -> None:
             # A server that ends takes its folder with it.
@@ -142,7 +143,7 @@ class Memory:
         thread.start()
 
     def settle(self) -> None:
-        """Wait for all that was begun for later."""
+        """Wait for everything that `later` started."""
         while self._running:
             self._running.pop().join()
 
@@ -157,7 +158,7 @@ class Memory:
         return True
 
     def _entry(self, lookup: Lookup) -> str:
-        """The digest of an entry of the catalog, or of a whole table of it."""
+        """Return the digest of a catalog entry, or of a whole table of the catalog."""
         if lookup not in self._entries:
             table, name = lookup
             entries = getattr(import_module(subject().entries), table)()
@@ -170,7 +171,7 @@ class Memory:
 
 
 def _read_anew() -> bool:
-    """Whether the tables of the catalog could be; otherwise whoever asks for them is to be told."""
+    """Reread the catalog; return False if that fails, and leave the error to its readers."""
     try:
         renew()
     except InputError:

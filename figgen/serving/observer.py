@@ -1,4 +1,4 @@
-"""What tells a server that files changed."""
+"""A file watcher that reports changes to a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVENTS = ("Created", "Modified", "Moved", "Deleted")
 
 
 class Told(Observer):  # type: ignore[misc,valid-type]
-    """Is told of changes, and not of reading, instead of looking twice a second."""
+    """A watchdog observer that reports changes but not reads, without polling."""
 
     def schedule(self, *args: Any, **options: Any) -> Any:
         kinds = [getattr(events, f"File{kind}Event") for kind in EVENTS]

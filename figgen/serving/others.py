@@ -29,7 +29,7 @@ MOST = 3
 
 
 def forks() -> int:
-    """The number of forks that save time: one per further processor on Linux, elsewhere none."""
+    """Return the number of forks that save time: one per additional core on Linux, else 0."""
     if sys.platform != "linux":
         return 0
     return min(MOST, len(os.sched_getaffinity(0)) - 1)
@@ -134,7 +134,7 @@ _running: set[Others] = set()
 
 
 def end_all() -> None:
-    """End all forks, after a build that failed."""
+    """End all forks after a failed build."""
     for others in tuple(_running):
         others.end()
 
@@ -157,7 +157,7 @@ def beside(make: Callable[[], Thing]) -> Callable[[], Thing]:
 
 
 def _end_with_parent() -> None:
-    """Make this process exit as soon as its parent has ended, for whatever reason."""
+    """Make this process exit as soon as its parent ends, for whatever reason."""
 
     def wait_for_it() -> None:
         parent = multiprocessing.parent_process()

@@ -1,4 +1,4 @@
-"""A red box in place of every page while a server's last build has failed, instead of no answer."""
+"""A red box shown in place of every page while a server's last build has failed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not 
 
 
 def in_words(error: BaseException) -> str:
-    """One line about what ended a build, with the place where there is one."""
+    """Describe in one line the error that ended a build, with its place if known."""
     if type(error).__name__ == "Abort" and error.__context__:
         error = error.__context__  # MkDocs says no more than that it aborts
     if isinstance(error, InputError):
@@ -31,9 +31,9 @@ def in_words(error: BaseException) -> str:
 
 
 def show_failures(server: Any, tell: Callable[[str], object]) -> None:
-    """Let a server of MkDocs answer with what is wrong after a build that failed.
+    """Make a MkDocs server answer with the error after a failed build.
 
-    The browsers are told to load again, and the next build that works shows the pages.
+    Browsers are told to reload, and the next build that succeeds shows the pages again.
     """
     build, serve = server.builder, server._serve_request
     failed: list[str] = []

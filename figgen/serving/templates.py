@@ -1,4 +1,4 @@
-"""Templates that render a page only when it would look otherwise than it was written."""
+"""Templates that skip rendering a page that would come out as it was last written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from figgen.cache import digest
 from figgen.serving.memory import Memory
 
 NOTHING = ""
-"""What an unchanged page renders to; the host writes no file of it."""
+"""The rendering of an unchanged page; the host doesn't write an empty file."""
 
 
 class Remembering:
-    """A template's `render` that knows what it was given the last time."""
+    """A template's `render` that remembers its last input."""
 
     def __init__(self, render: Callable[..., str], memory: Memory, ground: str) -> None:
         self.render = render
@@ -45,9 +45,9 @@ class Remembering:
 def remembering(
     find: Callable[..., Any], memory: Memory, nav: Any, watched: list[Path]
 ) -> Callable[..., Any]:
-    """`find`, an environment's `get_template`, with templates that remember.
+    """Wrap `find`, an environment's `get_template`, so that its templates remember.
 
-    `watched` are the configuration and the folders of templates and hooks.
+    `watched` are the configuration file and the folders of templates and hooks.
     """
     ground = digest(repr((_titles(nav.items), [_stamps(path) for path in watched])))
 
@@ -61,7 +61,7 @@ def remembering(
 
 
 class Compiled(jinja2.BytecodeCache):
-    """Templates as they were compiled; jinja2 looks whether the source is still the same."""
+    """Bytecode of compiled templates; jinja2 checks whether their sources have changed."""
 
     def __init__(self) -> None:
         self.known: dict[str, bytes] = {}
