@@ -50,11 +50,11 @@ def test_parts_add_up_to_the_step(said: Said) -> None:
         assert answer["tokens_per_s_per_gpu"] == pytest.approx(rate)
 
 
-def test_efficiency_scales_computing_only(said: Said) -> None:
+def test_efficiency_scales_matmuls_only(said: Said) -> None:
     half, whole = (
         json.loads(said(*GPT_3, "--efficiency", value, "--json")) for value in ("0.5", "1")
     )
-    assert whole["compute_s"] == pytest.approx(half["compute_s"] / 2)
+    assert half["compute_s"] / 2 < whole["compute_s"] < 0.7 * half["compute_s"]
     assert whole["exposed_s"]["tp"] == pytest.approx(half["exposed_s"]["tp"])
     assert whole["step_time_s"] > half["step_time_s"] / 2
 

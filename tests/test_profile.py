@@ -233,7 +233,11 @@ SIZES = (
 def test_the_modelled_step_reads_as_modelled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What trace-export writes, profile finds again; the fill hides some of what is sent once."""
+    """What trace-export writes, profile finds again: a step as long, whose parts are scaled alike.
+
+    The closed form of the pipeline idles a little less than the simulated one, whose head is on the
+    last stage, so that everything else is shorter by that.
+    """
     file = str(tmp_path / "step.json")
     assert main(["trace-export", file, *SIZES]) == 0
     capsys.readouterr()
@@ -241,7 +245,7 @@ def test_the_modelled_step_reads_as_modelled(
     data = json.loads(capsys.readouterr().out)
     parts = {row["part"]: row for row in data["model"]}
     for part in ("computing", "exposed tp"):
-        assert parts[part]["recorded_s"] == pytest.approx(parts[part]["modelled_s"], rel=1e-5)
+        assert parts[part]["recorded_s"] == pytest.approx(parts[part]["modelled_s"], rel=0.01)
     recorded = sum(row["recorded_s"] for row in data["model"])
     assert recorded == pytest.approx(sum(row["modelled_s"] for row in data["model"]), rel=1e-6)
     gaps = [abs(row["recorded_s"] - row["modelled_s"]) for row in data["model"]]

@@ -69,7 +69,7 @@ def _step(options: argparse.Namespace) -> Answer:
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
         **interval_data(asked),
         **model_notes_data(asked),
-        **step_data(found, asked.cluster, asked.compute_efficiency),
+        **step_data(found, asked.cluster, asked.compute_efficiency, asked.stages),
         **_muon_data(asked),
     }
     lines = [

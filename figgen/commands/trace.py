@@ -57,16 +57,13 @@ def _export(options: argparse.Namespace) -> Answer:
         raise InputError(
             "calls of a step", expected=f"at most {MOST_CALLS:,}, or --together", got=f"{calls:,}"
         )
-    timeline = step_timeline(
-        setup, asked.cluster, compute_efficiency=asked.compute_efficiency,
-        each_call=not options.together,
-    )  # fmt: skip
+    timeline = step_timeline(setup, asked.stages, each_call=not options.together)
     count = _write(options.file, trace_events(setup, timeline), asked.model.name)
     data = {
         "file": str(options.file),
         "events": count,
         "processes": setup.parallel.pp,
-        "step_time_s": timeline.step_time_s,
+        "step_time_s": asked.estimate.step_time_s,
         **interval_data(asked),
     }
     lines = [

@@ -28,7 +28,7 @@ async function ready() {
   schema ??= schemaOf(catalog);
 }
 
-const run = (state, share) => evaluate(catalog, state, share);
+const run = (state, base) => evaluate(catalog, state, base);
 
 /** What an address becomes: states, problems, the address again, what the engine says. */
 async function addresses(queries) {
@@ -68,11 +68,11 @@ async function advised(queries) {
   await ready();
   return queries.map((query) => {
     const now = run(fromQuery(schema, catalog, query).a);
-    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }, now.job.compute_efficiency) }));
+    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }, now.job) }));
     const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
-      const changes = tries.find((one) => !run({ ...now.state, ...one }, now.job.compute_efficiency).error);
+      const changes = tries.find((one) => !run({ ...now.state, ...one }, now.job).error);
       if (!changes) return [];
-      const found = run({ ...now.state, ...changes }, now.job.compute_efficiency);
+      const found = run({ ...now.state, ...changes }, now.job);
       return [{ name: name(changes), batch: found.setup.global_batch, ...advice.bought(now, found) }];
     });
     return {

@@ -138,11 +138,11 @@ def test_first_screen_names_the_bandwidth_that_is_needed_and_why_idle_time_diffe
     # Wide enough is not enough where much of a step waits for the link all the same.
     rows = section(page, "Links: bandwidth that is needed").get_by_role("row")
     waiting = rows.filter(has_text="inside a node")
-    assert inside["exposed_s"] / step["step_time_s"] > 0.1
-    expect(waiting).to_contain_text("wide enough")
-    expect(waiting).not_to_contain_text("✓")
-    assert waiting.locator(".modeler-good").count() == 0
-    expect(rows.filter(has_text="between nodes")).to_contain_text("✓ enough")
+    assert min(level["exposed_s"] for level in (inside, between)) / step["step_time_s"] > 0.02
+    for link in (waiting, rows.filter(has_text="between nodes")):
+        expect(link).to_contain_text("wide enough")
+        expect(link).not_to_contain_text("✓")
+        assert link.locator(".modeler-good").count() == 0
 
 
 def test_two_configurations_are_told_apart_in_every_section(

@@ -38,10 +38,10 @@ ORACLES = ROOT / "tests" / "oracles"
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
-def test_script_of_a_tool_is_one_file_of_at_most_82_kb(site_folder: Path, tool: str) -> None:
+def test_script_of_a_tool_is_one_file_of_at_most_84_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
-    assert len(gzip.compress(script, 9)) <= 82_000
+    assert len(gzip.compress(script, 9)) <= 84_000
 
 
 @pytest.mark.parametrize("name", JOINED["modeler"])
@@ -213,9 +213,10 @@ def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:
     for answer in found:
         assert answer["mfu"] <= 1
         step = answer["step"]
-        # Without communication and idle time the two would be equal.
-        assert answer["mfu"] == pytest.approx(step["compute_s"] / step["step_time_s"], rel=0.2)
-    assert found[0]["step"]["utilisation"]["6nd+attention"] > 1, "what the headline said before"
+        computing = step["compute_efficiency"] * step["compute_s"] / step["step_time_s"]
+        assert answer["mfu"] == pytest.approx(computing, rel=0.01)
+    whole = found[0]["step"]["utilisation"]["6nd+attention"]
+    assert whole > 1.8 * found[0]["mfu"], "at long sequences half of nearly all work is masked"
 
 
 BASE = {"model": "llama-3-8b", "nodes": 8, "gpus_per_node": 8, "pp": 2, "tp": 2}

@@ -20,14 +20,15 @@ from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recomputation import MODULES, NAMED
-from figgen.models.step.step import step
-from figgen.models.step.step_share import share_for
-from figgen.scenarios.options.resolve import layout_of, setup_of, timed_before
+from figgen.models.step.predicted_parts import computing_share, predicted_parts
+from figgen.models.step.step import step, step_stages
+from figgen.scenarios.options.resolve import layout_of, setup_of
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.runs.measured_rates import links_of, read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted
+from figgen.scenarios.runs.step_job import timed_before
 from figgen.scenarios.tools.answers import memory_data, muon_data, setup_data, step_data
 
 Choices = dict[str, Any]
@@ -58,15 +59,18 @@ def _answered(choices: Choices) -> Choices:
     name = "own" if own_model else values["model"]
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
-    wanted, interval = None, Choices()
-    if values["compute_efficiency"] is None:
-        plain = timed_before(setup)
-        wanted = _predicted(plain, values)
-        values["compute_efficiency"] = (
-            share_for(plain, cluster, wanted.step_time_s) if wanted else UNTIMED
-        )
-    found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
-    if wanted is not None and setup.lora_rank is None:
+    parts, interval = None, Choices()
+    plain, said = timed_before(setup), values["compute_efficiency"]
+    wanted = _predicted(plain, values)
+    if wanted is None:
+        values["compute_efficiency"] = UNTIMED if said is None else said
+    else:
+        parts = predicted_parts(wanted.job, wanted.parts)
+        values["compute_efficiency"] = computing_share(plain, cluster, parts)
+    parts = parts if setup.lora_rank is None else None
+    given = {"compute_efficiency": values["compute_efficiency"], "predicted": parts}
+    found, stages = step(setup, cluster, **given), step_stages(setup, cluster, *given.values())
+    if wanted is not None and said is None and setup.lora_rank is None:
         known = wanted.residuals
         ends = [found.step_time_s * known.low, found.step_time_s * known.high]
         interval = {"step_time_interval_s": ends, "interval_of": known.name}
@@ -83,7 +87,7 @@ def _answered(choices: Choices) -> Choices:
         "software": values["software"],
         **interval,
     }
-    data = step_data(found, cluster, values["compute_efficiency"])
+    data = step_data(found, cluster, values["compute_efficiency"], stages)
     narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
     wide = catalog.accelerator(chip).peak_flops_per_s("bf16") if narrow else None
     data |= muon_data(found, (wide or cluster.peak_flops_per_s) * values["compute_efficiency"])
@@ -96,7 +100,10 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
     if isinstance(chip, dict) or isinstance(nic, dict):
         return None
     measured = values["measured"] or ""
-    return predicted(setup, chip, nic, values["dtype"], values["software"], measured=measured)
+    return predicted(
+        setup, chip, nic, values["dtype"], values["software"], measured=measured,
+        compute_efficiency=values["compute_efficiency"],
+    )  # fmt: skip
 
 
 def _cluster(values: Choices) -> Cluster:

@@ -30,6 +30,7 @@ WITHOUT = {
     "moe-step": "bytes and work of a step",
     "muon-update": "a part of the step and its share",
     "runs-held-and-sent": "shares of the step, and bytes",
+    "schedule-steps": "kernels and messages alone; step-breakdown has the step",
     "scaling-breaks": "its rows hold the interval",
     "scaling": "speeds as shares of each other's; the steps are in scaling-breaks",
     "setup-choices": "settings",

@@ -191,7 +191,7 @@ def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_na
     known = {row[0]: row[2] for row in table.rows}
     assert known["ZeRO stage"] == known["microbatches"] == known["recomputation"] == "published"
     assert known["network per GPU"] == "assumed"
-    assert known["products reach"] == "predicted"
+    assert known["computing reaches"] == "predicted"
     assert table.values["assumed"].value == list(known.values()).count("assumed")
     assert len(build("setup-summary", SMALL).columns) == 2
     mine = build("setup-summary", {"preset": "bloom-176b", "options": "nic=ib-ndr"})
@@ -312,12 +312,14 @@ def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
         step = found.estimate
         shares = dict(zip([column.label for column in table.columns], row, strict=True))
         assert shares["step"] == pytest.approx(step.step_time_s, rel=1e-6)
-        assert shares["computing"] == pytest.approx(step.compute_s / step.step_time_s, rel=1e-6)
+        # With stages, the simulated pipeline idles a little more than the closed form says.
+        near = 1e-4 if found.setup.parallel.pp == 1 else 0.03
+        assert shares["computing"] == pytest.approx(step.compute_s / step.step_time_s, rel=near)
         exposed = dict(step.exposed)["tp"] / step.step_time_s
-        assert shares["exposed TP"] == pytest.approx(exposed, rel=1e-4)
+        assert shares["exposed TP"] == pytest.approx(exposed, rel=near)
 
 
-def test_the_fitted_time_holds_a_seventh_of_the_messages_that_the_bars_show() -> None:
+def test_the_bars_show_the_messages_that_the_predicted_time_holds() -> None:
     """Nemotron-4 340B, by hand: two blocks of a gather and a scatter each, 2.5 times with backward.
 
     96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; the share that is seen is
@@ -328,8 +330,7 @@ def test_the_fitted_time_holds_a_seventh_of_the_messages_that_the_bars_show() ->
     call_s = 4096 * 18432 * 2 * 7 / 8 / (0.8 * 450e9) + 7 * 3.9e-6
     seen = constants()["exposed_tensor.megatron"].value
     held = seen * setup.microbatches * 96 / 12 * 4 * 2.5 * call_s
-    assert values["layer_messages"].value == pytest.approx(held, rel=0.01)
-    assert values["layer_messages"].value < 0.25 * values["exposed_tp"].value
+    assert values["exposed_tp"].value == pytest.approx(held, rel=0.01)
 
 
 def test_a_profile_of_every_layout_sends_what_is_counted_by_hand() -> None:

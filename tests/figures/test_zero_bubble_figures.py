@@ -12,6 +12,7 @@ from figgen.figures.pipeline.zero_bubble import layer_parts, messages, split_tra
 from figgen.models.algorithms.communication_ratio import layer_training_flops_per_token
 from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.models.shape.transformer import attention_weights, ffn_weights
+from figgen.models.step.step import step
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.scenarios.options.resolve import training_step
@@ -143,16 +144,18 @@ def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffi
 def test_a_v_has_the_pairs_of_dualpipe_and_both_ends_of_the_model_on_one_rank() -> None:
     chart = build("schedule-steps", CASES["schedule-steps"])
     values = {name: float(named.value) for name, named in chart.values.items() if named.unit == "s"}
-    assert max(values["dualpipev_ep"], values["dualpipev_recut_ep"]) < values["one_f_one_b_ep"] / 4
+    assert (
+        max(values["dualpipev_ep"], values["dualpipev_recut_ep"]) < 0.4 * values["one_f_one_b_ep"]
+    )
     # 61 layers, a module of one more, and two output layers of 129,280 rows: in layers, by their
-    # products with weights, what rank 0 has and what it has with one layer fewer.
+    # matmuls with weights, what rank 0 has. With one layer fewer it no longer works longest.
     shape = model("deepseek-v3").shape
     expert = shape.experts.top_k + shape.experts.shared
     layer = attention_weights(shape) + expert * ffn_weights(shape, shape.experts.ffn_hidden)
     heads = 2 * shape.vocab * shape.hidden / layer
     inside = values["dualpipe_computing"] / 4
     assert values["dualpipev_computing"] / inside == pytest.approx(2 + 1 + heads, rel=0.1)
-    assert values["dualpipev_recut_computing"] / inside == pytest.approx(1 + 1 + heads, rel=0.1)
+    assert values["dualpipev_recut_computing"] == pytest.approx(4 * inside, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -177,4 +180,5 @@ def test_a_step_idles_less_than_its_schedule_where_backwards_are_whole(
         microbatches=8,
         schedule=schedule,
     )
-    assert (found.estimate.bubble_fraction > bubble_fraction) == above
+    estimate = step(found.setup, found.cluster)
+    assert (estimate.bubble_fraction > bubble_fraction) == above

@@ -13,6 +13,7 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.models.profiles.chrome_trace import trace_events, written
+from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step_timeline import step_timeline
 from figgen.scenarios.options.resolve import training_step
 
@@ -114,9 +115,7 @@ def test_calls_of_a_step_say_their_group_their_bytes_and_how_fast_they_were(
         microbatches=4,
         sequence=32_768,
     )
-    timeline = step_timeline(
-        found.setup, found.cluster, compute_efficiency=found.compute_efficiency, each_call=each_call
-    )
+    timeline = step_timeline(found.setup, found.stages, each_call=each_call)
     events: list[Event] = [dict(event) for event in trace_events(found.setup, timeline)]
     # Stages are the slowest axis of Megatron's order: eight GPUs apart, of which one is named.
     assert [e["args"]["name"] for e in events if e["name"] == "process_name"] == [
@@ -166,7 +165,7 @@ def test_calls_of_a_step_say_their_group_their_bytes_and_how_fast_they_were(
 def test_calls_that_take_no_time_are_written_too() -> None:
     found = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8, tp=2, microbatches=2)
     free = replace(found.cluster, scale_up_bandwidth_bytes_per_s=1e40, scale_up_latency_s=0.0)
-    timeline = step_timeline(found.setup, free, compute_efficiency=0.5)
+    timeline = step_timeline(found.setup, stage_times(found.setup, free, 0.5))
     events = json.loads("".join(written(trace_events(found.setup, timeline), "")))["traceEvents"]
     rates = [e["args"]["bus bandwidth (B/s)"] for e in events if e.get("cat") == "communication"]
     assert rates

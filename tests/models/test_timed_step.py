@@ -7,23 +7,17 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from figgen import catalog
-from figgen.catalog.clusters import cluster
 from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import layout
 from figgen.models.pipeline.filling import filling
 from figgen.models.pipeline.schedules import build
 from figgen.models.pipeline.simulate import Durations, simulate
 from figgen.models.setup.stage_layers import StageShare
-from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.attained import Attained
 from figgen.models.step.calibration import fitted, spearman
 from figgen.models.step.job import Job, stacked
 from figgen.models.step.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
 from figgen.models.step.stage_work import stage_work
-from figgen.models.step.step import step, timing
 from figgen.models.step.step_links import NETWORK, GroupLink, call_time, group_link
-from figgen.models.step.step_share import share_for
 from figgen.models.step.step_traffic import FORWARD, Traffic
 from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.evidence.measured import measured_runs
@@ -161,7 +155,9 @@ def test_a_rank_order_moves_the_parts_of_a_step_and_not_its_prediction() -> None
         for order in ("megatron", "megatron-tp-pp-dp")
     )
     assert usual.predicted.step_time_s == other.predicted.step_time_s
-    assert usual.estimate.exposed != other.estimate.exposed
+    assert usual.estimate.exposed == other.estimate.exposed
+    taken = [[row.time_s for row in found.estimate.rows] for found in (usual, other)]
+    assert taken[0] != taken[1]
 
 
 def test_messages_hide_behind_no_more_than_the_products_beside_them() -> None:
@@ -277,39 +273,3 @@ def test_closed_forms_of_filling_are_what_the_simulator_says(name: str) -> None:
 def test_schedules_that_split_the_backward_fill_faster() -> None:
     assert filling("zb1p", 8, 16, 1) < filling("1f1b", 8, 16, 1)
     assert filling("naive", 4, 8, 1) == pytest.approx(24)
-
-
-def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
-    for name in (DENSE, MIXED):
-        run = RUNS[name]
-        setup = run_setup(run)
-        on = cluster(run.accelerator, run.network, run.dtype, run.gpus_per_node)
-        plain = step(setup, on, compute_efficiency=0.5).step_time_s
-        for wanted_s in (0.8 * plain, plain, 2.5 * plain):
-            share = share_for(setup, on, wanted_s)
-            found = step(setup, on, compute_efficiency=share)
-            assert found.step_time_s == pytest.approx(wanted_s, rel=1e-11)
-            assert found.step_time_s == timing(setup, on)(share), "to the last bit"
-            for first in (0.2, 0.95):
-                again = share_for(setup, on, wanted_s, first)
-                assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"
-        assert share_for(setup, on, 1e-9) == 1
-        assert share_for(setup, on, 1e9) == pytest.approx(0.01)
-
-
-def test_a_short_step_is_met_as_well_as_a_long_one() -> None:
-    shape = replace(catalog.model("llama-3-8b").shape, layers=2)
-    setup = TrainingSetup(
-        shape=shape, parallel=layout(nodes=1, gpus_per_node=8), microbatches=1, sequence=512
-    )
-    cluster = Cluster(
-        peak_flops_per_s=989.4e12,
-        scale_up_bandwidth_bytes_per_s=450e9,
-        network_bandwidth_bytes_per_s=50e9,
-        scale_up_latency_s=3.4e-6,
-        network_latency_s=14e-6,
-    )
-    for wanted in (0.2, 0.6, 0.9):
-        wanted_s = step(setup, cluster, compute_efficiency=wanted).step_time_s
-        assert wanted_s < 0.1
-        assert share_for(setup, cluster, wanted_s) == pytest.approx(wanted, rel=1e-9)

@@ -7,9 +7,9 @@ from math import fsum
 
 from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.models.step.level_loads import port_bytes
-from figgen.models.step.step import FAMILIES, StepEstimate
+from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
-from figgen.models.step.step_rows import MICROBATCH
+from figgen.models.step.step_rows import MICROBATCH, family_of
 from figgen.plotting.words import label_of
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import SLOWED, JourneyJob, rung
@@ -150,7 +150,7 @@ def _parts(estimate: StepEstimate) -> dict[str, float]:
 
 def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
     """Bytes that a GPU sends on an axis over the time that its calls take: their busbw, B/s."""
-    rows = [row for row in estimate.rows if FAMILIES.get(row.axis, row.axis) == axis]
+    rows = [row for row in estimate.rows if family_of(row.axis) == axis]
     return fsum(row.sent_bytes for row in rows) / fsum(row.time_s for row in rows)
 
 

@@ -7,7 +7,6 @@ from figgen.errors import InputError
 from figgen.models.machine.mesh import RankMesh, coordinate_array, groups
 from figgen.models.pipeline.schedules import ACTION_NAMES
 from figgen.models.pipeline.simulate import Trace
-from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import carried_out
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, rung
@@ -61,9 +60,7 @@ def journey_job(*, page: int) -> Overview:
 
 def _step(found: JourneyJob) -> Timeline:
     """Weights that are gathered, the schedule, gradients that it does not hide; in seconds."""
-    setup, cluster = found.found.setup, found.found.cluster
-    stages = stage_times(setup, cluster, found.found.compute_efficiency)
-    trace, before_s, after_s = carried_out(setup, stages)
+    trace, before_s, after_s = carried_out(found.found.setup, found.found.stages)
     end = before_s + trace.makespan + after_s
     ranks = range(len(trace.placed))
     return Timeline(

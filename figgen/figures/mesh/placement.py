@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from figgen.charts import Bars, Column, Named, Scalar, Table
@@ -17,7 +16,7 @@ from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
-from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, resolve, training_step
+from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.written import written_layout, written_step
 
 NEEDED = (
@@ -129,10 +128,9 @@ def strategy_exchanges(*, model: str, mixture: str, sequence: int = 8192) -> Tab
     rows: list[tuple[Scalar, ...]] = []
     plain = alone(model, STRATEGIES[0][2])
     share_of_peak = plain.compute_efficiency
-    mixed = alone(mixture, EXPERTS[2]).asked.but(compute_efficiency=share_of_peak)
-    computing_s = {
-        model: plain.estimate.compute_s, mixture: resolve(mixed).estimate.compute_s
-    }  # fmt: skip
+    mixed = alone(mixture, EXPERTS[2])
+    alike = step(mixed.setup, mixed.cluster, compute_efficiency=share_of_peak)
+    computing_s = {model: plain.estimate.compute_s, mixture: alike.compute_s}
     values = {
         "computing": Named(computing_s[model], "s"),
         "mixture_computing": Named(computing_s[mixture], "s"),
@@ -171,11 +169,7 @@ def oversubscription(
     for ratio in ratios:
         if ratio < 1:
             raise InputError("ratios", expected="at least 1", got=ratio)
-        cluster = replace(
-            found.cluster,
-            network_bandwidth_bytes_per_s=found.cluster.network_bandwidth_bytes_per_s / ratio,
-        )
-        estimate = step(found.setup, cluster, compute_efficiency=found.compute_efficiency)
+        estimate = found.with_links(network=1 / ratio)
         named = step_parts(estimate)
         steps.append(named)
         values |= {

@@ -8,17 +8,19 @@ from typing import Any
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.figures.pipeline.timelines import check_drawn
-from figgen.figures.training.step import step_interval
 from figgen.models.pipeline.schedules import SCHEDULES, TITLES, Schedule, build
 from figgen.models.pipeline.simulate import Durations, Trace, simulate
+from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.models.step.layer_time import CORE_BACKWARD
+from figgen.models.step.stage_work import stage_work
+from figgen.models.step.step import step
 from figgen.plotting.series import line, segments
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.options.resolve import TrainingStep, training_step
 
 
 # Two figures of a page ask for the same dozen.
@@ -197,12 +199,13 @@ def schedule_steps(
 ) -> Bars:
     """The step of a published run under other schedules: computing, idle, exposed messages.
 
+    Computing is the run's kernels alone: hosts, the update and slow GPUs come on top.
     `layers_per_stage` shows the last schedule once more, with its layers cut so.
     """
     steps: list[dict[str, float]] = []
     usual = training_step(run=run)
-    share = usual.compute_efficiency
-    values = step_interval(usual)
+    share = _kernels_share(usual)
+    values: dict[str, Named] = {}
     shown: list[tuple[str, str, dict[str, Any]]] = [
         (TITLES[name], identifier(name), {"schedule": name}) for name in schedules
     ]
@@ -211,8 +214,8 @@ def schedule_steps(
         recut = last | {"layers_per_stage": layers_per_stage}
         shown.append((f"{title}, recut", f"{key}_recut", recut))
     for _, key, options in shown:
-        found = training_step(run=run, compute_efficiency=share, **options)
-        estimate = found.estimate
+        found = training_step(run=run, **options)
+        estimate = step(found.setup, found.cluster, compute_efficiency=share)
         named = step_parts(estimate)
         steps.append(named)
         values |= {
@@ -223,3 +226,13 @@ def schedule_steps(
         }
         values["microbatches"] = Named(found.setup.microbatches)
     return step_bars(tuple(title for title, *_ in shown), steps, values)
+
+
+def _kernels_share(found: TrainingStep) -> float:
+    """The share of the dense peak that the FLOPs of a stage reach while its kernels run."""
+    setup, stage = found.setup, virtual_stage_shares(found.setup)[1]
+    work, parts = stage_work(setup, stage), found.predicted.parts
+    kernels_s = stage.dense_layers * float(parts.dense.device_s - parts.dense.messages_s)
+    kernels_s += stage.expert_layers * float(parts.expert.device_s - parts.expert.messages_s)
+    whole = work.forward + work.recomputed + work.backward_input + work.backward_weight
+    return whole / (found.cluster.peak_flops_per_s * kernels_s)

@@ -67,7 +67,7 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
     for name in runs:
         once = training_step(preset=name, zero_stage=1)
         shown.append(once)
-        found = training_step(preset=name, zero_stage=2, compute_efficiency=once.compute_efficiency)
+        found = training_step(preset=name, zero_stage=2)
         run = found.run
         if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
             raise InputError(

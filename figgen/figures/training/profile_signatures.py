@@ -160,7 +160,5 @@ def profile_signatures(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Tabl
 
 
 def _read(found: TrainingStep) -> tuple[RankProfile, ...]:
-    timeline = step_timeline(
-        found.setup, found.cluster, compute_efficiency=found.compute_efficiency, each_call=False
-    )
+    timeline = step_timeline(found.setup, found.stages, each_call=False)
     return profiles(((HEADER, event) for event in trace_events(found.setup, timeline)), "step")

@@ -10,9 +10,9 @@ from figgen.errors import check_between
 from figgen.models.memory.memory import MemoryEstimate, RankMemory
 from figgen.models.memory.memory_lines import PARTS
 from figgen.models.step.level_loads import level_bytes
-from figgen.models.step.step import FAMILIES, needed_utilisation
+from figgen.models.step.step import needed_utilisation
 from figgen.models.step.step_links import NETWORK
-from figgen.models.step.step_rows import sent_by_axis
+from figgen.models.step.step_rows import family_of, sent_by_axis
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
@@ -25,16 +25,11 @@ LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
 """What the page calls the levels of links."""
 
 
-def _family(axis: str) -> str:
-    """The axis under which the breakdown counts a communicator."""
-    return FAMILIES.get(axis, axis)
-
-
 def hidden_s(found: TrainingStep) -> dict[str, float]:
     """Seconds by axis that communication runs behind something else, on the bottleneck."""
     hidden = dict.fromkeys(dict(found.estimate.exposed), 0.0)
     for row in found.estimate.rows:
-        hidden[_family(row.axis)] += max(0.0, row.time_s - row.exposed_s)
+        hidden[family_of(row.axis)] += max(0.0, row.time_s - row.exposed_s)
     return hidden
 
 
@@ -95,21 +90,12 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         values[f"exposed_{axis}"] = Named(seconds, "s")
         values[f"hidden_{axis}"] = Named(hidden[axis], "s")
     values |= step_interval(found)
-    if found.has_interval and found.setup.shape.experts is None:
-        values["layer_messages"] = Named(_layer_messages_s(found), "s")
     published = published_step_s(found.run) if found.run else None
     if published is not None:
         values["published"] = Named(published, "s")
         values["difference"] = Named(total / published - 1)
         values["compared"] = Named(in_words(total / published - 1))
     return values
-
-
-def _layer_messages_s(found: TrainingStep) -> float:
-    """Seconds of messages within dense layers that the fitted time holds, on a mean stage."""
-    setup = found.setup
-    passed = setup.microbatches * setup.shape.layers / setup.parallel.pp
-    return float(passed * found.predicted.parts.dense.messages_s)
 
 
 def _mfu_as_computed(found: TrainingStep) -> float:

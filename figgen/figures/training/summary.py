@@ -83,7 +83,7 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
         ("flash_attention", "flash attention", _on(setup.flash_attention)),
         ("sequence_parallel", "sequence parallelism", _on(setup.sequence_parallel)),
         ("software", "software", found.software),
-        ("compute_efficiency", "products reach", f"{found.compute_efficiency:.0%} of the peak"),
+        ("compute_efficiency", "computing reaches", f"{found.compute_efficiency:.0%} of the peak"),
     ]
     if found.run is not None and found.run.mfu is not None:
         against = _peak(found.run.mfu_dtype, found.run.mfu_peak_flops_per_s)

@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from figgen.models.profiles.profile import Calls, RankProfile
 from figgen.models.profiles.trace_kinds import AXES, ONE_SIDED
-from figgen.models.step.step import FAMILIES, StepEstimate
+from figgen.models.step.step import StepEstimate
+from figgen.models.step.step_rows import family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,7 @@ def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
     twice = rank.exposed_s - sum(exposed.values())
     modelled = dict.fromkeys(exposed, 0.0)
     for axis, seconds in estimate.exposed:
-        modelled[FAMILIES.get(axis, axis)] += seconds
+        modelled[family_of(axis)] += seconds
     idle = "pipeline" if modelled["pp"] + estimate.bubble_s else idle_page(rank)
     pipeline = exposed.pop("pp") + rank.idle_s, modelled.pop("pp") + estimate.bubble_s
     other = exposed.pop("other"), modelled.pop("other")

@@ -7,9 +7,10 @@ job, so that many jobs are timed at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.equations.ops import Number
+from figgen.models.machine.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +74,26 @@ class Attained:
     straggling: Number
     host_link_bytes_per_s: Number
     host_update_s: Number
+
+
+def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
+    """What the same software attains where hardware that `was` so is `now` otherwise: every rate
+    grows with what it is a share of, every latency with the link's."""
+    peak = now.peak_flops_per_s / was.peak_flops_per_s
+    near = now.scale_up_bandwidth_bytes_per_s / was.scale_up_bandwidth_bytes_per_s
+    far = now.network_bandwidth_bytes_per_s / was.network_bandwidth_bytes_per_s
+    waits = now.scale_up_latency_s / was.scale_up_latency_s if was.scale_up_latency_s else 1.0
+    far_waits = now.network_latency_s / was.network_latency_s if was.network_latency_s else 1.0
+    return replace(
+        rates,
+        product_flops_per_s=peak * rates.product_flops_per_s,
+        plain_flops_per_s=peak * rates.plain_flops_per_s,
+        expert_flops_per_s=peak * rates.expert_flops_per_s,
+        attention_flops_per_s=peak * rates.attention_flops_per_s,
+        scale_up_bytes_per_s=near * rates.scale_up_bytes_per_s,
+        near_shuffle_bytes_per_s=near * rates.near_shuffle_bytes_per_s,
+        network_bytes_per_s=far * rates.network_bytes_per_s,
+        shuffle_bytes_per_s=far * rates.shuffle_bytes_per_s,
+        near_latency_s=waits * rates.near_latency_s,
+        latency_s=far_waits * rates.latency_s,
+    )

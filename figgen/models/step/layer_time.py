@@ -42,15 +42,24 @@ SHARPNESS = 6
 class LayerSeconds:
     """One layer and one microbatch, forward and backward together, and its parts.
 
-    Messages are what is not hidden of them.
+    Messages are what is not hidden of them: of tensor and context parallelism, of tokens on their
+    way to experts, and of tokens within experts that several GPUs share.
     """
 
     products_s: Number
     attention_s: Number
     memory_s: Number
-    messages_s: Number
+    tensor_s: Number
+    context_s: Number
+    experts_s: Number
+    within_experts_s: Number
     repeated_s: Number
     host_s: Number
+
+    @property
+    def messages_s(self) -> Number:
+        """All messages of the layer."""
+        return self.tensor_s + self.context_s + self.experts_s + self.within_experts_s
 
     @property
     def device_s(self) -> Number:
@@ -81,7 +90,7 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
     cast = _cast_s(job, attained, tokens * casts / job.tp)
     return _layer(
-        job, attained, products, elementwise, cast, weights, 2.0, attained.host_layer_s, 0.0
+        job, attained, products, elementwise, cast, weights, 2.0, attained.host_layer_s, 0.0, 0.0
     )
 
 
@@ -108,6 +117,7 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     return _layer(
         job, attained, products, elementwise, cast, weights, 1.0,
         attained.host_expert_layer_s, _shuffle_s(job, attained, routed),
+        _within_s(job, attained, routed),
     )  # fmt: skip
 
 
@@ -121,6 +131,7 @@ def _layer(
     blocks: float,
     host_s: Number,
     shuffle_s: Number,
+    within_s: Number,
 ) -> LayerSeconds:
     """A layer from its forward parts; `blocks` exchange tensor-parallel halves."""
     core = _core_s(job, attained)
@@ -128,14 +139,16 @@ def _layer(
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
     ahead = _waiting_s(calls_s, products, exposed)
     behind = _waiting_s(1.5 * calls_s, 2 * products, exposed)
-    messages = ahead + behind + _context_s(job, attained) + 2 * shuffle_s
-    forward = products + core + elementwise + ahead + shuffle_s
+    forward = products + core + elementwise + ahead + shuffle_s + within_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
     return LayerSeconds(
         products_s=3 * products,
         attention_s=(1 + CORE_BACKWARD) * core,
         memory_s=3 * elementwise + cast + accumulated,
-        messages_s=messages,
+        tensor_s=ahead + behind,
+        context_s=_context_s(job, attained),
+        experts_s=2 * shuffle_s,
+        within_experts_s=2 * within_s,
         repeated_s=repeated,
         host_s=_host_s(job, attained, host_s),
     )
@@ -211,8 +224,7 @@ def _context_s(job: Job, attained: Attained) -> Number:
 def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
     """Routed tokens to their experts and back, once: between nodes and inside at the same time."""
     sent = routed * job.hidden * ACTIVATION_BYTES
-    spread = job.ep * job.etp
-    nodes = maximum(1, spread / job.gpus_per_node)
+    nodes = maximum(1, job.ep * job.etp / job.gpus_per_node)
     # Copies of a token that leave the node: one for each expert elsewhere, or for each other node.
     copies = job.top_k * (1 - 1 / nodes)
     distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
@@ -220,9 +232,14 @@ def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
     other = sent * (job.ep - 1) / job.ep
     near = other / nodes / attained.near_shuffle_bytes_per_s
     far = sent * leaving / attained.shuffle_bytes_per_s
+    return 2 * maximum(near, far) * attained.exposed_experts
+
+
+def _within_s(job: Job, attained: Attained, routed: Number) -> Number:
+    """Routed tokens to all GPUs that share an expert and back, once."""
+    sent = routed * job.hidden * ACTIVATION_BYTES
     within = 2 * sent * (job.etp - 1) / attained.scale_up_bytes_per_s
-    both = 2 * maximum(near, far) * attained.exposed_experts
-    return both + within * attained.exposed_within_experts
+    return within * attained.exposed_within_experts
 
 
 def _host_s(job: Job, attained: Attained, layer_s: Number) -> Number:

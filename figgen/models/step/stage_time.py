@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import fsum
 
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
@@ -22,7 +21,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import PLAIN_BYTES, UNPACKED_SHARE
 from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
 from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
-from figgen.models.step.stage_work import StageWork, layer_core_flops, stage_work
+from figgen.models.step.stage_work import layer_core_flops, stage_work
 from figgen.models.step.step_links import CallTime, GroupLink, call_time, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
 
@@ -31,8 +30,8 @@ from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
 class TimedTraffic:
     """Calls of a virtual stage with the link they run on and the time of one.
 
-    `exposed_s` is what all of them add to one forward or backward; 0 for calls once per step,
-    and for pipeline messages, which the simulator times.
+    `exposed_s` is what all of them add to one forward or backward; 0 for pipeline messages, which
+    the simulator times, and for calls once per step unless a prediction says it.
     """
 
     traffic: Traffic
@@ -69,58 +68,28 @@ class StageTime:
         return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
 
 
-@dataclass(frozen=True, slots=True)
-class StageLoad:
-    """What a virtual stage computes, unpacks and sends for one microbatch, however fast products
-    are."""
-
-    share: StageShare
-    work: StageWork
-    unpacking_s: float
-    calls: tuple[TimedTraffic, ...]
-
-
 def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tuple[StageTime, ...]:
     """Times of every virtual stage when products reach `efficiency` of the peak."""
-    return at_speed(setup, stage_loads(setup, cluster), cluster, efficiency)
+    rate = cluster.peak_flops_per_s * efficiency
+    stages = range(setup.placement.stages)
+    return tuple(_stage_time(setup, stage, cluster, rate) for stage in stages)
 
 
-# Who solves for a speed asks for the step at that speed next.
-@lru_cache(maxsize=64)
-def stage_loads(setup: TrainingSetup, cluster: Cluster) -> tuple[StageLoad, ...]:
-    """The load of every virtual stage, for somebody who asks for several speeds."""
-    return tuple(_stage_load(setup, stage, cluster) for stage in range(setup.placement.stages))
-
-
-def at_speed(
-    setup: TrainingSetup, loads: Sequence[StageLoad], cluster: Cluster, efficiency: float
-) -> tuple[StageTime, ...]:
-    """Times of these virtual stages when products reach `efficiency` of the peak."""
-    return tuple(_at_rate(setup, load, cluster.peak_flops_per_s * efficiency) for load in loads)
-
-
-def _stage_load(setup: TrainingSetup, stage: int, cluster: Cluster) -> StageLoad:
+def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float) -> StageTime:
     share = virtual_stage_shares(setup)[stage]
-    linked = [
-        (entry, group_link(setup.parallel, entry.axis)) for entry in stage_traffic(setup, stage)
-    ]
-    calls = tuple(
-        TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
-        for entry, link in linked
-    )
+    work = stage_work(setup, share)
     # Products cannot read what is quantized: every pass makes 16 bits of it first.
     unpacking_s = unpacking_time_s(setup, stage, cluster)
-    return StageLoad(share, stage_work(setup, share), unpacking_s, calls)
-
-
-def _at_rate(setup: TrainingSetup, load: StageLoad, rate: float) -> StageTime:
-    work, unpacking_s = load.work, load.unpacking_s
     forward_s = work.forward / rate + unpacking_s
     recomputed_s = work.recomputed / rate + work.repeats * unpacking_s
     backward_input_s = work.backward_input / rate + unpacking_s
     backward_weight_s = work.backward_weight / rate
-    blocks = _ring_blocks(setup, load.share, rate)
-    found = [_exposed(setup, entry, work.weights / rate, blocks) for entry in load.calls]
+    blocks = _ring_blocks(setup, share, rate)
+    found = []
+    for entry in stage_traffic(setup, stage):
+        link = group_link(setup.parallel, entry.axis)
+        timed = TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
+        found.append(_exposed(setup, timed, work.weights / rate, blocks))
     found = _with_data(setup, found, FORWARD, forward_s)
     found = _with_data(setup, found, BACKWARD, recomputed_s + backward_input_s + backward_weight_s)
     return StageTime(forward_s, recomputed_s, backward_input_s, backward_weight_s, tuple(found))

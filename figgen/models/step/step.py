@@ -1,16 +1,17 @@
 """Time of a training step: computing, what does not hide of communication, and idle time.
 
-Durations of every virtual stage, with the communication that each forward and backward exposes,
-go through the simulator of pipeline schedules; gradients and weights that move once per step are
-added where they outlast the schedule. Not modelled: the optimizer's update, the loss, data
-loading, congestion, slow GPUs. The share of the dense peak that products reach is an input, so
-that a prediction can be wrong.
+A predicted step takes what `figgen.models.step.timed_step` says, and its parts are those of
+`figgen.models.step.predicted_parts`. Without a prediction the links reach the bandwidth of their
+datasheets and matmuls a given share of the dense peak: durations of every virtual stage, with the
+communication that each forward and backward exposes, go through the simulator of pipeline
+schedules, and gradients and weights that move once per step are added where they outlast the
+schedule. The optimizer's update, the loss, data loading, congestion and slow GPUs are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import fsum
 
 from figgen.errors import check_share
@@ -19,20 +20,25 @@ from figgen.models.pipeline.simulate import Durations, Trace, simulate
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import training_flops_per_token, utilisation
 from figgen.models.step.data_traffic import TIED
-from figgen.models.step.stage_time import (
-    StageTime,
-    TimedTraffic,
-    at_speed,
-    bucketed_exposed_s,
-    stage_loads,
-    stage_times,
+from figgen.models.step.predicted_parts import (
+    PredictedParts,
+    longest_rank,
+    stretched,
+    with_waits,
 )
+from figgen.models.step.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_times
 from figgen.models.step.stage_work import repeated_flops_per_token, unneeded_flops_per_token
-from figgen.models.step.step_rows import CommunicationRow, rank_rows, scaled, shared
+from figgen.models.step.step_rows import (
+    CommunicationRow,
+    family_of,
+    rank_rows,
+    scaled,
+    shared,
+)
 from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
 
-FAMILIES = {"dp-cp": "dp", "edp": "dp", "embedding": "dp"}
-"""Communicators under whose axis the breakdown counts another one."""
+AS_PUBLISHED = "as much as published runs wait for it"
+"""What the communication of a predicted step can hide behind, in words."""
 
 ROUNDING = 1e-12
 """What is left of a step when sums of its parts are taken off it, in another order: nothing."""
@@ -92,14 +98,23 @@ class StepEstimate:
 
 
 def step(
-    setup: TrainingSetup, cluster: Cluster, *, compute_efficiency: float = 0.5
+    setup: TrainingSetup,
+    cluster: Cluster,
+    *,
+    compute_efficiency: float = 0.5,
+    predicted: PredictedParts | None = None,
 ) -> StepEstimate:
-    """Predict one step of `setup` on `cluster`; MFU is counted as "6nd+attention".
+    """The step of `setup` on `cluster` in parts; MFU is counted as "6nd+attention".
 
-    Raises InputError for an efficiency outside 0 … 1.
+    The step takes what was `predicted`, whose computing reaches `compute_efficiency` of the peak.
+    Without a prediction matmuls reach that share. Raises InputError for an efficiency outside
+    0 … 1 then.
     """
-    check_share("compute_efficiency", compute_efficiency)
+    if predicted is None:
+        check_share("compute_efficiency", compute_efficiency)
     stages = stage_times(setup, cluster, compute_efficiency)
+    if predicted is not None:
+        return _as_predicted(setup, cluster, stages, predicted)
     at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
     delay_s = hop_s(stages)
     trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
@@ -130,17 +145,46 @@ def step(
     )
 
 
-def timing(setup: TrainingSetup, cluster: Cluster) -> Callable[[float], float]:
-    """The time alone that `step` predicts, by the share of the dense peak that products reach."""
-    loads = stage_loads(setup, cluster)
+def _as_predicted(
+    setup: TrainingSetup, cluster: Cluster, stages: Sequence[StageTime], parts: PredictedParts
+) -> StepEstimate:
+    """The step that was predicted, with the calls of the rank that works longest."""
+    rank = longest_rank(setup, parts)
+    compute_s, recompute_s = _work(setup, stages, rank)
+    found = rank_rows(setup, with_waits(setup, stages, parts), rank)
+    rows = tuple(replace(row, exposed_s=0.0, rule=AS_PUBLISHED) for row in found)
+    for axis, seconds in parts.exposed:
+        rows = shared(rows, [family_of(row.axis) == axis for row in rows], seconds)
+    return StepEstimate(
+        setup=setup,
+        bottleneck=rank,
+        compute_s=compute_s,
+        recompute_s=recompute_s,
+        bubble_s=parts.bubble_s,
+        exposed=parts.exposed,
+        rows=rows,
+        step_time_s=parts.step_time_s,
+        model_flops_utilisation=_utilisation(setup, cluster, parts.step_time_s),
+    )
 
-    def step_time_s(compute_efficiency: float) -> float:
-        check_share("compute_efficiency", compute_efficiency)
-        stages = at_speed(setup, loads, cluster, compute_efficiency)
-        trace, before_s, after_s = carried_out(setup, stages)
-        return before_s + trace.makespan + after_s
 
-    return step_time_s
+def step_stages(
+    setup: TrainingSetup,
+    cluster: Cluster,
+    compute_efficiency: float,
+    predicted: PredictedParts | None = None,
+) -> tuple[StageTime, ...]:
+    """Times of all virtual stages with which carrying out the step takes what `step` says.
+
+    Where stages differ or backward is split, the closed form of a prediction idles a little more
+    or less than the simulator; then all times are scaled alike to what was `predicted`.
+    """
+    stages = stage_times(setup, cluster, compute_efficiency)
+    if predicted is None:
+        return stages
+    stages = with_waits(setup, stages, predicted)
+    trace, before_s, after_s = carried_out(setup, stages)
+    return stretched(stages, predicted.step_time_s / (before_s + trace.makespan + after_s))
 
 
 def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:
@@ -255,7 +299,7 @@ def _by_axis(rows: Sequence[CommunicationRow]) -> dict[str, float]:
     """Exposed seconds by axis."""
     found = dict.fromkeys(("tp", "cp", "ep", "etp", "dp", "pp"), 0.0)
     for row in rows:
-        found[FAMILIES.get(row.axis, row.axis)] += row.exposed_s
+        found[family_of(row.axis)] += row.exposed_s
     return found
 
 
@@ -283,7 +327,12 @@ def outlasting(
 def once_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
-    """What calls once per step add to the one forward or backward that they can hide behind."""
+    """What calls once per step add to the one forward or backward that they can hide behind.
+
+    That is what they expose where a prediction says it.
+    """
+    if known_s := fsum(entry.exposed_s for entry in entries):
+        return known_s
     tied = fsum(entry.time_s for entry in entries if entry.traffic.purpose == TIED)
     bucketed = [entry for entry in entries if entry.traffic.purpose != TIED]
     if not setup.overlap_data_parallel:

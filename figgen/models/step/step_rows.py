@@ -11,6 +11,14 @@ from figgen.models.step.stage_time import StageTime, rule_of
 
 MICROBATCH = "microbatch"
 
+FAMILIES = {"dp-cp": "dp", "edp": "dp", "embedding": "dp"}
+"""Communicators under whose axis the parts of a step count another one."""
+
+
+def family_of(axis: str) -> str:
+    """The axis under which the parts of a step count a communicator."""
+    return FAMILIES.get(axis, axis)
+
 
 @dataclass(frozen=True, slots=True)
 class CommunicationRow:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import fsum
 
-from figgen.models.machine.cluster import Cluster
 from figgen.models.pipeline.simulate import PlacedAction, Trace
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import TIED
 from figgen.models.step.layer_traffic import BOUNDARY
-from figgen.models.step.stage_time import StageTime, TimedTraffic, stage_times
+from figgen.models.step.stage_time import StageTime, TimedTraffic
 from figgen.models.step.step import carried_out, once_exposed_s
 from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
 
@@ -53,14 +52,13 @@ class StepTimeline:
 
 
 def step_timeline(
-    setup: TrainingSetup, cluster: Cluster, *, compute_efficiency: float, each_call: bool = True
+    setup: TrainingSetup, stages: Sequence[StageTime], *, each_call: bool = True
 ) -> StepTimeline:
-    """The step that `figgen.models.step.step.step` predicts, event by event.
+    """The step whose times are `figgen.models.step.step.step_stages`, event by event.
 
     `each_call` makes every call an event of its own; else equal calls of a forward or backward
-    are one. Optimizer and loss take no time in that model, and are not shown.
+    are one. Optimizer and loss are among what computes, and not shown apart.
     """
-    stages = stage_times(setup, cluster, compute_efficiency)
     trace, before_s, after_s = carried_out(setup, stages)
     found: list[StepEvent] = []
     for rank in range(setup.placement.ranks):

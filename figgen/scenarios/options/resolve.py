@@ -15,9 +15,12 @@ from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import recipe
+from figgen.models.step.attained import on_hardware
 from figgen.models.step.newton_schulz import busiest_flops
-from figgen.models.step.step import StepEstimate, step
-from figgen.models.step.step_share import share_for
+from figgen.models.step.predicted_parts import PredictedParts, computing_share, predicted_parts
+from figgen.models.step.stage_time import StageTime
+from figgen.models.step.step import StepEstimate, step, step_stages
+from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.microbatches import microbatches_of
@@ -30,6 +33,7 @@ from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import predicted
+from figgen.scenarios.runs.step_job import timed_before
 
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that a layout is made of, beside its order."""
@@ -86,17 +90,23 @@ class TrainingStep:
     @property
     def estimate(self) -> StepEstimate:
         """Where the step's time goes."""
-        return _estimate(self.setup, self.cluster, self.compute_efficiency)
+        return _estimate(self.setup, self.cluster, self.compute_efficiency, self._parts)
+
+    @property
+    def stages(self) -> tuple[StageTime, ...]:
+        """Times of every virtual stage, as the step is carried out."""
+        return step_stages(self.setup, self.cluster, self.compute_efficiency, self._parts)
 
     @property
     def predicted(self) -> PredictedStep:
-        """The time of the step by the validated model, and the interval of its class.
+        """The time of the step, and the interval of its class.
 
-        That model has seen no job with adapters: it predicts the same job without them.
+        No job with adapters was ever timed, so that this is the same job without them.
         """
         return predicted(
             timed_before(self.setup), *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
+            self.chosen_efficiency,
         )  # fmt: skip
 
     @property
@@ -104,6 +114,28 @@ class TrainingStep:
         """The rate of matmuls in at least 16 bits, in which Muon orthogonalizes matrices."""
         wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
         return self.accelerator.peak_flops_per_s(wide) * self.compute_efficiency
+
+    @property
+    def _parts(self) -> PredictedParts | None:
+        """The parts of the predicted time; None with adapters, whose step has other work."""
+        if self.setup.lora_rank is not None:
+            return None
+        found = self.predicted
+        return predicted_parts(found.job, found.parts)
+
+    def with_links(self, *, scale_up: float = 1.0, network: float = 1.0) -> StepEstimate:
+        """The step where links have these shares of their bandwidth."""
+        found, cluster = self.predicted, self.cluster
+        links = replace(
+            cluster,
+            scale_up_bandwidth_bytes_per_s=scale_up * cluster.scale_up_bandwidth_bytes_per_s,
+            network_bandwidth_bytes_per_s=network * cluster.network_bandwidth_bytes_per_s,
+        )
+        parts = predicted_parts(
+            found.job, timed_step(found.job, on_hardware(found.attained, cluster, links))
+        )
+        share = computing_share(self.setup, links, parts)
+        return step(self.setup, links, compute_efficiency=share, predicted=parts)
 
     @property
     def orthogonalising_s(self) -> float:
@@ -115,13 +147,8 @@ class TrainingStep:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """Where eight of ten runs of its class lie, by the time of the estimate.
-
-        That is the predicted one, unless messages at the speed of datasheets beside products at
-        the whole peak take longer still.
-        """
-        known, seconds = self.predicted.residuals, self.estimate.step_time_s
-        return seconds * known.low, seconds * known.high
+        """Where eight of ten runs of its class lie."""
+        return self.predicted.low_s, self.predicted.high_s
 
     @property
     def has_interval(self) -> bool:
@@ -130,10 +157,10 @@ class TrainingStep:
 
     @property
     def compute_efficiency(self) -> float:
-        """Share of the peak that products reach: as chosen, or what gives the predicted time."""
-        if self.chosen_efficiency is not None:
-            return self.chosen_efficiency
-        return _share(timed_before(self.setup), self.cluster, self.predicted.step_time_s)
+        """Share of the dense peak that the step's FLOPs reach while it computes."""
+        found = self.predicted
+        parts = predicted_parts(found.job, found.parts)
+        return computing_share(timed_before(self.setup), self.cluster, parts)
 
     @property
     def memory(self) -> MemoryEstimate:
@@ -142,20 +169,12 @@ class TrainingStep:
         return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
 
 
-def timed_before(setup: TrainingSetup) -> TrainingSetup:
-    """The job that is nearest to this one among those that were timed: everything trained."""
-    return replace(setup, lora_rank=None, frozen_weights="16-bit")
-
-
 # A page shows a setup in several figures, and a build has a page for every preset.
 @remembered(512)
-def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
-    return step(setup, cluster, compute_efficiency=efficiency)
-
-
-@remembered(512)
-def _share(setup: TrainingSetup, cluster: Cluster, seconds: float) -> float:
-    return share_for(setup, cluster, seconds)
+def _estimate(
+    setup: TrainingSetup, cluster: Cluster, efficiency: float, parts: PredictedParts | None
+) -> StepEstimate:
+    return step(setup, cluster, compute_efficiency=efficiency, predicted=parts)
 
 
 @remembered(512)

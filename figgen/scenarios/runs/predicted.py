@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
+from figgen.models.step.attained import Attained
 from figgen.models.step.compute import utilisation_of_step
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
@@ -37,8 +38,13 @@ predicted from its operations, in `figgen.scenarios.runs.device_run`."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedStep:
-    """Seconds of a step with their interval, and the parts of which they are made."""
+    """Seconds of a step with their interval, and the parts of which they are made.
 
+    `job` is what was timed, with rates that are `attained`.
+    """
+
+    job: Job
+    attained: Attained
     parts: StepSeconds
     step_time_s: float
     low_s: float
@@ -97,6 +103,16 @@ def interval_class(run: DescribedRun) -> str:
     return UNKNOWN if run.gpus < FEWEST_GPUS else class_of(run)
 
 
+def at_share(rates: Attained, peak_flops_per_s: float, compute_efficiency: float) -> Attained:
+    """The rates where all matmuls with weights reach this share of the peak.
+
+    Raises InputError for a share outside 0 … 1.
+    """
+    check_share("compute_efficiency", compute_efficiency)
+    rate = peak_flops_per_s * compute_efficiency
+    return replace(rates, product_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate)
+
+
 def predicted_step(
     run: DescribedRun,
     compute_efficiency: float | None = None,
@@ -112,16 +128,16 @@ def predicted_step(
     """
     rates = attained(run, measured)
     if compute_efficiency is not None:
-        check_share("compute_efficiency", compute_efficiency)
-        rate = run.accelerator.peak_flops_per_s(run.dtype) * compute_efficiency
-        rates = replace(
-            rates, product_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate
-        )
-    parts = timed_step(job or run_job(run), rates)
+        peak = run.accelerator.peak_flops_per_s(run.dtype)
+        rates = at_share(rates, peak, compute_efficiency)
+    job = job or run_job(run)
+    parts = timed_step(job, rates)
     seconds = float(parts.total_s)
     known = residuals()[interval_class(run)]
     tokens = run.global_batch * run.sequence
     return PredictedStep(
+        job=job,
+        attained=rates,
         parts=parts,
         step_time_s=seconds,
         low_s=seconds * known.low,

@@ -68,12 +68,17 @@ def predicted(
     software: str,
     name: str = "",
     measured: str = "",
+    compute_efficiency: float | None = None,
 ) -> PredictedStep:
-    """The predicted time of a step and its interval; `measured` as `read_rates` takes it."""
+    """The predicted time of a step and its interval.
+
+    `measured` is as `read_rates` takes it; matmuls reach `compute_efficiency` of the peak where it
+    is given.
+    """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     rates = read_rates(measured).known if measured else None
-    return predicted_step(run, job=job_of(setup, run), measured=rates)
+    return predicted_step(run, compute_efficiency, job_of(setup, run), rates)
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from figgen.models.pipeline.filling import filling
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.step.job import Job, setup_numbers
 from figgen.models.step.stage_work import repeated
+
+
+def timed_before(setup: TrainingSetup) -> TrainingSetup:
+    """The job nearest to this one among those that were timed: all of its weights are trained."""
+    return replace(setup, lora_rank=None, frozen_weights="16-bit")
 
 
 def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Job:

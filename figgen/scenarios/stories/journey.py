@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import critical_tokens
@@ -10,7 +10,7 @@ from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_p
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.models.step.compute import training_flops_per_token, utilisation
 from figgen.models.step.level_loads import level_bytes
-from figgen.models.step.step import StepEstimate, step
+from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.written import written_step
@@ -65,8 +65,8 @@ class JourneyJob:
 
     @property
     def step_time_s(self) -> float:
-        """Seconds of a step: predicted, or what its messages take at full bandwidth if longer."""
-        return self.found.estimate.step_time_s
+        """Seconds of a step."""
+        return self.predicted.step_time_s
 
     @property
     def low_s(self) -> float:
@@ -115,10 +115,9 @@ class JourneyJob:
 
     @property
     def waiting_s(self) -> float:
-        """All messages that wait, also what they take beyond the prediction at full bandwidth."""
+        """All messages that wait, those within layers left out."""
         parts = self.predicted.parts
-        waits = parts.stage_messages_s + parts.gradients_s + parts.sharding_s
-        return float(waits) + self.step_time_s - self.predicted.step_time_s
+        return float(parts.stage_messages_s + parts.gradients_s + parts.sharding_s)
 
     @property
     def fixed_s(self) -> float:
@@ -164,18 +163,14 @@ class JourneyJob:
     @property
     def slowed(self) -> StepEstimate:
         """The step while NVLink of one GPU of a node makes 1/`SLOWED` of what it should."""
-        weak = HEALTHY_RING_BYTES_PER_S / SLOWED
-        return step(
-            self.found.setup,
-            replace(self.found.cluster, scale_up_bandwidth_bytes_per_s=weak),
-            compute_efficiency=self.found.compute_efficiency,
-        )
+        return self.found.with_links(scale_up=1 / SLOWED)
 
     @property
     def slowed_gather_s(self) -> float:
         """Seconds of one all-gather of tensor parallelism in that step."""
         row = next(row for row in self.slowed.rows if row.axis == "tp")
-        return float(row.time_s / row.calls)
+        hops_s = (row.size - 1) * self.found.cluster.scale_up_latency_s
+        return float(row.call_bytes / (HEALTHY_RING_BYTES_PER_S / SLOWED) + hops_s)
 
     @property
     def slowed_s(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from figgen.errors import InputError
@@ -13,7 +14,7 @@ from figgen.models.step.compute import CONVENTIONS
 from figgen.models.step.gradient_buckets import gradient_buckets
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.newton_schulz import busiest_flops
-from figgen.models.step.stage_time import stage_times
+from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, needed_utilisation
 
 LIKELY_DIGITS = 9
@@ -53,11 +54,16 @@ def lora_data(setup: TrainingSetup) -> dict[str, object]:
 
 
 def step_data(
-    found: StepEstimate, cluster: Cluster, compute_efficiency: float
+    found: StepEstimate,
+    cluster: Cluster,
+    compute_efficiency: float,
+    times: Sequence[StageTime],
 ) -> dict[str, object]:
-    """A step for JSON; a utilisation is None where its convention does not cover the model."""
+    """A step for JSON; a utilisation is None where its convention does not cover the model.
+
+    `times` are those of all virtual stages.
+    """
     setup = found.setup
-    times = stage_times(setup, cluster, compute_efficiency)
     stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
     buckets = gradient_buckets(setup, stages)
     return {

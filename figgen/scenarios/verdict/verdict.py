@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from figgen.models.step.job import Job
-from figgen.scenarios.options.resolve import TrainingStep, timed_before
+from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described, job_of
+from figgen.scenarios.runs.step_job import timed_before
 from figgen.scenarios.verdict.changed import TimedJob
 from figgen.scenarios.verdict.like import LikeRun, like_runs, utilisation_of
 from figgen.scenarios.verdict.measurement import MeasuredSpeed, measured_time

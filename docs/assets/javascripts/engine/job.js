@@ -9,7 +9,7 @@ import { recipe } from "../models/shape/recipes.js";
 import { Attained } from "../models/step/attained.js";
 import { microbatches_of } from "../scenarios/options/microbatches.js";
 import { as_measured, head_share, links_of, read_line } from "../scenarios/runs/measured_rates.js";
-import { FEWEST_GPUS, UNKNOWN, residual_class } from "../scenarios/runs/predicted.js";
+import { FEWEST_GPUS, UNKNOWN, at_share, residual_class } from "../scenarios/runs/predicted.js";
 
 const NARROW = ["fp8", "fp4"];
 
@@ -96,8 +96,8 @@ function ratesOf({ attained, accelerators }, software, chip, dtype) {
   return { ...rates, ...kinds[number ?? 0] };
 }
 
-/** What a job attains: { attained, rates, residuals, interval_of }. */
-export function attainedOf(catalog, { setup, accelerator, nic, software, dtype, measured, cluster, memory_bytes_per_s }) {
+/** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given. */
+export function attainedOf(catalog, { given: { compute_efficiency: share }, setup, accelerator, nic, software, dtype, measured, cluster }) {
   const rates = ratesOf(catalog, software, accelerator, dtype);
   // Rows of a reader's own chip are shares of its numbers.
   const own = accelerator === "own";
@@ -109,7 +109,7 @@ export function attainedOf(catalog, { setup, accelerator, nic, software, dtype, 
   // A job in FP8 may be held against the peak of BF16: its matmuls are narrow all the same.
   const narrow = software.endsWith("fp4") ? "fp4" : "fp8";
   const read = rates.quantized && dtype === "bf16" ? narrow : dtype;
-  const attained = record(Attained, {
+  const known = record(Attained, {
     ...rates, ...Object.fromEntries(reached),
     memory_bytes_per_s: rates.memory_bytes_per_s * (own ? cluster.memory_bandwidth_bytes_per_s : 1),
     scale_up_bytes_per_s: near, near_shuffle_bytes_per_s: near,
@@ -117,8 +117,10 @@ export function attainedOf(catalog, { setup, accelerator, nic, software, dtype, 
     shuffle_bytes_per_s: network * rates.shuffle_share,
     ...(measured && plain(as_measured(measured, shares, read, setup.shape.head_dim))),
   });
+  const peak = own ? cluster.peak_flops_per_s : catalog.accelerators[accelerator].peaks[read];
+  const attained = share === null ? known : at_share(known, peak, share);
   const { parallel: { world_size }, shape } = setup;
-  const known = residual_class(world_size, shape.state_space !== null, shape.experts !== null, rates.framework_class, rates.dense_class);
-  const interval_of = world_size < FEWEST_GPUS ? UNKNOWN : known;
+  const alike = residual_class(world_size, shape.state_space !== null, shape.experts !== null, rates.framework_class, rates.dense_class);
+  const interval_of = world_size < FEWEST_GPUS ? UNKNOWN : alike;
   return { attained, rates, interval_of, residuals: catalog.residuals[interval_of] };
 }

@@ -129,7 +129,7 @@ async function build(root, signal, catalog) {
     say,
     choose,
     apply: change,
-    evaluate: (state, share) => evaluate(catalog, state, share),
+    evaluate: (state, base) => evaluate(catalog, state, base),
     catalog,
     mapQueryOf: (state) => mapQuery(schema, catalog, state),
   });
@@ -179,7 +179,7 @@ async function build(root, signal, catalog) {
         bad,
         alone: shown.alone(),
         apply: change,
-        evaluate: (state, share) => evaluate(catalog, state, share),
+        evaluate: (state, base) => evaluate(catalog, state, base),
       }),
     );
   }

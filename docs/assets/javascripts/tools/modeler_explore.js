@@ -47,14 +47,14 @@ function chunkedOf({ pipeline, state }, tried) {
 function* variants(now, evaluate, catalog) {
   const tried = [];
   for (const one of [...candidatesOf(now), ...pairsOf(now)]) {
-    tried.push({ ...one, found: evaluate({ ...now.state, ...one.changes }, now.job.compute_efficiency) });
+    tried.push({ ...one, found: evaluate({ ...now.state, ...one.changes }, now.job) });
     yield;
   }
   const [rows, missing] = [[], []];
   for (const { label, tries, name } of unitsOf(now, catalog)) {
     const before = rows.length;
     for (const changes of tries) {
-      const found = evaluate({ ...now.state, ...changes }, now.job.compute_efficiency);
+      const found = evaluate({ ...now.state, ...changes }, now.job);
       yield;
       if (found.error) continue;
       rows.push({ name: `${name(changes)}${otherBatch(now, found)}`, effect: bought(now, found), found });
@@ -65,7 +65,7 @@ function* variants(now, evaluate, catalog) {
   const { parallel, context_exchange, gathers: gathered, dense_shards } = now.setup;
   const rings = parallel.cp > 1 && context_exchange === "p2p";
   const gathers = gathered > 0 && dense_shards > 1;
-  const other = rings || gathers ? evaluate({ ...now.state, double: !now.setup.double_buffering }, now.job.compute_efficiency) : null;
+  const other = rings || gathers ? evaluate({ ...now.state, double: !now.setup.double_buffering }, now.job) : null;
   return { tried, rows, missing, other: other?.error ? null : other };
 }
 

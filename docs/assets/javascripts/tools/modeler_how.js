@@ -79,7 +79,7 @@ const HOW = {
   recompute: (found) => [
     plainLine(
       "The forward that backward repeats.",
-      "FLOP computed again / (peak · efficiency)",
+      "FLOP computed again / (peak · share)",
       `${quantity(found.step.recompute_s * rate(found), "FLOP")} / ${rateText(found)} = ${seconds(found.step.recompute_s)}`,
     ),
   ],
@@ -89,7 +89,7 @@ const HOW = {
     const others = partsOf(found).filter(({ key }) => key !== "bubble");
     return [
       plainLine(
-        "Idle time of the GPU that works longest while the pipeline fills and drains: what the other parts leave of the step, which is simulated with its own durations.",
+        "Idle time of the GPU that works longest while the pipeline fills and drains: what the other parts leave of the step.",
         ["step", ...others.map(({ label }) => label)].join(" − "),
         `${[step.step_time_s, ...others.map(({ seconds: s }) => s)].map(seconds).join(" − ")} = ${seconds(step.bubble_s)}`,
       ),

@@ -50,8 +50,10 @@ export function computeLines({ setup, job, step }) {
       `3 · ${flop(weights + core)} · ${plainNumber(passing)} = ${flop(total)}`,
     ),
     plainLine(
-      "At the share of the dense peak that products reach.",
-      "FLOP / (peak · efficiency)",
+      job.parts
+        ? "The GPU computes for as long as the model of time says: matmuls, attention, elementwise kernels, loss, update and the host's launches together. Over that time the FLOPs reach this share of the dense peak."
+        : "At the share of the dense peak that matmuls reach.",
+      "FLOP / (peak · share)",
       `${flop(total)} / (${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)}) = ${seconds(step.compute_s)}`,
     ),
   ];

@@ -3,12 +3,13 @@
 import { stage_traffic } from "../models/step/data_traffic.js";
 import { port_bytes } from "../models/step/level_loads.js";
 import { group_link } from "../models/step/step_links.js";
+import { family_of as familyOf } from "../models/step/step_rows.js";
 import { PASSES } from "../models/step/step_traffic.js";
 import { workedLine } from "../engine/worked.js";
 import { ringArguments } from "./modeler_counts.js";
 import { passingOf } from "./modeler_how_stages.js";
 import { tunedBucket } from "./modeler_how_tuned.js";
-import { axisLabel, familyOf } from "./modeler_model.js";
+import { axisLabel } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
 
@@ -186,17 +187,24 @@ function callLines(found, notes, row) {
     : workedLine(notes, COLLECTIVES[row.collective], call);
   return [
     one,
+    each > one.value * (1 + 1e-9)
+      ? plainLine(
+          "The step waits longer for them than they take at the bandwidth of the datasheet, so that a call takes at least as long as it is waited for.",
+          "one call · longer",
+          `${seconds(one.value)} · ${plainNumber(each / one.value, 4)} = ${seconds(each)}`,
+        )
+      : null,
     plainLine(
       "All calls of the step.",
       "calls · one call",
       `${plainNumber(row.calls)} · ${seconds(each)} = ${seconds(row.time_s)}`,
     ),
-  ];
+  ].filter(Boolean);
 }
 
 // Hops between all stages delay the step, not only those of this GPU.
-const exposedLine = (row) =>
-  row.axis === "pp"
+const exposedLine = ({ job }, row) =>
+  row.axis === "pp" && !job.parts
     ? plainLine(
         "By how much messages lengthen the simulated step. The hops of all stages add up, so that it can be more than this GPU's own sends take.",
         "simulated step − the same with messages in no time, shared by the kinds of sends",
@@ -223,7 +231,7 @@ const meeting = ({ step }, axis, level) =>
 export const TRAFFIC = {
   row: (found, notes, index) => callLines(found, notes, rowOf(found, index)),
   waited: (found, notes, index) => [
-    exposedLine(rowOf(found, index)),
+    exposedLine(found, rowOf(found, index)),
     ...callLines(found, notes, rowOf(found, index)),
   ],
   size: (found, _, index) => sizeLines(found, rowOf(found, index)),

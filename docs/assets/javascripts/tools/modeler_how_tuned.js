@@ -52,8 +52,8 @@ export function tunedComputing({ setup, job, step }) {
         )
       : null,
     plainLine(
-      "At the share of the dense peak that products reach.",
-      `FLOP / (peak · efficiency)${unpacking ? " + passes · unpacking" : ""}`,
+      "At the share of the dense peak that the same job reaches while it computes when all weights are trained.",
+      `FLOP / (peak · share)${unpacking ? " + passes · unpacking" : ""}`,
       `${flop(total)} / ${rateText(job)}${unpacking ? ` + ${plainNumber(passes)} · ${seconds(unpacking)}` : ""} = ${seconds(step.compute_s)}`,
     ),
   ].filter(Boolean);
@@ -106,7 +106,7 @@ export const UPDATE = {
       }),
       plainLine(
         `All that the GPU with most of them makes orthogonal, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
-        "FLOP / (peak · efficiency)",
+        "FLOP / (peak · share)",
         `${flop(flops)} / ${rateText(job, job.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
       ),
     ];

@@ -4,11 +4,8 @@
 import { InputError } from "../engine/errors.js";
 import { answersOf, jobOf } from "../engine/answers.js";
 import { simulate } from "../models/pipeline/simulate.js";
-import { FAMILIES } from "../models/step/step.js";
+import { family_of as familyOf } from "../models/step/step_rows.js";
 import { choicesOf } from "./modeler_state.js";
-
-/** Communicators under whose axis the breakdown counts another one;. */
-export const familyOf = (axis) => FAMILIES.get(axis) ?? axis;
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
 /** What a reader sees a communicator called. */
@@ -32,13 +29,12 @@ export const PARTS = [
 
 /**
  * What the engine says of a state: { state, job, setup, step, memory, pipeline }, or { state, error }.
- * `share` of the peak is what hardware reaches that nobody timed, such as a variant of a
- * configuration with other numbers.
+ * `base` is the job of which it is a variant, whose rates stand for hardware that nobody timed.
  */
-export function evaluate(catalog, state, share = null) {
+export function evaluate(catalog, state, base = null) {
   try {
     const choices = choicesOf(catalog, state);
-    const job = jobOf(catalog, share === null ? choices : { ...choices, untimed: share });
+    const job = jobOf(catalog, base === null ? choices : { ...choices, base });
     return { state, job, setup: job.setup, ...answersOf(job), pipeline: pipelineOf(job.setup) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

@@ -9,14 +9,14 @@ import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { stagesOf } from "../engine/answers.js";
 import { sum } from "../engine/runtime.js";
 import { CONVENTIONS } from "../models/step/compute.js";
-import { stage_times } from "../models/step/stage_time.js";
 import { carried_out } from "../models/step/step.js";
 
 // The step as it runs: the trace of the pipeline, and the seconds before and after it.
-function timelineOf({ setup, job: { cluster, compute_efficiency } }) {
-  const [trace, before_s, after_s] = carried_out(setup, stage_times(setup, cluster, compute_efficiency));
+function timelineOf({ setup, job }) {
+  const [trace, before_s, after_s] = carried_out(setup, stagesOf(job));
   return { trace, before_s, after_s };
 }
 

@@ -1,6 +1,7 @@
 // The modelled step as a trace for Perfetto, as `figgen trace-export` writes it. Pure; loaded when a
 // reader asks for one.
 
+import { stagesOf } from "../engine/answers.js";
 import { plain } from "../engine/records.js";
 import { trace_events } from "../models/profiles/chrome_trace.js";
 import { MADE_BY } from "../models/profiles/trace_kinds.js";
@@ -14,8 +15,8 @@ export const together = ({ setup }) => calls_of(setup) > MOST_EACH;
 
 /** The trace of a job as text, an event a line. */
 export function traceText(job) {
-  const { model, setup, cluster, compute_efficiency } = job;
-  const timeline = step_timeline(setup, cluster, compute_efficiency, !together(job));
+  const { model, setup } = job;
+  const timeline = step_timeline(setup, stagesOf(job), !together(job));
   const events = Array.from(trace_events(setup, timeline), (event) => JSON.stringify(plain(event)));
   const other = JSON.stringify({ "made by": MADE_BY, model });
   return `{"displayTimeUnit": "ms", "otherData": ${other}, "traceEvents": [\n${events.join(",\n")}\n]}\n`;

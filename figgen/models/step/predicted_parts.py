@@ -1,0 +1,146 @@
+"""The predicted time of a step divided for the pipeline rank that works longest.
+
+`figgen.models.step.timed_step` says how long a step takes. Here its parts are those that
+`figgen.models.step.step` shows: computing, idle time and, by axis, what communication adds. All
+kernels count as computing, and so do the host, the update, stragglers and the fixed cost of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from figgen.models.machine.cluster import Cluster
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.job import Job
+from figgen.models.step.layer_traffic import BOUNDARY
+from figgen.models.step.stage_time import StageTime, TimedTraffic
+from figgen.models.step.stage_work import stage_work
+from figgen.models.step.step_links import CallTime
+from figgen.models.step.step_rows import family_of, rank_rows
+from figgen.models.step.timed_step import StepSeconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedParts:
+    """Seconds of a predicted step, in parts that add up to `step_time_s`.
+
+    `exposed` is what communication adds to the slowest pipeline rank, by axis. A dense layer, a
+    layer of experts and the head with its loss take their seconds for each microbatch.
+    """
+
+    dense_layer_s: float
+    expert_layer_s: float
+    head_s: float
+    computing_s: float
+    bubble_s: float
+    exposed: tuple[tuple[str, float], ...]
+    step_time_s: float
+
+
+def predicted_parts(job: Job, found: StepSeconds) -> PredictedParts:
+    """The parts of a step of one job, which takes the seconds that were `found`."""
+    share = job.expert_layers / job.layers
+    each = (1 - share) * found.dense.total_s + share * found.expert.total_s
+    beside_head = job.head_layers * each + found.head_s >= job.fullest_layers * each
+    passes = job.microbatches * (job.head_layers if beside_head else job.fullest_layers)
+
+    def waited(name: str, ranks: float) -> float:
+        if ranks == 1:
+            return 0.0
+        dense, expert = float(getattr(found.dense, name)), float(getattr(found.expert, name))
+        return float(passes * ((1 - share) * dense + share * expert))
+
+    copies = max(job.dp * job.cp, job.gpus / (job.ep * job.etp * job.pp) if share else 1)
+    exposed = {
+        "tp": waited("tensor_s", job.tp),
+        "cp": waited("context_s", job.cp),
+        "ep": waited("experts_s", job.ep),
+        "etp": waited("within_experts_s", job.etp),
+        "dp": float(found.sharding_s + found.gradients_s) if copies > 1 else 0.0,
+        "pp": float(found.stage_messages_s) if job.pp > 1 else 0.0,
+    }
+    total_s, bubble_s = float(found.total_s), float(found.idle_s)
+    return PredictedParts(
+        dense_layer_s=float(found.dense.total_s),
+        expert_layer_s=float(found.expert.total_s),
+        head_s=float(found.head_s),
+        computing_s=total_s - bubble_s - fsum(exposed.values()),
+        bubble_s=bubble_s,
+        exposed=tuple(exposed.items()),
+        step_time_s=total_s,
+    )
+
+
+def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> float:
+    """The share of the dense peak that the FLOPs of the longest rank reach while it computes."""
+    shares, work = virtual_stage_shares(setup), 0.0
+    for stage in setup.placement.stages_of_rank(longest_rank(setup, parts)):
+        once = stage_work(setup, shares[stage])
+        whole = once.forward + once.recomputed + once.backward_input + once.backward_weight
+        work += len(setup.order.microbatches_of(stage)) * whole
+    return work / (cluster.peak_flops_per_s * parts.computing_s)
+
+
+def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
+    """The first pipeline rank that works longest by a prediction."""
+    shares = virtual_stage_shares(setup)
+    works = [
+        fsum(_stage_s(shares[stage], parts) for stage in setup.placement.stages_of_rank(rank))
+        for rank in range(setup.placement.ranks)
+    ]
+    return works.index(max(works))
+
+
+def _stage_s(share: StageShare, parts: PredictedParts) -> float:
+    """Seconds of one microbatch on a virtual stage; modules that predict a token more are part of
+    the head's."""
+    experts = max(0, share.expert_layers - share.mtp_layers)
+    dense_s = (share.layers - share.mtp_layers - experts) * parts.dense_layer_s
+    return dense_s + experts * parts.expert_layer_s + (parts.head_s if share.head else 0.0)
+
+
+def with_waits(
+    setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
+) -> tuple[StageTime, ...]:
+    """The stages with calls that add to the longest rank's step what `parts` say of their axis.
+
+    A call takes at least as long as it is waited for.
+    """
+    taken = dict.fromkeys(dict(parts.exposed), 0.0)
+    for row in rank_rows(setup, stages, longest_rank(setup, parts)):
+        taken[family_of(row.axis)] += row.time_s
+    visible = {axis: s / taken[axis] if taken[axis] else 0.0 for axis, s in parts.exposed}
+    return tuple(
+        replace(stage, traffic=tuple(_waited(entry, visible) for entry in stage.traffic))
+        for stage in stages
+    )
+
+
+def _waited(entry: TimedTraffic, visible: dict[str, float]) -> TimedTraffic:
+    share = visible[family_of(entry.traffic.axis)]
+    longer = max(1.0, share)
+    call = CallTime(longer * entry.call.bytes_s, longer * entry.call.latency_s)
+    exposed_s = 0.0 if entry.traffic.purpose == BOUNDARY else share * entry.time_s
+    return TimedTraffic(entry.traffic, entry.link, call, exposed_s)
+
+
+def stretched(stages: Sequence[StageTime], factor: float) -> tuple[StageTime, ...]:
+    """The stages with every time `factor` times as long."""
+    return tuple(
+        StageTime(
+            factor * stage.forward_s,
+            factor * stage.recomputed_s,
+            factor * stage.backward_input_s,
+            factor * stage.backward_weight_s,
+            tuple(_longer(entry, factor) for entry in stage.traffic),
+        )
+        for stage in stages
+    )
+
+
+def _longer(entry: TimedTraffic, factor: float) -> TimedTraffic:
+    call = CallTime(factor * entry.call.bytes_s, factor * entry.call.latency_s)
+    return TimedTraffic(entry.traffic, entry.link, call, factor * entry.exposed_s)
