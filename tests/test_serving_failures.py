@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mkdocs.exceptions import Abort, BuildError
+from mkdocs.exceptions import Abort, BuildError, PluginError
 
 from figgen.errors import InputError
 from figgen.serving.refused import in_words, show_failures
@@ -42,6 +42,11 @@ def broken(what: str) -> BaseException:
             raise InputError("docs/glossary.toml: tp.means", expected="a text", got=3)
         if what == "python":
             compile("def f(:\n", "figgen/figures/x.py", "exec")
+        if what == "list":
+            try:
+                raise PluginError("glossary.toml:2: no") from InputError("glossary.toml:2: no")
+            except BuildError:
+                raise Abort("Aborted with a BuildError!")  # noqa: B904
         if what == "settings":
             try:
                 raise BuildError("Config value 'nav': <b> is no list")
@@ -55,6 +60,7 @@ def broken(what: str) -> BaseException:
 SAID = {
     "glossary": "docs/glossary.toml: tp.means: expected a text, got 3",
     "python": "x.py:1: ",
+    "list": "glossary.toml:2: no",
     "settings": "BuildError: Config value 'nav': <b> is no list",
     "other": "KeyError: 'theme'",
 }

@@ -17,6 +17,7 @@ CONFIGURATION = """site_name: Broken
 site_url: http://127.0.0.1/
 theme: {name: mkdocs}
 markdown_extensions: [admonition]
+validation: {anchors: warn}
 plugins: [figgen: {modules: [figgen.guide]}]
 exclude_docs: |
   /appendix/
@@ -109,8 +110,21 @@ A citation of nothing: [@hockney1949].
 Math that cannot be read: $\\nosuchcommand{x}$.
 """
 
+ENDLESS = f"# Endless\n\n## Before\n\n{'[' * 50_000}\n\n## After\n"
+INNOCENT = """# Innocent
+
+[](figures.md#fig-yaml), [](figures.md#fig-two) and [](figures.md#fig-mesh) of a page with mistakes,
+[before](endless.md#before) and [](endless.md#fig-after) of one that is given up.
+"""
+GUILTY = """# Guilty
+
+[](index.md#fig-none) of a page without mistakes.
+"""
+
 PIPELINE = "figure 'pipeline-timeline'"
 EXPECTED = (
+    "docs/endless.md:5: this page takes too long to convert: expected fewer signs in a paragraph,"
+    f" and fewer lists in each other, got '{'[' * 60}'",
     "docs/figures.md:4: unknown figure 'pipelin-timeline'"
     " (did you mean pipeline-timeline or fsdp-timeline or pipeline-volumes?)",
     f"docs/figures.md:13: {PIPELINE}: stages of schedule '1f1b': expected an integer ≥ 1, got 0",
@@ -126,6 +140,7 @@ EXPECTED = (
     " gpt-3-175b: expected a divisor of the layers, got 5 (did you mean 4 or 6?)",
     "docs/figures.md:64: a figure fence: expected ```figure alone, got 'figure id=two'",
     "docs/figures.md:68: unknown figure 'fig-nowhere' (did you mean fig-other or fig-nameless?)",
+    "docs/guilty.md:3: unknown figure 'fig-none'",
     "docs/numbers.md:3: unknown formula 'buble_fraction'"
     " (did you mean bubble_fraction or interleaved_bubble_fraction?)",
     "docs/numbers.md:6: bubble_fraction needs microbatches",
@@ -147,6 +162,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "index.md": "# Home\n",
         "figures.md": FIGURES,
         "numbers.md": NUMBERS,
+        "endless.md": ENDLESS,
+        **{f"innocent-{number}.md": INNOCENT for number in range(3)},
+        "guilty.md": GUILTY,
     }
     for name, text in pages.items():
         (folder / "docs" / name).write_text(text, encoding="utf-8")
@@ -200,3 +218,22 @@ def test_mistakes_are_red_in_their_place_and_the_rest_is_published(
     assert figures.count('class="admonition failure figgen-error"') == 8
     assert numbers.count("figgen-error") == 6
     assert re.search(r'<data value="0.27\d+">27.3%</data>', numbers)
+
+
+def test_a_mistake_is_reported_where_it_is_made_and_once(
+    strict: subprocess.CompletedProcess[str],
+) -> None:
+    """Three pages that refer to a page with mistakes were blamed, by figgen and by its host."""
+    assert "innocent" not in strict.stdout
+    assert strict.stdout.count("fig-none") == 2  # as a warning, and as an annotation of its line
+
+
+def test_a_list_that_cannot_be_read_is_one_line(project: Path, tmp_path: Path) -> None:
+    """It was a traceback whose last line was good."""
+    shutil.copytree(project / "docs", tmp_path / "docs")
+    shutil.copy(project / "mkdocs.yml", tmp_path)
+    (tmp_path / "docs" / "glossary.toml").write_text("[tp]\nmeans = 3\n", encoding="utf-8")
+    ended = build(tmp_path)
+    assert ended.returncode == 1
+    assert "ERROR   -  glossary.toml:2: [tp] means: a value: expected a text, got 3" in ended.stdout
+    assert "Traceback" not in ended.stdout

@@ -20,13 +20,17 @@ from figgen.pictures import Pictures
 _OPEN = re.compile(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something wrong on a page: `path:line: message`."""
+    """Something wrong on a page: `path:line: message`.
+
+    `about` is the page that lacks what this one refers to, where that is another page.
+    """
 
     path: str
     line: int
     message: str
+    about: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}"
@@ -46,7 +50,8 @@ class Asset:
 
     def problem(self, file: str, error: Exception) -> Problem:
         """That it could not be made."""
-        return Problem(self.path, self.line, f"{type(error).__name__} while making {file}: {error}")
+        message = f"{type(error).__name__} while making {file}: {error}"
+        return Problem(path=self.path, line=self.line, message=message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +150,18 @@ class Page:
             self.numbers[figure_id] = _numbered(self.chapter, len(self.numbers) + 1)
         return self.numbers[figure_id]
 
-    def report(self, error: InputError, needle: str) -> str:
+    def report(self, error: InputError, needle: str, about: str = "") -> str:
         """Note a problem with the source text `needle`; returns its message."""
-        return self.note(self.line_of(needle), str(error))
+        return self.note(self.line_of(needle), str(error), about)
 
     def anchors(self) -> set[str]:
         """The ids that links of other pages may point at, beside the headings'."""
         made = {f"fig-{name}" for name in self.figures} | {f"ref-{key}" for key in self.cited}
         return made | self.held_ids
 
-    def note(self, line: int, message: str) -> str:
+    def note(self, line: int, message: str, about: str = "") -> str:
         """Note a problem on a known line; returns its message."""
-        self.problems.append(Problem(self.path, line, message))
+        self.problems.append(Problem(path=self.path, line=line, message=message, about=about))
         return message
 
     def line_of(self, needle: str) -> int:

@@ -71,7 +71,7 @@ class FigureLinkTree(Treeprocessor):
         self.page = page
 
     def run(self, root: etree.Element) -> None:
-        for link in root.iter("a"):
+        for link in list(root.iter("a")):
             target, _, anchor = link.get("href", "").partition("#")
             if not anchor.startswith("fig-") or link.text or len(link):
                 continue
@@ -80,9 +80,12 @@ class FigureLinkTree(Treeprocessor):
             numbers = self.page.numbers if here else self.site.numbers.get(path, {})
             number = numbers.get(anchor.removeprefix("fig-"))
             if number is None:
-                error = self._unknown(anchor, numbers)
-                link.text = AtomicString(f"[{self.page.report(error, f'#{anchor}')}]")
+                error, about = self._unknown(anchor, numbers), "" if here else path
+                link.text = AtomicString(f"[{self.page.report(error, f'#{anchor}', about)}]")
                 link.set("class", "figgen-error")
+                if here or path in self.site.numbers:
+                    link.tag = "span"  # of a link the host would report the same once more
+                    del link.attrib["href"]
             else:
                 link.text = AtomicString(number)
 

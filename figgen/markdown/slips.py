@@ -34,6 +34,7 @@ SCHEMES = {"http", "https", "mailto"}
 _FRONT = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _META = re.compile(r" {0,3}([A-Za-z0-9_-]+):(?:\s|$)")
 
+_ENDLESS = "a fence is never closed"
 NOT_DISPLAYED = InputError("math is not closed", expected="$$ before the next empty line")
 
 
@@ -50,8 +51,10 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
     for number, line in enumerate(source.splitlines(), 1):
         fence = _FENCE.match(line)
         if end:
-            if fence and fence[1].startswith(end) and not fence[2]:
-                end = ""
+            if fence and fence[1].startswith(end):
+                if fence[2]:
+                    yield opened, InputError(_ENDLESS, expected=f"{end} before the next fence")
+                end, opened = fence[1] if fence[2] else "", number
             continue
         if fence:
             end, opened = fence[1], number
@@ -73,7 +76,7 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
     if displayed:
         yield displayed, NOT_DISPLAYED
     if end:
-        yield opened, InputError("a fence is never closed", expected=f"a line of {end}")
+        yield opened, InputError(_ENDLESS, expected=f"a line of {end}")
 
 
 def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:

@@ -15,6 +15,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import CountHandler
 
 from figgen.plugin import search
+from figgen.plugin.steps import step
 
 HOST = File.__module__.partition(".")[0]
 """`mkdocs` or `properdocs`, by which the host's messages are logged."""
@@ -77,18 +78,18 @@ def on_config(config: MkDocsConfig) -> None:
     from figgen.publish.site import build_site
 
     steps = build_site(host := MkDocsHost(config))
-    build = next(steps)
+    build = step(steps)
     config.mdx_configs["figgen"]["site"] = build.site
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     host.files = files
-    next(steps)
+    step(steps)
 
 
 def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
     host.nav, host.files = nav, files
-    next(steps)
+    step(steps)
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> None:
@@ -105,8 +106,9 @@ def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) ->
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     env.globals["tool_data"] = build.tools.data
+    build.excuse(file.page for file in files.documentation_pages())
     host.files = files
-    next(steps)
+    step(steps)
 
 
 @event_priority(-50)  # after the repairs, which need not search pictures; before the policy
@@ -116,7 +118,7 @@ def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    next(steps)
+    step(steps)
 
 
 def on_build_error(error: Exception) -> None:

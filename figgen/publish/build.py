@@ -61,8 +61,13 @@ class SiteBuild:
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems of all pages."""
-        return [problem for page in self.site.pages for problem in page.problems]
+        """The problems of all pages, except links to what a mistake on another page has removed.
+
+        That mistake is reported; the next build reports what is still missing.
+        """
+        found = [problem for page in self.site.pages for problem in page.problems]
+        faulty = _faulty(found)
+        return [problem for problem in found if problem.about not in faulty]
 
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
         """Return the generated pages as Markdown by path; those `excluded` may be left out.
@@ -241,6 +246,13 @@ class SiteBuild:
         """Insert into a finished page what was held back from its conversion."""
         return next(page for page in self.site.pages if page.path == path).fill(html)
 
+    def excuse(self, pages: Iterable[Any]) -> None:
+        """Keep the host from blaming `pages` for places that pages with mistakes lack."""
+        faulty = _faulty(self.problems)
+        for page in pages:
+            links = page.links_to_anchors or {}
+            page.links_to_anchors = {f: at for f, at in links.items() if f.src_uri not in faulty}
+
     def report(self, warn: Callable[[str], None]) -> None:
         """Report every problem; on GitHub, also as an annotation of its line."""
         for problem in self.problems:
@@ -259,3 +271,8 @@ class SiteBuild:
                 # A picture that cannot be drawn was reported with its page.
                 if asset.line not in {problem.line for problem in page.problems}:
                     page.problems.append(asset.problem(path, error))
+
+
+def _faulty(problems: Iterable[Problem]) -> set[str]:
+    """The pages that have a mistake of their own."""
+    return {problem.path for problem in problems if not problem.about}

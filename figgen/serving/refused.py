@@ -20,6 +20,8 @@ def in_words(error: BaseException) -> str:
     """Describe in one line the error that ended a build, with its place if known."""
     if type(error).__name__ == "Abort" and error.__context__:
         error = error.__context__  # MkDocs says no more than that it aborts
+    if isinstance(error.__cause__, InputError):
+        error = error.__cause__
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, SyntaxError):

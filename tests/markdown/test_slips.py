@@ -29,6 +29,11 @@ ROOT = Path(__file__).parents[2]
             3,
             "a fence is never closed: expected a line of ```",
         ),
+        (
+            "```python\nx = 1\n\n```figure\nfigure: x\n```\n",
+            1,
+            "a fence is never closed: expected ``` before the next fence",
+        ),
         ("It takes {{ f(x=1):.1% of it.\n", 1, "a value is not closed"),
         ("It takes f(x=1) }} of it.\n", 1, "a value is not closed"),
         ("a\n\n![](x.png)\n", 3, "an image without a text"),

@@ -80,6 +80,23 @@ export function perFrame(work) {
   };
 }
 
+let pressed = false;
+const waiting = [];
+addEventListener("pointerdown", ({ button, target }) => {
+  pressed = button === 0 && Boolean(target.closest?.("button, a, summary"));
+}, true);
+for (const end of ["pointerup", "pointercancel"])
+  addEventListener(end, () => setTimeout(() => {
+    pressed = false;
+    for (const go of waiting.splice(0)) go();
+  }), true);
+
+/**
+ * Resolves once no button is pressed. What comes late waits for it before it takes its place: a
+ * button that moves away between press and release is not clicked, and its work is lost.
+ */
+export const released = () => (pressed ? new Promise((go) => waiting.push(go)) : Promise.resolve());
+
 /** Observes elements, and calls `come` once a reader comes near one of them. */
 export function whenNear(come, signal, rootMargin = "0px") {
   const comer = new IntersectionObserver((seen) => {

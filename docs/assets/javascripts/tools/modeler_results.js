@@ -1,12 +1,16 @@
 // Everything that the modeler shows beside its form, and when each part of it is drawn again.
 
-import { el, whenNear } from "./dom.js";
+import { el, released, whenNear } from "./dom.js";
 import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
 // What is drawn below the screen, and what is computed when there is time.
 let later = null;
-const loaded = () => (later ??= import("./modeler_below.js"));
+async function loaded() {
+  const below = await (later ??= import("./modeler_below.js"));
+  await released();
+  return below;
+}
 
 /**
  * Returns { answer, details, at(index), alone(), update(found, at, address) }; `alone` is whether the
@@ -128,6 +132,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
     const { takeaway } = await import("./modeler_take.js");
     take = takeaway(say, mapQueryOf, catalog);
     take.update(...taken);
+    await released();
     fill(away, [take.element]);
   }, signal, "400px");
   signal.addEventListener("abort", () => watcher.disconnect());

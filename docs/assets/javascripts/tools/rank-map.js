@@ -1,7 +1,7 @@
 // The GPU process mapping visualizer: one state, from the address or from the form; everything that
 // is shown follows from it.
 
-import { liveRegion, mountTool, perFrame, whenNear } from "./dom.js";
+import { liveRegion, mountTool, perFrame, released, whenNear } from "./dom.js";
 import { afterFrame } from "./painting.js";
 import { makeForm, messagesOf } from "./map_form.js";
 import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
@@ -61,7 +61,11 @@ function build(root, signal, layouts) {
   // What lies below the first screen is made when a reader comes near.
   let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
   const near = (section, make) => {
-    whenNear(async () => section.lastChild.replaceWith(await make()), signal).observe(section);
+    whenNear(async () => {
+      const made = await make();
+      await released();
+      section.lastChild.replaceWith(made);
+    }, signal).observe(section);
   };
   near(page.volumes, async () => {
     const { makeVolumes } = await import("./map_volumes.js");

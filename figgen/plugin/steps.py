@@ -1,0 +1,18 @@
+"""The next step of a build, whose errors the host reports in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+
+
+def step(steps: Iterator[Any]) -> Any:
+    """Take the next of `steps`. Raises the host's own error for bad input of any kind."""
+    from figgen.errors import InputError
+
+    try:
+        return next(steps)
+    except InputError as error:
+        raise PluginError(str(error)) from error
