@@ -33,7 +33,9 @@ class FrameworkMemory:
     `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
-    nanotron's 898 measured ones, but for frameworks with measured peaks of their own.
+    nanotron's 898 measured ones, but for frameworks with measured peaks of their own; of
+    torchtune and plain PyTorch over publishers on whom nothing was fitted, and the widest for
+    software that is not known.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
@@ -152,6 +154,37 @@ _ALL = (
         loss_bytes=2,
         source="mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the "
         "share is torchtitan's",
+    ),
+    FrameworkMemory(
+        name="torchtune",
+        label="torchtune",
+        allocator_share=0.13,
+        peak_spread=0.66,
+        recipe="bf16_8",
+        kept_logit_bytes=2,
+        loss_bytes=4 / 8,
+        source="pytorch/torchtune@0031bfb0 recipes/configs (dtype bf16 for weights, gradients and "
+        "AdamW), modules/loss/ce_chunked_output_loss.py (one of eight chunks of 16-bit logits in "
+        "FP32 at a time); the share is torchtitan's",
+    ),
+    FrameworkMemory(
+        name="pytorch",
+        label="plain PyTorch",
+        allocator_share=0.13,
+        peak_spread=0.22,
+        recipe="bf16_8",
+        kept_logit_bytes=4,
+        loss_bytes=8,
+        source="Lightning-AI/litgpt extensions/thunder/pretrain.py (bf16-true); an eager cross "
+        "entropy has three FP32 copies of the logits, as the given trace of one H100 shows; the "
+        "share is torchtitan's",
+    ),
+    FrameworkMemory(
+        name="unknown",
+        label="unknown software",
+        allocator_share=0.17,
+        peak_spread=0.7,
+        source="nothing: the habits are Megatron-Core's",
     ),
 )
 

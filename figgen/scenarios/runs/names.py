@@ -131,8 +131,12 @@ FRAMEWORKS = (
     (r"nemo", "nemo"),
     (r"megatron|mcore|narayanan|korthikanti", "megatron-lm"),
     (r"mlperf", "nemo"),
+    (r"torchtune", "torchtune"),
     (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
+    (r"pytorch(?!/xla)|litgpt|nanogpt|nanochat|hf trainer|hugging ?face", "pytorch"),
 )
+UNKNOWN_SOFTWARE = "unknown"
+"""The framework of a run that names one which nothing here knows."""
 
 
 RECOMPUTED = (

@@ -14,13 +14,16 @@ from figgen.models.step.timed_step import StepSeconds, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.measured_rates import Measured
+from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 from figgen.scenarios.runs.rates import attained, generation_of
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs err in a way of their own."""
 
 UNKNOWN = "unmeasured"
-"""What nobody published a time of: other hardware, state-space layers, more GPUs."""
+"""What nobody published a time of: other hardware, software or layers, more GPUs."""
+UNTIMED = ("torchtune", "pytorch", UNKNOWN_SOFTWARE)
+"""Software of which the fit has no run: the class is that of what was never measured."""
 
 LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
 """Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
@@ -76,7 +79,7 @@ def residual_class(
     `framework` is `framework_class` of the run and `dense` is `dense_class` of its chip.
     """
     large = gpus >= LARGE_GPUS
-    if state_space or gpus > MOST_GPUS or (large and experts):
+    if state_space or gpus > MOST_GPUS or (large and experts) or framework == UNKNOWN:
         return UNKNOWN
     if large and dense != UNKNOWN:
         return LARGE
@@ -86,7 +89,12 @@ def residual_class(
 
 
 def framework_class(run: DescribedRun) -> str:
-    """The framework of a run whose residuals make a class of their own; empty for all others."""
+    """The framework of a run whose residuals make a class of their own; empty for all others.
+
+    For software without a run in the fit it is the class of what was never measured.
+    """
+    if run.framework in UNTIMED:
+        return UNKNOWN
     return run.framework if run.framework in OWN_CLASS else ""
 
 

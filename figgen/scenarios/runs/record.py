@@ -20,6 +20,7 @@ from figgen.scenarios.runs.fields import Record, text_of, whole_of
 from figgen.scenarios.runs.names import (
     DTYPE_OF,
     FRAMEWORKS,
+    UNKNOWN_SOFTWARE,
     accelerator_of,
     first_match,
     format_of,
@@ -118,12 +119,15 @@ def described_run(record: Record) -> DescribedRun:
 
 
 def framework_of(record: Record) -> str:
-    """The framework, from its own field or from what else names it; "megatron-lm" if nothing."""
+    """The framework, from its own field or from what else names it.
+
+    A name that is not known is unknown software; where nothing is named, it is Megatron-LM.
+    """
     for field in ("framework", "release", "id", "source", "model", "note"):
         found = first_match(FRAMEWORKS, str(record.get(field) or ""))
         if found is not None:
             return found
-    return "megatron-lm"
+    return UNKNOWN_SOFTWARE if record.get("framework") else "megatron-lm"
 
 
 def version_of(record: Record) -> float | None:

@@ -7,15 +7,20 @@ from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 
 ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}
 """Rank orders of frameworks; Megatron's for all others."""
 
 MEMORY_OF = {
     "nanotron": "nanotron", "torchtitan": "torchtitan", "llm-foundry": "fsdp", "fsdp": "fsdp",
-    "megatron-deepspeed": "megatron-deepspeed",
+    "megatron-deepspeed": "megatron-deepspeed", "torchtune": "torchtune", "pytorch": "pytorch",
+    UNKNOWN_SOFTWARE: "unknown",
 }  # fmt: skip
 """Frameworks whose memory is not Megatron's."""
+
+PLAIN = ("torchtune", "pytorch")
+"""Software that keeps in FP16 what it keeps in BF16: no master copy, no scores."""
 
 
 def run_setup(run: DescribedRun) -> TrainingSetup:
@@ -32,6 +37,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )
     framework = framework_memory(memory_framework(run.framework, run.version))
+    plain = run.framework in PLAIN
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
@@ -40,11 +46,11 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         microbatch_size=run.microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
-        recipe=RECIPES["mcore20" if run.dtype == "fp16" else framework.recipe],
+        recipe=RECIPES["mcore20" if run.dtype == "fp16" and not plain else framework.recipe],
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
         activations=_activations(run),
-        flash_attention=not before_flash(run),
+        flash_attention=plain or not before_flash(run),
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
