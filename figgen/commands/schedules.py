@@ -120,7 +120,7 @@ def _schedule(options: argparse.Namespace) -> Answer:
             quantity(options.memory, "B", "--memory"),
             stage_shares(schedule.placement, layers),
         )
-        data["peak_bytes"] = peak_held(run, tuple(size * share for share in shares))
+        data["peak_bytes"] = peak_held(run.placed, tuple(size * share for share in shares))
     if options.form == "torch":
         return Answer(data, torch_listing(schedule).rstrip("\n"))
     if options.form == "trace":

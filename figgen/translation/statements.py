@@ -452,7 +452,10 @@ class Statements(CallPrinter):
             types[one.arg] = self.source.hint(one.annotation)
             name = identifier(one.arg)
             if one.arg in defaults:
-                name += f" = {self.expression(defaults[one.arg], types[one.arg]).text}"
+                default = self.expression(defaults[one.arg], types[one.arg]).text
+                if default == name:
+                    raise self.no(one, "a parameter whose default is a name outside like its own")
+                name += f" = {default}"
             shown.append(name)
         if node.args.vararg:
             rest = node.args.vararg

@@ -5,13 +5,11 @@ import { CONVENTIONS, convention } from "./engine/frameworks.js";
 import { MOST_RANKS, layout, meshOf } from "./engine/layout.js";
 import * as meshes from "./engine/mesh.js";
 import { problem } from "./engine/nearest.js";
-import * as orders from "./engine/orders.js";
 import * as placement from "./engine/placement.js";
 import * as ranksOf from "./engine/ranks.js";
-import { MOST_STAGES, MOST_VISITS, SCHEDULES, build } from "./engine/schedule.js";
-import { simulate } from "./engine/simulate.js";
-import { durations } from "./engine/trace.js";
 import { training } from "./engine_suites_training.js";
+
+const range = (count) => Array.from({ length: count }, (_, index) => index);
 
 function said(answer) {
   try {
@@ -31,7 +29,7 @@ const sha256OfText = (text) => sha256(new TextEncoder().encode(text));
 
 function describedMesh([sizes, subsets]) {
   const mesh = meshes.rankMesh(sizes.map((size, at) => ["abcd"[at], size]));
-  const ranks = orders.range(mesh.world_size);
+  const ranks = range(mesh.world_size);
   return {
     world_size: mesh.world_size,
     coordinates: [...ranksOf.coordinateArray(mesh)],
@@ -77,7 +75,7 @@ async function largeLayout(given) {
 
 async function problems([worlds, largest, order]) {
   const chosen = convention(order);
-  const sizes = orders.range(largest).map((size) => size + 1);
+  const sizes = range(largest).map((size) => size + 1);
   const digests = [];
   for (const world of worlds) {
     const texts = [];
@@ -110,47 +108,6 @@ async function megatronCase({ world, dp, edp, order, dense, expert, ...sizes }) 
   return seen;
 }
 
-const words = (schedule) =>
-  schedule.orders.map((order) => Array.from(order, (code) => orders.word(schedule, code)).join(" "));
-
-/** The same work per rank cut into `chunks` equal chunks; latency stays. */
-function perChunk(given, chunks) {
-  const cut = (value) => (Array.isArray(value) ? value.map((t) => t / chunks) : value / chunks);
-  return durations({
-    forward: cut(given.forward),
-    backward_input: cut(given.backward_input),
-    backward_weight: cut(given.backward_weight),
-    latency: given.latency,
-    overlapped_pair: given.overlapped_pair === null ? null : cut(given.overlapped_pair),
-  });
-}
-
-function carriedOut([name, sizes, times, cut]) {
-  const schedule = build(name, sizes);
-  const chunks = schedule.placement.chunks;
-  const asked = durations(times);
-  const trace = simulate(schedule, cut ? perChunk(asked, chunks) : asked);
-  return {
-    orders: words(schedule),
-    rank_of_stage: schedule.placement.rank_of_stage,
-    pipes: schedule.placement.pipes,
-    times: schedule.orders.map((order, rank) =>
-      Array.from(order, (_, at) => [
-        trace.start[rank][at], trace.end[rank][at], Boolean(trace.paired[rank][at]),
-      ]),
-    ),
-    makespan: trace.makespan,
-    busy: trace.busy,
-    span_by_rank: trace.span_by_rank,
-    bubble_fraction: trace.bubble_fraction,
-    bubble_fraction_by_rank: trace.bubble_fraction_by_rank,
-    bubble_overhead: trace.bubble_overhead,
-    bubble_overhead_by_rank: trace.bubble_overhead_by_rank,
-    bubble_fraction_without_flush: trace.bubble_fraction_without_flush,
-    peak_in_flight: trace.peak_in_flight,
-  };
-}
-
 const square = () => meshes.rankMesh([["tp", 2], ["dp", 3]]);
 const messages = {
   layout: (given) => void layout(given),
@@ -159,13 +116,11 @@ const messages = {
   group_array: (axes) => void meshes.groupArray(square(), axes),
   rank_of: (coordinates) => void ranksOf.rankOf(square(), coordinates),
   coordinates_of: (rank) => void ranksOf.coordinatesOf(square(), rank),
-  schedule: ([name, sizes]) => void build(name, sizes),
-  simulate: ([name, sizes, times]) => void simulate(build(name, sizes), durations(times)),
 };
 
 // The best of several runs, so that a busy machine does not count; in milliseconds.
 function best(run) {
-  const times = orders.range(15).map(() => {
+  const times = range(15).map(() => {
     const before = performance.now();
     run();
     return performance.now() - before;
@@ -186,8 +141,7 @@ function speed(given) {
 export const suites = {
   names: () => ({
     conventions: [...CONVENTIONS.values()],
-    schedules: [...SCHEDULES.keys()],
-    limits: [MOST_RANKS, MOST_STAGES, MOST_VISITS],
+    most_ranks: MOST_RANKS,
     labels: Object.fromEntries(placement.LABELS),
   }),
   orders: (given) => given.map((order) => said(() => convention(order))),
@@ -196,7 +150,6 @@ export const suites = {
   large: (given) => Promise.all(given.map(largeLayout)),
   problems,
   megatron: (given) => Promise.all(given.map(megatronCase)),
-  schedules: (given) => given.map((one) => said(() => carriedOut(one))),
   messages: (given) => given.map(([kind, one]) => said(() => messages[kind](one) ?? null)),
   speed: (given) => given.map(speed),
   ...training,

@@ -8,7 +8,7 @@ import { ownOf, ownShape } from "./tools/modeler_own.js";
 import { InputError } from "./engine/errors.js";
 import { answersOf, jobOf } from "./engine/answers.js";
 import { usualOf } from "./engine/job.js";
-import { shapeOf } from "./engine/records.js";
+import { shapeOf } from "./engine/shape.js";
 import { parameter_counts } from "./models/shape/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";

@@ -21,7 +21,6 @@ from figgen.models.machine.frameworks import AXES, CONVENTIONS, convention
 from figgen.models.machine.layout import MOST_RANKS, ParallelLayout, layout, mesh_of
 from figgen.models.machine.mesh import RankMesh
 from figgen.models.machine.nearest import Sizes, problem
-from figgen.models.pipeline.schedules import MOST_STAGES, MOST_VISITS, SCHEDULES
 from tests.browser.engine import Ask, differing, said
 from tests.browser.site import ROOT
 
@@ -79,13 +78,12 @@ def described_order(order: str) -> dict[str, Any]:
     }
 
 
-def test_frameworks_schedules_and_communicators_have_the_same_names(ask: Ask) -> None:
+def test_frameworks_and_communicators_have_the_same_names(ask: Ask) -> None:
     shown = ask("names", None)
     expected = [described_order(name) for name in CONVENTIONS]
     assert differing(CONVENTIONS, shown["conventions"], expected) == []
     assert list(shown["labels"].items()) == list(placement.LABELS.items())
-    assert shown["schedules"] == list(SCHEDULES)
-    assert shown["limits"] == [MOST_RANKS, MOST_STAGES, MOST_VISITS]
+    assert shown["most_ranks"] == MOST_RANKS
 
 
 def test_every_order_is_read_the_same(ask: Ask) -> None:

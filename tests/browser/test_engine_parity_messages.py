@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 from figgen.models.machine import mesh as meshes
 from figgen.models.machine.layout import layout, mesh_of
 from figgen.models.machine.mesh import RankMesh
-from figgen.models.pipeline.schedules import build
-from figgen.models.pipeline.simulate import simulate
-from figgen.models.pipeline.trace import Durations
 from tests.browser.engine import Ask, differing, said
 
 if TYPE_CHECKING:
@@ -20,32 +17,16 @@ if TYPE_CHECKING:
 BAD_SIZES = (0, -1, 2.5, "8", True, 1e-05, "it's")
 
 
-BAD_TIMES: tuple[dict[str, Any], ...] = (
-    {"forward": 0},
-    {"forward": -1},
-    {"forward": [1, 0]},
-    {"forward": [1, 2, 3]},
-    {"latency": -0.5},
-    {"backward_input": [1, -2]},
-    {"backward_weight": [1]},
-)
-
-
 def messages() -> Iterator[tuple[str, Any]]:
     cluster = {"nodes": 2, "gpus_per_node": 8}
     for bad in BAD_SIZES:
         for name in ("nodes", "tp", "etp", "dp"):
             yield "layout", {**cluster, name: bad}
-        yield "schedule", ["1f1b", {"stages": bad, "microbatches": 4}]
-        yield "schedule", ["interleaved-1f1b", {"stages": 2, "microbatches": 4, "chunks": bad}]
     for most, name in itertools.product((2**20, 2**20 + 1, 10**15), ("nodes", "cp", "dp")):
         yield "layout", {**cluster, name: most}
     yield "layout", {**cluster, "tp": 999_983, "cp": 999_979, "pp": 999_961}
     yield "layout", {**cluster, "tp": 999_983, "cp": 999_979, "pp": 999_961, "dp": 999_959}
     yield "layout", {**cluster, "etp": 999_983, "ep": 999_979, "pp": 16}
-    for stages, microbatches in ((512, 256), (512, 257), (513, 1), (511, 10**15 + 1), (10**15, -1)):
-        yield "schedule", ["1f1b", {"stages": stages, "microbatches": microbatches}]
-        yield "schedule", ["zbv", {"stages": stages, "microbatches": microbatches}]
     for axes in ("tp-dp", "dp-cp-xx", "tp-ep", "tp-etp", "", "tp-tp", "etp-edp", "tpp"):
         yield "mesh_of", [cluster, axes]
         yield "mesh_of", [{**cluster, "order": "llama3"}, axes]
@@ -54,14 +35,6 @@ def messages() -> Iterator[tuple[str, Any]]:
     for at in ({"tp": 2, "dp": 0}, {"tp": 1}, {"pp": 0, "tp": 0}, {"tp": -1, "dp": 1}, {}):
         yield "rank_of", at
     yield from (("coordinates_of", rank) for rank in (-1, 0, 5, 6))
-    for name in ("1f1", "gpip", "interleaved", "zzz", "1F1B", "", "naïve"):
-        yield "schedule", [name, {"stages": 2, "microbatches": 4}]
-    for times in BAD_TIMES:
-        yield "simulate", ["1f1b", {"stages": 2, "microbatches": 4}, times]
-    short = {"forward": 1, "backward_input": 1, "backward_weight": 1, "overlapped_pair": 1}
-    yield "simulate", ["dualpipe", {"stages": 2, "microbatches": 4}, short]
-    few = {"overlapped_pair": [3, 3]}
-    yield "simulate", ["dualpipe", {"stages": 2, "microbatches": 4}, few]
 
 
 def message_of(kind: str, given: Any) -> None:
@@ -79,17 +52,12 @@ def message_of(kind: str, given: Any) -> None:
             meshes.rank_of(square, given)
         case "coordinates_of":
             meshes.coordinates_of(square, given)
-        case "schedule":
-            build(given[0], **given[1])
-        case "simulate":
-            times = {k: tuple(v) if isinstance(v, list) else v for k, v in given[2].items()}
-            simulate(build(given[0], **given[1]), Durations(**times))
 
 
 def test_bad_input_is_refused_in_the_same_words(ask: Ask) -> None:
     cases = list(messages())
     expected = [said(message_of, *case) for case in cases]
-    assert sum(answer is not None for answer in expected) > 80
+    assert sum(answer is not None for answer in expected) > 50
     assert differing(cases, ask("messages", cases), expected) == []
 
 
@@ -99,9 +67,10 @@ def test_modules_load_on_the_built_site(page: Page, site: str) -> None:
     names = page.evaluate(
         """async (folder) => {
           const [placed, simulated] = await Promise.all(
-            ["placement", "simulate"].map((name) => import(`${folder}/${name}.js`)));
+            ["engine/placement", "models/pipeline/simulate"].map(
+              (name) => import(`${folder}/${name}.js`)));
           return [typeof placed.communicators, typeof simulated.simulate];
         }""",
-        f"{site}/assets/javascripts/engine",
+        f"{site}/assets/javascripts",
     )
     assert names == ["function", "function"]

@@ -26,7 +26,7 @@ def test_a_microbatch_is_held_from_its_forward_to_its_last_backward(name: str) -
             spans.setdefault((action.stage, action.microbatch), []).extend(
                 (placed.start, placed.end)
             )
-        found = held(trace, rank, shares)
+        found = held(trace.placed_on(rank), shares)
         assert found[0][0] == 0
         moments = [time for time, _ in found]
         assert moments == sorted(set(moments))
@@ -36,7 +36,7 @@ def test_a_microbatch_is_held_from_its_forward_to_its_last_backward(name: str) -
             for now in (time + 1e-6, (time + until) / 2, until - 1e-6):
                 there = [at for (at, _), times in spans.items() if min(times) <= now < max(times)]
                 assert amount == sum(shares[stage] for stage in there)
-        assert peak_held(trace, shares)[rank] == max(amount for _, amount in found)
+        assert peak_held(trace.placed, shares)[rank] == max(amount for _, amount in found)
 
 
 def test_a_table_of_slots_has_the_digits_that_give_times_back() -> None:

@@ -92,7 +92,9 @@ def arithmetic() -> list[float]:
     a, b = 7, -3
     return [
         a // b, a % b, -7 // 2, -7 % 3, a / b, 2**10, a**2 * RATE, (a - b) - (2 - 1), -(-a // 2),
-        abs(b), min(a, b), max(a, b, 9), round(2.5), round(3.5), round(-0.5), int(3.9), int(-3.9),
+        abs(b), min(a, b), max(a, b, 9), round(2.5), round(3.5), round(-0.5), round(0.0625, 3),
+        round(0.1875, 3), round(-2.125, 2), round(2.675, 2), round(1.005, 2), round(1e22, 3),
+        int(3.9), int(-3.9),
         math.ceil(2.1), math.floor(-2.1), math.prod([2, 3, 4]), math.sqrt(2), divmod(17, 5)[1],
         math.fsum([0.1] * 10), math.fsum([1e100, 1.0, -1e100]), sum([1, 2, 3], 4), LIMIT, 3 * True,
         math.isqrt(17), math.erf(0.5),

@@ -95,7 +95,7 @@ def presets() -> list[Choices]:
 def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path: Path) -> None:
     cases = [*presets(), *(BASE | wrong for wrong in WRONG), *drawn(JOBS)]
     hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-            for name in ("answers.js", "job.js", "records.js")}  # fmt: skip
+            for name in ("answers.js", "job.js", "records.js", "shape.js")}  # fmt: skip
     data = {"catalog": configurations(), "cases": cases}
     answers = started(tmp_path, PROGRAM, {**hand, **printed_models(hand)}, data)
     wanted = list(map(training_cases.answered, cases))

@@ -70,6 +70,7 @@ REFUSED = {
     "return value[0]": "an element",
     "return [many]": "a function of any number of arguments as a value",
     "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
+    "def one(value: int = value) -> int:\n        return 1\n    return one()": "like its own",
 }
 
 

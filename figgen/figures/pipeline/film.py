@@ -24,7 +24,7 @@ def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int 
     check_between("microbatches", microbatches, 2, 8)
     trace = simulated(schedule, stages, microbatches)
     shares = (1 / trace.schedule.placement.chunks,) * trace.schedule.placement.stages
-    amounts = [held(trace, rank, shares) for rank in range(stages)]
+    amounts = [held(lane, shares) for lane in trace.placed]
     most = max(trace.peak_in_flight)
     events = sorted(
         {time for lane in trace.placed for slot in lane for time in (slot.start, slot.end)}

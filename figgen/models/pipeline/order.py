@@ -65,6 +65,8 @@ class Schedule:
 
     def blocks(self, rank: int) -> tuple[Order, ...]:
         """What `rank` runs in turn: single actions, and overlapped pairs."""
+        if not self.overlapped:
+            return tuple((action,) for action in self.orders[rank])
         blocks: list[Order] = []
         for action in self.orders[rank]:
             if blocks and blocks[-1][-1] in self.overlapped:
@@ -94,11 +96,21 @@ def sources(placement: Placement, action: Action) -> tuple[Action, ...]:
     return Action(stage + 1, "B", microbatch), Action(stage + 1, "I", microbatch)
 
 
+def needs(placement: Placement, action: Action) -> tuple[Order, ...]:
+    """The inputs of `action`: for each, the actions of which a schedule has one that makes it."""
+    stage, kind, microbatch = action
+    if kind == "W":
+        return ((Action(stage, "I", microbatch),),)
+    sent = sources(placement, action)
+    own: tuple[Order, ...] = () if kind == "F" else ((Action(stage, "F", microbatch),),)
+    return (*own, sent) if sent else own
+
+
 def check_orders(schedule: Schedule) -> None:
     """Raise InputError unless every stage works on each of its microbatches exactly once.
 
     Once means one F, and either one B or one I and one W, on the rank that holds the stage.
-    Whether the order can be carried out at all is for the simulator to find.
+    Whether the order can be carried out at all is for the simulator to find out.
     """
     placement = schedule.placement
     if len(schedule.orders) != placement.ranks:

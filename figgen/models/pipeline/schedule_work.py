@@ -7,13 +7,14 @@ wherever it is, so a stage's share of the layers is its share of both.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from figgen.errors import InputError
 from figgen.models.pipeline.action import Action
 from figgen.models.pipeline.order import Schedule
-from figgen.models.pipeline.simulate import Durations, Trace, simulate
+from figgen.models.pipeline.simulate import Durations, Trace, per_stage, simulate
 from figgen.models.pipeline.stage_placement import Placement
-from figgen.models.pipeline.trace import PerStage
+from figgen.models.pipeline.trace import PerStage, PlacedAction
 
 
 def stage_shares(
@@ -62,14 +63,14 @@ def carried_out(
     """
     shares = stage_shares(schedule.placement, layers)
 
-    def cut(time: PerStage) -> tuple[float, ...]:
-        times = time if isinstance(time, tuple) else (time,) * len(shares)
+    def cut(name: str, time: PerStage) -> tuple[float, ...]:
+        times = per_stage(name, time, len(shares))
         return tuple(t * share for t, share in zip(times, shares, strict=True))
 
     times = Durations(
-        forward=cut(durations.forward),
-        backward_input=cut(durations.backward_input),
-        backward_weight=cut(durations.backward_weight),
+        forward=cut("forward", durations.forward),
+        backward_input=cut("backward_input", durations.backward_input),
+        backward_weight=cut("backward_weight", durations.backward_weight),
         latency=durations.latency,
         overlapped_pair=_pairs(schedule, durations, shares),
     )
@@ -83,31 +84,33 @@ def _pairs(
     if durations.overlapped_pair is None or not schedule.overlapped:
         return None
 
-    def at(time: PerStage, stage: int) -> float:
-        return time[stage] if isinstance(time, tuple) else time
-
+    stages = len(shares)
+    forwards = per_stage("forward", durations.forward, stages)
+    inputs = per_stage("backward_input", durations.backward_input, stages)
+    weights = per_stage("backward_weight", durations.backward_weight, stages)
+    given = per_stage("overlapped_pair", durations.overlapped_pair, stages)
     pairs = []
     for stage, share in enumerate(shares):
         behind = schedule.placement.beside(stage)
-        forward = at(durations.forward, stage)
-        inputs = at(durations.backward_input, behind)
-        weights = at(durations.backward_weight, behind)
-        shorter, longer = sorted((forward, inputs + weights))
-        added = (at(durations.overlapped_pair, stage) - longer) / (shorter or longer or 1)
+        forward, input_time, weight_time = forwards[stage], inputs[behind], weights[behind]
+        shorter, longer = sorted((forward, input_time + weight_time))
+        added = (given[stage] - longer) / (shorter or longer or 1)
         # As the simulator adds them, so that rounding leaves no pair shorter than its half.
-        less, more = sorted((forward * share, inputs * shares[behind] + weights * shares[behind]))
+        back = input_time * shares[behind] + weight_time * shares[behind]
+        less, more = sorted((forward * share, back))
         pairs.append(more + added * (less if shorter else more))
     return tuple(pairs)
 
 
-def held(trace: Trace, rank: int, shares: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
-    """Activations held on `rank` over time: (time, what is held from then on).
+def held(lane: Sequence[PlacedAction], shares: Sequence[float]) -> tuple[tuple[float, float], ...]:
+    """Activations that one rank holds over time: (time, what is held from then on).
 
-    `shares[stage]` is what one microbatch leaves on a stage, from the start of its forward to the
-    end of its B or W. One entry per moment at which what is held changes, from time 0 on.
+    `lane` has the actions of the rank; `shares[stage]` is what one microbatch leaves on a stage,
+    from the start of its forward to the end of its B or W. One entry per moment at which what is
+    held changes, from time 0 on.
     """
     changes: dict[float, dict[int, int]] = {0: {}}
-    for placed in trace.placed_on(rank):
+    for placed in lane:
         action = placed.action
         if action.kind == "I":
             continue
@@ -115,7 +118,7 @@ def held(trace: Trace, rank: int, shares: tuple[float, ...]) -> tuple[tuple[floa
         at = changes.setdefault(time, {})
         at[action.stage] = at.get(action.stage, 0) + change
     # Counted in whole microbatches: what comes and goes leaves no rounding behind.
-    counts = dict.fromkeys(trace.schedule.placement.stages_of_rank(rank), 0)
+    counts = dict.fromkeys(sorted({placed.action.stage for placed in lane}), 0)
     steps: list[tuple[float, float]] = []
     for time in sorted(changes):
         for stage, change in changes[time].items():
@@ -128,10 +131,11 @@ def held(trace: Trace, rank: int, shares: tuple[float, ...]) -> tuple[tuple[floa
     return tuple(steps)
 
 
-def peak_held(trace: Trace, shares: tuple[float, ...]) -> tuple[float, ...]:
-    """Most activations held at once on each rank, in the unit of `shares`."""
-    ranks = range(trace.schedule.placement.ranks)
-    return tuple(max(amount for _, amount in held(trace, rank, shares)) for rank in ranks)
+def peak_held(
+    lanes: Sequence[Sequence[PlacedAction]], shares: Sequence[float]
+) -> tuple[float, ...]:
+    """The most activations that each rank holds at once, in the unit of `shares`."""
+    return tuple(max(amount for _, amount in held(lane, shares)) for lane in lanes)
 
 
 def words_of_blocks(schedule: Schedule, rank: int) -> tuple[str, ...]:

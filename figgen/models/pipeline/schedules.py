@@ -33,6 +33,7 @@ from figgen.models.pipeline.zero_bubble import zb1p, zb2p, zbv
 
 __all__ = [
     "ACTION_NAMES",
+    "CHUNKED",
     "MOST_VISITS",
     "SCHEDULES",
     "TITLES",
@@ -81,6 +82,9 @@ USUAL_CHUNKS: dict[str, int] = {
     for name, function in SCHEDULES.items()
 }
 """V that each schedule is usually run with, the default of its function."""
+
+CHUNKED = ("looped-bfs", "interleaved-1f1b", "zb1p")
+"""Schedules that take any number of chunks; each of the others has its usual V only."""
 
 
 TITLES: dict[str, str] = {

@@ -46,7 +46,7 @@ def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
 def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes]:
     """When each block of each rank starts and ends."""
     plan = schedule.plan
-    times, pairs = _times(durations, schedule.placement.stages)
+    times, pairs = action_times(durations, schedule.placement.stages)
     hops = (0, durations.latency)
     there: list[float] = [0] * plan.outputs
     free: list[float] = [0] * schedule.placement.ranks
@@ -83,22 +83,15 @@ def _too_short(schedule: Schedule, pair: float, longer: float, rank: int, block:
     )
 
 
-def _times(durations: Durations, stages: int) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+def action_times(
+    durations: Durations, stages: int
+) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
     """Time of each kind of action on each stage, as plans number them, and of pairs if given."""
 
-    def per_stage(name: str, value: PerStage) -> tuple[float, ...]:
-        if not isinstance(value, tuple):
-            return (value,) * stages
-        if len(value) != stages:
-            raise InputError(
-                f"duration {name}", expected=f"one time per virtual stage, {stages}", got=len(value)
-            )
-        return value
-
-    inputs = per_stage("backward_input", durations.backward_input)
-    weights = per_stage("backward_weight", durations.backward_weight)
+    inputs = per_stage("backward_input", durations.backward_input, stages)
+    weights = per_stage("backward_weight", durations.backward_weight, stages)
     by_kind = {
-        "F": per_stage("forward", durations.forward),
+        "F": per_stage("forward", durations.forward, stages),
         "B": tuple(i + w for i, w in zip(inputs, weights, strict=True)),
         "I": inputs,
         "W": weights,
@@ -106,5 +99,16 @@ def _times(durations: Durations, stages: int) -> tuple[tuple[float, ...], tuple[
     pair = durations.overlapped_pair
     return (
         tuple(time for kind in KIND_ORDER for time in by_kind[kind]),
-        None if pair is None else per_stage("overlapped_pair", pair),
+        None if pair is None else per_stage("overlapped_pair", pair, stages),
     )
+
+
+def per_stage(name: str, value: PerStage, stages: int) -> tuple[float, ...]:
+    """The duration called `name` on each stage. Raises InputError for another number of times."""
+    if not isinstance(value, tuple):
+        return (value,) * stages
+    if len(value) != stages:
+        raise InputError(
+            f"duration {name}", expected=f"one time per virtual stage, {stages}", got=len(value)
+        )
+    return value

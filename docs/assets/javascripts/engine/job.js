@@ -1,7 +1,8 @@
 // A training job as the page knows it, as records of the models.
 
 import { InputError, unknown } from "./errors.js";
-import { plain, record, shapeOf } from "./records.js";
+import { plain, record } from "./records.js";
+import { shapeOf } from "./shape.js";
 import { Cluster } from "../models/machine/cluster.js";
 import { layout } from "../models/machine/layout.js";
 import { TrainingSetup } from "../models/setup/training_setup.js";

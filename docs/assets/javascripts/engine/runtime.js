@@ -23,14 +23,10 @@ function identity(value) {
 
 /** Equal to another one by its fields. */
 export class Record {
+  #key;
   get key() {
-    let found = known.get(this);
-    if (found === undefined) {
-      const { $name, $fields } = this;
-      if (!$fields) found = identity(this);
-      else known.set(this, found = `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})`);
-    }
-    return found;
+    const { $name, $fields } = this;
+    return this.#key ??= $fields ? `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})` : identity(this);
   }
 }
 export const fields = (cls, names) =>
@@ -176,7 +172,13 @@ export const modulo = (one, other) => ((one % other) + other) % other;
 export const divmod = (one, other) => [Math.floor(one / other), modulo(one, other)];
 export const squared = (value) => value * value;
 export function round(value, digits = 0) {
-  if (digits) return Number(Math.abs(value) < 1e21 ? value.toFixed(digits) : value);
+  if (digits) {
+    if (!(Math.abs(value) < 1e21)) return value;
+    const shown = value.toFixed(digits);
+    // A value in the middle goes to the even digit, where toFixed goes up.
+    const middle = Math.abs((value * 2 ** (digits + 1)) % 2) === 1 && Number(shown.at(-1)) % 2;
+    return Number(middle ? (value * (1 - 2 ** -52)).toFixed(digits) : shown);
+  }
   const low = Math.floor(value);
   return value - low === 0.5 ? low + (low % 2 ? 1 : 0) : Math.round(value);
 }

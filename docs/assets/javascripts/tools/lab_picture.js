@@ -1,25 +1,29 @@
 // Schedules on one axis of time: lanes of slots with what each rank holds below them, and the marks
 // that follow the pointer and the cursor. Drawn for the width of their box; colours are classes.
 
-import { held } from "../engine/schedule_work.js";
+import { held } from "../models/pipeline/schedule_work.js";
 import { svgEl } from "./dom.js";
 import { axis, box, label, round, textWidth } from "./drawing.js";
 import { bytes, percent, plainNumber } from "./quantities.js";
 
-const ROLES = ["forward", "backward", "backward-input", "backward-weight"];
+/** What each kind of action is called, and the class that colours it. */
+export const KINDS = {
+  F: ["forward", "forward"], B: ["backward", "backward"],
+  I: ["backward for inputs", "backward-input"], W: ["backward for weights", "backward-weight"],
+};
 const LETTERED = 1500; // slots of all pictures up to which each gets a box of its own
 export const ms = (time) => `${plainNumber(time, 4)}\u00a0ms`;
 
 /** Where everything goes: { left, right, width, scale, groups, height }; a group is a schedule. */
 export function planOf(runs, { width, strips, end }) {
-  const lanes = runs.reduce((sum, { schedule }) => sum + schedule.orders.length, 0);
+  const lanes = runs.reduce((sum, run) => sum + run.lanes.length, 0);
   const height = lanes > 64 ? 9 : lanes > 26 ? 13 : 21;
   const strip = strips ? (height > 13 ? 15 : 6) : 0;
   const [left, right] = [height < 13 ? 26 : 42, strips ? 62 : 8];
   let y = 0;
   const groups = runs.map((run) => {
     const top = y + 22;
-    y = top + run.schedule.orders.length * (height + strip + 4) + 8;
+    y = top + run.lanes.length * (height + strip + 4) + 8;
     return { run, top };
   });
   const scale = (time) => left + (time / end) * (width - left - right);
@@ -30,7 +34,7 @@ export function planOf(runs, { width, strips, end }) {
 /** The lanes of every group, and the axis below them. */
 export function lanesOf(plan) {
   const { groups, width, bottom } = plan;
-  const count = groups.reduce((sum, { run }) => sum + run.schedule.orders.reduce((t, o) => t + o.length, 0), 0);
+  const count = groups.reduce((sum, { run }) => sum + run.lanes.reduce((t, lane) => t + lane.length, 0), 0);
   const most = Math.max(...groups.map(({ run }) => Math.max(...run.peaks)));
   return [
     ...groups.flatMap((group) => groupOf(plan, group, count <= LETTERED, most)),
@@ -40,45 +44,42 @@ export function lanesOf(plan) {
 
 function groupOf(plan, { run, top }, lettered, most) {
   const { left, width, height, strip, step } = plan;
-  const { schedule, trace } = run;
   const drawn = [label(headOf(run), 0, top - 7, { class: "modeler-strong" })];
   // Beyond its own end a schedule does not idle.
-  const lasts = Math.max(0, plan.scale(trace.bubble_fraction === undefined ? plan.end : trace.makespan) - left);
-  schedule.orders.forEach((_, rank) => {
+  const lasts = Math.max(0, plan.scale(run.trace ? run.trace.makespan : plan.end) - left);
+  run.lanes.forEach((lane, rank) => {
     const y = top + rank * step;
     if (height > 9 || rank % 4 === 0) drawn.push(label(height < 13 || width < 500 ? `r${rank}` : `rank ${rank}`, 0, y + height / 2 + 4));
     drawn.push(svgEl("rect", { class: "r-idle modeler-lane", x: left, y, width: round(lasts), height }));
-    if (strip) drawn.push(...stripOf(plan, run, rank, y + height + 1, most));
+    if (strip) drawn.push(...stripOf(plan, run, lane, y + height + 1, most));
   });
-  const place = (rank, at) => slotBox(plan, run, top, rank, at);
+  const place = (slot) => slotBox(plan, top, slot);
   return [...drawn, ...(lettered ? boxes : paths)(run, place, height)];
 }
 
 const headOf = ({ title, trace }) =>
-  trace.bubble_fraction === undefined ? title : `${title}: ${ms(trace.makespan)}, ${percent(trace.bubble_fraction)} idle`;
+  !trace ? title : `${title}: ${ms(trace.makespan)}, ${percent(trace.bubble_fraction)} idle`;
 
 // What a rank holds over time, as an area, and its peak beside it.
-function stripOf({ scale, end, strip, width, right }, run, rank, y, most) {
-  const steps = held(run.trace, rank, run.bytes);
+function stripOf({ scale, strip, width, right }, run, lane, y, most) {
+  const steps = held(lane, run.bytes);
   const level = (amount) => round(y + strip - (most ? (amount / most) * strip : 0));
   let path = `M${round(scale(0))} ${round(y + strip)}`;
   for (const [time, amount] of steps) path += `H${round(scale(time))}V${level(amount)}`;
   return [
-    svgEl("path", { class: "lab-held", d: `${path}H${round(scale(run.trace.makespan ?? end))}V${round(y + strip)}z` }),
-    label(bytes(run.peaks[rank]), width - right + 5, y + strip - 3, { class: "modeler-muted" }),
+    svgEl("path", { class: "lab-held", d: `${path}H${round(scale(run.trace?.makespan ?? run.end))}V${round(y + strip)}z` }),
+    label(bytes(Math.max(...steps.map(([, amount]) => amount))), width - right + 5, y + strip - 3, { class: "modeler-muted" }),
   ];
 }
 
 /** Where a slot is drawn: x, y, width, height. Of a pair, the backward takes the lower half. */
-export function slotBox({ scale, height, step }, { trace, schedule }, top, rank, at) {
-  const paired = trace.paired[rank][at];
-  const [x, end] = [scale(trace.start[rank][at]), scale(trace.end[rank][at])];
-  const part = paired ? height / 2 : height;
-  const lower = paired && (schedule.orders[rank][at] & 3) !== 0;
-  return { x, y: top + rank * step + (lower ? part : 0), width: end - x, height: part };
+export function slotBox({ scale, height, step }, top, { action, rank, start, end, overlapped }) {
+  const x = scale(start);
+  const part = overlapped ? height / 2 : height;
+  const lower = overlapped && action.kind !== "F";
+  return { x, y: top + rank * step + (lower ? part : 0), width: scale(end) - x, height: part };
 }
 
-const microbatchOf = (schedule, code) => (code >> 2) % schedule.microbatches;
 // Later chunks of a rank are paler, as in the guide's figures.
 function shades({ placement: { rank_of_stage } }) {
   const seen = [];
@@ -87,33 +88,30 @@ function shades({ placement: { rank_of_stage } }) {
   return chunk.map((at) => (at ? round(1 - (0.6 * at) / levels) : null));
 }
 
-function boxes({ schedule }, place) {
+function boxes({ schedule, lanes }, place) {
   const shade = shades(schedule);
-  return schedule.orders.flatMap((order, rank) =>
-    Array.from(order).flatMap((code, at) => {
-      const { x, y, width, height } = place(rank, at);
-      const text = String(microbatchOf(schedule, code));
-      return [
-        box(ROLES[code & 3], x, y, width, height, null, { "fill-opacity": shade[Math.floor((code >> 2) / schedule.microbatches)] }),
-        textWidth(text) + 2 <= width && height > 9 ? label(text, round(x + width / 2), round(y + height / 2 + 4), { "text-anchor": "middle" }) : null,
-      ];
-    }),
-  );
+  return lanes.flat().flatMap((slot) => {
+    const { x, y, width, height } = place(slot);
+    const { stage, kind, microbatch } = slot.action;
+    const text = String(microbatch);
+    return [
+      box(KINDS[kind][1], x, y, width, height, null, { "fill-opacity": shade[stage] }),
+      textWidth(text) + 2 <= width && height > 9 ? label(text, round(x + width / 2), round(y + height / 2 + 4), { "text-anchor": "middle" }) : null,
+    ];
+  });
 }
 
-function paths({ schedule }, place) {
+function paths({ schedule, lanes }, place) {
   const shade = shades(schedule);
   const drawn = new Map();
-  schedule.orders.forEach((order, rank) =>
-    order.forEach((code, at) => {
-      const { x, y, width, height } = place(rank, at);
-      const key = `${code & 3} ${shade[Math.floor((code >> 2) / schedule.microbatches)] ?? 1}`;
-      drawn.set(key, `${drawn.get(key) ?? ""}M${x.toFixed(1)} ${round(y)}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`);
-    }),
-  );
+  for (const slot of lanes.flat()) {
+    const { x, y, width, height } = place(slot);
+    const key = `${slot.action.kind} ${shade[slot.action.stage] ?? 1}`;
+    drawn.set(key, `${drawn.get(key) ?? ""}M${x.toFixed(1)} ${round(y)}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`);
+  }
   return [...drawn].map(([key, d]) => {
     const [kind, opacity] = key.split(" ");
-    return svgEl("path", { class: `r-${ROLES[kind]} modeler-thin`, "fill-opacity": opacity, d });
+    return svgEl("path", { class: `r-${KINDS[kind][1]} modeler-thin`, "fill-opacity": opacity, d });
   });
 }
 
@@ -122,7 +120,7 @@ export function marksOf(plan, { cursor, chosen, paths: critical }) {
   const { groups, scale, width, right, bottom } = plan;
   const marks = [];
   for (const { run, top } of groups) {
-    for (const [rank, at] of critical?.get(run.key) ?? []) marks.push(outline(slotBox(plan, run, top, rank, at), "lab-critical"));
+    for (const slot of critical?.get(run.key) ?? []) marks.push(outline(slotBox(plan, top, slot), "lab-critical"));
   }
   if (cursor !== null && cursor < plan.end) {
     const x = round(scale(cursor));
@@ -137,16 +135,15 @@ export function marksOf(plan, { cursor, chosen, paths: critical }) {
 const outline = ({ x, y, width, height }, className) =>
   svgEl("rect", { class: className, x: round(x + 0.5), y: round(y + 0.5), width: round(Math.max(1, width - 1)), height: round(height - 1) });
 
-function waitMarks(plan, { run, top }, { rank, at, waits }) {
-  const own = slotBox(plan, run, top, rank, at);
-  const from = waits.inputs.map(({ code, arrival }) => {
-    const [source, where] = run.index.get(code);
-    const there = slotBox(plan, run, top, source, where);
+function waitMarks(plan, { run, top }, { rank, at, inputs }) {
+  const own = slotBox(plan, top, run.lanes[rank][at]);
+  const from = inputs.map(({ source, time }) => {
+    const there = slotBox(plan, top, source);
     const [x1, y1] = [there.x + there.width, there.y + there.height / 2];
-    const [x2, y2] = [plan.scale(arrival), own.y + own.height / 2];
+    const [x2, y2] = [plan.scale(time), own.y + own.height / 2];
     return [
       outline(there, "lab-source"),
-      source === rank ? null : svgEl("path", { class: "lab-message", d: `M${round(x1)} ${round(y1)}L${round(x2)} ${round(y2)}H${round(own.x)}` }),
+      source.rank === rank ? null : svgEl("path", { class: "lab-message", d: `M${round(x1)} ${round(y1)}L${round(x2)} ${round(y2)}H${round(own.x)}` }),
     ];
   });
   return [...from.flat(), outline(own, "lab-chosen")];
@@ -158,18 +155,15 @@ export function slotAt(plan, x, y) {
   const time = plan.back(x);
   for (const { run, top } of groups) {
     const rank = Math.floor((y - top) / step);
-    if (rank < 0 || rank >= run.schedule.orders.length || (y - top) % step > height) continue;
-    const found = run.trace.end[rank].findIndex((end, at) => run.trace.start[rank][at] <= time && time < end);
+    if (rank < 0 || rank >= run.lanes.length || (y - top) % step > height) continue;
+    const found = run.lanes[rank].findIndex(({ start, end }) => start <= time && time < end);
     if (found < 0) return null;
     const lower = (y - top) % step > height / 2;
-    return { key: run.key, rank, at: run.trace.paired[rank][found] && lower ? found + 1 : found };
+    return { key: run.key, rank, at: run.lanes[rank][found].overlapped && lower ? found + 1 : found };
   }
   return null;
 }
 
-/** The kinds of action that the runs have, for the legend: [role, words]. */
-export function kindsOf(runs) {
-  const names = ["forward", "backward", "backward for inputs", "backward for weights"];
-  const present = new Set(runs.flatMap(({ schedule }) => schedule.orders.flatMap((order) => Array.from(order, (code) => code & 3))));
-  return [...present].sort().map((kind) => [ROLES[kind], names[kind]]);
-}
+/** The kinds of action that the runs have, for the legend: [words, class]. */
+export const kindsOf = (runs) =>
+  Object.entries(KINDS).filter(([kind]) => runs.some(({ lanes }) => lanes.some((lane) => lane.some(({ action }) => action.kind === kind)))).map(([, names]) => names);

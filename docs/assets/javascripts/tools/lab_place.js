@@ -1,21 +1,20 @@
 // "Place the next slot yourself": a board that a reader fills, and how it compares.
 
 import { InputError } from "../engine/errors.js";
-import { word } from "../engine/orders.js";
-import { KIND_NAMES, asSchedule, board, codeOf, follow, left, offers, place, refusal, undo } from "../engine/placing.js";
-import { peakHeld, places } from "../engine/schedule_work.js";
-import { simulate } from "../engine/simulate.js";
+import { action_of, as_schedule, empty_board, follow, left, offers, place, refusal, undo } from "../models/pipeline/board.js";
+import { peak_held } from "../models/pipeline/schedule_work.js";
+import { simulate } from "../models/pipeline/simulate.js";
 import { button, el, field, selectField, svgEl } from "./dom.js";
-import { lanesOf, ms, planOf } from "./lab_picture.js";
+import { KINDS, lanesOf, ms, planOf } from "./lab_picture.js";
 import { bytes, change, percent } from "./quantities.js";
 
 export const MOST_MOVES = 1000; // that an address keeps
 
-/** The moves of an address, as codes played one after the other; what is wrong with the first bad one. */
+/** Plays the moves of an address one after the other; says what is wrong with the first bad one. */
 export function replay(of, moves) {
   for (const text of moves ? moves.split(".").slice(0, MOST_MOVES) : []) {
     try {
-      place(of, codeOf(of, text));
+      place(of, action_of(of, text));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       return `${text.slice(0, 12)} of the address: ${error.message}`;
@@ -24,25 +23,20 @@ export function replay(of, moves) {
   return null;
 }
 
-export const movesOf = (of) => of.moves.slice(0, MOST_MOVES).map((code) => word(of, code)).join(".");
+export const movesOf = (of) => of.moves.slice(0, MOST_MOVES).join(".");
 
-/** The board as something to draw: its lanes so far. */
-export function drawable(of, run) {
-  const schedule = { ...of, orders: of.orders.map((order) => Int32Array.from(order)), overlapped: new Set() };
-  const end = Math.max(0, ...of.end.map((lane) => lane.at(-1) ?? 0));
-  const trace = {
-    schedule, start: of.start, end: of.end, makespan: end, durations: { latency: of.latency },
-    paired: of.orders.map((order) => new Uint8Array(order.length)),
-  };
-  return { key: "you", title: "You", name: run.name, schedule, trace, bytes: run.bytes, peaks: peakHeld(trace, run.bytes), index: places(schedule) };
+/** The board as something to draw: its lanes so far, and when the last of them ends. */
+export function drawable({ schedule, lanes }, { bytes }) {
+  const end = Math.max(0, ...lanes.map((lane) => lane.at(-1)?.end ?? 0));
+  return { title: "You", schedule, lanes, end, bytes, peaks: peak_held(lanes, bytes) };
 }
 
 /** How the board stands against the schedule: rows of [what, yours, its]. */
 export function scoreOf(of, run) {
   const yours = drawable(of, run);
   const over = left(of) === 0;
-  const trace = over ? simulate(asSchedule(of), run.trace.durations) : null;
-  const end = yours.trace.makespan;
+  const trace = over ? simulate(as_schedule(of), run.trace.durations) : null;
+  const { end } = yours;
   const theirs = run.trace;
   return {
     over,
@@ -77,9 +71,9 @@ export function makePlacing({ signal, say, onChange }) {
 
   function begin(chosen, from) {
     run = chosen;
-    of = board(run.schedule, run.trace.durations);
+    of = empty_board(run.schedule, run.trace.durations);
     rank = 0;
-    const options = Array.from({ length: run.schedule.orders.length }, (_, at) => el("option", { value: at }, `rank ${at}`));
+    const options = run.lanes.map((_, at) => el("option", { value: at }, `rank ${at}`));
     ranks.select.replaceChildren(...options);
     const problem = replay(of, from);
     moves = movesOf(of);
@@ -99,17 +93,17 @@ export function makePlacing({ signal, say, onChange }) {
   }
 
   function verdict() {
-    const [yours, theirs] = [Math.max(...of.end.map((lane) => lane.at(-1))), run.trace.makespan];
+    const [yours, theirs] = [drawable(of, run).end, run.trace.makespan];
     if (yours < theirs) return `All is placed: ${ms(yours)}, shorter than ${run.title} with ${ms(theirs)}.`;
     if (yours > theirs) return `All is placed: ${ms(yours)}; ${run.title} takes ${ms(theirs)}.`;
     return `All is placed: ${ms(yours)}, as ${run.title} takes.`;
   }
 
-  function play(code) {
+  function play(action) {
     try {
-      const { rank: on, start, end } = place(of, code);
+      const { rank: on, start, end } = place(of, action);
       rank = on;
-      after(`${word(of, code)} runs on rank ${on} from ${ms(start)} to ${ms(end)}.`);
+      after(`${action} runs on rank ${on} from ${ms(start)} to ${ms(end)}.`);
     } catch (error) {
       refuse(error);
     }
@@ -117,7 +111,7 @@ export function makePlacing({ signal, say, onChange }) {
 
   function tryWord(text) {
     try {
-      play(codeOf(of, text));
+      play(action_of(of, text));
       typed.value = "";
     } catch (error) {
       refuse(error);
@@ -132,25 +126,25 @@ export function makePlacing({ signal, say, onChange }) {
 
   function takeOver() {
     const at = cursor ?? run.trace.makespan / 3;
-    of = board(run.schedule, run.trace.durations);
-    const placed = follow(of, run.schedule, (on, place) => run.trace.start[on][place] < at);
+    of = empty_board(run.schedule, run.trace.durations);
+    const placed = follow(of, run.trace, at);
     after(`${placed} slots of ${run.title} that start before ${ms(at)} are placed.`);
   }
 
   function finish() {
-    const placed = follow(of, run.schedule);
+    const placed = follow(of, run.trace);
     after(left(of) ? `${placed} slots placed; the rest of ${run.title}'s order cannot follow yours.` : `${placed} slots placed in ${run.title}'s order.`);
   }
 
   function show() {
     ranks.select.value = String(rank);
     against.select.value = run.key;
-    const buttons = offers(of, rank).map((code) => {
-      const why = refusal(of, code);
-      const text = word(of, code);
-      return button(text, () => play(code), {
+    const buttons = offers(of, rank).map((action) => {
+      const why = refusal(of, action);
+      const text = String(action);
+      return button(text, () => play(action), {
         class: `tool-button${why ? " lab-refused" : ""}`, "data-action": text,
-        "aria-label": `${text}, ${KIND_NAMES[text.replace(/\d/g, "")]}${why ? ", not yet possible" : ""}`,
+        "aria-label": `${text}, ${KINDS[action.kind][0]}${why ? ", not yet possible" : ""}`,
       });
     });
     offered.replaceChildren(...(buttons.length ? buttons : [el("span", {}, `Rank ${rank} has run everything.`)]));
@@ -166,10 +160,10 @@ export function makePlacing({ signal, say, onChange }) {
   function draw() {
     const width = Math.max(300, picture.clientWidth || 600);
     const yours = drawable(of, run);
-    const plan = planOf([yours], { width, strips: true, end: Math.max(end, yours.trace.makespan) });
+    const plan = planOf([yours], { width, strips: true, end: Math.max(end, yours.end) });
     picture.replaceChildren(svgEl("svg", {
       class: "fig modeler-svg", viewBox: `0 0 ${width} ${plan.bottom + 22}`, width, height: plan.bottom + 22,
-      role: "img", "aria-label": `Your schedule: ${of.moves.length} slots placed, ${ms(yours.trace.makespan)} so far`,
+      role: "img", "aria-label": `Your schedule: ${of.moves.length} slots placed, ${ms(yours.end)} so far`,
     }, ...lanesOf(plan)));
   }
 

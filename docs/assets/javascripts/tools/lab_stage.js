@@ -1,11 +1,10 @@
 // The picture of the schedule lab: lanes on one axis, a cursor that steps, and the slot that a
 // pointer or the arrow keys are at, with what it waited for.
 
-import { waitsOf } from "../engine/schedule_work.js";
 import { button, el, perFrame, svgEl } from "./dom.js";
 import { kindsOf, lanesOf, marksOf, ms, planOf, slotAt } from "./lab_picture.js";
 import { swatch } from "./modeler_table.js";
-import { criticalPaths, momentSentences, pictureSentence, slotSentences } from "./lab_words.js";
+import { criticalPaths, inputsOf, momentSentences, pictureSentence, slotSentences } from "./lab_words.js";
 
 const PLAY_MS = 450; // from one event to the next
 const ZOOMS = [1, 2, 4, 8];
@@ -70,7 +69,7 @@ export function makeStage({ signal, say, onCursor }) {
   const mark = perFrame(() => {
     if (!plan) return;
     const run = chosen && runs.find(({ key }) => key === chosen.key);
-    const here = run && { ...chosen, waits: waitsOf(run.trace, chosen.rank, chosen.at, run.index) };
+    const here = run && { ...chosen, inputs: inputsOf(run, run.lanes[chosen.rank][chosen.at]) };
     marks.replaceChildren(...marksOf(plan, { cursor: time(), chosen: here, paths: critical }));
   });
 
@@ -118,16 +117,16 @@ export function makeStage({ signal, say, onCursor }) {
     const where = runs.findIndex((run) => run.key === chosen?.key);
     if (where < 0) return runs.length ? { key: runs[0].key, rank: 0, at: 0 } : undefined;
     const run = runs[Math.max(0, Math.min(runs.length - 1, where + (other ?? 0)))];
-    const { schedule, trace } = run;
-    if (sideways) return { ...chosen, at: Math.max(0, Math.min(schedule.orders[chosen.rank].length - 1, chosen.at + sideways)) };
-    const begin = runs[where].trace.start[chosen.rank][chosen.at];
-    const rank = Math.max(0, Math.min(schedule.orders.length - 1, chosen.rank + (upwards ?? 0)));
-    const next = trace.end[rank].findIndex((end) => end > begin);
-    return { key: run.key, rank, at: next < 0 ? schedule.orders[rank].length - 1 : next };
+    const { lanes } = run;
+    if (sideways) return { ...chosen, at: Math.max(0, Math.min(lanes[chosen.rank].length - 1, chosen.at + sideways)) };
+    const { start } = runs[where].lanes[chosen.rank][chosen.at];
+    const rank = Math.max(0, Math.min(lanes.length - 1, chosen.rank + (upwards ?? 0)));
+    const next = lanes[rank].findIndex(({ end }) => end > start);
+    return { key: run.key, rank, at: next < 0 ? lanes[rank].length - 1 : next };
   }
 
   function into({ key, rank, at: place }) {
-    const x = plan.scale(runs.find((run) => run.key === key).trace.start[rank][place]);
+    const x = plan.scale(runs.find((run) => run.key === key).lanes[rank][place].start);
     const { scrollLeft, clientWidth } = scroller;
     if (x < scrollLeft + 40 || x > scrollLeft + clientWidth - 60) scroller.scrollLeft = x - clientWidth / 2;
   }
@@ -161,7 +160,7 @@ export function makeStage({ signal, say, onCursor }) {
     stop();
     [runs, state] = [now, asked];
     const times = new Set([0]);
-    for (const { trace } of runs) for (const lane of [...trace.start, ...trace.end]) for (const one of lane) times.add(one);
+    for (const { trace } of runs) for (const lane of [...trace.starts, ...trace.ends]) for (const one of lane) times.add(one);
     events = [...times].sort((a, b) => a - b);
     const kept = before === null ? -1 : events.findIndex((one) => one >= before);
     event = kept < 0 ? events.length - 1 : kept;
@@ -170,7 +169,7 @@ export function makeStage({ signal, say, onCursor }) {
     critical = state.path ? criticalPaths(runs) : null;
     [chosen, pinned] = [null, false];
     told.replaceChildren(el("p", {}, HINT));
-    legend.replaceChildren(...kindsOf(runs).map(([role, words]) => el("span", {}, swatch(role), words)),
+    legend.replaceChildren(...kindsOf(runs).map(([words, role]) => el("span", {}, swatch(role), words)),
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; at the right the most of each rank")] : []));
     tellMoment();

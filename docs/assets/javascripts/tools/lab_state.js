@@ -1,9 +1,11 @@
 // What the schedule lab is asked: its state as typed, and the schedules carried out for it.
 
 import { InputError, checkMost } from "../engine/errors.js";
-import { SCHEDULES, build } from "../engine/schedule.js";
-import { carriedOut, peakHeld, places, stageShares } from "../engine/schedule_work.js";
-import { durations } from "../engine/trace.js";
+import { record } from "../engine/records.js";
+import { by_action } from "../models/pipeline/arrivals.js";
+import { carried_out, peak_held, stage_shares } from "../models/pipeline/schedule_work.js";
+import { CHUNKED, SCHEDULES, USUAL_CHUNKS } from "../models/pipeline/schedules.js";
+import { Durations } from "../models/pipeline/trace.js";
 import { choice, flag, number, parseQuery, text, toQuery, whole } from "./state.js";
 
 export const MOST = { stages: 64, microbatches: 512, chunks: 8, visits: 2 ** 14 };
@@ -48,23 +50,21 @@ export const fromQuery = (query) => {
 };
 export const queryOf = (state) => toQuery(SCHEMA, state);
 
-/** V of a schedule for this state: the only one that it can have, what was asked, or its usual. */
-export function chunksOf(name, { chunks }) {
-  const { chunks: usual, only } = SCHEDULES.get(name);
-  return only ?? chunks ?? usual;
-}
+/** V of a schedule for this state: what was asked where the schedule has a choice, else its usual. */
+export const chunksOf = (name, { chunks }) =>
+  (CHUNKED.includes(name) && chunks) || USUAL_CHUNKS.get(name);
 
 /** One schedule of the state, carried out; throws InputError where it cannot be. */
 export function carried(name, state) {
   const { stages, microbatches } = state;
   const chunks = chunksOf(name, state);
   checkMost(`stages · microbatches · chunks of schedule '${name}'`, stages * microbatches * chunks, MOST.visits);
-  const schedule = build(name, { stages, microbatches, chunks });
+  const schedule = SCHEDULES.get(name)(stages, microbatches, chunks);
   const layers = layersOf(state.layers);
-  const trace = carriedOut(schedule, durations(timesOf(state)), layers);
-  const shares = stageShares(schedule.placement, layers);
-  const bytes = shares.map((share) => state.memory * 1e9 * share);
-  return { name, chunks, schedule, trace, bytes, peaks: peakHeld(trace, bytes), index: places(schedule) };
+  const trace = carried_out(schedule, record(Durations, timesOf(state)), layers);
+  const bytes = stage_shares(schedule.placement, layers).map((share) => state.memory * 1e9 * share);
+  const lanes = trace.placed;
+  return { name, chunks, schedule, trace, lanes, bytes, peaks: peak_held(lanes, bytes), placed: by_action(lanes) };
 }
 
 export const timesOf = ({ forward, inputs, weights, message, pair }) => ({
@@ -96,7 +96,7 @@ export function nearestSizes(name, state) {
       if (p < 1 || p > MOST.stages || m > MOST.microbatches || p * m * chunks > MOST.visits) continue;
       if (p === stages && m === microbatches) continue;
       try {
-        stageShares(build(name, { stages: p, microbatches: m, chunks }).placement, layers);
+        stage_shares(SCHEDULES.get(name)(p, m, chunks).placement, layers);
       } catch {
         continue;
       }
@@ -110,7 +110,7 @@ export function nearestSizes(name, state) {
 /** The command that prints the same. */
 export function commandOf(name, state) {
   const given = [["stages", state.stages], ["microbatches", state.microbatches]];
-  if (SCHEDULES.get(name).only === null) given.push(["chunks", chunksOf(name, state)]);
+  if (CHUNKED.includes(name)) given.push(["chunks", chunksOf(name, state)]);
   given.push(["forward", state.forward], ["backward", state.inputs], ["weight", state.weights]);
   if (state.message) given.push(["p2p", state.message]);
   if (state.pair !== null) given.push(["pair", state.pair]);

@@ -2,16 +2,19 @@
 // torch, the picture, the command that prints the same, and the link.
 
 import { InputError } from "../engine/errors.js";
-import { orderText, slotsCsv, torchListing } from "../engine/schedule_work.js";
+import { slots_csv, torch_listing } from "../models/pipeline/schedule_work.js";
 import { embedded } from "./lab_svg.js";
 import { button, el, field, selectField } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { commandOf } from "./lab_state.js";
 
+/** The order as lines for people. */
+export const orderText = ({ orders }) => orders.map((order, rank) => `rank ${rank}: ${order.join(" ")}\n`).join("");
+
 export const FORMS = new Map([
   ["text", ["Order", ({ schedule }) => orderText(schedule), "txt", "text/plain"]],
-  ["csv", ["Times, CSV", ({ trace }) => slotsCsv(trace), "csv", "text/csv"]],
-  ["torch", ["torch", ({ schedule }) => torchListing(schedule), "py", "text/x-python"]],
+  ["csv", ["Times, CSV", ({ trace }) => slots_csv(trace), "csv", "text/csv"]],
+  ["torch", ["torch", ({ schedule }) => torch_listing(schedule), "py", "text/x-python"]],
 ]);
 
 /** Returns { element, update(state, runs), setLink }; `picture()` is the drawing as it stands. */

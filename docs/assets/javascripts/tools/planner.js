@@ -1,7 +1,7 @@
 // The planner: all layouts of a job, tried beside the page; one state, from the address or the form.
 
 import { InputError } from "../engine/errors.js";
-import { shapeOf } from "../engine/records.js";
+import { shapeOf } from "../engine/shape.js";
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
 import { download } from "./files.js";

@@ -2,11 +2,10 @@
 // reader asks for one.
 
 import { stagesOf } from "../engine/answers.js";
-import { plain } from "../engine/records.js";
 import { trace_events } from "../models/profiles/chrome_trace.js";
-import { MADE_BY } from "../models/profiles/trace_kinds.js";
 import { calls_of } from "../models/step/data_traffic.js";
 import { step_timeline } from "../models/step/step_timeline.js";
+import { traceLines } from "./trace_lines.js";
 
 const MOST_EACH = 100_000; // calls up to which each is an event of its own, as without --together
 
@@ -17,7 +16,5 @@ export const together = ({ setup }) => calls_of(setup) > MOST_EACH;
 export function traceText(job) {
   const { model, setup } = job;
   const timeline = step_timeline(setup, stagesOf(job), !together(job));
-  const events = Array.from(trace_events(setup, timeline), (event) => JSON.stringify(plain(event)));
-  const other = JSON.stringify({ "made by": MADE_BY, model });
-  return `{"displayTimeUnit": "ms", "otherData": ${other}, "traceEvents": [\n${events.join(",\n")}\n]}\n`;
+  return traceLines(trace_events(setup, timeline), model);
 }

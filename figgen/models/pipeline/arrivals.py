@@ -1,0 +1,49 @@
+"""What an action of a pipeline schedule waits for, and when it is on its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import needs
+from figgen.models.pipeline.stage_placement import Placement
+from figgen.models.pipeline.trace import PlacedAction
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An input of an action: the action that made it, and when it is on the rank that needs it."""
+
+    source: PlacedAction
+    time: float
+
+
+def by_action(lanes: Iterable[Sequence[PlacedAction]]) -> dict[Action, PlacedAction]:
+    """Where and when each action of these lanes runs."""
+    return {placed.action: placed for lane in lanes for placed in lane}
+
+
+def arrivals(
+    placement: Placement, latency: float, placed: Mapping[Action, PlacedAction], action: Action
+) -> tuple[Arrival, ...]:
+    """The inputs of `action` that are `placed`, the latest first.
+
+    `latency` delays what changes rank.
+    """
+    rank = placement.rank_of_stage[action.stage]
+    found = []
+    for makers in needs(placement, action):
+        for maker in makers:
+            source = placed.get(maker)
+            if source is not None:
+                delay = 0.0 if source.rank == rank else latency
+                found.append(Arrival(source, source.end + delay))
+    return tuple(sorted(found, key=lambda arrival: -arrival.time))
+
+
+def free_at(lane: Sequence[PlacedAction], place: int) -> float:
+    """When a lane's rank ended what it ran before the action, or the pair, at `place`."""
+    placed = lane[place]
+    first = place - 1 if placed.overlapped and placed.action.kind != "F" else place
+    return lane[first - 1].end if first else 0.0
