@@ -124,7 +124,7 @@ def link_crossovers(
     columns = (
         Column(label="link"),
         Column(label="B", unit="B/s", spec="si"),
-        Column(label="α, a step of NCCL", unit="s", spec="time"),
+        Column(label="α, one NCCL step", unit="s", spec="time"),
         Column(label="n½", unit="B", spec="bytes"),
         Column(label="α, 64 B measured", unit="s", spec="time"),
         Column(label="n½ of that", unit="B", spec="bytes"),

@@ -103,8 +103,8 @@ def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) ->
         Column(label="measured"),
         Column(label="fitted to"),
         Column(label="intercept", unit="s", spec="time"),
-        Column(label="per step of a ring", unit="s", spec="time"),
-        Column(label="B of a ring", unit="B/s", spec="si"),
+        Column(label="per ring step", unit="s", spec="time"),
+        Column(label="ring bandwidth B", unit="B/s", spec="si"),
         Column(label="n½", unit="B", spec="bytes"),
         Column(label="worst miss", spec="+.0%"),
     )

@@ -136,6 +136,6 @@ def moe_send_matrix() -> Table:
     columns = (
         Column(label="from"),
         *(Column(label=f"to rank {rank}") for rank in range(RANKS)),
-        Column(label="over a link"),
+        Column(label="over one link"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values_of(routing))

@@ -133,11 +133,11 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
     columns = (
         Column(label="recipe"),
         Column(label="on"),
-        Column(label="bytes to cast an element", spec=".3g"),
-        Column(label="products in BF16", unit="s", spec="time"),
-        Column(label="narrow", unit="s", spec="time"),
+        Column(label="bytes moved per element", spec=".3g"),
+        Column(label="matmuls in BF16", unit="s", spec="time"),
+        Column(label="narrow matmuls", unit="s", spec="time"),
         Column(label="casts", unit="s", spec="time"),
-        Column(label="casts over what is saved", spec=".0%"),
-        Column(label="pays from a width of", spec=",.0f"),
+        Column(label="casts, of the time saved", spec=".0%"),
+        Column(label="pays off from width", spec=",.0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

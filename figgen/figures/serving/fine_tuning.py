@@ -125,10 +125,10 @@ def fine_tuning_step(
         }
     columns = (
         Column(label="training"),
-        Column(label="FLOP a token", unit="FLOP", spec="si"),
-        Column(label="a GPU sends", unit="B", spec="bytes"),
+        Column(label="work per token", unit="FLOP", spec="si"),
+        Column(label="sent per GPU", unit="B", spec="bytes"),
         Column(label="step", unit="s", spec="time"),
-        Column(label="tokens/s a GPU", spec=",.0f"),
+        Column(label="tokens/s per GPU", spec=",.0f"),
     )
     whole_s = jobs[keys["adam"]].estimate.step_time_s
     faster = {
@@ -210,7 +210,7 @@ def muon_update(
     columns = (
         Column(label="GPUs", spec=","),
         Column(label="replicas", spec=","),
-        Column(label="products of the busiest GPU", unit="FLOP", spec="si"),
+        Column(label="matmuls on the busiest GPU", unit="FLOP", spec="si"),
         Column(label="time", unit="s", spec="time"),
         Column(label="of the step", spec=".1%"),
     )

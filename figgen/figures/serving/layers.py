@@ -198,7 +198,7 @@ def windowed_models(
         Column(label="layers with a window"),
         Column(label="window", unit="token", spec=","),
         Column(label=f"attention at {sequence:,}", spec=".0%"),
-        Column(label=f"all products at {sequence:,}", spec=".0%"),
+        Column(label=f"all matmuls at {sequence:,}", spec=".0%"),
         Column(label=f"cache of {context:,}", unit="B", spec="bytes"),
         Column(label="without windows", unit="B", spec="bytes"),
     )

@@ -56,8 +56,8 @@ def mtp_stages(
         Column(label="modules"),
         Column(label="stage"),
         Column(label="layers + module's"),
-        Column(label="parameters of a GPU", spec="si"),
-        Column(label="forward of a microbatch", unit="FLOP", spec="flops"),
+        Column(label="parameters per GPU", spec="si"),
+        Column(label="forward pass per microbatch", unit="FLOP", spec="flops"),
         Column(label="kept of it", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

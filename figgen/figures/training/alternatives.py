@@ -106,7 +106,7 @@ def link_loads(found: TrainingStep) -> Table:
         for load in loads
     )
     columns = (
-        Column(label="link of a GPU"),
+        Column(label="link per GPU"),
         Column(label="sent per step", unit="B", spec="si"),
         Column(label="bandwidth", unit="B/s", spec="si"),
         Column(label="needed at least", unit="B/s", spec="si"),

@@ -51,7 +51,7 @@ def best_products(
         columns=(
             Column(label="chip"),
             Column(label="format"),
-            Column(label="fastest product", unit="FLOP/s", spec="flops"),
+            Column(label="fastest matmul", unit="FLOP/s", spec="flops"),
             Column(label="dense peak", unit="FLOP/s", spec="flops"),
             Column(label="share", spec=".1%"),
             Column(label="M × N × K"),
@@ -63,7 +63,7 @@ def best_products(
 
 @figure("products-by-size")
 def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
-    """Rates of a published table over the work of a product, with the line of a start and a rate.
+    """Rates of a published table over the work of a matmul, with the line of a start and a rate.
 
     The line is fitted as that of a reader's own measurements; `flat` is the mean error of the one
     rate that errs least.
@@ -78,7 +78,7 @@ def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
     curve = logarithmic(sizes[0], sizes[-1])
     said = tuple(size / (start_s + size / rate) for size in curve)
     return Curves(
-        x=Axis(label="work of a product", unit="FLOP", scale="log10"),
+        x=Axis(label="work of a matmul", unit="FLOP", scale="log10"),
         y=Axis(label="rate", unit="FLOP/s", spec="flops", low=0.0),
         series=(
             Series(

@@ -124,7 +124,7 @@ def zero_stages(
     columns = (
         Column(label="bytes per parameter"),
         Column(label="stage"),
-        Column(label="on a rank"),
+        Column(label="per rank"),
         *(Column(label=f"D = {dp}", unit="B", spec="bytes") for dp in ranks),
         Column(label="D without end", unit="B", spec="bytes"),
     )
