@@ -1,7 +1,7 @@
 // What the modules of the rank map answer to the cases of test_rank_map_{model,launch,state}.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
-import { LAUNCHERS } from "./tools/launch.js";
+import { launchOf } from "./tools/launch.js";
 import { takeLayout } from "./tools/map_taken.js";
 import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
 import { pointsOf } from "./tools/map_cube.js";
@@ -36,7 +36,8 @@ function sameMeshes(one, other) {
 
 function launched(state) {
   const { parallel } = evaluate(state);
-  const found = Object.fromEntries([...LAUNCHERS].map(([name, [, write]]) => [name, write(parallel).text]));
+  const names = ["megatron", "pytorch", "deepspeed", "torchtitan"];
+  const found = Object.fromEntries(names.map((name) => [name, launchOf(name, parallel).text]));
   // The line of every framework, read back.
   const again = {};
   for (const [name, text] of Object.entries(found)) {

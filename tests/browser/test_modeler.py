@@ -225,7 +225,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         page.locator("#modeler-preset").select_option(name)
         page.wait_for_function(f"() => location.search === '?preset={name}'")
         settled(page)
-        commands = takeaway(page).locator(".tool-code").inner_text().splitlines()
+        commands = takeaway(page).get_by_label("Commands").inner_text().splitlines()
         for file, command in zip(("step.json", "memory.json"), commands[:2], strict=True):
             assert file_of(page, file) == printed(command), name
         [trace] = commands[2:]

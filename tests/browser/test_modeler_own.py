@@ -45,7 +45,7 @@ def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[...
     addressed(page, layers=40, net=100)
     assert card(page, 0) != before
     assert "180 GB" in card(page, 2)
-    assert "no name" in takeaway(page).locator(".tool-code").inner_text()
+    assert "no name" in takeaway(page).get_by_label("Commands").inner_text()
     choose(page, "experts", "8")
     choose(page, "ep", "8")
     addressed(page, ep=8)

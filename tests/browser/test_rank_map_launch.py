@@ -111,8 +111,7 @@ def check_torchtitan(parallel: ParallelLayout, text: str) -> str:
     )
     assert rows_of(grid, ["pp", "dp", "cp", "tp"], "dp") == set(groups(parallel.dense, "dp"))
     assert size["expert_parallel"] == parallel.ep
-    # Both are required: torchtitan/config/manager.py.
-    assert "-m torchtitan.train --module $MODULE --config $CONFIG" in text
+    assert "-m torchtitan.train --job.config_file $CONFIG_FILE" in text
     return "torchtitan"
 
 

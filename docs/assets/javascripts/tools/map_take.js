@@ -5,7 +5,6 @@ import { bringBox } from "./bring.js";
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
-import { LAUNCHERS } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
 import { labelOf } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
@@ -21,6 +20,7 @@ export function titleOf(parallel, show) {
   return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
+const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan" });
 const NOTHING = { text: "", note: "This configuration cannot be placed, so there is nothing to launch." };
 const LOADING = Symbol("loading");
 const UNPLACED = "The line was read, but its layout cannot be placed; above the picture stands what is wrong and what would fit.";
@@ -109,7 +109,7 @@ export function makeTakeaway(load, say, signal) {
   const tabs = el(
     "div",
     { class: "tool-actions", role: "group", "aria-label": "Launch settings for" },
-    [...LAUNCHERS].map(([key, [label]]) =>
+    LAUNCHERS.map(([key, label]) =>
       button(
         label,
         () => {
@@ -124,10 +124,13 @@ export function makeTakeaway(load, say, signal) {
     "Copy",
     copying(() => code.textContent),
   );
-  function showLaunch() {
+  async function showLaunch() {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
-    const found = picture ? LAUNCHERS.get(chosen)[1](picture.parallel) : NOTHING;
+    const [asked, launcher] = [picture, chosen];
+    const { launchOf } = asked ? await import("./launch.js") : {};
+    if (asked !== picture || launcher !== chosen || signal.aborted) return;
+    const found = asked ? launchOf(launcher, asked.parallel) : NOTHING;
     showCommand(code, found.text);
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;

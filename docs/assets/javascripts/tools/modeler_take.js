@@ -2,6 +2,7 @@
 
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
+import { writeBox } from "./write_out.js";
 import { commandOf, hasOwnNumbers, traceCommand } from "./modeler_command.js";
 
 const CHAPTERS = [
@@ -42,6 +43,7 @@ export function takeaway(say, mapQueryOf, catalog) {
     if (together(found.job)) showCommand(commands, commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together"));
     return traceText(found.job);
   }
+  const start = writeBox(say);
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
   const map = el("a", { href: "../rank-map/" }, "GPU process mapping");
   const element = el(
@@ -56,6 +58,7 @@ export function takeaway(say, mapQueryOf, catalog) {
         copied(() => link.value),
       ),
     ),
+    start.element,
     files,
     el("p", { class: "modeler-note" }, "The JSON files are what the command line prints; open the trace in ui.perfetto.dev, next to one of your own:"),
     commands,
@@ -74,6 +77,7 @@ export function takeaway(say, mapQueryOf, catalog) {
     update(now, address) {
       found = now;
       link.value = address;
+      start.update(now.error ? null : now.job);
       map.setAttribute("href", `../rank-map/?${mapQueryOf(now.state)}`);
       for (const one of files.children) one.disabled = Boolean(now.error);
       showCommand(commands, hasOwnNumbers(now.state)

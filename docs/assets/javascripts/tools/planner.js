@@ -68,13 +68,25 @@ async function build(root, signal, catalog) {
     const { traceOfQuery } = await import("./planner_trace.js");
     download("trace.json", traceOfQuery(catalog, waysOf(found.rows[0], found).modeler), "application/json");
   }, { "data-file": "trace" });
+  let start = null; // what writes the file that starts the fastest, once a reader has asked for it
+  const started = button("Start the fastest", async () => {
+    const asked = found;
+    const { jobOfQuery, writeBox } = await import("./planner_trace.js");
+    if (asked !== found) return;
+    if (!start) {
+      start = writeBox(say);
+      started.parentElement.after(start.element);
+    }
+    start.element.hidden = false;
+    start.update(jobOfQuery(catalog, waysOf(found.rows[0], found).modeler));
+  }, { "data-write": "" });
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("The front of time against memory", waysOf);
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced)),
+    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
     section("With failures: until the tokens are through", goodput.element));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
@@ -177,6 +189,7 @@ async function build(root, signal, catalog) {
     found.rows = rows(found.best);
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
+    if (start) start.element.hidden = true; // it was the fastest of another search
     results.hidden = false;
     results.classList.remove("is-stale");
     const parts = [...results.querySelectorAll("section")];
