@@ -292,20 +292,29 @@ def _headings(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
         seen.setdefault(key, line.number)
 
 
+def _answers(text: str) -> bool:
+    return text.startswith("In one sentence")
+
+
 _OPENING = (
     ("a question in bold", r"\*\*.+\?\*\*"),
+    ("what you want to do or decide, in one to three sentences", r"(?!In one sentence).+"),
     ("'In one sentence: …' without symbols", rf"In one sentence: [^{MATH}]+"),
 )
 
 
 def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
-    """A chapter begins with its question and the answer in plain words; rules follow the terms."""
+    """A chapter begins with its question, the reader's need of it, and the answer in plain words.
+
+    Rules of thumb follow the terms that they use.
+    """
     if "/guide/" not in page:
         return
     heads = [at for at, line in enumerate(lines) if line.kind == "heading"]
     first = lines[heads[0] + 1 : heads[1] if len(heads) > 1 else None] if heads else []
     shown = [line for line in first if line.text]
-    for at, (wanted, form) in enumerate(_OPENING):
+    answer = next((at for at, line in enumerate(shown[:5]) if at and _answers(line.text)), 2)
+    for at, (wanted, form) in zip((0, 1, answer), _OPENING, strict=True):
         got = (
             shown[at]
             if at < len(shown)

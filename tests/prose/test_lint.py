@@ -278,8 +278,8 @@ def test_a_program_of_the_guide_is_python_that_joins_a_job_once(name: str) -> No
 
 
 CHAPTER = (
-    "# Rings\n\n**How long?**\n\nIn one sentence: twice around.\n\n## Why\n\nRule of thumb: $2S$.\n"
-    "[](#fig-ring-diagram) goes round.\n\n"
+    "# Rings\n\n**How long?**\n\nYou need a time.\n\nIn one sentence: twice around.\n\n"
+    "## Why\n\nRule of thumb: $2S$.\n[](#fig-ring-diagram) goes round.\n\n"
     "```figure\nfigure: ring-diagram\ncaption: Round.\nalt: A ring.\n```\n"
 )
 
@@ -287,16 +287,17 @@ CHAPTER = (
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("**How long?**\n\n", "", "3 an opening: In one sentence: twice around."),
-        ("In one sentence: twice", "Twice", "5 an opening: Twice around."),
-        ("twice around", "$2S$ of bytes", "5 an opening: In one sentence: ⟪ of bytes."),
-        ("around.\n", "around.\nRule of thumb: $2S$.\n", "6 a rule of thumb: Rule of thumb: ⟪."),
-        ("## Why\n", "## Why\n\n| a |\n|---|\n| b |\n", "9 a first picture: | a |"),
-        ("## Why\n", "## Why\n\n```python\nx\n```\n", "9 a first picture: ```python"),
+        ("**How long?**\n\n", "", "3 an opening: You need a time."),
+        ("You need a time.\n\n", "", "5 an opening: In one sentence: twice around."),
+        ("In one sentence: twice", "Twice", "7 an opening: Twice around."),
+        ("twice around", "$2S$ of bytes", "7 an opening: In one sentence: ⟪ of bytes."),
+        ("around.\n", "around.\nRule of thumb: $2S$.\n", "8 a rule of thumb: Rule of thumb: ⟪."),
+        ("## Why\n", "## Why\n\n| a |\n|---|\n| b |\n", "11 a first picture: | a |"),
+        ("## Why\n", "## Why\n\n```python\nx\n```\n", "11 a first picture: ```python"),
         (
             "figure: ring-diagram",
             "figure: fabrics-compared\nid: ring-diagram",
-            "12 a first picture: fabrics-compared",
+            "14 a first picture: fabrics-compared",
         ),
         (CHAPTER[CHAPTER.index("```") :], "", "1 a first picture: # Rings"),
     ],
