@@ -135,7 +135,7 @@ def test_megascale_is_computed_between_its_baseline_and_itself() -> None:
     assert run("megascale-175b-12288").mfu.value == 0.552
     assert run("megascale-175b-megatron-12288").mfu.value == pytest.approx(0.552 / 1.34, abs=5e-4)
     assert 0.412 < mfu < 0.552
-    assert "so that it lies between the two" in PAGE
+    assert "so its prediction lies between the two" in PAGE
 
 
 def test_readings_need_a_printed_rate() -> None:
