@@ -61,7 +61,7 @@ def test_a_page_writes_what_the_command_line_writes(tmp_path: Path) -> None:
     cases = drawn()
     hand = {
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in ("job.js", "records.js")
+        for name in ("job.js", "records.js", "shape.js")
     }
     hand[f"{FOLDER}/tools/uses.js"] = USES
     data = {"catalog": configurations(), "cases": cases}
