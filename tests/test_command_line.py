@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from figgen.__main__ import main
 from figgen.catalog import ACCELERATORS, LINKS
@@ -88,6 +89,52 @@ def test_show_as_json_is_the_chart(capsys):
 
     assert chart["kind"] == "Curves"
     assert [series["name"] for series in chart["series"]] == ["P = 4", "P = 8"]
+
+
+@pytest.mark.parametrize(("form", "begin"), [("pdf", b"%PDF-"), ("png", b"\x89PNG"), ("csv", b"")])
+def test_show_writes_a_file(capsys, tmp_path, form, begin):
+    file = tmp_path / f"one.{form}"
+    out = said(
+        capsys, "show", "pipeline-timeline", "schedule=1f1b", "--as", form, "--to", str(file)
+    )
+    assert out == f"{file}: {file.stat().st_size:,} bytes\n"
+    assert file.read_bytes().startswith(begin)
+
+
+def test_show_names_a_file_after_its_figure(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said(capsys, "show", "bubble-curves", "stages=[4, 8]", "--as", "pdf", "--width", "icml")
+    (page,) = PdfReader("bubble-curves.pdf").pages
+    assert float(page.mediabox.width) == 3.25 * 72
+    assert page.extract_text().count("P = ") == 2
+
+
+def test_show_as_html_is_one_page_that_asks_no_server(capsys, tmp_path):
+    file = tmp_path / "bubbles.html"
+    said(capsys, "show", "bubble-curves", "stages=[4, 8]", "--as", "html", "--to", str(file))
+    page = file.read_text("utf-8")
+    assert "<title>bubble-curves</title>" in page
+    assert not re.search(r'<(?:script|link|img)[^>]*(?:src|href)="', page)
+    for name in ("P = 4", "P = 8"):
+        assert json.dumps({"name": name})[1:-1].replace(": ", ":") in page
+    assert "var(--fig-" not in page.rpartition("Plotly.newPlot")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ring-film", "--as", "html"], "html: expected a chart, got 'a film'"),
+        (["bubble-curves", "--as", "svg", "--width", "icml"], "--width: expected --as pdf or"),
+        (["bubble-curves", "--as", "pdf", "--width", "icmll"], "did you mean icml"),
+        (
+            ["bubble-curves", "--as", "pdf", "--to", "/no/such/folder/a.pdf"],
+            "--to: expected a file",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(capsys, arguments, message):
+    assert main(["show", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_eval_takes_a_layer_of_a_fractional_number_of_parameters(capsys):

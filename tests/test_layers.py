@@ -55,7 +55,8 @@ PRESS = (
     *("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme", "figgen.policy"),
     "figgen.json_text",
     *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
-    *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.pictures", "figgen.serving"),
+    *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.paper"),
+    *("figgen.pictures", "figgen.serving"),
     *("figgen.markdown", "figgen.agreement", "figgen.prose", "figgen.changes", "figgen.search"),
     *("figgen.publish", "figgen.translation", "figgen.plugin", "figgen.project"),
     *("figgen.entries", "figgen.tables", "figgen.author"),
@@ -70,7 +71,7 @@ LEAVES = ("figgen.figures",)
 
 # Library: the only modules that may import it.
 OWNERS = {
-    "matplotlib": ("figgen.renderers.svg_canvas",),
+    "matplotlib": ("figgen.renderers.svg_canvas", "figgen.paper"),
     "plotly": ("figgen.renderers.plotly",),
     "markdown": ("figgen.markdown",),
     "pymdownx": ("figgen.markdown",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,11 @@ from figgen.registry import all_figures, all_formulas, build
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
-FORMS = ("text", "svg", "json", "csv", "plotly")
+FORMS = ("text", "svg", "png", "pdf", "html", "csv", "json")
+PRINTED = ("png", "pdf")
+"""What matplotlib sets, for papers and slides."""
+FILED = (*PRINTED, "html")
+"""What goes to a file unless asked otherwise: no terminal shows it."""
 LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
 
 
@@ -33,10 +36,15 @@ def add(verbs: Verbs) -> None:
         "one figure",
         "pipeline-timeline schedule=1f1b microbatches=16",
         "bubble-curves 'stages=[4, 8]' --as csv",
+        "bubble-curves 'stages=[4, 8]' --as pdf --width icml",
     )
     show.add_argument("figure")
     show.add_argument("parameters", nargs="*", metavar="key=value", help="values are read as YAML")
     show.add_argument("--as", dest="form", choices=FORMS, default="text")
+    show.add_argument("--to", type=Path, help="the file to write (pdf, png and html: FIGURE.pdf)")
+    show.add_argument(
+        "--width", help="of a pdf or png: inches, or a template, icml, icml-wide, neurips …"
+    )
     evaluate = add_verb(
         verbs,
         "eval",
@@ -71,41 +79,41 @@ def _list(options: argparse.Namespace) -> Answer:
 def _show(options: argparse.Namespace) -> Answer:
     given = [_parameter(text) for text in options.parameters]
     check_once(f"parameter of {options.figure}", (name for name, _ in given))
+    if options.width is not None and options.form not in PRINTED:
+        raise InputError("--width", expected="--as pdf or --as png", got=f"--as {options.form}")
     chart = build(options.figure, dict(given))
-    return Answer(payload(chart), _SHOWN[options.form](chart, options.figure))
+    made = _shown(chart, options.figure, options.form, options.width)
+    if options.to is None and options.form not in FILED:
+        return Answer(payload(chart), str(made).rstrip("\r\n"))
+    file = options.to or Path(f"{options.figure}.{options.form}")
+    content = made if isinstance(made, bytes) else made.encode()
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise InputError("--to", expected="a file that can be written", got=str(error)) from None
+    return Answer(payload(chart), f"{file}: {len(content):,} bytes")
 
 
-def _text(chart: Chart, name: str) -> str:
-    from figgen.renderers import text
+def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes:
+    """A chart in one of the `FORMS`."""
+    from figgen.renderers import plotly, svg, table, text
 
-    return text.render(chart).rstrip("\n")
+    match form:
+        case "text":
+            return text.render(chart)
+        case "svg":
+            return svg.standalone(svg.render(chart, name))
+        case "csv":
+            return table.csv(table.data_table(chart))
+        case "json":
+            return canonical_json(chart)
+        case "html":
+            return plotly.document(chart, name)
+    from figgen.paper.printed import printed
+    from figgen.paper.widths import width_in
 
-
-def _svg(chart: Chart, name: str) -> str:
-    from figgen.renderers import svg
-
-    return svg.standalone(svg.render(chart, name)).rstrip("\n")
-
-
-def _csv(chart: Chart, name: str) -> str:
-    from figgen.renderers import table
-
-    return table.csv(table.data_table(chart)).rstrip("\r\n")
-
-
-def _plotly(chart: Chart, name: str) -> str:
-    from figgen.renderers import plotly
-
-    return plotly.render(chart)
-
-
-_SHOWN: dict[str, Callable[[Chart, str], str]] = {
-    "text": _text,
-    "svg": _svg,
-    "csv": _csv,
-    "plotly": _plotly,
-    "json": lambda chart, name: canonical_json(chart),
-}
+    inches = None if width is None else width_in(width)
+    return printed(svg.render(chart, name), form, name, inches)
 
 
 def _parameter(text: str) -> tuple[str, object]:

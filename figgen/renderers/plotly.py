@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
-from figgen.charts import Bars, Chart, Curves, Diagram, RankGrid, Steps, Table, Timeline
+from figgen import theme
+from figgen.charts import (
+    Bars,
+    Chart,
+    Curves,
+    Diagram,
+    Film,
+    Overview,
+    RankGrid,
+    Steps,
+    Table,
+    Timeline,
+)
+from figgen.errors import InputError
 from figgen.renderers import explore_lanes, explore_plots, explore_states
 from figgen.renderers.explore import Explored, Json
+from figgen.renderers.markup import escape
 
 # What Plotly's own package makes of the template "none"; layouts name it, the page spells it out.
 NO_TEMPLATE: Json = {"data": {"scatter": [{"type": "scatter"}]}}
@@ -36,6 +51,26 @@ def render(chart: Chart) -> str:
     return json.dumps(
         _finite(made), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
+
+
+def document(chart: Chart, title: str) -> str:
+    """The figure as one HTML file with Plotly in it, in the light palette, by Plotly's package.
+
+    Raises InputError for what is no chart.
+    """
+    import plotly.graph_objects as go
+
+    if isinstance(chart, Film | Overview):
+        raise InputError("html", expected="a chart", got=f"a {type(chart).__name__.lower()}")
+    inks = theme.variables()
+    light = re.sub(r"var\((--[\w-]+)\)", lambda found: inks[found[1]].light, render(chart))
+    made = json.loads(light)
+    figure = go.Figure(
+        data=made["data"], layout={**made["layout"], "template": "none"}, frames=made.get("frames")
+    )
+    page: str = figure.to_html(config=made["config"], include_plotlyjs=True, div_id=title)
+    head = f'<title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
+    return page.replace("</head>", f"{head}</head>", 1)
 
 
 def _finite(part: Any) -> Any:
