@@ -11,11 +11,11 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
-from figgen.models.memory.fit_probability import fit_words
+from figgen.models.memory.fit_probability import SAFE, fit_words
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
-from figgen.scenarios.planning.planner import SAFE, Plan, plan
+from figgen.scenarios.planning.planner import Plan, plan
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from figgen import catalog
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_words
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
@@ -302,6 +303,12 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     said = page.locator("#planner .plan-answer").inner_text()
     for count in (found.layouts, found.fitting):
         assert f"{count:,}" in said
+    assert found.safest is not None
+    assert fit_words(found.chance(found.safest)) in said
+    offered = plan_rows(found, [found.safest])[0]
+    assert re.search(f"ZeRO-{offered.choices['zero_stage']}.* takes", said)
+    chances = page.locator("#planner .plan-table").first.locator("tbody td:nth-child(6)")
+    assert all(text.endswith("%") for text in chances.all_inner_texts())
     panel = page.locator("#planner .plan-goodput")
     tokens = panel.get_by_label("Tokens of the training, billions")
     tokens.fill("15000")

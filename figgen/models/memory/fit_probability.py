@@ -6,6 +6,9 @@ from math import erf, log, sqrt
 
 from figgen.errors import InputError
 
+SAFE = 0.95
+"""The chance of fitting from which on a step is said to fit."""
+
 
 def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
     """The chance that a step which is predicted to need so much fits.
@@ -30,10 +33,10 @@ def fit_words(probability: float) -> str:
     """The chance that a step fits, in words with its number."""
     shown = min(max(probability, 0.01), 0.99)
     number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
-    if probability >= 0.95:
+    if probability >= SAFE:
         return f"fits (chance {number})"
     if probability >= 0.5:
         return f"likely fits (chance {number})"
-    if probability > 0.05:
+    if probability > 1 - SAFE:
         return f"likely does not fit (chance {number})"
     return f"does not fit (chance {number})"

@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from figgen.errors import InputError
-from figgen.models.memory.fit_probability import fit_probability
+from figgen.models.memory.fit_probability import SAFE, fit_probability
 from figgen.models.planner.plan import (
     REASONS,
     SIZES,
@@ -25,8 +25,6 @@ from figgen.scenarios.planning.plan_question import PlanQuestion
 
 AT_ONCE = 256
 """Meshes that are asked at once whether they fit, where only the fastest layout is wanted."""
-SAFE = 0.95
-"""The chance of fitting from which on a layout is called safe."""
 AXES = ("tp", "cp", "pp", "ep", "etp")
 """Sizes that make a mesh: what is left of the GPUs is data parallel."""
 

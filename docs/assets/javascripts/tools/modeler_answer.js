@@ -2,6 +2,7 @@
 // most; and two configurations side by side.
 
 import { el } from "./dom.js";
+import { SAFE, fit_words } from "../models/memory/fit_probability.js";
 import { LEVELS, basisOf, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
@@ -87,12 +88,10 @@ function memoryAnswer(found, of) {
   if (memory.fits === null) return [size, el("small", {}, "no capacity known")];
   const room = value(bytes(Math.abs(memory.free_bytes)), "free", of);
   const capacity = value(bytes(memory.capacity_bytes), "capacity", of);
-  return [
-    size,
-    memory.fits
-      ? el("small", { class: "modeler-good" }, "✓ fits: ", room, " of ", capacity, " free")
-      : el("small", { class: "modeler-bad" }, "✕ does not fit: ", room, " over ", capacity),
-  ];
+  const likely = memory.fit_probability;
+  const [mark, kind] = likely >= SAFE ? ["✓ ", "modeler-good"] : memory.fits ? ["", null] : ["✕ ", "modeler-bad"];
+  const left = memory.fits ? [room, " of ", capacity, " free"] : [room, " over ", capacity];
+  return [size, el("small", { class: kind }, mark, value(fit_words(likely), "chance", of), ": ", left)];
 }
 
 // The link that is nearest to too slow first: the bandwidth below which it sets the pace.
@@ -140,9 +139,7 @@ export function spoken(found, index = null) {
   const fits =
     memory.fits === null
       ? ""
-      : memory.fits
-        ? `, fits with ${bytes(memory.free_bytes)} free`
-        : `, does not fit by ${bytes(-memory.free_bytes)}`;
+      : `, ${fit_words(memory.fit_probability)} with ${bytes(Math.abs(memory.free_bytes))} ${memory.fits ? "free" : "too much"}`;
   const cost = key === "compute" ? "" : `, ${label} ${percent(s / step.step_time_s)}`;
   return `${name}step ${seconds(step.step_time_s)}, MFU ${percent(mfuOf(found))}${fits}${cost}.`.replaceAll(
     "\u00a0",

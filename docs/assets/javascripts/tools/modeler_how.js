@@ -5,6 +5,7 @@ import { inFlightLines, layersLines, memoryLines, parameterLines } from "./model
 import { UPDATE } from "./modeler_how_tuned.js";
 import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
+import { fit_words } from "../models/memory/fit_probability.js";
 import { operationsOf } from "./modeler_counts.js";
 import { LEVELS, basisOf, fullestOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -205,6 +206,17 @@ const HOW = {
       `${bytes(memory.capacity_bytes)} − ${bytes(fullestOf({ memory, ...found }).total_bytes)} = ${bytes(memory.free_bytes)}`,
     ),
   ],
+
+  chance: ({ memory, setup, ...found }) => {
+    const { label, peak_spread } = setup.framework_memory;
+    return [
+      plainLine(
+        `The logarithm of what a step needs is normal around the prediction; measured peaks of ${label} are off by ${percent(peak_spread)}, one standard deviation.`,
+        "Φ(ln(capacity / fullest rank) / spread)",
+        `Φ(ln(${bytes(memory.capacity_bytes)} / ${bytes(fullestOf({ memory, ...found }).total_bytes)}) / ${plainNumber(peak_spread)}): ${fit_words(memory.fit_probability)}`,
+      ),
+    ];
+  },
 
   buckets: ({ step: { gradient_buckets: found } }, notes) => [exposedLine(found, found.buckets, notes)],
   bestbuckets: ({ step: { gradient_buckets: found } }, notes) => {

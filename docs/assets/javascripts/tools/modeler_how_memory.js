@@ -23,10 +23,11 @@ export function memoryLines(found, notes, rank, part) {
       ),
       sumLine(
         "The same as PyTorch prints it.",
-        [["allocated", rank.allocated_bytes], ["reserved but unallocated", rank.reserved_bytes - rank.allocated_bytes], ["outside the allocator", rank.outside_bytes]],
-        rank.total_bytes,
+        [["allocated", rank.allocated_bytes], ["reserved but unallocated", rank.reserved_bytes - rank.allocated_bytes]],
+        rank.reserved_bytes,
         bytes,
       ),
+      sumLine("On the device.", [["reserved", rank.reserved_bytes], ["outside the allocator", rank.outside_bytes]], rank.total_bytes, bytes),
     ];
   }
   if (part === "activations") return activationLines(found, rank);

@@ -141,9 +141,17 @@ export function memorySection(found, at, width) {
       num(value(quantity(rank.parameters, "param", "si"), `parameters:${of}`, at)),
       num(value(plainNumber(rank.in_flight), `inflight:${of}`, at)),
       parts.map(([name]) => num(value(bytes(rank.bytes[name]), `memory:${of}:${name}`, at))),
-      sums.map(([, name]) => num(value(bytes(rank[name]), `memory:${of}`, at))),
+      num(value(bytes(rank.total_bytes), `memory:${of}`, at)),
     );
   });
+  const printed = groups.map((group) =>
+    el(
+      "tr",
+      { class: group.fullest ? "modeler-total" : null },
+      el("th", { scope: "row" }, nameOf(group)),
+      sums.map(([, name]) => num(value(bytes(group.rank[name]), `memory:${group.rank.pipeline_rank}`, at))),
+    ),
+  );
   return [
     el("div", { class: "modeler-drawing" }, memoryBars(found, width)),
     el(
@@ -153,9 +161,10 @@ export function memorySection(found, at, width) {
     ),
     table(
       "Memory of a GPU of each pipeline rank",
-      ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), ...sums.map(([name]) => `#${name}`)],
+      ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
       rows,
     ),
+    table("The same as PyTorch prints it", ["rank", ...sums.map(([name]) => `#${name}`)], printed),
     note(
       "Ranks are those of the pipeline, and alike ones share a line. Allocated and reserved are what PyTorch prints; contexts of CUDA and NCCL are outside its allocator.",
       groups.length < alike.length ? " Some are left out, the fullest never; the CSV has all." : "",

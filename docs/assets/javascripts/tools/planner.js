@@ -2,6 +2,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { shapeOf } from "../engine/shape.js";
+import { fit_words } from "../models/memory/fit_probability.js";
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
 import { download } from "./files.js";
@@ -230,10 +231,14 @@ async function build(root, signal, catalog) {
     const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
     const lines = [note(counted)];
     if (fitting) {
-      const [first] = found.rows;
-      const [low, high] = residuals.map((factor) => seconds(first.step_s * factor));
-      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(first)), ` takes ${seconds(first.step_s)} (${low} to ${high}), ${percent(first.mfu)} MFU, ${bytes(first.memory_bytes)} of the fullest GPU.`));
-      lines.push(note(`${plainNumber(told)} cannot be told from it, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
+      const [fastest] = found.rows;
+      const offered = found.safest ?? fastest;
+      const [low, high] = residuals.map((factor) => seconds(offered.step_s * factor));
+      const likely = ({ chance }) => (chance === null ? "" : ` It ${fit_words(chance)}.`);
+      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} MFU, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
+      if (!found.safest) lines.splice(1, 0, note("This is the fastest; no layout fits with a chance of 95% or more."));
+      else if (offered.step_s > fastest.step_s) lines.splice(1, 0, note(`The fastest, ${nameOf(fastest)}, takes ${seconds(fastest.step_s)}.${likely(fastest)}`));
+      lines.push(note(`${plainNumber(told)} cannot be told from the fastest, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
     } else lines.unshift(el("p", { class: "plan-best" }, `None fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: take more nodes, or hold fewer sizes.`));
     if (found.reached) lines.push(note(`Nobody timed your accelerator: products are taken to reach ${percent(found.reached)} of its peak. What measure.py measures on it says better.`));
     if (found.asked.measured) lines.push(note("Computed with the rates that measure.py measured, where it did."));

@@ -30,6 +30,7 @@ const COLUMNS = [
   ["step", "Step", (row) => row.step_s],
   ["mfu", "MFU", (row) => -row.mfu],
   ["memory", "Memory", (row) => row.memory_bytes],
+  ["fits", "Fits", (row) => -row.chance],
   ["loses", "Loses", (row) => row.step_s],
   ["by", "most by", (row) => row.by ?? ""],
 ];
@@ -73,6 +74,7 @@ export function layoutTable(caption, ways) {
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
       el("td", { class: "num" }, percent(row.mfu)),
       el("td", { class: "num" }, bytes(row.memory_bytes)),
+      el("td", { class: "num" }, row.chance === null ? "–" : `${Math.round(100 * Math.min(row.chance, 0.99))}%`),
       el("td", { class: "num" }, row.step_s > fastest ? percent(row.step_s / fastest - 1) : "–"),
       el("td", {}, row.by ?? ""),
       el("td", {}, el("a", { href: `../modeler/?${modeler}`, "aria-label": `${name}, in the modeler` }, "modeler"), " ",
