@@ -196,7 +196,7 @@ def _options(rng: random.Random) -> Choices:
         "recipe": rng.choice(list(RECIPES)),
         "recompute": _recompute(rng),
         "activations": rng.choice(list(FORMATS)),
-        "context_exchange": rng.choice(("p2p", "all-gather")),
+        "context_exchange": rng.choice(("p2p", "all-gather", "all-to-all")),
         "software": rng.choice(known_software()),
         "compute_efficiency": rng.choice((None, None, 0.3, 0.7, 1, 0.45)),
     }

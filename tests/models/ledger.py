@@ -32,7 +32,10 @@ def core_s(job: Job, at: Attained, passes: int) -> float:
     window = min(job.window, job.sequence)
     within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
     whole = 1 - job.windowed_share - job.mixer_share
-    pairs = job.tokens * (whole * job.sequence / 2 + job.windowed_share * within)
+    chunk, seen = job.sequence / job.cp, job.sequence / 2
+    if job.in_order and not job.trades_heads:  # the last rank: all other chunks, half of its own
+        seen = fsum(chunk for _ in range(job.cp - 1)) + chunk / 2
+    pairs = job.tokens * (whole * seen + job.windowed_share * within)
     scans = passes / 2 * job.mixer_share * job.tokens * job.mixer_work * 4
     work = passes * 2 * pairs * job.attention_width + scans
     return work / job.tp / at.attention_flops_per_s
@@ -85,14 +88,31 @@ def tensor_call_s(job: Job, at: Attained) -> float:
     return ring_s(job.tp, job.tokens * job.hidden * HALF, rate, alpha)
 
 
-def context_s(job: Job, at: Attained) -> float:
-    """Keys and values forward; the same and their gradients backward; to the next each time."""
+def context_s(job: Job, at: Attained) -> tuple[float, float]:
+    """Keys and values forward; the same and their gradients backward; to the next each time, or
+    gathered; or queries, keys, values and outputs traded, and their gradients."""
     near = job.tp * job.cp <= job.gpus_per_node
     rate = at.scale_up_bytes_per_s if near else at.network_bytes_per_s
     one = job.tokens * job.key_value_width * HALF / job.tp
-    sent = ("K", "V", "K again", "V again", "gradient of K", "gradient of V")
-    hops = fsum(one / rate for _ in range(job.cp - 1) for _ in sent)
-    return hops * at.exposed_context
+    passes = ("K", "V"), ("K again", "V again", "gradient of K", "gradient of V")
+    if job.trades_heads:
+        copies = max(1, job.cp / max(1, job.key_value_heads / job.tp))
+        query = job.tokens * job.attention_width * HALF / job.tp
+        traded = fsum((query, copies * one, copies * one, query))
+        members = max(1, min(job.cp, job.gpus_per_node / job.tp))
+        inside = traded / job.cp * (members - 1) / at.scale_up_bytes_per_s
+        beyond = traded / job.cp * (job.cp - members) / at.network_bytes_per_s
+        return max(inside, beyond), max(inside, beyond)
+    if near and not job.gathers_keys:
+        rate *= at.neighbor_share
+    hops = [fsum(one / rate for _ in range(job.cp - 1) for _ in sent) for sent in passes]
+    if job.gathers_keys:
+        return hops[0] * at.exposed_context, hops[1] * at.exposed_context
+    if not job.keys_in_turns:
+        return hops[0], hops[1]
+    cores = core_s(job, at, 2), core_s(job, at, 5)
+    left = [max(at.exposed_context * s, s - core) for s, core in zip(hops, cores, strict=True)]
+    return left[0], left[1]
 
 
 def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
@@ -160,17 +180,14 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
         for each, behind in ((forward_calls, products / 3), (backward_calls, products * 2 / 3))
     ]
     core, calls = core_s(job, at, 2), fsum(forward_calls) - hides[0]
-    forward = products / 3 + core + kernels + calls + there_and_back
+    keys = context_s(job, at)
+    forward = products / 3 + core + kernels + calls + keys[0] + there_and_back
     least = at.host_expert_layer_s if experts else at.host_layer_s
     return {
         "products_s": products,
         "attention_s": core_s(job, at, 2 + 5),
         "memory_s": kernels * (1 + 2) + casts + held * at.accumulate_bytes / at.memory_bytes_per_s,
-        "messages_s": calls
-        + fsum(backward_calls)
-        - hides[1]
-        + context_s(job, at)
-        + 2 * there_and_back,
+        "messages_s": calls + fsum(backward_calls) - hides[1] + fsum(keys) + 2 * there_and_back,
         "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
         "host_s": host_s(job, at, least),
     }

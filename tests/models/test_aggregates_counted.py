@@ -158,7 +158,7 @@ def drawn(count: int) -> Iterator[TrainingSetup]:
                 schedule=schedule,
                 chunks=chunks,
                 zero_stage=draw.randint(0, 3),
-                context_exchange=draw.choice(("p2p", "all-gather")),
+                context_exchange=draw.choice(("p2p", "all-gather", "all-to-all")),
             )
         except InputError:
             continue

@@ -15,6 +15,7 @@ from tests.models import ledger
 
 FLAGS = (
     "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
+    "gathers_keys", "trades_heads", "keys_in_turns", "in_order",
 )  # fmt: skip
 RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s")]
 

@@ -403,13 +403,14 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
     """Two nodes of six: tensor parallelism within a node unless its size is said."""
     # What is near to what is refused takes most of the time, and nobody reads it here.
     monkeypatch.setattr("figgen.models.machine.layout.nearest_valid", lambda *sizes: ())
-    for shape, split in product(SHAPES, (True, False)):
+    for shape, (split, exchange) in product(SHAPES, ((True, "all-to-all"), (False, "p2p"))):
         setup = TrainingSetup(
             shape=shape,
             parallel=layout(nodes=2, gpus_per_node=6, order=order),
             microbatches=1,
             sequence=30,
             sequence_parallel=split,
+            context_exchange=exchange,
         )
         every = accepted(setup)
         # What is said of experts' tensor parallelism means nothing where there are none.
@@ -444,6 +445,7 @@ def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]
             gpus_per_node=6,
             sequence=30,
             sequence_parallel=setup.sequence_parallel,
+            trades_heads=setup.trades_heads,
             wanted=wanted,
         )
         columns = [[pp] * len(some) if axis == "pp" else getattr(some, axis) for axis in AXES]

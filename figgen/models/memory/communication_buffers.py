@@ -40,7 +40,13 @@ def communication_buffers(
         found["gathered layer inputs"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
         found["gathered layer gradients"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
     if parallel.cp > 1 and setup.shape.attention_layers:
-        found["keys and values of other ranks"] = _key_value_bytes(setup)
+        if setup.trades_heads:
+            width = query_width(setup) + 2 * traded_copies(setup) * key_value_width(setup)
+            found["queries, keys and values of some heads"] = (
+                width * setup.tokens * ACTIVATION_BYTES
+            )
+        else:
+            found["keys and values of other ranks"] = _key_value_bytes(setup)
     experts = setup.shape.experts
     if experts is not None and parallel.ep * parallel.etp > 1:
         routed = setup.split_tokens * experts.top_k * parallel.etp * hidden
@@ -58,6 +64,28 @@ def key_value_width(setup: TrainingSetup) -> float:
         return setup.kv_heads_per_rank * setup.shape.head_dim
     width = mla.nope_head_dim + mla.rope_head_dim + mla.value_head_dim
     return setup.shape.heads // setup.parallel.tp * width / 2
+
+
+def query_width(setup: TrainingSetup) -> float:
+    """Width of the queries of one tensor-parallel rank: elements per token."""
+    mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
+    head = setup.shape.head_dim if mla is None else mla.nope_head_dim + mla.rope_head_dim
+    return heads * head
+
+
+def traded_heads(setup: TrainingSetup) -> int:
+    """Key and value heads of a tensor-parallel rank, as many as query heads in latent attention."""
+    if setup.shape.latent is None:
+        return setup.kv_heads_per_rank
+    return setup.shape.heads // setup.parallel.tp
+
+
+def traded_copies(setup: TrainingSetup) -> float:
+    """Copies of every key and value that an all-to-all hands out: context ranks over their heads.
+
+    Source: Jacobs et al. 2023 (DeepSpeed Ulysses), arXiv:2309.14509, with grouped heads.
+    """
+    return max(1.0, setup.parallel.cp / traded_heads(setup))
 
 
 def _key_value_bytes(setup: TrainingSetup) -> float:

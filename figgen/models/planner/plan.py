@@ -108,7 +108,8 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
         found = meshes(
             shape, parallel.convention, pp, world=job.world_size,
             gpus_per_node=parallel.gpus_per_node, sequence=setup.sequence,
-            sequence_parallel=setup.sequence_parallel, wanted=fixed,
+            sequence_parallel=setup.sequence_parallel, trades_heads=setup.trades_heads,
+            wanted=fixed,
         )  # fmt: skip
         index, size, number = batches(found.dp, job.global_batch, fixed.get("microbatch_size"))
         for schedule, chunks in schedules(shape.layers, pp, job.schedules, fixed.get("chunks")):

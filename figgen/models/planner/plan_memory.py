@@ -75,6 +75,8 @@ class HeldSizes:
     loss: Number
     hidden: Number
     key_value_width: Number
+    key_value_heads: Number
+    query_width: Number
     dispatched: Number
     tokens: Number
     split_tokens: Number
@@ -87,6 +89,7 @@ class HeldSizes:
     zero_stage: Number
     sequence_parallel: Number
     key_value_blocks: Number
+    trades_heads: Number
     prefetched: Number
     weight_bytes: Number
     cast_weight_bytes: Number
@@ -187,7 +190,10 @@ def _messages(held: HeldSizes) -> Number:
     gathers = (held.tp > 1) & (held.sequence_parallel > 0)
     gathered = where(gathers, 4 * held.tokens * held.hidden * ACTIVATION_BYTES, 0)
     blocks = where(held.key_value_blocks > 0, held.key_value_blocks, held.cp)
-    keys = blocks * 2 * held.tokens * held.key_value_width * ACTIVATION_BYTES
+    copies = maximum(1, held.cp / maximum(1, held.key_value_heads))
+    traded = held.query_width + copies * 2 * held.key_value_width
+    width = where(held.trades_heads > 0, traded, blocks * 2 * held.key_value_width)
+    keys = width * held.tokens * ACTIVATION_BYTES
     routed = where(held.expert_ways > 1, split * held.dispatched, 0)
     return stages + gathered + where(held.cp > 1, keys, 0) + routed
 

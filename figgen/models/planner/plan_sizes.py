@@ -18,7 +18,11 @@ from figgen.models.memory.activations import (
     recomputed_bytes,
     stage_bytes,
 )
-from figgen.models.memory.communication_buffers import key_value_width
+from figgen.models.memory.communication_buffers import (
+    key_value_width,
+    query_width,
+    traded_heads,
+)
 from figgen.models.memory.memory_lines import cast_weight_bytes
 from figgen.models.memory.rank_parameters import (
     ROUTED,
@@ -84,6 +88,8 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
         "mixer": mixer_held(one) - attention_held(one) if shape.state_space else 0,
         "table": table_held(one),
         "key_value_width": key_value_width(one) if shape.attention_layers else 0,
+        "query_width": query_width(one) if shape.attention_layers else 0,
+        "key_value_heads": traded_heads(one),
         "dispatched": top_k * etp * each,
     }
 
@@ -91,13 +97,14 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
 def job_sizes(setup: TrainingSetup) -> dict[str, float]:
     """Those fields of `HeldSizes` that are the same for all layouts of a job."""
     shape, framework, recipe = setup.shape, setup.framework_memory, setup.recipe
-    blocks = {"p2p": 2 if setup.double_buffering else 1, "all-gather": 0}
+    blocks = 2 if setup.double_buffering else 1
     positions = shape.sequence * shape.hidden if shape.learned_positions else 0
     return {
         "with_embedding": positions + shape.extra,
         "hidden": shape.hidden,
         "sequence_parallel": float(setup.sequence_parallel),
-        "key_value_blocks": blocks[setup.context_exchange],
+        "key_value_blocks": 0 if setup.context_exchange == "all-gather" else blocks,
+        "trades_heads": float(setup.trades_heads),
         "prefetched": 2 if setup.double_buffering else 1,
         "weight_bytes": recipe.weight_bytes,
         "gradient_bytes": recipe.gradient_bytes,

@@ -102,6 +102,7 @@ def meshes(
     gpus_per_node: int,
     sequence: int,
     sequence_parallel: bool,
+    trades_heads: bool,
     wanted: Wanted,
 ) -> Meshes:
     """Every mesh with `pp` stages."""
@@ -120,6 +121,7 @@ def meshes(
             for cp in _allowed(divisors(parts // tp), wanted.get("cp"), sequence)
             if sequence % (cp * (tp if sequence_parallel else 1)) == 0
             and _divides_mixers(shape, tp, cp)
+            and not (trades_heads and shape.attention_layers and shape.heads // tp % cp)
         ]
         own = (tp if convention.etp == "tp" else 1,)
         mixtures = [

@@ -22,7 +22,7 @@ from figgen.models.shape.recomputation import Recomputation, recomputation
 
 ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
-CONTEXT_EXCHANGES = ("p2p", "all-gather")
+CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all")
 
 MOST_MTP_LAYERS = 16
 
@@ -43,7 +43,8 @@ class TrainingSetup:
     but the attention core ("selective"), only the input of each layer ("full"), or what else
     `figgen.models.shape.recomputation` reads; `activations` names their format. `flash_attention`
     never stores the core and skips its masked half. `dropout` adds the masks
-    that older models keep. `context_exchange` names how context parallelism gets keys and values.
+    that older models keep. `context_exchange` names how context parallelism brings queries and keys
+    together; with `zigzag` every rank has the same causal work, without it the last one has most.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
@@ -76,6 +77,7 @@ class TrainingSetup:
     flash_attention: bool = True
     dropout: bool = False
     context_exchange: str = "p2p"
+    zigzag: bool = True
     buckets: int | None = None
     overlap_data_parallel: bool = True
     double_buffering: bool = True
@@ -213,6 +215,20 @@ class TrainingSetup:
         return sharding_of(self, self.zero_stage, self.parallel.pp)[1]
 
     @property
+    def trades_heads(self) -> bool:
+        """Whether context ranks attend to whole sequences with some of the heads."""
+        return self.context_exchange == "all-to-all"
+
+    @property
+    def core_imbalance(self) -> float:
+        """Causal work of the context rank that has most of it, over the mean.
+
+        Cut in order, the last of C ranks attends to all other chunks and half of its own.
+        """
+        cp = self.parallel.cp
+        return 1.0 if self.zigzag or self.trades_heads else (2 * cp - 1) / cp
+
+    @property
     def kv_heads_per_rank(self) -> int:
         """Key-value heads of a tensor-parallel rank, which shares one where there are too few."""
         return max(1, self.shape.kv_heads // self.parallel.tp)
@@ -299,6 +315,8 @@ def _check_division(setup: TrainingSetup) -> None:
         )
     if shape.dense_layers:
         _divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp)
+    if setup.trades_heads and shape.attention_layers:
+        _divides("heads of a tensor-parallel rank", shape.heads // tp, "cp", parallel.cp)
     if setup.sequence_parallel:
         _divides("tokens of a context-parallel rank", setup.sequence // parallel.cp, "tp", tp)
     if shape.state_space is not None:

@@ -35,6 +35,7 @@ class Attained:
     and of gradients; `straggling` is what a step grows by for every doubling beyond a node.
     A GPU's own link to its host has `host_link_bytes_per_s`; the host's processor updates a
     parameter that is offloaded in `host_update_s`, of one GPU's process alone.
+    `neighbor_share` of the bandwidth in a node goes to one peer.
     `once_per_node` is 1 where a token goes to a node once, however many of its experts are there.
     """
 
@@ -72,6 +73,7 @@ class Attained:
     latency_s: Number
     near_latency_s: Number
     straggling: Number
+    neighbor_share: Number
     host_link_bytes_per_s: Number
     host_update_s: Number
 

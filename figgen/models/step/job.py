@@ -36,7 +36,9 @@ class Job:
     behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
     multi-token prediction stand beside the head, not among the layers; the parameters are with
     theirs. The share `offloaded` of the optimizer's state is updated by the host, and copies run
-    beside that where `offload_overlapped` is 1.
+    beside that where `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or
+    pass keys around a ring, `keys_in_turns` where one block comes while another one is read; where
+    the sequence is cut `in_order` the last one has most of the attention.
     """
 
     layers: Number
@@ -60,6 +62,7 @@ class Job:
     mixer_work: Number
     projected_width: Number
     key_value_width: Number
+    key_value_heads: Number
     dense_parameters: Number
     routed_parameters: Number
     tp: Number
@@ -87,6 +90,10 @@ class Job:
     per_tensor: Number
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
+    gathers_keys: Number = 0.0
+    trades_heads: Number = 0.0
+    keys_in_turns: Number = 1.0
+    in_order: Number = 0.0
 
     @property
     def dp(self) -> Number:
@@ -139,6 +146,7 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
         "mixer_work": mixer_core_flops(shape),
         "projected_width": mean(projected, mixers.projected + 2 * mixers.inner if mixers else 0),
         "key_value_width": mean(key_value, 0),
+        "key_value_heads": shape.kv_heads if shape.latent is None else shape.heads,
         "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
         "routed_parameters": counts.routed_experts + mtp_layers * routed,
     }
@@ -151,7 +159,11 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "sequence": setup.sequence,
         "scattered_bytes": setup.recipe.gradient_bytes,
         "offloaded": setup.offloaded_optimizer,
-        "offload_overlapped": float(setup.offload_overlap),
+        "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
+        "gathers_keys": 1.0 if setup.context_exchange == "all-gather" else 0.0,
+        "trades_heads": 1.0 if setup.trades_heads else 0.0,
+        "keys_in_turns": 1.0 if setup.double_buffering else 0.0,
+        "in_order": 0.0 if setup.zigzag else 1.0,
     }
 
 

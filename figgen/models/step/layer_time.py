@@ -135,18 +135,19 @@ def _layer(
 ) -> LayerSeconds:
     """A layer from its forward parts; `blocks` exchange tensor-parallel halves."""
     core = _core_s(job, attained)
+    keys_s, keys_back_s = context_s(job, attained, core)
     accumulated = attained.accumulate_bytes * weights / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
     ahead = _waiting_s(calls_s, products, exposed)
     behind = _waiting_s(1.5 * calls_s, 2 * products, exposed)
-    forward = products + core + elementwise + ahead + shuffle_s + within_s
+    forward = products + core + elementwise + ahead + keys_s + shuffle_s + within_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
     return LayerSeconds(
         products_s=3 * products,
         attention_s=(1 + CORE_BACKWARD) * core,
         memory_s=3 * elementwise + cast + accumulated,
         tensor_s=ahead + behind,
-        context_s=_context_s(job, attained),
+        context_s=keys_s + keys_back_s,
         experts_s=2 * shuffle_s,
         within_experts_s=2 * within_s,
         repeated_s=repeated,
@@ -171,10 +172,13 @@ def projection_s(job: Job, attained: Attained) -> Number:
 def _core_s(job: Job, attained: Attained) -> Number:
     """The attention core of a layer forward, a mean one; the masked half is skipped.
 
-    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)².
+    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)². Cut in order, the last of C
+    ranks has (2C − 1)/C of the mean in layers without one.
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
     keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside
+    more = where((job.in_order > 0) & (job.trades_heads == 0), (job.cp - 1) / job.cp, 0.0)
+    keys = keys + more * (1 - job.mixer_share - job.windowed_share) * job.sequence
     scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE
     work = 2 * job.tokens * keys * job.attention_width / job.tp
     return (work + scanned) / attained.attention_flops_per_s
@@ -213,12 +217,40 @@ def _waiting_s(calls_s: Number, products_s: Number, exposed: Number) -> Number:
     return maximum(exposed * calls_s, calls_s - products_s)
 
 
-def _context_s(job: Job, attained: Attained) -> Number:
-    """Keys and values around the ring forward, and with their gradients backward."""
+def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Number]:
+    """What attention waits for other context ranks, forward and backward.
+
+    A ring sends keys and values from neighbor to neighbor, and backward their gradients too; with
+    two buffers that runs behind the attention of `core_s` forward. A gather sends as much over all
+    links. An all-to-all waits for every tensor.
+    """
+    near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     crosses = job.tp * job.cp > job.gpus_per_node
-    rate = where(crosses, attained.network_bytes_per_s, attained.scale_up_bytes_per_s)
     block = job.tokens * 2 * job.key_value_width * ACTIVATION_BYTES / job.tp
-    return 3 * (job.cp - 1) * block / rate * attained.exposed_context
+    others, exposed = job.cp - 1, attained.exposed_context
+    ring = others * block / where(crosses, far, near * attained.neighbor_share)
+    gather = others * block / where(crosses, far, near)
+    turns = job.keys_in_turns > 0
+    ring_ahead = where(turns, _waiting_s(ring, core_s, exposed), ring)
+    ring_back = where(turns, _waiting_s(2 * ring, CORE_BACKWARD * core_s, exposed), 2 * ring)
+    traded = _traded_s(job, attained)
+    fetched = where(job.gathers_keys > 0, gather * exposed, ring_ahead)
+    returned = where(job.gathers_keys > 0, 2 * gather * exposed, ring_back)
+    trades = job.trades_heads > 0
+    return where(trades, traded, fetched), where(trades, traded, returned)
+
+
+def _traded_s(job: Job, attained: Attained) -> Number:
+    """All-to-alls of queries, keys, values and outputs, inside and between nodes at once.
+
+    Keys and values are copied where there are fewer of their heads than ranks.
+    """
+    heads = maximum(1, job.key_value_heads / job.tp)
+    copied = 2 * job.key_value_width * maximum(1, job.cp / heads)
+    sent = job.tokens * (2 * job.attention_width + copied) * ACTIVATION_BYTES / job.tp
+    members = maximum(1, minimum(job.cp, job.gpus_per_node / job.tp))
+    inside = sent * (members - 1) / job.cp / attained.scale_up_bytes_per_s
+    return maximum(inside, sent * (job.cp - members) / job.cp / attained.network_bytes_per_s)
 
 
 def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:

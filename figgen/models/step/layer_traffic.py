@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from figgen.formulas.pipeline import pipeline_boundary_bytes
-from figgen.models.memory.communication_buffers import key_value_width
+from figgen.models.memory.communication_buffers import (
+    key_value_width,
+    query_width,
+    traded_copies,
+)
 from figgen.models.setup.layer_parts import parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
@@ -20,6 +24,7 @@ AGAIN = "inputs gathered again"
 TABLES = "embedding and head"
 HEAD_AGAIN = "input of the head gathered again"
 KEYS = "keys and values"
+TRADED = "queries, keys, values, outputs"
 HEADS = "heads of mixers"
 TOKENS = "routed tokens"
 WITHIN = "routed tokens within an expert"
@@ -292,8 +297,9 @@ def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     """Keys and values forward, again backward, and then their gradients.
 
-    A ring passes blocks on, C − 1 sends a time; otherwise one collective takes the place of a
-    round. What recomputes the attention core fetches keys and values once more.
+    A ring passes blocks on, C − 1 sends a time; a gather takes the place of a round. An all-to-all
+    trades tokens of queries, keys and values for heads, and those of the outputs back; so do their
+    gradients. What recomputes the attention core fetches keys and values once more.
     """
     cp = setup.parallel.cp
     if cp == 1:
@@ -301,6 +307,9 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     layers = share.layers - share.mixer_layers
     again = layers + repeated_parts(setup, share).core
     width = 2 * key_value_width(setup) * ACTIVATION_BYTES
+    if setup.trades_heads:
+        yield from _traded(setup, layers, again)
+        return
     if setup.context_exchange == "p2p":
         block, sends = setup.tokens * width, cp - 1
         yield Traffic(
@@ -350,6 +359,24 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         buffer_bytes=whole,
         size=cp,
     )
+
+
+def _traded(setup: TrainingSetup, layers: int, again: int) -> Iterator[Traffic]:
+    """Four all-to-alls of a layer: queries, keys and values by head, outputs by token."""
+    keys = 2 * traded_copies(setup) * key_value_width(setup)
+    mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
+    outputs = heads * (setup.shape.head_dim if mla is None else mla.value_head_dim)
+    for width in (query_width(setup), keys, outputs):
+        for phase, calls in ((FORWARD, layers), (BACKWARD, again)):
+            yield Traffic(
+                axis="cp",
+                purpose=TRADED,
+                collective=ALL_TO_ALL,
+                phase=phase,
+                calls=calls,
+                buffer_bytes=setup.tokens * width * ACTIVATION_BYTES,
+                size=setup.parallel.cp,
+            )
 
 
 def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:

@@ -111,7 +111,7 @@ def repeated_flops_per_token(setup: TrainingSetup) -> float:
 
     What "hfu-full" and "hfu-selective" of `figgen.models.step.compute` add to "6nd+attention".
     """
-    again = 0.0
+    again, setup = 0.0, replace(setup, zigzag=True)
     for share in virtual_stage_shares(setup)[: setup.placement.depth]:
         again += stage_work(setup, share).recomputed
         if setup.flash_attention:
@@ -144,12 +144,16 @@ def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
-    """Forward FLOPs of the attention core of one layer and microbatch on one GPU."""
+    """Forward FLOPs of the attention core of one layer and microbatch on one GPU.
+
+    They are those of the context rank with most of them.
+    """
     keys: float = setup.sequence
     if windowed and setup.flash_attention:
         keys = windowed_keys(setup.sequence, setup.shape.window)
     whole = 4 * setup.tokens * keys * setup.shape.attention_width / setup.parallel.tp
-    return whole / 2 if setup.flash_attention else whole
+    uneven = 1.0 if windowed else setup.core_imbalance
+    return whole / 2 * uneven if setup.flash_attention else whole
 
 
 def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:

@@ -79,7 +79,11 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "mlp,moe": "feed-forward blocks",
         "full": "full: every layer",
     },
-    "context_exchange": {"p2p": "ring of sends", "all-gather": "all-gather"},
+    "context_exchange": {
+        "p2p": "ring of sends",
+        "all-gather": "all-gather of keys and values",
+        "all-to-all": "all-to-all, tokens for heads (Ulysses)",
+    },
     "dtype": {name: name.upper() for name in DTYPES},
 }
 
@@ -514,11 +518,19 @@ _ALL = (
         name="context_exchange",
         kind="choice",
         group="overlap",
-        label="Exchange of keys and values",
+        label="Exchange of context ranks",
         asked_by=_SETUP,
         default=_usual("context_exchange"),
         choices=_words("context_exchange"),
         key="exchange",
+    ),
+    Option(
+        name="zigzag",
+        kind="switch",
+        group="overlap",
+        label="Zig-zag cut of sequences: context ranks have equal work",
+        asked_by=_STEP,
+        default=_usual("zigzag"),
     ),
     Option(
         name="scale_up_latency_s",

@@ -155,6 +155,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "latency_s": (1.0, ("latency_s.all",)),
         "near_latency_s": (own.value, ()) if own else (1.0, ("near_latency_s.all",)),
         "straggling": (1.0, ("straggling.all",)),
+        "neighbor_share": (neighbor_share(chip), ()),
         "host_link_bytes_per_s": (host_link_bytes_per_s(chip), ()),
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
     }
@@ -165,6 +166,13 @@ TORCH_UPDATE_S = 1.4e-9
 (ZeRO-Offload), arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
 HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
 """The same of DeepSpeed's own Adam for processors, from the same table."""
+
+
+def neighbor_share(chip: Accelerator) -> float:
+    """What one peer gets of a chip's links in a node: all behind a switch, one link of a mesh or a
+    torus."""
+    peer = chip.scale_up.peer_bandwidth or chip.scale_up.bandwidth
+    return peer.value / chip.scale_up_bandwidth_bytes_per_s
 
 
 def host_link_bytes_per_s(chip: Accelerator) -> float:

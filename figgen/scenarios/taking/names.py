@@ -181,7 +181,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "less_layers": (
         "pipeline_parallel_first_stage_less_layers", "pipeline_parallel_last_stage_less_layers",
     ),
-    "context_exchange": ("cp_comm_type", "context_parallel_rotate_method"),
+    "context_exchange": (
+        "cp_comm_type", "context_parallel_rotate_method", "context_parallel_strategy", "cp_style",
+    ),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
     "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
     "flash": (

@@ -284,6 +284,8 @@ def _take_sequence_parallel(given: Given, dialect: str) -> None:
 
 EXCHANGES = {
     "p2p": "p2p", "all_gather": "all-gather", "allgather": "all-gather", "alltoall": "p2p",
+    "a2a": "all-to-all",
+    "ulysses": "all-to-all", "ring": "p2p", "all-gather": "all-gather", "all-to-all": "all-to-all",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.layouts import cannot_place
-from figgen.scenarios.writing.megatron_lm import megatron_order
+from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, megatron_order
 from figgen.scenarios.writing.megatron_options import (
     Option,
     recompute_options,
@@ -143,8 +143,7 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     options.append(("model.attention_dropout", rate))
     options.append(("model.hidden_dropout", rate))
     if setup.parallel.cp > 1:
-        exchange = "all_gather" if setup.context_exchange == "all-gather" else "p2p"
-        options.append(("model.cp_comm_type", exchange))
+        options.append(("model.cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
     if setup.mtp_layers:
         options.append(("model.mtp_num_layers", str(setup.mtp_layers)))
     return options

@@ -160,14 +160,17 @@ def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     return found + _exchanges(setup, left_out)
 
 
+CP_COMM_TYPES = {"p2p": "p2p", "all-gather": "all_gather", "all-to-all": "a2a"}
+"""How Megatron-Core calls what context-parallel ranks exchange."""
+
+
 def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     """What tensor- and context-parallel ranks exchange."""
     found: list[Option] = []
     if setup.sequence_parallel and setup.parallel.tp > 1:
         found.append(("sequence_parallel", ""))
     if setup.parallel.cp > 1:
-        exchange = "all_gather" if setup.context_exchange == "all-gather" else "p2p"
-        found.append(("cp_comm_type", exchange))
+        found.append(("cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
     if setup.parallel.cp > 1 and not setup.flash_attention:
         left_out["flash_attention"] = "context parallelism wants fused attention"
     return found

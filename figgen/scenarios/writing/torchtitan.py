@@ -123,6 +123,8 @@ def _parallelism(
     if parallel.cp > 1:
         method = "allgather" if setup.context_exchange == "all-gather" else "alltoall"
         lines.append(f'context_parallel_rotate_method = "{method}"')
+        if setup.trades_heads:
+            left_out["context_exchange"] = "keys and values go around a ring, heads are not traded"
     return lines
 
 

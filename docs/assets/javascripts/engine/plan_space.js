@@ -27,6 +27,7 @@ export function meshes(job, pp) {
       eps.filter((ep) => !experts || (experts.count % ep === 0 && experts.ffn_hidden % etp === 0)).map((ep) => [ep, etp]));
     for (const cp of allowed(divisors(parts / tp), fixed.cp, sequence)) {
       if (sequence % (cp * (split ? tp : 1)) || !dividesMixers(shape, tp, cp)) continue;
+      if (setup.trades_heads && shape.attention_layers && (shape.heads / tp) % cp) continue;
       const dp = parts / (tp * cp);
       if (fixed.dp !== null && fixed.dp !== dp) continue;
       for (const [ep, etp] of mixtures) {

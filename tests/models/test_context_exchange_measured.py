@@ -1,0 +1,137 @@
+"""How context ranks exchange keys and heads, against steps that others timed each way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.models.algorithms.context_exchange import ulysses_bytes
+from figgen.models.planner.plan_sizes import job_sizes
+from figgen.models.step.data_traffic import stage_traffic
+from figgen.models.step.layer_traffic import TRADED
+from figgen.models.step.step_traffic import FORWARD
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+
+MEASURED = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "context_exchange.json").read_text("utf-8")
+)
+# huggingface.co/zai-org/GLM-4.5-Air, config.json
+GLM_45_AIR = {
+    "model_type": "glm4_moe", "hidden_size": 4096, "num_hidden_layers": 46,
+    "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128,
+    "intermediate_size": 10944, "vocab_size": 151552, "moe_intermediate_size": 1408,
+    "n_routed_experts": 128, "num_experts_per_tok": 8, "n_shared_experts": 1,
+    "first_k_dense_replace": 1, "tie_word_embeddings": False, "attention_bias": True,
+    "use_qk_norm": False, "hidden_act": "silu", "rms_norm_eps": 1e-5,
+    "max_position_embeddings": 131072,
+}  # fmt: skip
+
+
+def on_tpus(model: str, cp: int, sequence: int, batch: int, exchange: str) -> float:
+    """A step of MaxText on 64 v5p, whose ring does not send behind attention."""
+    step = training_step(
+        model=model,
+        accelerator="tpu-v5p",
+        software="maxtext",
+        nodes=1,
+        gpus_per_node=64,
+        cp=cp,
+        sequence=sequence,
+        global_batch=batch,
+        context_exchange=exchange,
+        double_buffering=False,
+    )
+    return step.predicted.step_time_s
+
+
+def test_a_torus_makes_the_ring_slow_and_gather_and_all_to_all_alike() -> None:
+    """A neighbor gets one of six links; the other two ways use them all."""
+    measured = MEASURED["maxtext_4687_llama2_7b_32k_cp16_64_v5p_s"]
+    times = {way: on_tpus("llama-2-7b", 16, 32_768, 64, way) for way in measured}
+    assert times["p2p"] / times["all-gather"] == pytest.approx(
+        measured["p2p"] / measured["all-gather"], rel=0.08
+    )
+    assert times["all-to-all"] / times["all-gather"] == pytest.approx(
+        measured["all-to-all"] / measured["all-gather"], rel=0.05
+    )
+
+
+@pytest.mark.parametrize("sequence", [65_536, 131_072, 262_144])
+def test_a_ring_of_64_adds_what_was_measured(sequence: int) -> None:
+    measured = MEASURED["maxtext_4893_llama3_8b_cp64_64_v5p_s"][str(sequence)]
+    times = {way: on_tpus("llama-3-8b", 64, sequence, 1, way) for way in measured}
+    added_s = times["p2p"] - times["all-gather"]
+    assert added_s == pytest.approx(measured["p2p"] - measured["all-gather"], rel=0.3)
+
+
+def test_a_ring_cut_in_order_waits_for_its_last_rank(tmp_path: Path) -> None:
+    """prime-rl cuts sequences in order; what CP changes there, in points of the throughput."""
+    model = tmp_path / "config.json"
+    model.write_text(json.dumps(GLM_45_AIR), encoding="utf-8")
+    measured = MEASURED["prime_rl_2418_glm_4_5_air_64k_8_h200_tokens_per_s"]
+
+    def tokens_per_s(cp: int, exchange: str) -> float:
+        step = training_step(
+            model=str(model),
+            accelerator="h200-sxm-141gb",
+            software="torchtitan",
+            nodes=1,
+            gpus_per_node=8,
+            zero_stage=3,
+            recompute="full",
+            cp=cp,
+            sequence=65_536,
+            microbatches=cp,
+            context_exchange=exchange,
+            zigzag=False,
+        )
+        return 8 * step.predicted.tokens_per_s_per_gpu
+
+    alone = tokens_per_s(1, "p2p")
+    for cp in (2, 4):
+        for way, rate in measured[str(cp)].items():
+            change, expected = tokens_per_s(cp, way) / alone, rate / measured["1"]
+            assert change == pytest.approx(expected, abs=0.08), (cp, way)
+
+
+def h100s(**options: Any) -> TrainingStep:
+    return training_step(
+        model="llama-3-8b", nodes=1, gpus_per_node=8, cp=8, sequence=131_072, **options
+    )
+
+
+def test_every_way_has_its_own_messages_memory_and_time() -> None:
+    ways: list[dict[str, Any]] = [
+        {"context_exchange": "p2p"},
+        {"context_exchange": "p2p", "double_buffering": False},
+        {"context_exchange": "p2p", "zigzag": False},
+        {"context_exchange": "all-gather"},
+        {"context_exchange": "all-to-all"},
+    ]
+    steps = [h100s(**way) for way in ways]
+    assert len({step.predicted.step_time_s for step in steps}) == len(ways) - 1  # a gather hides
+    assert len({step.memory.fullest.bytes_of("communication") for step in steps}) == 4
+    once = h100s(double_buffering=False).predicted.step_time_s
+    assert once > h100s().predicted.step_time_s
+
+
+def test_an_all_to_all_sends_what_ulysses_says() -> None:
+    setup = h100s(context_exchange="all-to-all").setup
+    sent = sum(
+        entry.calls * entry.sent_bytes
+        for entry in stage_traffic(setup, 0)
+        if entry.purpose == TRADED and entry.phase == FORWARD
+    )
+    assert sent == 32 * ulysses_bytes(setup.shape, cp=8, tokens=131_072 // 8)
+    assert job_sizes(setup)["trades_heads"] == 1
+
+
+def test_an_all_to_all_over_ranks_that_do_not_divide_the_heads_is_refused() -> None:
+    with pytest.raises(InputError, match="heads of a tensor-parallel rank: expected a multiple"):
+        training_step(
+            model="llama-3-8b", nodes=8, gpus_per_node=8, cp=64, context_exchange="all-to-all"
+        )
