@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import pickle
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
+from figgen.commands import snapshot
+from figgen.models.memory import plain_pickle
 from figgen.models.memory.allocation_kinds import kind_of, path_in_package
 from figgen.models.memory.allocator_snapshot import BEFORE, history_of, peak_of, state_of
 from figgen.models.memory.snapshot_summary import REMEDIES
@@ -375,3 +379,25 @@ def test_a_packed_snapshot_is_read_and_a_broken_one_refused(said: Said, tmp_path
     assert said(str(packed)) == said(written(tmp_path, SNAPSHOT))
     packed.write_bytes(packed.read_bytes()[:40])
     assert main(("memory-snapshot", str(packed))) == 2
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_terminal_shows_how_much_of_a_snapshot_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    content = RECORDED.read_bytes()
+    file = tmp_path / "s.pickle"
+    file.write_bytes(content if packed else gzip.decompress(content))
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setattr(plain_pickle, "PIECE", 1 << 20)
+    snapshot.read_snapshot(str(file))
+    shown = [int(found) for found in re.findall(r"(\d+) % read of ", terminal.getvalue())]
+    assert len(shown) > 5
+    assert shown == sorted(shown)
+    assert shown[0] < 50 < shown[-1]
+    assert terminal.getvalue().endswith("\r\x1b[2K")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import io
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -34,6 +33,7 @@ from figgen.models.memory.snapshot_text import (
     summary_sentence,
 )
 from figgen.models.profiles.unpacked import PACKED
+from figgen.progress import Share
 from figgen.scenarios.options.resolve import resolve
 
 if TYPE_CHECKING:
@@ -78,20 +78,38 @@ def read_snapshot(path: str) -> Mapping[str, Any]:
         with file.open("rb") as opened:
             packed = opened.read(len(PACKED)) == PACKED
             opened.seek(0)
-            found = plain_pickle(_unpacked(opened) if packed else opened)
+            content: Any = gzip.GzipFile(fileobj=opened) if packed else opened
+            found = _read(content, opened, Share(what=f"read of {path}", bytes=2 * size))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError("snapshot", expected="a readable file", got=str(error)) from None
+    except OverflowError:
+        expected = f"at most {LARGEST_FILE:,} bytes, unpacked"
+        raise InputError("snapshot", expected=expected) from None
     if not isinstance(found, dict):
         raise InputError("snapshot", expected="a dict with segments", got=type(found).__name__)
     return found
 
 
-def _unpacked(file: BinaryIO) -> BinaryIO:
-    """What gzip has packed. Raises InputError for more than a snapshot may be."""
-    content = gzip.GzipFile(fileobj=file).read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise InputError("snapshot", expected=f"at most {LARGEST_FILE:,} bytes, unpacked")
-    return io.BytesIO(content)
+def _read(content: BinaryIO, file: BinaryIO, shown: Share) -> Any:
+    """What `content` holds, which may be unpacked from `file`; it is read twice.
+
+    Raises OverflowError for more than a snapshot may be.
+    """
+    last, before = 0, 0
+
+    def tell(read: int) -> None:
+        nonlocal last, before
+        if read > LARGEST_FILE:
+            raise OverflowError
+        if read < last:
+            before = shown.bytes // 2
+        last = read
+        shown.reached(before + min(file.tell(), shown.bytes // 2))
+
+    try:
+        return plain_pickle(content, tell)
+    finally:
+        shown.end()
 
 
 def _snapshot(options: argparse.Namespace) -> Answer:

@@ -25,8 +25,8 @@ COPIED = 50
 """Characters that are copied while one is looked at: only links look for their end."""
 MOST_OPEN = 200
 """Tags that are not closed; for each of them a parser of HTML goes through all that follows."""
-MOST_FENCES = 4_000
-"""Lines that open or close a block of code: 2,000 blocks, which take about two seconds."""
+MOST_FENCES = 2_000
+"""Blocks of code, which take about two seconds; each has a line that opens and one that closes."""
 _OPEN = re.compile(r"<[A-Za-z/!?][^<>]*(?=<|\Z)")
 
 
@@ -60,7 +60,7 @@ class Work:
         if len(unclosed) > MOST_OPEN:
             raise TooMuch(unclosed[0])
         fences = [line for line in lines if line.lstrip().startswith(("```", "~~~"))]
-        if len(fences) > MOST_FENCES:
+        if len(fences) > 2 * MOST_FENCES:
             raise TooMuch(fences[0])
         for pattern in md.inlinePatterns:
             if not hasattr(pattern, "uncounted"):

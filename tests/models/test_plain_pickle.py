@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import pickle
 import random
 import resource
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,58 @@ def test_plain_data_is_read_as_it_was_written(protocol: int) -> None:
     assert found["again"] is found["segments"]
     many = [{"action": "alloc", "addr": number} for number in range(200_000)]
     assert plain_pickle(io.BytesIO(pickle.dumps(many, protocol=protocol))) == many
+
+
+RECORDED = ROOT / "tests" / "oracles" / "profiles" / "llama1b-amp-eager.pickle.gz"
+
+
+def stacks(rng: random.Random) -> list[dict[str, Any]]:
+    """Events whose frames are written again and again, as torch writes them."""
+    names = [f"name {number}" for number in range(300)]
+
+    def frame() -> dict[str, Any]:
+        return {"name": rng.choice(names[:9]), "filename": names[1], "line": rng.choice(CHOICES)}
+
+    return [
+        {"action": "alloc", "addr": at, "frames": [frame() for _ in range(rng.randrange(9))]}
+        for at in range(2000)
+    ]
+
+
+CHOICES = (1, 300, 70_000, -5, None, True, 0x7D, 0x94, 0x7D942894)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_frames_that_are_written_again_are_read_as_they_stand(protocol: int) -> None:
+    events = stacks(random.Random(protocol))
+    assert plain_pickle(io.BytesIO(pickle.dumps(events, protocol=protocol))) == events
+
+
+def test_a_place_that_is_named_twice_is_read_as_it_stands() -> None:
+    """The same bytes mean another dict once a file has written over a place of its memo."""
+    same = b"}\x94(h\x00K\x01u"
+    rows = b"(" + same + same + b"e"
+    file = b"X\x01\x00\x00\x00b\x94]" + rows + b"X\x01\x00\x00\x00aq\x000]" + rows + b"."
+    assert pickle.loads(file) == [{"a": 1}, {"a": 1}]
+    assert plain_pickle(io.BytesIO(file)) == pickle.loads(file)
+
+
+def test_a_recorded_snapshot_is_read_in_less_than_half_of_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Torch writes each frame again with every stack."""
+    written = gzip.decompress(RECORDED.read_bytes())
+    monkeypatch.setattr("figgen.models.memory.plain_pickle.PIECE", 1 << 18)
+    peaks, found = [], []
+    for read in (plain_pickle, pickle.load):
+        tracemalloc.start()
+        found.append(read(io.BytesIO(written)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert found[0] == found[1]
+    assert peaks[0] < peaks[1] / 2
+    frames = [f for event in found[0]["device_traces"][0] for f in event["frames"]]
+    assert len({id(frame) for frame in frames}) < len(frames) / 5
 
 
 FEW_BYTES = {

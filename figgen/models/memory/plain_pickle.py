@@ -29,6 +29,21 @@ _NAMED = 100
 _LENGTHS = {0x8A: 1, 0x8B: 4, 0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8}
 """Operations with a length before what they push, and the bytes of that length."""
 
+MOST_ALIKE = 100_000
+"""Dicts that are looked for again: beyond are no frames of a program."""
+_FEW = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in range(9))
+_STEP = (
+    rb"[(01N\x88\x89\])}aestu\x85\x86\x87\x93\x94]|[Kh].|M..|[Jj]....|G.{8}|\x8a(?:" + _FEW + rb")"
+)
+_PUT = rb"q.|r...."
+_PLAIN = re.compile(rb"(?:" + _STEP + rb"|" + _PUT + rb")*+", re.DOTALL)
+_DICT = rb"}\x94\((?:h.|j....|K.|M..|J....|[N\x88\x89]){2,16}+u(?=[}e])"
+_ALIKE = re.compile(
+    rb"((?:(?!" + _DICT + rb")(?:" + _STEP + rb"))*+)(?:(" + _DICT + rb")|(" + _PUT + rb"|\Z))",
+    re.DOTALL,
+)
+"""Operations, and then a dict of references and numbers, memoized in order and in a list."""
+
 _TEXTS = {0x8C, 0x58, 0x8D}
 
 _REFUSED = {
@@ -54,15 +69,28 @@ def _refused(what: str) -> InputError:
 class _PlainUnpickler(pickle.Unpickler):
     """Reads lists, dicts, texts and numbers; what names anything else is refused once more."""
 
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.known: list[Any] = []
+
+    def persistent_load(self, pid: Any) -> Any:
+        """A dict that `_Shared` has marked: keep the first of its kind, or give it again."""
+        if type(pid) is int:
+            return self.known[pid]
+        self.known.append(pid)
+        return pid
+
     def find_class(self, module: str, name: str) -> NoReturn:
         """Refuse what would run code. Raises InputError always."""
         raise _refused(f"{module[:_NAMED]}.{name[:_NAMED]}")
 
 
 def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None) -> Any:
-    """What a file holds; `tell` is called with the bytes that were looked through.
+    """What a file holds; `tell` is called with the bytes that were read, in two passes.
 
-    Raises InputError for what is broken, too much, or no plain data.
+    Dicts of references and numbers that are written alike, as the frames of stacks are, become one
+    dict: a snapshot has millions of them.  Raises InputError for what is broken, too much, or no
+    plain data.
     """
     window = _Window(file, tell)
     try:
@@ -70,22 +98,15 @@ def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None
     except InputError as error:
         # What is wrong before that place is told first, as by who reads only once.
         with contextlib.suppress(EOFError):
-            _loaded(_without_frames(window, window.place))
+            _loaded(_shared(file, window.place, tell))
         raise error from None
+    return _loaded(_shared(file, window.before + window.at, tell))
+
+
+def _shared(file: BinaryIO, end: int, tell: Callable[[int], None]) -> BinaryIO:
+    """The operations up to `end`, which were looked through, as `_Shared` writes them."""
     file.seek(0)
-    try:
-        return _loaded(file)
-    except EOFError:  # of a frame, which says nothing about the data
-        return _loaded(_without_frames(window, window.before + window.at))
-
-
-def _without_frames(window: _Window, end: int) -> BinaryIO:
-    """What was looked through up to `end`, without the lengths by which a reader may read ahead."""
-    window.file.seek(0)
-    content = window.file.read(end)
-    ends = [0, *(place + FRAME for place in window.frames)]
-    parts = zip(ends, [*window.frames, len(content)], strict=True)
-    return io.BytesIO(b"".join(content[start:end] for start, end in parts))
+    return io.BufferedReader(_Shared(_Window(file, tell), end), PIECE >> 8)
 
 
 def _loaded(file: BinaryIO) -> Any:
@@ -109,6 +130,74 @@ def _loaded(file: BinaryIO) -> Any:
             gc.enable()
 
 
+class _Shared(io.RawIOBase):
+    """Operations without the lengths by which a reader may read ahead, equal dicts only once.
+
+    The first dict of a kind is followed by the operation that asks `persistent_load`, which keeps
+    it; in place of later ones stands its number there.  No file can ask so itself.
+    """
+
+    def __init__(self, window: _Window, end: int) -> None:
+        self.window, self.end = window, end
+        self.numbers: dict[bytes, int] = {}
+        self.sharing = True
+        self.ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """Fill `into` with what comes next; 0 at the end."""
+        while not self.ready:
+            if self.window.before + self.window.at >= self.end:
+                return 0
+            self.ready = memoryview(self._next())
+        count = min(len(into), len(self.ready))
+        into[:count] = self.ready[:count]
+        self.ready = self.ready[count:]
+        return count
+
+    def _next(self) -> bytes:
+        """The next operations, or the next one with its text."""
+        window, left = self.window, self.end - self.window.before
+        if run := _PLAIN.match(window.piece, window.at, left):
+            window.at = run.end()
+            if run[0]:
+                return _ALIKE.sub(self._alike, run[0]) if self.sharing else run[0]
+        if len(window.piece) - window.at < 9 and window.more():
+            return b""
+        begin = window.take(1)
+        code = begin[0]
+        if code in _LENGTHS:
+            size = window.take(min(_LENGTHS[code], self._left()))
+            count = int.from_bytes(size, "little")
+            return begin + size + window.take(min(count, self._left()))
+        if code == 0x95:
+            window.take(min(FRAME - 1, self._left()))
+            return b""
+        return begin
+
+    def _left(self) -> int:
+        return self.end - self.window.before - self.window.at
+
+    def _alike(self, found: re.Match[bytes]) -> bytes:
+        """What stands for a dict, with what stands before it."""
+        before, alike, put = found.groups()
+        # A memo whose places are named may have one place twice.
+        self.sharing = self.sharing and not put
+        if not self.sharing or alike is None:
+            return found[0]
+        number = self.numbers.get(alike)
+        if number is not None:
+            asked: bytes = before + b"J" + number.to_bytes(4, "little") + b"Q\x94"
+            return asked
+        if len(self.numbers) == MOST_ALIKE:
+            return found[0]
+        self.numbers[alike] = len(self.numbers)
+        return found[0] + b"Q"
+
+
 class _Window:
     """A piece of the file, moved on as operations are looked at."""
 
@@ -116,7 +205,6 @@ class _Window:
         self.file, self.tell = file, tell
         self.piece, self.at, self.before = b"", 0, 0
         self.place = 0  # of the operation that is looked at
-        self.frames: list[int] = []
 
     def more(self) -> bool:
         """Read on behind what is left; False at the end of the file."""
@@ -161,10 +249,8 @@ def _plain_operations(places: int) -> re.Pattern[bytes]:
     memo = b"r..[\\x00-\\x%02x]\\x00" % low
     if high:
         memo += b"|r..[\\x00-\\xff][\\x00-\\x%02x]" % high
-    longs = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in range(9))
     return re.compile(
-        rb"(?:[(01N\x88\x89\])}aestu\x85\x86\x87\x93\x94]|[Khq].|M..|[Jj]....|G.{8}"
-        rb"|\x8a(?:" + longs + rb")|" + memo + rb")*+",
+        rb"(?:" + _STEP + rb"|q.|" + memo + rb")*+",
         re.DOTALL,
     )
 
@@ -196,7 +282,6 @@ def _look_through(window: _Window) -> None:
             _check_text(window.take(size)) if code in _TEXTS else window.skip(size)
         elif code == 0x95:
             window.take(FRAME - 1)
-            window.frames.append(window.place)
         elif code == 0x80:
             if window.take(1)[0] > PROTOCOLS:
                 raise _broken("another protocol")
