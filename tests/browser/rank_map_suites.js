@@ -1,6 +1,7 @@
 // What the modules of the rank map answer to the cases of test_rank_map_{model,launch,state}.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
+import { axis_stride } from "./models/machine/mesh.js";
 import { launchOf } from "./tools/launch.js";
 import { takeLayout } from "./tools/map_taken.js";
 import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
@@ -27,7 +28,7 @@ async function configuration(state) {
   return { json: await sha256(ranksJson(parallel)), command: commandLine(state), rows, moved: movedRanks(parallel).count };
 }
 
-const wide = (mesh) => mesh.axes.map(([name, size], at) => [name, size, mesh.strides[at]].join()).filter((one) => !one.includes(",1,")).sort().join(";");
+const wide = (mesh) => mesh.axes.map(([name, size]) => [name, size, axis_stride(mesh, name)].join()).filter((one) => !one.includes(",1,")).sort().join(";");
 
 // Whether two layouts have the same groups; an axis of one rank has none, and whole experts have none.
 function sameMeshes(one, other) {

@@ -86,9 +86,10 @@ def coordinates_of(mesh: RankMesh, rank: int) -> dict[str, int]:
     """Coordinates of `rank`, axis name to index, fastest axis first; the inverse of `rank_of`."""
     if not 0 <= rank < mesh.world_size:
         raise InputError("rank", expected=f"0 … {mesh.world_size - 1}", got=rank)
-    coordinates = {}
+    coordinates: dict[str, int] = {}
     for name, size in mesh.axes:
-        rank, coordinates[name] = divmod(rank, size)
+        coordinates[name] = rank % size
+        rank //= size
     return coordinates
 
 

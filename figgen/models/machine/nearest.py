@@ -62,14 +62,14 @@ def _dense_problem(world_size: int, sizes: Sizes) -> InputError | None:
         return InputError(
             f"TP·CP·DP·PP = {sizes.tp}·{sizes.cp}·{sizes.dp}·{sizes.pp}",
             expected=f"{world_size} (nodes × GPUs per node)",
-            got=model * sizes.dp,
+            got=_shown(model * sizes.dp),
             key="tp",
         )
-    if world_size % model:
+    if model > world_size or world_size % model:
         return InputError(
             f"TP·CP·PP = {sizes.tp}·{sizes.cp}·{sizes.pp}",
             expected=f"a divisor of {world_size} (nodes × GPUs per node)",
-            got=model,
+            got=_shown(model),
             key="tp",
         )
     return None
@@ -78,11 +78,11 @@ def _dense_problem(world_size: int, sizes: Sizes) -> InputError | None:
 def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> InputError | None:
     etp = expert_tp(sizes, convention)
     model = etp * sizes.ep * sizes.pp
-    if world_size % model:
+    if model > world_size or world_size % model:
         return InputError(
             f"ETP·EP·PP = {etp}·{sizes.ep}·{sizes.pp}",
             expected=f"a divisor of {world_size} (nodes × GPUs per node)",
-            got=model,
+            got=_shown(model),
             key="tp",
         )
     if "ep" not in convention.order or sizes.pp == 1:
@@ -96,6 +96,11 @@ def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> In
             key="order",
         )
     return None
+
+
+def _shown(product: int) -> int | str:
+    """A product of sizes in a message: pages have no whole numbers from 2**53 on."""
+    return product if product <= 9007199254740991 else "2**53 or more"
 
 
 def pipeline_strides(world_size: int, sizes: Sizes, convention: Convention) -> tuple[int, int]:

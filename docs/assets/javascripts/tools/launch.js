@@ -2,13 +2,11 @@
 // them back. Loaded when the map shows them.
 
 import { record } from "../engine/records.js";
-import { layout } from "../models/machine/layout.js";
 import { write_layout } from "../scenarios/writing/writers.js";
 import { JobToWrite } from "../scenarios/writing/written.js";
 
 /** { text, note } of a layout for a launcher; text is empty where it cannot be said. */
-export function launchOf(launcher, { nodes, gpus_per_node, tp, cp, pp, ep, etp, order }) {
-  const parallel = layout(nodes, gpus_per_node, tp, cp, pp, ep, etp, null, order);
+export function launchOf(launcher, parallel) {
   const { text, refused, note } = write_layout(launcher, record(JobToWrite, { parallel }));
   return { text, note: refused ? `${refused}.` : note };
 }

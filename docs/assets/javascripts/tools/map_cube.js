@@ -7,7 +7,7 @@ import { SHADES, groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
 import { fitted } from "./map_paint.js";
 import { showsOf } from "./map_state.js";
-import { coordinateArray } from "../engine/ranks.js";
+import { coordinateArray } from "../engine/groups.js";
 
 const MOST = 8192; // GPUs that are told apart at all
 const HEIGHT = 440; // px

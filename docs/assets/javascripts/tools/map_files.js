@@ -1,8 +1,8 @@
 // Files of a layout: the JSON that `figgen ranks --json` prints, and the same memberships as CSV.
 
-import { meshOf } from "../engine/layout.js";
-import { groups } from "../engine/ranks.js";
-import { communicator, interNodeLinks, LABELS, warnings } from "../engine/placement.js";
+import { groupArray, groupLists, nodesOf } from "../engine/groups.js";
+import { mesh_of } from "../models/machine/layout.js";
+import { LABELS, communicator, warnings } from "../models/machine/placement.js";
 import { groupsOf, membersOf } from "./map_groups.js";
 
 const DENSE = ["tp", "cp", "dp", "pp"];
@@ -17,16 +17,16 @@ export function ranksDocument(parallel) {
   const found = { dense: {}, expert: {}, combined: {} };
   const crossings = {};
   for (const name of names) {
-    const { mesh, rows } = groupsOf(parallel, name);
-    const members = groups(mesh, name);
+    const members = groupLists(groupsOf(parallel, name).rows);
     if (!DENSE.includes(name) && !EXPERT.includes(name)) found.combined[name] = members;
     if (DENSE.includes(name)) found.dense[name] = members;
     if (EXPERT.includes(name) && parallel.has_experts)
-      found.expert[name] = groups(parallel.expert, name);
-    const { inter_node_share: _, ...summary } = communicator(parallel, name);
+      found.expert[name] = groupLists(groupArray(parallel.expert, name));
+    // A ring of ascending ranks enters each node of several once.
+    const nodes = members.map((ranks) => nodesOf(ranks, parallel.gpus_per_node));
     crossings[name] = {
-      ...summary,
-      inter_node_links_by_group: Array.from(interNodeLinks(rows, parallel.gpus_per_node)),
+      ...communicator(parallel, name),
+      inter_node_links_by_group: nodes.map((count) => (count > 1 ? count : 0)),
     };
   }
   const axes = [...DENSE, ...(parallel.has_experts ? ["ep", "etp", "edp"] : [])];
@@ -52,7 +52,7 @@ export function groupsCsv(parallel) {
   const { gpus_per_node } = parallel;
   for (const name of namesOf(parallel)) {
     const view = groupsOf(parallel, name);
-    const mesh = meshOf(parallel, name) === parallel.dense ? "dense" : "expert";
+    const mesh = mesh_of(parallel, name) === parallel.dense ? "dense" : "expert";
     for (let group = 0; group < view.count; group++) {
       membersOf(view, group).forEach((rank, place) => {
         lines.push(

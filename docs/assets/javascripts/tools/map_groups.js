@@ -3,10 +3,11 @@
 
 import { grouped } from "../engine/errors.js";
 import { AXES } from "../models/machine/frameworks.js";
-import { meshOf } from "../engine/layout.js";
-import { axisNames, groupArray, rankMesh } from "../engine/mesh.js";
-import { communicator, nodesTouched } from "../engine/placement.js";
-import { coordinateArray, coordinatesOf, groupIndex } from "../engine/ranks.js";
+import { coordinateArray, groupArray, groupIndex, groupRanks, nodesOf } from "../engine/groups.js";
+import { plain } from "../engine/records.js";
+import { mesh_of } from "../models/machine/layout.js";
+import { RankMesh, coordinates_of } from "../models/machine/mesh.js";
+import { communicator } from "../models/machine/placement.js";
 
 /** Shades of an axis; the group's number says which one, and is written in the cell. */
 export const SHADES = 7;
@@ -28,8 +29,8 @@ export function groupsOf(parallel, name) {
   if (!known.has(parallel)) known.set(parallel, new Map());
   const views = known.get(parallel);
   if (!views.has(name)) {
-    const mesh = meshOf(parallel, name);
-    const rows = groupArray(mesh, axisNames(name));
+    const mesh = mesh_of(parallel, name);
+    const rows = groupArray(mesh, name);
     views.set(name, {
       name,
       mesh,
@@ -44,13 +45,10 @@ export function groupsOf(parallel, name) {
 }
 
 /** The ranks of one group, a view. */
-export const membersOf = ({ rows }, group) =>
-  rows.ranks.subarray(group * rows.size, (group + 1) * rows.size);
+export const membersOf = ({ rows }, group) => groupRanks(rows, group);
 
-/** How many nodes the ascending `ranks` are on. */
-export function nodesOf(ranks, gpus_per_node) {
-  return nodesTouched({ count: 1, size: ranks.length, ranks }, gpus_per_node)[0];
-}
+/** The coordinates of a rank by axis. */
+const pointOf = (mesh, rank) => plain(coordinates_of(mesh, rank));
 
 /** Ranks in words: "0, 8, 16, 24", a long list by its beginning and end, an even one by its step. */
 export function ranksInWords(ranks, most = 8) {
@@ -91,7 +89,7 @@ export function communicatorRows(parallel, names) {
         name,
         label: labelOf(name),
         long: found.label,
-        grid: meshOf(parallel, name) === parallel.dense ? "dense" : "expert",
+        grid: mesh_of(parallel, name) === parallel.dense ? "dense" : "expert",
         nodes: spanInWords(found.nodes_touched_min, found.nodes_touched_max),
         level: levelOf(found),
       };
@@ -132,8 +130,8 @@ export function rankFacts(parallel, rank, names) {
     node: Math.floor(rank / gpus_per_node),
     local: rank % gpus_per_node,
     groups: of,
-    dense: coordinatesOf(parallel.dense, rank),
-    expert: parallel.has_experts ? coordinatesOf(parallel.expert, rank) : null,
+    dense: pointOf(parallel.dense, rank),
+    expert: parallel.has_experts ? pointOf(parallel.expert, rank) : null,
   };
 }
 
@@ -160,7 +158,7 @@ export function rankSentence(parallel, rank, shown) {
  */
 export function movedRanks(parallel) {
   const dense = AXES.filter((axis) => axis !== "ep");
-  const usual = rankMesh(dense.map((axis) => [axis, parallel[axis]]));
+  const usual = new RankMesh(dense.map((axis) => [axis, parallel[axis]]));
   const [here, there] = [coordinateArray(parallel.dense), coordinateArray(usual)];
   const at = dense.map((axis) => parallel.dense.names.indexOf(axis));
   const moved = new Uint8Array(parallel.world_size);
@@ -170,7 +168,7 @@ export function movedRanks(parallel) {
     if (at.every((column, axis) => here[start + column] === there[start + axis])) continue;
     moved[rank] = 1;
     count++;
-    first ??= { rank, here: coordinatesOf(parallel.dense, rank), usual: coordinatesOf(usual, rank) };
+    first ??= { rank, here: pointOf(parallel.dense, rank), usual: pointOf(usual, rank) };
   }
   return { moved, count, first };
 }

@@ -64,7 +64,8 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   return { showSummary, showMessages, showLinks, cube, volumes };
 }
 
-function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_experts }) {
+function summaryOf(parallel) {
+  const { world_size, nodes, gpus_per_node, dense, has_experts } = parallel;
   const grid = (name, mesh) => {
     const sizes = mesh.axes.map(([axis, size]) => `${axis.toUpperCase()} ${grouped(size)}`);
     return el("span", {}, `${name} ${sizes.join(" · ")}`);
@@ -73,6 +74,6 @@ function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_expert
     el("strong", {}, `${grouped(world_size)} ${world_size === 1 ? "GPU" : "GPUs"}`),
     el("span", {}, `${plural(nodes, "node")} of ${grouped(gpus_per_node)}`),
     grid("dense", dense),
-    ...(has_experts ? [grid("expert", expert)] : []),
+    ...(has_experts ? [grid("expert", parallel.expert)] : []),
   ];
 }

@@ -3,7 +3,7 @@
 
 import { InputError, grouped } from "../engine/errors.js";
 import { CONVENTIONS } from "../models/machine/frameworks.js";
-import { layout } from "../engine/layout.js";
+import { layout } from "../models/machine/layout.js";
 import { CARRIED, SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 
 /** What the GPUs can be coloured by, in the order of the buttons. */
@@ -79,7 +79,7 @@ export function evaluate(state) {
       const most = `at most ${grouped(MOST_DRAWN)} GPUs in the picture`;
       throw new InputError("nodes × GPUs per node", { expected: most, got: nodes * gpus });
     }
-    return { parallel: layout({ nodes, gpus_per_node: gpus, tp, cp, ep, etp, dp, pp, order }) };
+    return { parallel: layout(nodes, gpus, tp, cp, pp, ep, etp, dp, order) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { error };

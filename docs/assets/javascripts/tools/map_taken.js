@@ -1,7 +1,7 @@
 // What a script or a configuration says of a layout, for the rank map. Loaded when there is one.
 
 import { grouped, InputError } from "../engine/errors.js";
-import { MOST_RANKS } from "../engine/layout.js";
+import { MOST_RANKS } from "../models/machine/layout.js";
 import { askFor, takeText, takenRows, told } from "./taken.js";
 
 export { askFor, takenRows, told };

@@ -13,7 +13,7 @@ import {
 } from "./map_state.js";
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
-import { warnings } from "../engine/placement.js";
+import { warnings } from "../models/machine/placement.js";
 import { addressWriter } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved

@@ -1,6 +1,6 @@
-"""Meshes, layouts and placement of the tools' engine, in a real browser, against the models.
+"""Meshes, layouts and placement as they are printed, and their groups in the rank map's arrays.
 
-One evaluation per suite: the page answers all cases as JSON. Counts, ranks and texts are the same.
+Counts, ranks and texts are those of Python, refusals too.
 """
 
 from __future__ import annotations
@@ -10,21 +10,38 @@ import itertools
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from figgen.errors import InputError
+from figgen.guide.tool_scripts import printed_models
 from figgen.models.machine import mesh as meshes
 from figgen.models.machine import placement
 from figgen.models.machine.frameworks import AXES, CONVENTIONS, convention
 from figgen.models.machine.layout import MOST_RANKS, ParallelLayout, layout, mesh_of
 from figgen.models.machine.mesh import RankMesh
 from figgen.models.machine.nearest import Sizes, problem
+from figgen.publish.scripts import FOLDER
 from tests.browser.engine import Ask, differing, said
 from tests.browser.site import ROOT
+from tests.translation.run import ENGINE, ran
 
+PROGRAM = Path(__file__).with_name("rank_maps.js").read_text("utf-8")
 ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Ask:
+    """`ask(suite, cases)`: what a suite of the program answers."""
+    hand = {
+        f"{FOLDER}/engine/{name}.js": (ENGINE / f"{name}.js").read_text("utf-8")
+        for name in ("records", "groups")
+    }
+    scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
+    return lambda suite, given: ran(tmp_path, PROGRAM, scripts, {"suite": suite, "given": given})
 
 
 def small_meshes() -> Iterator[list[int]]:
@@ -249,3 +266,50 @@ def test_groups_are_megatrons_own(ask: Ask) -> None:
     cases = json.loads(ORACLE.read_text("utf-8"))["cases"]
     frozen = [{key: case[key] for key in ("edp", "dense", "expert")} for case in cases]
     assert differing(range(len(cases)), ask("megatron", cases), frozen) == []
+
+
+BAD_SIZES = (0, -1, 2.5, "8", True, 1e-05, "it's")
+
+
+def messages() -> Iterator[tuple[str, Any]]:
+    cluster = {"nodes": 2, "gpus_per_node": 8}
+    for bad in BAD_SIZES:
+        for name in ("nodes", "tp", "etp", "dp"):
+            yield "layout", {**cluster, name: bad}
+    for most, name in itertools.product((2**20, 2**20 + 1, 10**15), ("nodes", "cp", "dp")):
+        yield "layout", {**cluster, name: most}
+    yield "layout", {**cluster, "tp": 999_983, "cp": 999_979, "pp": 999_961}
+    yield "layout", {**cluster, "tp": 999_983, "cp": 999_979, "pp": 999_961, "dp": 999_959}
+    yield "layout", {**cluster, "etp": 999_983, "ep": 999_979, "pp": 16}
+    for axes in ("tp-dp", "dp-cp-xx", "tp-ep", "tp-etp", "", "tp-tp", "etp-edp", "tpp"):
+        yield "mesh_of", [cluster, axes]
+        yield "mesh_of", [{**cluster, "order": "llama3"}, axes]
+        yield "group_array", axes
+    yield from (("rank_mesh", axes) for axes in ([], [["a", 2], ["a", 3]], [["a", 0]], [["a", 2]]))
+    for at in ({"tp": 2, "dp": 0}, {"tp": 1}, {"pp": 0, "tp": 0}, {"tp": -1, "dp": 1}, {}):
+        yield "rank_of", at
+    yield from (("coordinates_of", rank) for rank in (-1, 0, 5, 6))
+
+
+def message_of(kind: str, given: Any) -> None:
+    square = RankMesh((("tp", 2), ("dp", 3)))
+    match kind:
+        case "layout":
+            layout(**given)
+        case "mesh_of":
+            mesh_of(layout(**given[0]), given[1])
+        case "rank_mesh":
+            RankMesh(tuple(map(tuple, given)))
+        case "group_array":
+            meshes.group_array(square, given)
+        case "rank_of":
+            meshes.rank_of(square, given)
+        case "coordinates_of":
+            meshes.coordinates_of(square, given)
+
+
+def test_bad_input_is_refused_in_the_same_words(ask: Ask) -> None:
+    cases = list(messages())
+    expected = [said(message_of, *case) for case in cases]
+    assert sum(answer is not None for answer in expected) > 50
+    assert differing(cases, ask("messages", cases), expected) == []
