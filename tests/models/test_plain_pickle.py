@@ -90,6 +90,18 @@ def test_a_recorded_snapshot_is_read_in_less_than_half_of_the_memory(
     assert len({id(frame) for frame in frames}) < len(frames) / 5
 
 
+def test_a_long_text_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joining each piece to all before it took time that grows with the square of the length."""
+    monkeypatch.setattr("figgen.models.memory.plain_pickle.PIECE", 1 << 10)
+    long = {"text": "é" * 2**20, "bytes": b"b" * 2**22}
+    written = pickle.dumps([long, long], protocol=4)
+    tracemalloc.start()
+    assert plain_pickle(io.BytesIO(written)) == [long, long]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * len(written)
+
+
 FEW_BYTES = {
     "LONG_BINPUT": b"Nr\xff\xff\xff\x7f0N.", "LONG_BINPUT, small": b"Nr\xff\xff\xff\x00.",
     "BINUNICODE": b"X\xff\xff\xff\x7f.", "BINUNICODE8": b"\x8d\x00\x00\x00\x00\x02\x00\x00\x00.",

@@ -216,11 +216,17 @@ class _Window:
 
     def take(self, count: int) -> bytes:
         """The next bytes. Raises InputError where the file has fewer."""
-        while self.at + count > len(self.piece):
+        taken = self.piece[self.at : self.at + count]
+        self.at += len(taken)
+        if len(taken) == count:
+            return taken
+        parts = [taken]
+        while count := count - len(parts[-1]):
             if not self.more():
                 raise _broken(ENDED)
-        self.at += count
-        return self.piece[self.at - count : self.at]
+            parts.append(self.piece[:count])
+            self.at = len(parts[-1])
+        return b"".join(parts)
 
     def skip(self, count: int) -> None:
         """Go on behind so many bytes, which need not be held together."""
