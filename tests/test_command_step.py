@@ -139,7 +139,7 @@ def test_text_says_what_each_level_needs(said: Said) -> None:
     for line, load in zip(lines[-3:-1], answer["levels"], strict=True):
         assert line.startswith(f"{load['level']}: ")
         needed = format_quantity(load["needed_bandwidth_bytes_per_s"], "B/s")
-        assert f"hidden from {needed} on" in line
+        assert f"can hide at {needed} or more " in line
 
 
 def test_the_global_batch_gives_the_microbatches(said: Said) -> None:

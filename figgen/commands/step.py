@@ -95,14 +95,14 @@ def _muon_lines(asked: TrainingStep) -> list[str]:
         return []
     work, added_s, whole_s = found.values()
     return [
-        f"Muon's products come on top: {format_quantity(work, 'FLOP')} on the busiest GPU, "
+        f"Muon's matmuls come on top: {format_quantity(work, 'FLOP')} on the busiest GPU, "
         f"{format_quantity(added_s, 's', 'time')}, {added_s / whole_s:.1%} of "
         f"{format_quantity(whole_s, 's', 'time')} in all"
     ]
 
 
 def _table(found: StepEstimate) -> list[str]:
-    """Communication of the bottleneck, one line a kind of call; then the parts of the step."""
+    """Communication of the bottleneck, one line per kind of call; then the parts of the step."""
     head = ["axis", "what", "collective", "link", "calls", "buffer", "sent", "time", "exposed"]
     rows = [head] + [
         [
@@ -136,8 +136,8 @@ def _table(found: StepEstimate) -> list[str]:
 def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
     """What each level of links would have to carry at least; then the throughput."""
     levels = [
-        f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, hidden from "
-        f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} on "
+        f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, can hide at "
+        f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} or more "
         f"(has {format_quantity(load.bandwidth_bytes_per_s, 'B/s')})"
         for load in level_loads(found, asked.cluster, asked.compute_efficiency)
     ]

@@ -89,7 +89,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             mistake=slow_attention,
         ),
         "fp32": SlowCause(
-            title="weights and products are in FP32",
+            title="weights and matmuls are in FP32",
             tell="the log's params_dtype; --bf16, bf16: true or dtype=torch.bfloat16; matmul "
             "kernels "
             "named sgemm or tf32 in a profile; twice the memory",

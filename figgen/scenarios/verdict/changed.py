@@ -34,7 +34,7 @@ MASKED = 1 / 4
 were measured on one H100."""
 
 SCORE_BYTES = 40
-"""Bytes that unfused attention moves for each score: products, mask, softmax and dropout read and
+"""Bytes that unfused attention moves for each score: matmuls, mask, softmax and dropout read and
 write it in 16 bits and FP32, ten passes forward and backward."""
 
 LAUNCHES, HOST_S = 160, (5e-6, 20e-6)
@@ -208,7 +208,7 @@ def nothing_hidden(timed: TimedJob) -> Seconds | None:
 
 
 def slow_experts(timed: TimedJob) -> Seconds | None:
-    """A plain exchange of tokens and ungrouped products, up to one expert after another."""
+    """A plain exchange of tokens and ungrouped matmuls, up to one expert after another."""
     job, rates = timed.job, timed.rates
     if job.expert_layers <= 0:
         return None

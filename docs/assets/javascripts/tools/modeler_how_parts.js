@@ -11,7 +11,7 @@ import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP");
 
-/** What is counted, held against the peak of the products or, as a published MFU may be, another. */
+/** The counted FLOPs as a share of the matmul peak, or of another peak that a published MFU uses. */
 export function utilisationLines({ setup, job, step }, notes, convention, peak_flops_per_s = job.cluster.peak_flops_per_s) {
   const { label } = CONVENTIONS.get(convention);
   const { tokens_per_s_per_gpu: tokens_per_gpu_s } = step;
@@ -30,7 +30,7 @@ export function utilisationLines({ setup, job, step }, notes, convention, peak_f
   ];
 }
 
-/** Computing of the pipeline rank that works longest, from its products. */
+/** Computing of the pipeline rank that works longest, from its matmuls. */
 export function computeLines({ setup, job, step }) {
   if (setup.lora_rank !== null) return tunedComputing({ setup, job, step });
   const stages = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
@@ -40,13 +40,13 @@ export function computeLines({ setup, job, step }) {
   const half = setup.flash_attention ? " without its masked half" : "";
   return [
     plainLine(
-      `One forward of a microbatch on pipeline rank ${step.pipeline_rank}: products with weights, 2 FLOP for each weight and token, and the attention core${half}, divided over TP and CP.`,
-      "products with weights + attention core",
+      `The forward pass of a microbatch on pipeline rank ${step.pipeline_rank}: matmuls with weights, 2 FLOP for each weight and token, and the attention core${half}, divided over TP and CP.`,
+      "matmuls with weights + attention core",
       `${flop(weights)} + ${flop(core)} = ${flop(weights + core)}`,
     ),
     plainLine(
-      "Backward works twice as much as forward.",
-      "3 · one forward · microbatches",
+      "The backward pass does twice the work of the forward pass.",
+      "3 · one forward pass · microbatches",
       `3 · ${flop(weights + core)} · ${plainNumber(passing)} = ${flop(total)}`,
     ),
     plainLine(
@@ -68,7 +68,7 @@ const given = (doc, words, text, name) => ({
 export const HARDWARE = {
   peak: ({ job, state }) => [
     given(
-      `Dense peak of a GPU for products in ${state.dtype.toUpperCase()}, without sparsity.`,
+      `Dense peak of a GPU for matmuls in ${state.dtype.toUpperCase()}, without sparsity.`,
       "peak",
       quantity(job.cluster.peak_flops_per_s, "FLOP/s", "si.4"),
       job.accelerator,

@@ -31,7 +31,7 @@ export function tunedComputing({ setup, job, step }) {
   return [
     plainLine(
       `One forward of a microbatch on pipeline rank ${step.pipeline_rank}, divided over TP and CP.`,
-      "products with weights + those of adapters + attention core",
+      "matmuls with weights + those of adapters + attention core",
       `${flop(weights)} + ${flop(adapters)} + ${flop(core)} = ${flop(forward)}`,
     ),
     plainLine(

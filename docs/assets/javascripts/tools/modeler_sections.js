@@ -199,7 +199,7 @@ function updateNote({ step }, at) {
   const { orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } = step;
   if (!added_s) return null;
   return note(
-    "Muon's products come on top of the step: ",
+    "Muon's matmuls come on top of the step: ",
     value(seconds(added_s), "update", at),
     " on the GPU that has most of them, ",
     value(percent(added_s / whole_s), "updateshare", at),

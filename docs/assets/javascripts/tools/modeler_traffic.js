@@ -104,7 +104,7 @@ export function linksSection(found, at, width) {
     table(
       "Links",
       [
-        "link of a GPU",
+        "link",
         "#bytes",
         "#needed at least",
         "#bandwidth",
@@ -117,7 +117,7 @@ export function linksSection(found, at, width) {
       rows,
     ),
     note(
-      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap. More than that is no promise: what cannot overlap is waited for all the same, and is the exposed share of the step. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
+      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap. A faster link doesn't hide everything: communication that cannot overlap makes the GPU wait all the same, and counts in the exposed share of the step. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
     ),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at),
@@ -138,7 +138,7 @@ function bucketNote(found, at) {
   return note(
     `Gradients of the ${axisLabel(found.axis)} groups go in `,
     value(plainNumber(found.buckets), "buckets", at),
-    " buckets and stick out of backward by ",
+    " buckets and take longer than the backward pass by ",
     value(seconds(found.exposed_s), "buckets", at),
     "; the best number of buckets, ",
     value(`${plainNumber(found.best_buckets)}${many}`, "bestbuckets", at),
@@ -167,8 +167,8 @@ function buffersTable(found, at, axis, title) {
   const there = [found.other, "o"];
   const [twice, once] = found.setup.double_buffering ? [here, there] : [there, here];
   const rows = [
-    ["two buffers: the next comes while one is worked on", twice],
-    ["one buffer: computing waits", once],
+    ["two buffers: the next arrives while the GPU computes on one", twice],
+    ["one buffer: the GPU waits for it", once],
   ].flatMap(([name, [one, of]]) => {
     if (!one) return [];
     const exposed = one.step.exposed_s[axis];
