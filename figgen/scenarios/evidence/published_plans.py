@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from figgen import catalog
 from figgen.catalog.planned import planned_best
 from figgen.lookups import remembered
+from figgen.models.planner.plan_terms import named_terms
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.planning.plan_question import plan_question
-from figgen.scenarios.planning.plan_rows import TERMS, choices_of, named_terms
+from figgen.scenarios.planning.plan_rows import TERMS, choices_of
 from figgen.scenarios.planning.planner import fastest
 from figgen.scenarios.runs.step_as_run import described, job_of
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from figgen.equations.ops import Number
-from figgen.models.pipeline.filling import filling
-from figgen.models.planner.plan import PlannedJob
-from figgen.models.planner.plan_sizes import stage_numbers
+from figgen.models.planner.plan_terms import named_terms
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import utilisation_of_step
-from figgen.models.step.job import Job, setup_numbers
-from figgen.models.step.stage_work import repeated
-from figgen.models.step.timed_step import StepSeconds, timed_step
+from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import layout_of, setup_of
 from figgen.scenarios.planning.planner import Plan
+from figgen.scenarios.runs.step_job import step_job
 
 TERMS = {
     "products": "products with weights",
@@ -149,74 +144,25 @@ def choices_of(plan: Plan, place: int) -> Choices:
     }
 
 
+def layout_of_plan(plan: Plan, place: int) -> TrainingSetup:
+    """The setup of a layout of a plan."""
+    question = plan.question
+    values = {
+        **question.values,
+        **choices_of(plan, place),
+        "global_batch": question.job.global_batch,
+        "microbatches": None,
+    }
+    return setup_of(question.model.shape, layout_of(values), values)
+
+
 def terms_of(plan: Plan, places: Sequence[int]) -> list[dict[str, float]]:
     """Seconds by `TERMS` of these layouts."""
-    job, columns = plan.question.job, plan.found.columns
-    at = np.array(places, dtype=int)
-    rows = {name: values[at] for name, values in columns.items()}
-    asked = _job(job, rows)
-    parts = timed_step(asked, job.attained)
-    terms = named_terms(asked, parts)
-    columned = {name: np.broadcast_to(value, at.shape) for name, value in terms.items()}
-    return [{name: float(columned[name][row]) for name in TERMS} for row in range(len(places))]
-
-
-def named_terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
-    """The parts of a step by `TERMS`."""
-    share = job.expert_layers / job.layers
-    passes = job.microbatches * job.fullest_layers
-
-    def mixed(name: str) -> Number:
-        dense, expert = getattr(parts.dense, name), getattr(parts.expert, name)
-        return passes * ((1 - share) * dense + share * expert)
-
-    names = {
-        "products": "products_s", "attention": "attention_s", "memory": "memory_s",
-        "messages": "messages_s", "repeated": "repeated_s",
-    }  # fmt: skip
-    found = {term: mixed(name) for term, name in names.items()}
-    found["host"] = mixed("total_s") - sum(found.values())
-    return found | {
-        "ends": parts.work_s - mixed("total_s"),
-        "gathers": parts.sharding_s,
-        "idle": parts.idle_s,
-        "stages": parts.stage_messages_s,
-        "gradients": parts.gradients_s,
-        "update": parts.update_s,
-        "straggling": parts.straggling_s,
-        "fixed": parts.fixed_s,
-    }
-
-
-def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
-    """Layouts of any kinds as one job of arrays."""
-    setup, count = job.setup, len(rows["pp"])
-    numbers = np.zeros((5, count))
-    for row in range(count):
-        pp, chunks = int(rows["pp"][row]), int(rows["chunks"][row])
-        schedule = job.schedules[rows["schedule"][row]] if pp > 1 else "1f1b"
-        stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
-        mode = job.recompute[rows["recompute"][row]]
-        numbers[:, row] = (
-            filling(schedule, pp, int(rows["microbatches"][row]), chunks),
-            stages.fullest_layers,
-            stages.head_layers,
-            *repeated(setup, stages.shares, mode),
+    job, found = plan.question.job, []
+    for place in places:
+        asked = step_job(
+            layout_of_plan(plan, place), quantized=job.quantized, per_tensor=job.per_tensor
         )
-    return Job(
-        **setup_numbers(setup),
-        **{name: rows[name].astype(float) for name in ("tp", "cp", "pp", "ep", "etp", "chunks")},
-        gpus=job.world_size,
-        gpus_per_node=setup.parallel.gpus_per_node,
-        filling=numbers[0],
-        fullest_layers=numbers[1],
-        head_layers=numbers[2],
-        repeats_layer=numbers[3],
-        repeats_core=numbers[4],
-        microbatch=rows["microbatch_size"].astype(float),
-        microbatches=rows["microbatches"].astype(float),
-        zero_stage=rows["zero_stage"],
-        quantized=job.quantized,
-        **job.sharded(rows["zero_stage"], rows["pp"]),
-        per_tensor=job.per_tensor,
-    )
+        terms = named_terms(asked, timed_step(asked, job.attained))
+        found.append({name: float(terms[name]) for name in TERMS})
+    return found

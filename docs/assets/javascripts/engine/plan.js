@@ -7,7 +7,9 @@ import { InputError } from "./errors.js";
 import { collector, fullest, most } from "./plan_found.js";
 import { fullOf, kept, layOut, pipelineOf, sizeOf } from "./plan_sizes.js";
 import { alike, meshes } from "./plan_space.js";
+import { plain } from "./records.js";
 import { divisors, pipelines, schedules, sharding } from "../models/planner/plan_space.js";
+import { named_terms } from "../models/planner/plan_terms.js";
 import { recomputation } from "../models/shape/recomputation.js";
 
 export { SEARCHED, planJob } from "./plan_job.js";
@@ -80,7 +82,7 @@ function tryMesh(job, found, mesh, zeros) {
   }
 }
 
-/** Seconds by the terms of a step, which add up to it, as figgen.scenarios.planning.plan_rows has them. */
+/** Seconds by the terms of a step, which add up to it. */
 export function termsOf(job, layout) {
   const { asked } = job;
   const about = pipelineOf(job, layout);
@@ -92,19 +94,7 @@ export function termsOf(job, layout) {
   asked.tokens = (layout.microbatch_size * asked.sequence) / layout.cp;
   asked.zero_stage = layout.zero_stage;
   Object.assign(asked, about.sharded[layout.zero_stage]);
-  const parts = timed_step(asked, job.attained);
-  const mix = asked.expert_layers / asked.layers;
-  const passes = asked.microbatches * asked.fullest_layers;
-  const mixed = (name) => passes * ((1 - mix) * parts.dense[name] + mix * parts.expert[name]);
-  const found = {
-    products: mixed("products_s"), attention: mixed("attention_s"), memory: mixed("memory_s"),
-    messages: mixed("messages_s"), repeated: mixed("repeated_s"),
-  };
-  return {
-    ...found, host: mixed("total_s") - Object.values(found).reduce((sum, one) => sum + one, 0),
-    ends: parts.work_s - mixed("total_s"), gathers: parts.sharding_s, idle: parts.idle_s, stages: parts.stage_messages_s,
-    gradients: parts.gradients_s, update: parts.update_s, straggling: parts.straggling_s, fixed: parts.fixed_s,
-  };
+  return plain(named_terms(asked, timed_step(asked, job.attained)));
 }
 
 /** All at once, for tests and small searches. */
