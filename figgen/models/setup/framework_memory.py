@@ -33,9 +33,9 @@ class FrameworkMemory:
     `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
-    nanotron's 898 measured ones, but for frameworks with measured peaks of their own; of
-    torchtune and plain PyTorch over publishers on whom nothing was fitted, and the widest for
-    software that is not known.
+    nanotron's 898 measured ones, but for frameworks with measured peaks of their own. For
+    torchtune and plain PyTorch it is that of two publishers each, whose runs were looked at while
+    the habits were chosen; unknown software has the widest.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
