@@ -12,8 +12,8 @@ def api_page() -> str:
     parts = [
         "---\ndescription: The ten Python functions that answer what the pages answer, "
         "in programs and in notebooks.\n---\n\n# Python functions\n\n"
-        "After `pip install figgen`, ten functions answer in Python what the pages and the "
-        "command line answer.\n"
+        "With figgen installed ([Your own site](../about/your-own-site.md)), ten functions answer "
+        "in Python what the pages and the command line answer.\n"
         "In a notebook, a figure shows its picture and its numbers, and every other answer its "
         "text.\n\n"
         "Keywords are the options of the command line: `--gpus-per-node 8` becomes "

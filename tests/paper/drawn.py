@@ -258,7 +258,19 @@ def _rectangle(part: etree.Element) -> str:
 def _points(d: str, at: tuple[float, float]) -> list[tuple[float, float]]:
     pen = RecordingPen()
     parse_path(d, pen)
-    return [(x + at[0], y + at[1]) for _, given in pen.value for x, y in given]
+    found: list[tuple[float, float]] = []
+    for command, given in pen.value:
+        points = [(x + at[0], y + at[1]) for x, y in given]
+        if command == "qCurveTo":  # a PDF has only cubic curves
+            handle, end = points
+            points = [_between(found[-1], handle), _between(end, handle), end]
+        found += points
+    return found
+
+
+def _between(end: tuple[float, float], handle: tuple[float, float]) -> tuple[float, float]:
+    """The handle of the cubic curve that equals a quadratic one."""
+    return end[0] + 2 / 3 * (handle[0] - end[0]), end[1] + 2 / 3 * (handle[1] - end[1])
 
 
 def _tiled(

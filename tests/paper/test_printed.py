@@ -18,6 +18,9 @@ KINDS: dict[str, Chart] = {
     **SAMPLES,
     "film": build("ring-film", {"ranks": 3}),
     "overview": build("journey-job", {"page": 10}),
+    "curved": build(
+        "collective-steps", {"collective": "broadcast", "algorithm": "binomial-tree", "ranks": 4}
+    ),
     "patterned": build("pipeline-timeline", {"schedule": "1f1b", "stages": 2, "microbatches": 2}),
 }
 """One small figure of every kind."""
