@@ -5,9 +5,19 @@ from __future__ import annotations
 from figgen.errors import InputError, unknown
 
 COLUMNS_IN = {
-    "ieee": 3.5, "ieee-wide": 7.16, "acm": 3.33, "acm-wide": 7.0, "icml": 3.25, "icml-wide": 6.75,
-    "neurips": 5.5, "iclr": 5.5, "nature": 3.5, "nature-wide": 7.2, "a4": 6.3, "slide": 10.0,
-}  # fmt: skip
+    "ieee": 3.5,
+    "ieee-wide": 7.16,
+    "acm": 3.33,
+    "acm-wide": 7.0,
+    "icml": 3.25,
+    "icml-wide": 6.75,
+    "neurips": 5.5,
+    "iclr": 5.5,
+    "nature": 3.5,
+    "nature-wide": 7.2,
+    "a4": 6.3,
+    "slide": 10.0,
+}
 """Widths of columns and text blocks of common templates, in inches."""
 PX_PER_IN = 96
 LEAST_TEXT_PT = 5.0

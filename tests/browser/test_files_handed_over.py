@@ -21,16 +21,15 @@ FILES = (
     *((MODELER, f"{name}.json") for name in ("step", "memory", "trace")),
     *((MODELER, f"{name}.csv") for name in ("communication", "memory")),
 )
-LATE = {"map_volumes", "map_cube", "launch"}
-"""What the rank map loads above or beside such buttons when a reader comes near."""
+LATE = {"map_volumes": ".map-volumes", "map_cube": "canvas.map-cube"}
+"""What is loaded above such buttons when a reader comes near, and an element that shows it is."""
 
 
 def test_no_other_script_is_loaded_when_a_reader_comes_near() -> None:
     waiting = {path.stem for path in TOOLS.glob("*.js") if "whenNear(" in path.read_text("utf-8")}
-    assert waiting == {"dom", "rank-map", "map_take", "modeler_results"}
-    texts = [(TOOLS / f"{name}.js").read_text("utf-8") for name in ("rank-map", "map_take")]
-    loaded = re.findall(r"import\(\"\./(\w+)\.js\"\)", "".join(texts))
-    assert set(loaded) == {*LATE, "map_taken"}  # the last when a line is loaded
+    assert waiting == {"dom", "rank-map", "modeler_results"}
+    text = (TOOLS / "rank-map.js").read_text("utf-8")
+    assert set(re.findall(r"import\(\"\./(\w+)\.js\"\)", text)) == LATE.keys()
 
 
 def at_rest(page: Page, address: str, site: str) -> None:
@@ -65,10 +64,12 @@ def test_a_press_is_not_lost_when_a_part_of_the_page_comes_meanwhile(
     for route in late:
         route.continue_()
     page.wait_for_load_state("networkidle")
-    page.evaluate("() => new Promise((go) => setTimeout(() => requestAnimationFrame(go)))")
+    page.evaluate(
+        "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
+    )
     page.mouse.up()
     page.wait_for_function("() => window.kept.length === 1")
-    page.locator(".map-volumes").wait_for()
+    page.locator(LATE["map_volumes"]).wait_for()
 
 
 @pytest.mark.parametrize(("tool", "name"), FILES)

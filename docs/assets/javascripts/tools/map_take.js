@@ -2,7 +2,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
-import { button, el, field, released, whenNear } from "./dom.js";
+import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
@@ -124,15 +124,11 @@ export function makeTakeaway(load, say, signal) {
     "Copy",
     copying(() => code.textContent),
   );
-  // What writes the lines is loaded when a reader comes near them.
-  let near = false;
   async function showLaunch() {
-    if (!near && picture) return;
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
     const [asked, launcher] = [picture, chosen];
     const { launchOf } = asked ? await import("./launch.js") : {};
-    await released();
     if (asked !== picture || launcher !== chosen || signal.aborted) return;
     const found = asked ? launchOf(launcher, asked.parallel) : NOTHING;
     showCommand(code, found.text);
@@ -176,10 +172,6 @@ export function makeTakeaway(load, say, signal) {
     el("section", {}, brought.element),
   );
   const showLaunchSoon = afterFrame(showLaunch);
-  whenNear(() => {
-    near = true;
-    showLaunch();
-  }, signal, "200px").observe(tabs);
   function update(now, shown) {
     [state, picture] = [now, shown];
     for (const one of [...files.children, ...tabs.children]) one.disabled = !picture;
