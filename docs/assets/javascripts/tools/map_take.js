@@ -2,7 +2,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
-import { button, el, field } from "./dom.js";
+import { button, el, field, released } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
@@ -129,6 +129,7 @@ export function makeTakeaway(load, say, signal) {
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
     const [asked, launcher] = [picture, chosen];
     const { launchOf } = asked ? await import("./launch.js") : {};
+    await released();
     if (asked !== picture || launcher !== chosen || signal.aborted) return;
     const found = asked ? launchOf(launcher, asked.parallel) : NOTHING;
     showCommand(code, found.text);
