@@ -35,7 +35,6 @@ def job_to_write(asked: TrainingStep) -> JobToWrite:
     """The job of a step, as writers take it."""
     known = isinstance(asked.model, catalog.Model)
     return JobToWrite(
-        parallel=asked.setup.parallel,
         setup=asked.setup,
         model=asked.model.name if known else "",
         dtype=asked.dtype,

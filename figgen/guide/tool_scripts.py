@@ -29,7 +29,7 @@ JOINED = {
     "planner_worker": (),
     "profile": ("profile_beside",),
     "profile_worker": (),
-    "rank-map": ("map_volumes", "map_cube", "map_taken", "launch"),
+    "rank-map": ("map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
     "modeler": (
         "modeler_below",

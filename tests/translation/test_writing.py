@@ -25,7 +25,7 @@ import { JobToWrite } from "./assets/javascripts/scenarios/writing/written.js";
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 function written([software, choices]) {
   const { setup, model, dtype } = untimedJob(catalog, choices);
-  const job = record(JobToWrite, { parallel: setup.parallel, setup, model, dtype });
+  const job = record(JobToWrite, { setup, model, dtype });
   const { text, refused, left_out } = write_job(software, job);
   return { text, refused, left_out: Object.fromEntries(left_out) };
 }

@@ -7,7 +7,6 @@ huggingface/transformers 5.24, AutoModelForCausalLM.from_config.
 from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.scenarios.writing.layouts import device_meshes
 from figgen.scenarios.writing.model_file import model_fields
 from figgen.scenarios.writing.trainers import trainer_refused
 from figgen.scenarios.writing.written import (
@@ -47,10 +46,8 @@ torch.distributed.destroy_process_group()
 
 
 def fsdp2(job: JobToWrite) -> Written:
-    """The program that trains a job under FSDP2; of a layout alone, its device meshes."""
+    """The program that trains a job under FSDP2."""
     setup = job.setup
-    if setup is None:
-        return device_meshes(job)
     why = trainer_refused(job, "This program")
     if why:
         return refusal(why)

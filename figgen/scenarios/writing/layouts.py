@@ -1,16 +1,23 @@
-"""Whether a framework places ranks as a layout does, and the layouts that programs spell out.
+"""Writes a layout alone, and says whether a framework places ranks as the layout does.
 
-Option names: torch.distributed.device_mesh.init_device_mesh; deepspeedai/DeepSpeed at edaa7221,
-deepspeed/runtime/pipe/topology.py (PipeModelDataParallelTopology, axes pipe, data, model) and
-deepspeed/moe/layer.py (ep_size, enable_expert_tensor_parallelism).
+Option names: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py; torchtitan 0.2.2,
+torchtitan/config/job_config.py; torch.distributed.device_mesh.init_device_mesh;
+deepspeedai/DeepSpeed at edaa7221, deepspeed/runtime/pipe/topology.py
+(PipeModelDataParallelTopology, axes pipe, data, model) and deepspeed/moe/layer.py (ep_size,
+enable_expert_tensor_parallelism).
 """
 
 from __future__ import annotations
 
-from figgen.errors import InputError
+from collections.abc import Callable
+
+from figgen.errors import InputError, unknown
 from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.machine.mesh import RankMesh, axis_stride
-from figgen.scenarios.writing.written import JobToWrite, Written, refusal
+from figgen.scenarios.writing.written import Written, command, refusal, torchrun
+
+ORDERS = ("megatron", "megatron-tp-pp-dp")
+"""The orders that Megatron-LM has an option for."""
 
 
 def divides_experts(parallel: ParallelLayout) -> bool:
@@ -51,9 +58,14 @@ def same_mesh(one: RankMesh, other: RankMesh) -> bool:
     return True
 
 
+def no_order(who: str, parallel: ParallelLayout) -> str:
+    """The words about a rank order that a framework has no option for."""
+    return f"{who} has no option for the rank order {parallel.order}"
+
+
 def cannot_place(who: str, parallel: ParallelLayout) -> Written:
-    """The refusal of an order that a framework has no option for."""
-    return refusal(f"{who} has no option for the rank order {parallel.order}")
+    """The refusal of a rank order that a framework has no option for."""
+    return refusal(no_order(who, parallel))
 
 
 def mesh_call(name: str, mesh: RankMesh) -> str:
@@ -65,9 +77,8 @@ def mesh_call(name: str, mesh: RankMesh) -> str:
     return f'{name} = init_device_mesh("cuda", ({sizes}{end}), mesh_dim_names=({words}{end}))'
 
 
-def device_meshes(job: JobToWrite) -> Written:
+def device_meshes(parallel: ParallelLayout) -> Written:
     """The device meshes of a layout, for a PyTorch program."""
-    parallel = job.parallel
     calls = [mesh_call("dense", parallel.dense)]
     if divides_experts(parallel):
         calls.append(mesh_call("expert", parallel.expert))
@@ -77,9 +88,8 @@ def device_meshes(job: JobToWrite) -> Written:
     )
 
 
-def deepspeed_topology(job: JobToWrite) -> Written:
+def deepspeed_topology(parallel: ParallelLayout) -> Written:
     """The topology of a pipeline under DeepSpeed."""
-    parallel = job.parallel
     if parallel.cp > 1:
         return refusal("DeepSpeed's pipeline topology has no context axis")
     if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
@@ -101,3 +111,114 @@ def deepspeed_topology(job: JobToWrite) -> Written:
         lines.append(f"# in the model: {experts}")
     note = "Give the topology to PipelineModule; its axes are pipe, data and model, slowest first."
     return Written(text="\n".join(lines), note=note)
+
+
+def megatron_order(parallel: ParallelLayout) -> str:
+    """The order of Megatron-Core that places ranks as the layout does, "" for none."""
+    for order in ORDERS:
+        if same_ranks(parallel, order):
+            return order
+    return ""
+
+
+def megatron_degrees(parallel: ParallelLayout, order: str) -> list[tuple[str, str]]:
+    """The sizes of the axes; those of one rank are left out, and data parallelism is what is left.
+
+    Expert parallelism wants its tensor-parallel size said, whose usual value differs by release.
+    """
+    found: list[tuple[str, str]] = [
+        ("tensor_model_parallel_size", str(parallel.tp)),
+        ("pipeline_model_parallel_size", str(parallel.pp)),
+    ]
+    if parallel.cp > 1:
+        found.append(("context_parallel_size", str(parallel.cp)))
+    if parallel.ep > 1:
+        found.append(("expert_model_parallel_size", str(parallel.ep)))
+    if parallel.ep > 1 or parallel.etp != parallel.tp:
+        found.append(("expert_tensor_parallel_size", str(parallel.etp)))
+    if order == "megatron-tp-pp-dp":
+        found.append(("use_tp_pp_dp_mapping", ""))
+    return found
+
+
+def flags(options: list[tuple[str, str]]) -> list[str]:
+    """Options as a command line has them; what a shell would read is quoted."""
+    found: list[str] = []
+    for name, value in options:
+        quoted = f"'{value}'" if "(" in value else value
+        found.append(f"--{name.replace('_', '-')} {quoted}".strip())
+    return found
+
+
+def _layout_note(parallel: ParallelLayout) -> str:
+    note = f"Data parallelism is what is left: {parallel.dp}."
+    if parallel.ep > 1 and parallel.tp > 1:
+        note += " With experts and TP it also wants --sequence-parallel."
+    if parallel.ep > 1:
+        note += (
+            " Its default gathers all tokens for the experts; "
+            "--moe-token-dispatcher-type alltoall sends copies."
+        )
+    return note
+
+
+def megatron_layout(parallel: ParallelLayout) -> Written:
+    """The command of Megatron-LM with the options of a layout."""
+    order = megatron_order(parallel)
+    if not order:
+        return cannot_place("Megatron-LM", parallel)
+    options = flags(megatron_degrees(parallel, order))
+    text = command(torchrun(parallel), "pretrain_gpt.py", options)
+    return Written(text=text, note=_layout_note(parallel))
+
+
+def torchtitan_refused(parallel: ParallelLayout) -> str:
+    """Why torchtitan cannot run a layout, "" if it can."""
+    if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
+        return "experts under torchtitan have the tensor parallelism of the other layers, or none"
+    if parallel.ep > 1 and parallel.etp == 1 and parallel.ep < parallel.tp:
+        return "torchtitan wants EP to be at least TP"
+    return "" if same_ranks(parallel, "torchtitan") else no_order("torchtitan", parallel)
+
+
+def torchtitan_degrees(parallel: ParallelLayout, zero_stage: int) -> list[tuple[str, int]]:
+    """The sizes of the axes; weights are replicated where nothing is sharded."""
+    whole = zero_stage == 0
+    found = [
+        ("data_parallel_replicate_degree", parallel.dp if whole else 1),
+        ("data_parallel_shard_degree", 1 if whole else parallel.dp),
+        ("context_parallel_degree", parallel.cp),
+        ("tensor_parallel_degree", parallel.tp),
+        ("pipeline_parallel_degree", parallel.pp),
+        ("expert_parallel_degree", parallel.ep),
+    ]
+    if parallel.ep > 1 and parallel.etp > 1:
+        found.append(("expert_tensor_parallel_degree", parallel.etp))
+    return found
+
+
+def torchtitan_layout(parallel: ParallelLayout) -> Written:
+    """The command of torchtitan with the options of a layout."""
+    why = torchtitan_refused(parallel)
+    if why:
+        return refusal(why)
+    options = [f"--parallelism.{name} {size}" for name, size in torchtitan_degrees(parallel, 3)]
+    program = "-m torchtitan.train --job.config_file $CONFIG_FILE"
+    note = "All of data parallelism is sharded here; a part of it may be replicated instead."
+    return Written(text=command(torchrun(parallel), program, options), note=note)
+
+
+LAYOUT_WRITERS: dict[str, Callable[[ParallelLayout], Written]] = {
+    "megatron": megatron_layout,
+    "pytorch": device_meshes,
+    "deepspeed": deepspeed_topology,
+    "torchtitan": torchtitan_layout,
+}
+"""Writers of a layout alone, under the names that the rank map has for them."""
+
+
+def write_layout(launcher: str, parallel: ParallelLayout) -> Written:
+    """What says a layout alone. Raises InputError for a launcher that is not written for."""
+    if launcher not in LAYOUT_WRITERS:
+        raise unknown("launcher", launcher, LAYOUT_WRITERS)
+    return LAYOUT_WRITERS[launcher](parallel)

@@ -7,8 +7,8 @@ src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed
 from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.scenarios.writing.layouts import cannot_place
-from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, megatron_order
+from figgen.scenarios.writing.layouts import cannot_place, megatron_order
+from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES
 from figgen.scenarios.writing.megatron_options import (
     Option,
     recompute_options,
@@ -54,7 +54,7 @@ PRECISIONS = {
 def megatron_bridge(job: JobToWrite) -> Written:
     """The command that starts a job under Megatron-Bridge."""
     parallel, setup = job.parallel, job.setup
-    if setup is None or job.model not in RECIPES:
+    if job.model not in RECIPES:
         return refusal("Megatron-Bridge has no recipe for this model")
     order = megatron_order(parallel)
     if not order:

@@ -5,9 +5,13 @@ Options: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py.
 
 from __future__ import annotations
 
-from figgen.models.machine.layout import ParallelLayout
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.scenarios.writing.layouts import cannot_place, same_ranks
+from figgen.scenarios.writing.layouts import (
+    cannot_place,
+    flags,
+    megatron_degrees,
+    megatron_order,
+)
 from figgen.scenarios.writing.megatron_options import (
     FORMATS,
     Option,
@@ -26,9 +30,6 @@ from figgen.scenarios.writing.written import (
     torchrun,
 )
 
-ORDERS = ("megatron", "megatron-tp-pp-dp")
-"""The orders that Megatron-LM has an option for."""
-
 BEGINNING: list[Option] = [
     ("mock_data", ""),
     ("tokenizer_type", "NullTokenizer"),
@@ -41,20 +42,16 @@ BEGINNING: list[Option] = [
 
 
 def megatron_lm(job: JobToWrite) -> Written:
-    """The command that starts a job under Megatron-LM; of a layout alone, its options."""
+    """The command that starts a job under Megatron-LM."""
     parallel, setup = job.parallel, job.setup
     order = megatron_order(parallel)
     if not order:
         return cannot_place("Megatron-LM", parallel)
-    options = layout_options(parallel, order)
-    left_out: dict[str, str] = {}
-    if setup is None:
-        text = command(torchrun(parallel), "pretrain_gpt.py", flags(options))
-        return Written(text=text, note=_layout_note(parallel))
     why = not_megatron(setup)
     if why:
         return refusal(why)
-    options = options + model_options(setup.shape, left_out)
+    left_out: dict[str, str] = {}
+    options = megatron_degrees(parallel, order) + model_options(setup.shape, left_out)
     options.append(("vocab_size", str(setup.shape.vocab)))
     options = options + _batch(setup) + schedule_options(setup, left_out)
     options = options + _state(setup, left_out)
@@ -67,14 +64,6 @@ def megatron_lm(job: JobToWrite) -> Written:
     return Written(text=script("Megatron-LM", job, body, left_out), left_out=left_out)
 
 
-def megatron_order(parallel: ParallelLayout) -> str:
-    """The order of Megatron-Core that places ranks as the layout does, "" for none."""
-    for order in ORDERS:
-        if same_ranks(parallel, order):
-            return order
-    return ""
-
-
 def not_megatron(setup: TrainingSetup) -> str:
     """Why Megatron-Core's GPT cannot be trained like this, "" if it can."""
     if setup.shape.state_space is not None:
@@ -82,47 +71,6 @@ def not_megatron(setup: TrainingSetup) -> str:
     if setup.lora_rank is not None:
         return "Megatron-LM trains no adapters"
     return ""
-
-
-def layout_options(parallel: ParallelLayout, order: str) -> list[Option]:
-    """The sizes of the axes; those of one rank are left out, and data parallelism is what is left.
-
-    Expert parallelism wants its tensor-parallel size said, whose usual value differs by release.
-    """
-    found: list[Option] = [
-        ("tensor_model_parallel_size", str(parallel.tp)),
-        ("pipeline_model_parallel_size", str(parallel.pp)),
-    ]
-    if parallel.cp > 1:
-        found.append(("context_parallel_size", str(parallel.cp)))
-    if parallel.ep > 1:
-        found.append(("expert_model_parallel_size", str(parallel.ep)))
-    if parallel.ep > 1 or parallel.etp != parallel.tp:
-        found.append(("expert_tensor_parallel_size", str(parallel.etp)))
-    if order == "megatron-tp-pp-dp":
-        found.append(("use_tp_pp_dp_mapping", ""))
-    return found
-
-
-def flags(options: list[Option]) -> list[str]:
-    """Options as a command line has them; what a shell would read is quoted."""
-    found: list[str] = []
-    for name, value in options:
-        quoted = f"'{value}'" if "(" in value else value
-        found.append(f"--{name.replace('_', '-')} {quoted}".strip())
-    return found
-
-
-def _layout_note(parallel: ParallelLayout) -> str:
-    note = f"Data parallelism is what is left: {parallel.dp}."
-    if parallel.ep > 1 and parallel.tp > 1:
-        note += " With experts and TP it also wants --sequence-parallel."
-    if parallel.ep > 1:
-        note += (
-            " Its default gathers all tokens for the experts; "
-            "--moe-token-dispatcher-type alltoall sends copies."
-        )
-    return note
 
 
 def _batch(setup: TrainingSetup) -> list[Option]:

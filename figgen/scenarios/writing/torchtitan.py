@@ -9,7 +9,7 @@ from __future__ import annotations
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.scenarios.writing.layouts import cannot_place, same_ranks
+from figgen.scenarios.writing.layouts import torchtitan_degrees, torchtitan_refused
 from figgen.scenarios.writing.written import (
     JobToWrite,
     Written,
@@ -37,18 +37,11 @@ SCHEDULES = {
 
 
 def torchtitan(job: JobToWrite) -> Written:
-    """The script that starts a job under torchtitan; of a layout alone, its options."""
+    """The script that starts a job under torchtitan."""
     parallel, setup = job.parallel, job.setup
-    why = _refused(parallel)
+    why = torchtitan_refused(parallel)
     if why:
         return refusal(why)
-    if not same_ranks(parallel, "torchtitan"):
-        return cannot_place("torchtitan", parallel)
-    if setup is None:
-        options = [f"--parallelism.{name} {size}" for name, size in _degrees(parallel, 3)]
-        program = "-m torchtitan.train --job.config_file $CONFIG_FILE"
-        note = "All of data parallelism is sharded here; a part of it may be replicated instead."
-        return Written(text=command(torchrun(parallel), program, options), note=note)
     if job.model not in MODELS:
         return refusal("torchtitan 0.2 has no such model")
     if setup.lora_rank is not None:
@@ -68,30 +61,6 @@ def torchtitan(job: JobToWrite) -> Written:
     return Written(text=script("torchtitan 0.2", job, body, left_out), left_out=left_out)
 
 
-def _refused(parallel: ParallelLayout) -> str:
-    if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
-        return "experts under torchtitan have the tensor parallelism of the other layers, or none"
-    if parallel.ep > 1 and parallel.etp == 1 and parallel.ep < parallel.tp:
-        return "torchtitan wants EP to be at least TP"
-    return ""
-
-
-def _degrees(parallel: ParallelLayout, zero_stage: int) -> list[tuple[str, int]]:
-    """The sizes of the axes; weights are replicated where nothing is sharded."""
-    whole = zero_stage == 0
-    found = [
-        ("data_parallel_replicate_degree", parallel.dp if whole else 1),
-        ("data_parallel_shard_degree", 1 if whole else parallel.dp),
-        ("context_parallel_degree", parallel.cp),
-        ("tensor_parallel_degree", parallel.tp),
-        ("pipeline_parallel_degree", parallel.pp),
-        ("expert_parallel_degree", parallel.ep),
-    ]
-    if parallel.ep > 1 and parallel.etp > 1:
-        found.append(("expert_tensor_parallel_degree", parallel.etp))
-    return found
-
-
 def _training(setup: TrainingSetup, parallel: ParallelLayout) -> list[str]:
     """The batch: a pipeline cuts its own into microbatches, without one gradients are summed."""
     piped = parallel.pp > 1
@@ -107,7 +76,7 @@ def _training(setup: TrainingSetup, parallel: ParallelLayout) -> list[str]:
 def _parallelism(
     setup: TrainingSetup, parallel: ParallelLayout, left_out: dict[str, str]
 ) -> list[str]:
-    lines = [f"{name} = {size}" for name, size in _degrees(parallel, setup.zero_stage)]
+    lines = [f"{name} = {size}" for name, size in torchtitan_degrees(parallel, setup.zero_stage)]
     if setup.zero_stage in (2, 3):
         policy = "always" if setup.zero_stage == 3 else "never"
         lines.append(f'fsdp_reshard_after_forward = "{policy}"')

@@ -24,8 +24,6 @@ from figgen.scenarios.writing.written import (
 def trainer_refused(job: JobToWrite, who: str) -> str:
     """Why transformers' trainer cannot run a job, "" if it can."""
     parallel, setup = job.parallel, job.setup
-    if setup is None:
-        return f"{who} has no layout but data parallelism"
     if parallel.tp * parallel.pp * parallel.cp * parallel.ep > 1:
         return f"{who} divides a job by data parallelism only"
     if not model_kind(setup.shape):
@@ -39,7 +37,7 @@ def deepspeed(job: JobToWrite) -> Written:
     """The script that starts a job under DeepSpeed with transformers."""
     setup = job.setup
     why = trainer_refused(job, "ZeRO")
-    if why or setup is None:
+    if why:
         return refusal(why)
     left_out: dict[str, str] = {}
     if setup.recipe.name != "zero16":
@@ -77,7 +75,7 @@ def accelerate(job: JobToWrite) -> Written:
     """The script that starts a job under accelerate's FSDP2 with transformers."""
     setup = job.setup
     why = trainer_refused(job, "FSDP")
-    if why or setup is None:
+    if why:
         return refusal(why)
     if setup.zero_stage < 2:
         return refusal("FSDP2 shards gradients at least (ZeRO 2): DeepSpeed runs ZeRO 0 and 1")

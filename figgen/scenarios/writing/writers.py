@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from figgen.errors import unknown
 from figgen.scenarios.writing.fsdp2 import fsdp2
-from figgen.scenarios.writing.layouts import deepspeed_topology
 from figgen.scenarios.writing.megatron_bridge import megatron_bridge
 from figgen.scenarios.writing.megatron_lm import megatron_lm
 from figgen.scenarios.writing.torchtitan import torchtitan
@@ -38,24 +37,9 @@ FILES = {
 }  # fmt: skip
 """What a file of each is called."""
 
-LAYOUT_WRITERS: dict[str, Writer] = {
-    "megatron": megatron_lm,
-    "pytorch": fsdp2,
-    "deepspeed": deepspeed_topology,
-    "torchtitan": torchtitan,
-}
-"""Writers of a layout alone, under the names that the rank map has for them."""
-
 
 def write_job(software: str, job: JobToWrite) -> Written:
     """The file that starts a job. Raises InputError for a software that is not written for."""
     if software not in WRITERS:
         raise unknown("software", software, WRITERS)
     return WRITERS[software](job)
-
-
-def write_layout(launcher: str, job: JobToWrite) -> Written:
-    """What says a layout alone. Raises InputError for a launcher that is not written for."""
-    if launcher not in LAYOUT_WRITERS:
-        raise unknown("launcher", launcher, LAYOUT_WRITERS)
-    return LAYOUT_WRITERS[launcher](job)

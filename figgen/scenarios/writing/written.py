@@ -12,14 +12,17 @@ from figgen.models.setup.training_setup import TrainingSetup
 class JobToWrite:
     """A job that a file is to start.
 
-    Without a `setup` only its layout is written. `model` is its name in the catalog, "" for none,
-    and `dtype` the number format of matmuls.
+    `model` is its name in the catalog, "" for none, and `dtype` the number format of matmuls.
     """
 
-    parallel: ParallelLayout
-    setup: TrainingSetup | None = None
-    model: str = ""
-    dtype: str = "bf16"
+    setup: TrainingSetup
+    model: str
+    dtype: str
+
+    @property
+    def parallel(self) -> ParallelLayout:
+        """The layout of the job's ranks."""
+        return self.setup.parallel
 
 
 @dataclass(slots=True, kw_only=True)

@@ -97,6 +97,18 @@ for (const end of ["pointerup", "pointercancel"])
  */
 export const released = () => (pressed ? new Promise((go) => waiting.push(go)) : Promise.resolve());
 
+/**
+ * Puts `made` where `old` was, and scrolls by as much as that moves the visible part of the page below
+ * `section`: a button there stays under the pointer that is about to press it.
+ */
+export function replaceLate(section, old, made) {
+  const below = section.nextElementSibling;
+  const top = below.getBoundingClientRect().top;
+  old.replaceWith(made);
+  const moved = below.getBoundingClientRect().top - top;
+  if (moved && top < innerHeight) scrollBy({ top: moved, behavior: "instant" });
+}
+
 /** Observes elements, and calls `come` once a reader comes near one of them. */
 export function whenNear(come, signal, rootMargin = "0px") {
   const comer = new IntersectionObserver((seen) => {

@@ -2,8 +2,9 @@
 
 import { grouped } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
-import { button, el, field, released } from "./dom.js";
+import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
+import { launchOf } from "./launch.js";
 import { afterFrame } from "./painting.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
 import { labelOf } from "./map_groups.js";
@@ -124,14 +125,10 @@ export function makeTakeaway(load, say, signal) {
     "Copy",
     copying(() => code.textContent),
   );
-  async function showLaunch() {
+  function showLaunch() {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
-    const [asked, launcher] = [picture, chosen];
-    const { launchOf } = asked ? await import("./launch.js") : {};
-    await released();
-    if (asked !== picture || launcher !== chosen || signal.aborted) return;
-    const found = asked ? launchOf(launcher, asked.parallel) : NOTHING;
+    const found = picture ? launchOf(chosen, picture.parallel) : NOTHING;
     showCommand(code, found.text);
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;

@@ -1,7 +1,7 @@
 // The GPU process mapping visualizer: one state, from the address or from the form; everything that
 // is shown follows from it.
 
-import { liveRegion, mountTool, perFrame, released, whenNear } from "./dom.js";
+import { liveRegion, mountTool, perFrame, replaceLate, whenNear } from "./dom.js";
 import { afterFrame } from "./painting.js";
 import { makeForm, messagesOf } from "./map_form.js";
 import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
@@ -63,8 +63,7 @@ function build(root, signal, layouts) {
   const near = (section, make) => {
     whenNear(async () => {
       const made = await make();
-      await released();
-      section.lastChild.replaceWith(made);
+      replaceLate(section, section.lastChild, made);
     }, signal).observe(section);
   };
   near(page.volumes, async () => {

@@ -9,7 +9,7 @@ import { OWN } from "./modeler_options.js";
 
 /** What `figgen write` prints of a job of the engine: { text, refused, left_out }, the last as pairs. */
 export function fileOf(software, { setup, model, dtype }) {
-  const job = record(JobToWrite, { parallel: setup.parallel, setup, model: model === OWN ? "" : model, dtype });
+  const job = record(JobToWrite, { setup, model: model === OWN ? "" : model, dtype });
   const { text, refused, left_out } = write_job(software, job);
   return { text, refused, left_out: [...left_out] };
 }
