@@ -153,8 +153,13 @@ def test_winners_of_the_planner_take_as_long_in_a_step_of_their_own() -> None:
     for name in names:
         if found == WINNERS:
             break
-        job = {"model": name, "nodes": rng.choice((1, 2, 4)), "gpus_per_node": 8,
-               "global_batch": 64, "sequence": 4096}  # fmt: skip
+        job = {
+            "model": name,
+            "nodes": rng.choice((1, 2, 4)),
+            "gpus_per_node": 8,
+            "global_batch": 64,
+            "sequence": 4096,
+        }
         with contextlib.suppress(InputError):
             plan = fastest(plan_question(scenario(**job)))
             if not len(plan.found):

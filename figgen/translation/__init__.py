@@ -2,5 +2,6 @@
 
 `modules` finds what an entry function needs and prints it, `statements`, `expressions` and `calls`
 print the parts, `types` says what an annotation or a value means. What is not understood is refused
-with file and line. `docs/assets/javascripts/engine/runtime.js` has what JavaScript lacks.
+with file and line. What JavaScript lacks is in `runtime.js` and `runtime_more.js`, under
+`docs/assets/javascripts/engine/`.
 """

@@ -18,7 +18,13 @@ from figgen.translation.statements import Statements
 from figgen.translation.types import ANY, Type, of_hint, of_value, union
 
 FOLDER = "assets/javascripts"
-RUNTIME, ERRORS = "runtime", "errors"
+RUNTIME, MORE, ERRORS = "runtime", "runtime_more", "errors"
+SELDOM = (
+    "DefaultMap", "accumulate", "most_common", "product", "setdefault", "lstrip", "rstrip", "strip",
+    "partition", "rpartition", "removeprefix", "removesuffix", "match", "finditer", "findall",
+    "substituted", "group",
+)  # fmt: skip
+"""What stands in `engine/runtime_more.js`, which most tools do without."""
 _IGNORED = ("formula(", "dataclass", "remembered(")
 _ALWAYS = ("__post_init__", "__str__", "__add__")
 """Methods that nothing calls by name."""
@@ -504,7 +510,8 @@ def _module(module: str, names: set[str]) -> str:
         parts.append(text)
     for helper in sorted(helpers):
         room, _, own = helper.rpartition(".")
-        target = _relative(module, f"{FOLDER}/engine/{room or RUNTIME}.js")
+        script = room or (MORE if own in SELDOM else RUNTIME)
+        target = _relative(module, f"{FOLDER}/engine/{script}.js")
         imports.setdefault(target, {})[own] = own if room else f"${own}"
     lines = [
         f"import {{ {listed(_renamed(name, own) for name, own in sorted(found.items()))} }} "

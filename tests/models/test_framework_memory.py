@@ -18,7 +18,7 @@ from figgen.models.machine.layout import layout
 from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import _changes, heavier_recomputation, reason, what_fits
 from figgen.models.memory.memory_lines import LASTING, PARTS
-from figgen.models.setup.framework_memory import FRAMEWORKS, framework_memory
+from figgen.models.setup.framework_memory import FRAMEWORKS, SOURCES, framework_memory
 from figgen.models.setup.stage_layers import (
     fullest_and_beside_head,
     layers_by_cost,
@@ -229,6 +229,10 @@ def test_recomputation_grows_from_cheap_to_full() -> None:
     mixture = catalog.model("mixtral-8x7b").shape
     assert heavier_recomputation(replace(setup, shape=mixture))[-1] == "full"
     assert len(heavier_recomputation(replace(setup, shape=mixture))) == 2
+
+
+def test_every_framework_says_where_its_habits_are_read() -> None:
+    assert SOURCES.keys() == FRAMEWORKS.keys()
 
 
 def test_an_unknown_framework_is_refused_with_the_nearest() -> None:

@@ -92,15 +92,23 @@ def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:
     shape, parallel = setup.shape, setup.parallel
     axes = {name: getattr(parallel, name) for name in ("nodes", "gpus_per_node", "tp", "cp", "pp")}
     found: dict[str, object] = axes | {
-        "model": replace(shape, sequence=1), "ep": parallel.ep,
-        "etp": parallel.etp if shape.experts else 1, "dtype": dtype,
-        "sequence": setup.sequence, "microbatch_size": setup.microbatch_size,
-        "microbatches": setup.microbatches, "zero_stage": setup.zero_stage,
-        "recipe": setup.recipe.name, "recompute": setup.recomputation,
-        "activations": setup.activations, "flash_attention": setup.flash_attention,
-        "dropout": setup.dropout, "buckets": setup.buckets, "mtp_layers": setup.mtp_layers,
+        "model": replace(shape, sequence=1),
+        "ep": parallel.ep,
+        "etp": parallel.etp if shape.experts else 1,
+        "dtype": dtype,
+        "sequence": setup.sequence,
+        "microbatch_size": setup.microbatch_size,
+        "microbatches": setup.microbatches,
+        "zero_stage": setup.zero_stage,
+        "recipe": setup.recipe.name,
+        "recompute": setup.recomputation,
+        "activations": setup.activations,
+        "flash_attention": setup.flash_attention,
+        "dropout": setup.dropout,
+        "buckets": setup.buckets,
+        "mtp_layers": setup.mtp_layers,
         "overlap_data_parallel": setup.overlap_data_parallel,
-    }  # fmt: skip
+    }
     if parallel.tp > 1:
         found["sequence_parallel"] = setup.sequence_parallel
     if parallel.cp > 1:

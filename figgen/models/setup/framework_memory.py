@@ -43,7 +43,6 @@ class FrameworkMemory:
     name: str
     label: str
     allocator_share: float
-    source: str
     recipe: str = "mcore18"
     fresh_gradient_bytes: float = 0
     bucket_bytes: float = 0
@@ -83,22 +82,11 @@ _ALL = (
         name="megatron",
         label="Megatron-Core",
         gates_first=True,
-        source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
-        "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
-        "logits), training/arguments.py (outputs of stages are freed); its functional "
-        "tests print peaks, none of which is fitted, and the share is assumed: a third of "
-        "torchtitan's, with expandable segments; "
-        "moe/token_dispatcher.py and experts.py (gates multiply before the down-projection); "
-        "core/optimizer/cpu_offloading (moments go to the host, FP32 weights stay); "
-        "Transformer Engine, module/base.py (FP8 weights and their transposes are cached), and "
-        "Megatron-LM issues 1236 and 1237 (FP8 runs out of memory where BF16 fits)",
         **MEGATRON,
     ),
     FrameworkMemory(
         name="megatron-2024",
         label="Megatron-Core until 2024",
-        source="as Megatron-Core, but gates multiply what experts return, which is kept for their "
-        "gradient: Yan et al. 2026, arXiv:2603.07685, section 4.1, before its first measure",
         **MEGATRON,
     ),
     FrameworkMemory(
@@ -107,8 +95,6 @@ _ALL = (
         allocator_share=0.6,
         fresh_gradient_bytes=2,
         prints="device",
-        source="bigscience-workshop/bigscience@9e64ede, chronicles-prequel.md, the sweep from "
-        "line 906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share",
     ),
     FrameworkMemory(
         name="nanotron",
@@ -120,19 +106,12 @@ _ALL = (
         keeps_gate=True,
         balanced=True,
         prints="first",
-        source="huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
-        "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
-        "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax beside "
-        "FP32 logits), helpers.py (max_memory_reserved, written by rank 0)",
     ),
     FrameworkMemory(
         name="torchtitan",
         label="torchtitan",
         kept_logit_bytes=2,
         loss_bytes=2,
-        source="pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "
-        "models/llama3/parallelize.py (FSDP2, no resharding after forward in a pipeline), "
-        "components/loss.py (compiled), components/metrics.py (max_reserved_gib)",
         **TORCHTITAN,
     ),
     FrameworkMemory(
@@ -140,8 +119,6 @@ _ALL = (
         label="torchtitan until 2024",
         kept_logit_bytes=4,
         loss_bytes=8,
-        source="as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
-        "pytorch/torchtitan, train.py of December 2024",
         **TORCHTITAN,
     ),
     FrameworkMemory(
@@ -152,8 +129,6 @@ _ALL = (
         recipe="fsdp16",
         kept_logit_bytes=2,
         loss_bytes=2,
-        source="mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the "
-        "share is torchtitan's",
     ),
     FrameworkMemory(
         name="torchtune",
@@ -163,9 +138,6 @@ _ALL = (
         recipe="bf16_8",
         kept_logit_bytes=2,
         loss_bytes=4 / 8,
-        source="pytorch/torchtune@0031bfb0 recipes/configs (dtype bf16 for weights, gradients and "
-        "AdamW), modules/loss/ce_chunked_output_loss.py (one of eight chunks of 16-bit logits in "
-        "FP32 at a time); the share is torchtitan's",
     ),
     FrameworkMemory(
         name="pytorch",
@@ -175,18 +147,67 @@ _ALL = (
         recipe="bf16_8",
         kept_logit_bytes=4,
         loss_bytes=8,
-        source="Lightning-AI/litgpt extensions/thunder/pretrain.py (bf16-true); an eager cross "
-        "entropy has three FP32 copies of the logits, as the given trace of one H100 shows; the "
-        "share is torchtitan's",
     ),
     FrameworkMemory(
         name="unknown",
         label="unknown software",
         allocator_share=0.17,
         peak_spread=0.7,
-        source="nothing: the habits are Megatron-Core's",
     ),
 )
+
+SOURCES = {
+    "megatron": (
+        "NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight gradients"
+        " are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 logits),"
+        " training/arguments.py (outputs of stages are freed); its functional tests print "
+        "peaks, none of which is fitted, and the share is assumed: a third of torchtitan's, "
+        "with expandable segments; moe/token_dispatcher.py and experts.py (gates multiply "
+        "before the down-projection); core/optimizer/cpu_offloading (moments go to the host, "
+        "FP32 weights stay); Transformer Engine, module/base.py (FP8 weights and their "
+        "transposes are cached), and Megatron-LM issues 1236 and 1237 (FP8 runs out of memory "
+        "where BF16 fits)"
+    ),
+    "megatron-2024": (
+        "as Megatron-Core, but gates multiply what experts return, which is kept for their "
+        "gradient: Yan et al. 2026, arXiv:2603.07685, section 4.1, before its first measure"
+    ),
+    "megatron-deepspeed": (
+        "bigscience-workshop/bigscience@9e64ede, chronicles-prequel.md, the sweep from line "
+        "906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share"
+    ),
+    "nanotron": (
+        "huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
+        "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
+        "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax "
+        "beside FP32 logits), helpers.py (max_memory_reserved, written by rank 0)"
+    ),
+    "torchtitan": (
+        "pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "
+        "models/llama3/parallelize.py (FSDP2, no resharding after forward in a pipeline), "
+        "components/loss.py (compiled), components/metrics.py (max_reserved_gib)"
+    ),
+    "torchtitan-2024": (
+        "as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
+        "pytorch/torchtitan, train.py of December 2024"
+    ),
+    "fsdp": (
+        "mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the share "
+        "is torchtitan's"
+    ),
+    "torchtune": (
+        "pytorch/torchtune@0031bfb0 recipes/configs (dtype bf16 for weights, gradients and "
+        "AdamW), modules/loss/ce_chunked_output_loss.py (one of eight chunks of 16-bit logits "
+        "in FP32 at a time); the share is torchtitan's"
+    ),
+    "pytorch": (
+        "Lightning-AI/litgpt extensions/thunder/pretrain.py (bf16-true); an eager cross "
+        "entropy has three FP32 copies of the logits, as the given trace of one H100 shows; "
+        "the share is torchtitan's"
+    ),
+    "unknown": ("nothing: the habits are Megatron-Core's"),
+}
+"""Where the habits of each framework are read."""
 
 FRAMEWORKS: Mapping[str, FrameworkMemory] = MappingProxyType({one.name: one for one in _ALL})
 """Frameworks by name."""

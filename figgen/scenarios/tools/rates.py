@@ -24,7 +24,7 @@ from figgen.scenarios.runs.step_as_run import described
 WIDE_HEAD = 128
 OF_THE_CHIP = {
     "product_flops_per_s": "product_share", "plain_flops_per_s": "plain_share",
-    "expert_flops_per_s": "expert_share", "attention_flops_per_s": "attention_share",
+    "attention_flops_per_s": "attention_share",
 }  # fmt: skip
 """Rates of a datasheet, which stand apart from what software makes of them."""
 
@@ -72,19 +72,24 @@ def _all_rows(software: str) -> Rows:
 
 
 def _beside(usual: Rows, rows: Rows) -> dict[str, Any]:
-    """What rows of other software have instead of the usual: `kinds`, the first of H100 in BF16,
-    and the number of its kind for every row that has another."""
+    """What rows of other software have instead of the usual.
+
+    `kinds` are what they have, that of the H100 in BF16 first; `rows` has the number of each row's
+    kind, a list for each chip in the order of the usual rows.
+    """
     kinds: list[dict[str, Any]] = []
-    others: dict[str, dict[str, int | None]] = {}
+    numbers: dict[str, dict[str, int | None]] = {}
     for chip, formats in sorted(rows.items(), key=lambda at: at[0] != "h100-sxm-80gb"):
         for dtype, row in formats.items():
             kind = _differences(row, usual[chip][dtype]) if row else None
             if kind is not None and kind not in kinds:
                 kinds.append(kind)
             number = None if kind is None else kinds.index(kind)
-            if number != 0:
-                others.setdefault(chip, {})[dtype] = number
-    return {"kinds": kinds, "rows": others}
+            numbers.setdefault(chip, {})[dtype] = number
+    return {
+        "kinds": kinds,
+        "rows": [[numbers[chip][dtype] for dtype in usual[chip]] for chip in usual],
+    }
 
 
 def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,6 +106,8 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Mapping[str, A
         share = _share(names)
         if name in OF_THE_CHIP:
             rates |= {name: base / unit, OF_THE_CHIP[name]: share}
+        elif name == "expert_flops_per_s":  # the datasheet's rate of other matmuls
+            rates["expert_share"] = share
         elif name not in WITHOUT_NETWORK:
             rates[name] = base * share
     efa = replace(run, network=catalog.link("efa-v2-p5"))

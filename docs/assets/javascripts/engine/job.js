@@ -87,14 +87,16 @@ function checkPeak(accelerator, peaks, dtype) {
   throw new InputError(`${accelerator} has no dense ${dtype} matrix peak`, { expected: Object.keys(peaks).join(" or "), got: dtype });
 }
 
+const placeOf = (table, name) => Object.keys(table).indexOf(name);
+
 // What software attains on a chip. Throws an InputError for a format that the chip does not multiply.
 function ratesOf({ attained, accelerators }, software, chip, dtype) {
   const rates = { ...attained.shared, ...attained.rows[chip][dtype] };
   if (software === attained.usual) return rates;
   const { kinds, rows } = attained.others[software];
-  const number = rows[chip]?.[dtype];
+  const number = rows[placeOf(attained.rows, chip)][placeOf(attained.rows[chip], dtype)];
   if (number === null) checkPeak(chip, accelerators[chip].peaks, "fp8");
-  return { ...rates, ...kinds[number ?? 0] };
+  return { ...rates, ...kinds[number] };
 }
 
 /** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given. */
@@ -105,8 +107,10 @@ export function attainedOf(catalog, { given: { compute_efficiency: share }, setu
   const near = rates.scale_up_bytes_per_s * (own ? cluster.scale_up_bandwidth_bytes_per_s : 1);
   const network = cluster.network_bandwidth_bytes_per_s, heads = head_share(setup.shape.head_dim);
   const shares = new Map(["product", "plain", "expert", "attention"].map((kind) => [`${kind}_flops_per_s`, rates[`${kind}_share`]]));
+  // The matmuls of experts have the datasheet's rate of all others.
+  const sheet = { ...rates, expert_flops_per_s: rates.product_flops_per_s };
   const reached = Array.from(shares, ([name, share]) =>
-    [name, (own ? cluster.peak_flops_per_s : 1) * rates[name] * (name.startsWith("attention") ? heads : 1) * share]);
+    [name, (own ? cluster.peak_flops_per_s : 1) * sheet[name] * (name.startsWith("attention") ? heads : 1) * share]);
   // A job in FP8 may be held against the peak of BF16: its matmuls are narrow all the same.
   const narrow = software.endsWith("fp4") ? "fp4" : "fp8";
   const read = rates.quantized && dtype === "bf16" ? narrow : dtype;

@@ -75,14 +75,6 @@ export class KeySet extends Set {
   [Symbol.iterator]() { return this.#items.values(); }
 }
 
-export class DefaultMap extends Map {
-  constructor(make) { super(); this.make = make; }
-  get(name) {
-    if (!this.has(name)) this.set(name, this.make());
-    return super.get(name);
-  }
-}
-
 /** A function that remembers its last `most` answers. */
 export function cached(answer, most) {
   const answers = new Map();
@@ -155,11 +147,6 @@ export function put(list, start, end, items) {
 export const pairwise = (items) => items.slice(1).map((item, at) => [items[at], item]);
 export const reversed = (items) => [...items].reverse();
 export const repeated = (items, times) => (items.length === 1 ? Array(Number(times)).fill(items[0]) : range(times).flatMap(() => items));
-export const product = (...lists) => lists.reduce((rows, list) => rows.flatMap((row) => list.map((item) => [...row, item])), [[]]);
-export function accumulate(items) {
-  let total = 0;
-  return items.map((item, at) => (total = at ? total + item : item));
-}
 export function strided(items, start, end, step) {
   const part = step < 0 ? [...items].reverse() : items.slice(start ?? 0, end ?? items.length);
   const kept = [...part].filter((_, at) => at % Math.abs(step) === 0);
@@ -232,16 +219,11 @@ export function take(map, name, usual) {
   map.delete(name);
   return found;
 }
-export function setdefault(map, name, usual) {
-  if (!map.has(name)) map.set(name, usual);
-  return map.get(name);
-}
 export function counted(items, kind) {
   const found = kind === "Map" ? new Map() : new KeyMap();
   for (const item of items) found.set(item, (found.get(item) ?? 0) + 1);
   return found;
 }
-export const most_common = (counts) => [...counts].sort((one, other) => other[1] - one[1]);
 
 /** A float as Python writes it. */
 export function decimal(value) {
@@ -276,31 +258,7 @@ export function split(value, by = null, most = Infinity) {
   const parts = value.split(by);
   return parts.length > most + 1 ? [...parts.slice(0, most), parts.slice(most).join(by)] : parts;
 }
-const ends = (letters) => letters.replace(/[\\\]^-]/g, "\\$&");
-export const lstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`^[${ends(letters)}]+`), "");
-export const rstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`[${ends(letters)}]+$`), "");
-export const strip = (value, letters) => lstrip(rstrip(value, letters), letters);
-export function partition(value, by) {
-  const at = value.indexOf(by);
-  return at < 0 ? [value, "", ""] : [value.slice(0, at), by, value.slice(at + by.length)];
-}
-export function rpartition(value, by) {
-  const at = value.lastIndexOf(by);
-  return at < 0 ? ["", "", value] : [value.slice(0, at), by, value.slice(at + by.length)];
-}
-export const removeprefix = (value, start) => (start && value.startsWith(start) ? value.slice(start.length) : value);
-export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.slice(0, -end.length) : value);
-
-const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
-export function match(pattern, value) {
-  const sticky = anew(pattern, "y");
-  return sticky.exec(value);
-}
 export const fullmatch = (pattern, value) => new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace("m", "")).exec(value);
-export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
-export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
-export const substituted = (pattern, by, value) => value.replace(anew(pattern, "g"), by);
-export const group = (found, at = 0) => found[at] ?? null;
 
 /** A text read as `int` or `float` reads it. */
 export function whole(value) {

@@ -24,11 +24,11 @@ async function load(name) {
 
 export const begin = () => load("head.json");
 
-// The pieces that may hold words which begin with `start`.
-async function range(head, start) {
+// The pieces that may hold words which begin with `start`, the first `most` of them.
+async function range(head, start, most) {
   const after = (word) => head.cuts.filter((cut) => cut <= word).length - 1;
   const first = Math.max(0, after(start));
-  const last = Math.min(Math.max(first, after(`${start}\uffff`)), first + 1);
+  const last = Math.min(Math.max(first, after(`${start}\uffff`)), first + most - 1);
   const numbers = Array.from({ length: last - first + 1 }, (_, at) => first + at);
   return Promise.all(numbers.map((number) => load(`words-${number}.json`)));
 }
@@ -40,10 +40,16 @@ async function exact(head, word) {
 
 // Words of the index that are close to one that was typed: longer ones, then ones with a slip.
 async function near(head, typed) {
-  const pieces = await range(head, typed);
-  const known = pieces.flatMap((piece) => Object.keys(piece));
+  let pieces = await range(head, typed, 2);
+  let known = pieces.flatMap((piece) => Object.keys(piece));
   const longer = known.filter((word) => word.startsWith(typed)).sort((a, b) => a.length - b.length);
-  const close = longer.length || typed.length < 4 ? longer : known.filter((word) => slips(word, stem(typed)));
+  const slipped = !longer.length && typed.length >= 4;
+  if (slipped) {
+    // A slip spares the first letter alone: recieve is not in the piece of receive.
+    pieces = await range(head, typed[0], Infinity);
+    known = pieces.flatMap((piece) => Object.keys(piece));
+  }
+  const close = slipped ? known.filter((word) => slips(word, stem(typed))) : longer;
   // A slip within an ending, recomputaton, keeps the ending: then the longest word that it begins with.
   if (!close.length) close.push(...known.filter((word) => word.length > 4 && typed.startsWith(word)).slice(-1));
   return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => word in piece)[word]);
