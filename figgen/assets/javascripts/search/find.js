@@ -38,18 +38,19 @@ async function exact(head, word) {
   return number < 0 ? undefined : (await load(`words-${number}.json`))[word];
 }
 
-// Words of the index that are close to one that was typed: longer ones, then ones with a slip.
+// Postings of words of the index that are close to one that was typed.
 async function near(head, typed) {
-  let pieces = await range(head, typed, 2);
-  let known = pieces.flatMap((piece) => Object.keys(piece));
+  const pieces = await range(head, typed, 2);
+  const close = closeOf(pieces, typed);
+  // A slip spares the first letter alone: recieve is not in the piece of receive.
+  return close.length || typed.length < 4 ? close : closeOf(await range(head, typed[0], Infinity), typed);
+}
+
+// In these pieces: longer words, then ones with a slip.
+function closeOf(pieces, typed) {
+  const known = pieces.flatMap((piece) => Object.keys(piece));
   const longer = known.filter((word) => word.startsWith(typed)).sort((a, b) => a.length - b.length);
-  const slipped = !longer.length && typed.length >= 4;
-  if (slipped) {
-    // A slip spares the first letter alone: recieve is not in the piece of receive.
-    pieces = await range(head, typed[0], Infinity);
-    known = pieces.flatMap((piece) => Object.keys(piece));
-  }
-  const close = slipped ? known.filter((word) => slips(word, stem(typed))) : longer;
+  const close = longer.length || typed.length < 4 ? longer : known.filter((word) => slips(word, stem(typed)));
   // A slip within an ending, recomputaton, keeps the ending: then the longest word that it begins with.
   if (!close.length) close.push(...known.filter((word) => word.length > 4 && typed.startsWith(word)).slice(-1));
   return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => word in piece)[word]);
