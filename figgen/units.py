@@ -44,7 +44,7 @@ COUNTS = THINGS | {"param", "token", "element"}
 OTHER = {"1", "nat", "month", "GPU-h", "USD"}
 BASES = MEASURED | COUNTS | OTHER
 SCALED: dict[str, tuple[Fraction, str]] = {}
-"""Units of a site's own that are so many of another one."""
+"""Units that a site defines as a multiple of another unit."""
 
 ALIASES = {"us": "µs", "μs": "µs", "microbatches": "microbatch"} | {
     word + plural: base
@@ -124,9 +124,9 @@ def _plain_digits(digits: str) -> str:
 def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
     """Let quantities be written in a further unit, for a site's own formulas and catalogs.
 
-    With `prefixes` it takes those of the SI, as `mPa` and `kPa`.  A unit that is so many of
-    another one says so: `add_unit("kWh", is_="3.6 MJ")`.  Raises InputError for a name that means
-    something else already.
+    With `prefixes` the unit takes SI prefixes, as in `mPa` and `kPa`. `is_` defines it as a
+    multiple of another unit: `add_unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that
+    already means something else.
     """
     if not re.fullmatch(r"[^\W\d_]\w*[²³]?|°\w+", name) or name in PLAIN_COUNTS.keys() - {"K"}:
         raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)

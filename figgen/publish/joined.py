@@ -98,7 +98,7 @@ def named_imports(source: str, path: str) -> list[tuple[str, str]]:
 # A server joins again whenever one script changed, and most are part of several tools.
 @lru_cache(maxsize=512)
 def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paths that a module imports at once and those that it imports later."""
+    """Return two tuples of paths: what a module imports at once, and what it imports later."""
     found = ((_IMPORT, 3), (_AGAIN, 2))
     at_once = [
         _target(path, m[group]) for pattern, group in found for m in pattern.finditer(source)

@@ -43,7 +43,7 @@ STYLE_REPAIRS: tuple[tuple[str, str], ...] = (
 
 
 def replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -> str:
-    """Apply each repair to the text, and remove those that matched from `unmet`."""
+    """Apply each repair to the text, and remove each one that matched from `unmet`."""
     for pattern, replacement in repairs:
         text, count = re.subn(pattern, replacement, text)
         if count:

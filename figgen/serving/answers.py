@@ -41,7 +41,7 @@ class Answers:
         self.code = self.code or code_digest(self.sources)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
-        """Return `make()` for a request, cached if `module` is one of those that are followed."""
+        """Return `make()` for a request, cached if `module` is followed."""
         return self.same(request, "", make) if self.sources.knows(module) else make()
 
     def same(

@@ -117,7 +117,7 @@ class SourceCode:
         return changed
 
     def knows(self, module: str) -> bool:
-        """Return whether a module is one of those that are followed."""
+        """Return whether changes of a module are followed."""
         return module.partition(".")[0] in {PACKAGE.name, *self.own}
 
     def closure(self, module: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from figgen.models.step.timed_step import StepSeconds
 
 
 def named_terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
-    """Seconds of a step by term, which add up to it."""
+    """Return the seconds of a step by term; they add up to the step."""
     share = job.expert_layers / job.layers
     passes = job.microbatches * job.fullest_layers
 

@@ -164,14 +164,14 @@ class TrainingSetup:
 
     @property
     def optimizer_bytes(self) -> float:
-        """Bytes of optimizer state that a parameter takes in the GPU's memory."""
+        """Bytes of optimizer state per parameter in the GPU's memory."""
         whole = self.recipe.optimizer_bytes
         leaves = max(0.0, whole - self.framework_memory.offload_keeps_bytes)
         return whole - self.offloaded_optimizer * leaves
 
     @property
     def table_bytes(self) -> float:
-        """Bytes of optimizer state that a parameter of embedding or head takes besides."""
+        """Additional bytes of optimizer state per parameter of the embedding or head."""
         return (1 - self.offloaded_optimizer) * self.recipe.table_bytes
 
     @property

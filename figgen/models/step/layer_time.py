@@ -40,10 +40,10 @@ SHARPNESS = 6
 
 @dataclass(frozen=True, slots=True)
 class LayerSeconds:
-    """One layer and one microbatch, forward and backward together, and its parts.
+    """Seconds of one layer and one microbatch, forward and backward together, by part.
 
-    Messages are what is not hidden of them: of tensor and context parallelism, of tokens on their
-    way to experts, and of tokens within experts that several GPUs share.
+    Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
+    way to experts, and tokens within experts that several GPUs share.
     """
 
     products_s: Number
@@ -218,11 +218,11 @@ def _waiting_s(calls_s: Number, products_s: Number, exposed: Number) -> Number:
 
 
 def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Number]:
-    """What attention waits for other context ranks, forward and backward.
+    """Return how long attention waits for other context-parallel ranks, forward and backward.
 
-    A ring sends keys and values from neighbor to neighbor, and backward their gradients too; with
-    two buffers that runs behind the attention of `core_s` forward. A gather sends as much over all
-    links. An all-to-all waits for every tensor.
+    A ring sends keys and values from neighbor to neighbor, and in backward their gradients too;
+    with two buffers that runs behind the attention, which takes `core_s` forward. A gather sends as
+    much over all links. An all-to-all can't hide: each tensor has to arrive first.
     """
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     crosses = job.tp * job.cp > job.gpus_per_node
@@ -241,9 +241,10 @@ def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Num
 
 
 def _traded_s(job: Job, attained: Attained) -> Number:
-    """All-to-alls of queries, keys, values and outputs, inside and between nodes at once.
+    """Return the time of the all-to-alls of queries, keys, values and outputs.
 
-    Keys and values are copied where there are fewer of their heads than ranks.
+    Messages inside a node and between nodes move at once. Keys and values are copied if they have
+    fewer heads than there are ranks.
     """
     heads = maximum(1, job.key_value_heads / job.tp)
     copied = 2 * job.key_value_width * maximum(1, job.cp / heads)

@@ -1,6 +1,6 @@
 """The predicted time of a step divided for the pipeline rank that works longest.
 
-`figgen.models.step.timed_step` says how long a step takes. Here its parts are those that
+`figgen.models.step.timed_step` says how long a step takes. Here it is divided into the parts that
 `figgen.models.step.step` shows: computing, idle time and, by axis, what communication adds. All
 kernels count as computing, and so do the host, the update, stragglers and the fixed cost of a step.
 """
@@ -41,7 +41,7 @@ class PredictedParts:
 
 
 def predicted_parts(job: Job, found: StepSeconds) -> PredictedParts:
-    """The parts of a step of one job, which takes the seconds that were `found`."""
+    """Divide the step of one job into its parts; it takes the seconds that were `found`."""
     share = job.expert_layers / job.layers
     each = (1 - share) * found.dense.total_s + share * found.expert.total_s
     beside_head = job.head_layers * each + found.head_s >= job.fullest_layers * each
@@ -75,7 +75,7 @@ def predicted_parts(job: Job, found: StepSeconds) -> PredictedParts:
 
 
 def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> float:
-    """The share of the dense peak that the FLOPs of the longest rank reach while it computes."""
+    """Return the share of the dense peak that the longest rank reaches while it computes."""
     shares, work = virtual_stage_shares(setup), 0.0
     for stage in setup.placement.stages_of_rank(longest_rank(setup, parts)):
         once = stage_work(setup, shares[stage])
@@ -85,7 +85,7 @@ def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedPart
 
 
 def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
-    """The first pipeline rank that works longest by a prediction."""
+    """Return the first of the pipeline ranks with the most predicted work."""
     shares = virtual_stage_shares(setup)
     works = [
         fsum(_stage_s(shares[stage], parts) for stage in setup.placement.stages_of_rank(rank))
@@ -95,8 +95,10 @@ def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
 
 
 def _stage_s(share: StageShare, parts: PredictedParts) -> float:
-    """Seconds of one microbatch on a virtual stage; modules that predict a token more are part of
-    the head's."""
+    """Return the seconds of one microbatch on a virtual stage.
+
+    Modules that predict an additional token are part of the head's time.
+    """
     experts = max(0, share.expert_layers - share.mtp_layers)
     dense_s = (share.layers - share.mtp_layers - experts) * parts.dense_layer_s
     return dense_s + experts * parts.expert_layer_s + (parts.head_s if share.head else 0.0)
@@ -105,7 +107,7 @@ def _stage_s(share: StageShare, parts: PredictedParts) -> float:
 def with_waits(
     setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
 ) -> tuple[StageTime, ...]:
-    """The stages with calls that add to the longest rank's step what `parts` say of their axis.
+    """Return the stages with calls that expose on the longest rank what `parts` says of their axis.
 
     A call takes at least as long as it is waited for.
     """
@@ -128,7 +130,7 @@ def _waited(entry: TimedTraffic, visible: dict[str, float]) -> TimedTraffic:
 
 
 def stretched(stages: Sequence[StageTime], factor: float) -> tuple[StageTime, ...]:
-    """The stages with every time `factor` times as long."""
+    """Return the stages with all times multiplied by `factor`."""
     return tuple(
         StageTime(
             factor * stage.forward_s,

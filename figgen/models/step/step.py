@@ -38,7 +38,7 @@ from figgen.models.step.step_rows import (
 from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
 
 AS_PUBLISHED = "as much as published runs wait for it"
-"""What the communication of a predicted step can hide behind, in words."""
+"""What hides the communication of a predicted step, in words."""
 
 ROUNDING = 1e-12
 """What is left of a step when sums of its parts are taken off it, in another order: nothing."""
@@ -104,11 +104,11 @@ def step(
     compute_efficiency: float = 0.5,
     predicted: PredictedParts | None = None,
 ) -> StepEstimate:
-    """The step of `setup` on `cluster` in parts; MFU is counted as "6nd+attention".
+    """Return the parts of a step of `setup` on `cluster`; MFU is counted as "6nd+attention".
 
-    The step takes what was `predicted`, whose computing reaches `compute_efficiency` of the peak.
-    Without a prediction matmuls reach that share. Raises InputError for an efficiency outside
-    0 … 1 then.
+    With a prediction the step takes the `predicted` time, and `compute_efficiency` is what its
+    computing reaches of the peak. Without one, matmuls reach that share of the peak, and InputError
+    is raised for a share outside 0 … 1.
     """
     if predicted is None:
         check_share("compute_efficiency", compute_efficiency)
@@ -148,7 +148,7 @@ def step(
 def _as_predicted(
     setup: TrainingSetup, cluster: Cluster, stages: Sequence[StageTime], parts: PredictedParts
 ) -> StepEstimate:
-    """The step that was predicted, with the calls of the rank that works longest."""
+    """Return the predicted step with the calls of the rank that works longest."""
     rank = longest_rank(setup, parts)
     compute_s, recompute_s = _work(setup, stages, rank)
     found = rank_rows(setup, with_waits(setup, stages, parts), rank)
@@ -174,10 +174,10 @@ def step_stages(
     compute_efficiency: float,
     predicted: PredictedParts | None = None,
 ) -> tuple[StageTime, ...]:
-    """Times of all virtual stages with which carrying out the step takes what `step` says.
+    """Return times of all virtual stages that add up to the step when they are carried out.
 
-    Where stages differ or backward is split, the closed form of a prediction idles a little more
-    or less than the simulator; then all times are scaled alike to what was `predicted`.
+    If stages differ or the backward is split, the closed form of a prediction idles slightly more
+    or less than the simulator; all times are then scaled alike to the `predicted` step.
     """
     stages = stage_times(setup, cluster, compute_efficiency)
     if predicted is None:
@@ -327,9 +327,9 @@ def outlasting(
 def once_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
-    """What calls once per step add to the one forward or backward that they can hide behind.
+    """Return what calls once per step add to the forward or backward that can hide them.
 
-    That is what they expose where a prediction says it.
+    If a prediction says how much they expose, that is the answer.
     """
     if known_s := fsum(entry.exposed_s for entry in entries):
         return known_s

@@ -33,12 +33,12 @@ UPDATE_BYTES = 38
 copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
 its norm read (4)."""
 HOST_UPDATE_BYTES = 28
-"""Bytes of host memory a parameter that Adam moves there at least: gradient, two moments and the
-weight read (16), the last three written (12)."""
+"""Bytes of host memory per parameter that an Adam update on the host moves at least: it reads the
+gradient, two moments and the weight (16), and writes the last three (12)."""
 HOST_BYTES_PER_S = 285e9
-"""What the processors of a node reach of their memory's bandwidth in such an update: 30.5 billion
-parameters in 3.0 s on eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K tokens: the
-step that grew from 1.75 s to 3.96 s, with what of its backward it ran behind)."""
+"""The memory bandwidth that a node's CPUs reach in such an update: 30.5 billion parameters in 3.0 s
+on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K tokens; the step grew
+from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
 TENSORS_PER_LAYER = 9
 SUMMED_BYTES = 4
 """Bytes of a gradient that is summed once a step."""
@@ -205,9 +205,10 @@ def _update_s(job: Job, attained: Attained) -> Number:
 
 
 def _offloaded_s(job: Job, attained: Attained, held: Number) -> Number:
-    """The host's update of so many parameters: gradients to it, weights as wide back from it.
+    """Return the time of the host update of `held` parameters per GPU, with its copies.
 
-    All processes of a node share the memory of the host.
+    Gradients go to the host, and weights of the same width come back. All processes of a node share
+    its memory bandwidth.
     """
     copied = 2 * held * job.scattered_bytes / attained.host_link_bytes_per_s
     shared = HOST_UPDATE_BYTES * job.gpus_per_node / HOST_BYTES_PER_S

@@ -162,10 +162,10 @@ def terms_of(run: DescribedRun) -> Terms:
 
 
 TORCH_UPDATE_S = 1.4e-9
-"""Seconds in which torch's Adam updates a parameter in host memory: Ren et al. 2021
-(ZeRO-Offload), arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
+"""Seconds per parameter of torch's Adam in host memory: Ren et al. 2021 (ZeRO-Offload),
+arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
 HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
-"""The same of DeepSpeed's own Adam for processors, from the same table."""
+"""Seconds per parameter of DeepSpeed's CPU Adam, from the same table."""
 
 
 def neighbor_share(chip: Accelerator) -> float:
@@ -176,8 +176,10 @@ def neighbor_share(chip: Accelerator) -> float:
 
 
 def host_link_bytes_per_s(chip: Accelerator) -> float:
-    """What a GPU reaches of its own link to the host: of NVLink-C2C, which two Blackwell share, or
-    of PCIe in the generation of the chip."""
+    """Return what a GPU reaches of its link to the host.
+
+    That is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
+    """
     if chip.name.startswith(("gh", "gb")):
         share = 1 if chip.name.startswith("gh") else 2
         return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / share

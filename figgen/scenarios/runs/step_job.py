@@ -12,7 +12,7 @@ from figgen.models.step.stage_work import repeated
 
 
 def timed_before(setup: TrainingSetup) -> TrainingSetup:
-    """The job nearest to this one among those that were timed: all of its weights are trained."""
+    """The same job with all of its weights trained, since no job with adapters was ever timed."""
     return replace(setup, lora_rank=None, frozen_weights="16-bit")
 
 

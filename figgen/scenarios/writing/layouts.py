@@ -21,14 +21,14 @@ ORDERS = ("megatron", "megatron-tp-pp-dp")
 
 
 def divides_experts(parallel: ParallelLayout) -> bool:
-    """Whether experts lie otherwise than dense layers."""
+    """Return whether experts are placed differently from dense layers."""
     return parallel.has_experts and (parallel.ep > 1 or parallel.etp != parallel.tp)
 
 
 def same_ranks(parallel: ParallelLayout, order: str) -> bool:
-    """Whether an order puts every rank where the layout has it; axes of one rank do not count.
+    """Return whether an order puts every rank where the layout has it.
 
-    What an order says of experts counts only where they are divided.
+    Axes of one rank don't count, and what an order says of experts counts only if they are divided.
     """
     divided = divides_experts(parallel)
     try:
@@ -50,7 +50,7 @@ def same_ranks(parallel: ParallelLayout, order: str) -> bool:
 
 
 def same_mesh(one: RankMesh, other: RankMesh) -> bool:
-    """Whether the axes of several ranks have the same size and stride in both."""
+    """Return whether all axes of more than one rank have the same size and stride in both."""
     strides = {name: axis_stride(other, name) for name, size in other.axes if size > 1}
     for name, size in one.axes:
         if size > 1 and strides.get(name, 0) != axis_stride(one, name):
@@ -59,7 +59,7 @@ def same_mesh(one: RankMesh, other: RankMesh) -> bool:
 
 
 def no_order(who: str, parallel: ParallelLayout) -> str:
-    """The words about a rank order that a framework has no option for."""
+    """Return the message for a rank order that a framework has no option for."""
     return f"{who} has no option for the rank order {parallel.order}"
 
 
@@ -114,7 +114,7 @@ def deepspeed_topology(parallel: ParallelLayout) -> Written:
 
 
 def megatron_order(parallel: ParallelLayout) -> str:
-    """The order of Megatron-Core that places ranks as the layout does, "" for none."""
+    """Return the order of Megatron-Core that places ranks as the layout does, or ""."""
     for order in ORDERS:
         if same_ranks(parallel, order):
             return order
@@ -122,9 +122,10 @@ def megatron_order(parallel: ParallelLayout) -> str:
 
 
 def megatron_degrees(parallel: ParallelLayout, order: str) -> list[tuple[str, str]]:
-    """The sizes of the axes; those of one rank are left out, and data parallelism is what is left.
+    """Return the options for the sizes of the axes; axes of one rank are left out.
 
-    Expert parallelism wants its tensor-parallel size said, whose usual value differs by release.
+    Data parallelism takes the remaining ranks. With expert parallelism, the tensor-parallel size of
+    experts is always given, because its default differs between releases.
     """
     found: list[tuple[str, str]] = [
         ("tensor_model_parallel_size", str(parallel.tp)),
@@ -142,7 +143,7 @@ def megatron_degrees(parallel: ParallelLayout, order: str) -> list[tuple[str, st
 
 
 def flags(options: list[tuple[str, str]]) -> list[str]:
-    """Options as a command line has them; what a shell would read is quoted."""
+    """Return options as they stand on a command line, quoted where a shell would interpret them."""
     found: list[str] = []
     for name, value in options:
         quoted = f"'{value}'" if "(" in value else value
@@ -182,7 +183,7 @@ def torchtitan_refused(parallel: ParallelLayout) -> str:
 
 
 def torchtitan_degrees(parallel: ParallelLayout, zero_stage: int) -> list[tuple[str, int]]:
-    """The sizes of the axes; weights are replicated where nothing is sharded."""
+    """Return the sizes of the axes; without sharding, weights are replicated."""
     whole = zero_stage == 0
     found = [
         ("data_parallel_replicate_degree", parallel.dp if whole else 1),
@@ -214,11 +215,11 @@ LAYOUT_WRITERS: dict[str, Callable[[ParallelLayout], Written]] = {
     "deepspeed": deepspeed_topology,
     "torchtitan": torchtitan_layout,
 }
-"""Writers of a layout alone, under the names that the rank map has for them."""
+"""Writers of a layout by the names that the rank map has for them."""
 
 
 def write_layout(launcher: str, parallel: ParallelLayout) -> Written:
-    """What says a layout alone. Raises InputError for a launcher that is not written for."""
+    """Write a layout for a launcher. Raises InputError for an unknown launcher."""
     if launcher not in LAYOUT_WRITERS:
         raise unknown("launcher", launcher, LAYOUT_WRITERS)
     return LAYOUT_WRITERS[launcher](parallel)

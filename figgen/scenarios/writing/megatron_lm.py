@@ -38,7 +38,7 @@ BEGINNING: list[Option] = [
     ("log_interval", "1"),
     ("log_throughput", ""),
 ]
-"""What a first run needs beside the job: random tokens, some steps, and the time of each."""
+"""Options that a first run needs: random tokens, a few steps, and a log of their times."""
 
 
 def megatron_lm(job: JobToWrite) -> Written:
@@ -88,7 +88,7 @@ def _needs_free_queues(setup: TrainingSetup) -> bool:
 
 
 def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """What is sharded, and what runs behind computing."""
+    """Options for sharding, and for what runs behind computing."""
     found: list[Option] = []
     if setup.zero_stage >= 1:
         found.append(("use_distributed_optimizer", ""))
@@ -113,7 +113,7 @@ CP_COMM_TYPES = {"p2p": "p2p", "all-gather": "all_gather", "all-to-all": "a2a"}
 
 
 def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """What tensor- and context-parallel ranks exchange."""
+    """Options for the exchanges of tensor- and context-parallel ranks."""
     found: list[Option] = []
     if setup.sequence_parallel and setup.parallel.tp > 1:
         found.append(("sequence_parallel", ""))

@@ -9,7 +9,7 @@ from figgen.models.shape.model_shape import ModelShape
 
 
 def model_kind(shape: ModelShape) -> str:
-    """The `model_type` whose layers a shape has, "" for none of those that are written."""
+    """The `model_type` whose layers a shape has, "" if no writer knows such layers."""
     plain = shape.ffn == "swiglu" and shape.norm == "rmsnorm" and not shape.bias
     usual = shape.norms_per_layer == 2 and shape.final_norm and not shape.extra
     special = shape.window or shape.latent is not None or shape.state_space is not None

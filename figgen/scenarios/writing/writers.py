@@ -29,17 +29,17 @@ LABELS = {
     "torchtitan": "torchtitan", "deepspeed": "DeepSpeed + transformers",
     "accelerate": "accelerate + transformers", "fsdp2": "PyTorch FSDP2",
 }  # fmt: skip
-"""What the software is called."""
+"""The names of the frameworks."""
 
 FILES = {
     "megatron-lm": "train.sh", "megatron-bridge": "train.sh", "torchtitan": "train.sh",
     "deepspeed": "train.sh", "accelerate": "train.sh", "fsdp2": "train.py",
 }  # fmt: skip
-"""What a file of each is called."""
+"""The names of their files."""
 
 
 def write_job(software: str, job: JobToWrite) -> Written:
-    """The file that starts a job. Raises InputError for a software that is not written for."""
+    """Write the file that starts a job. Raises InputError for unknown software."""
     if software not in WRITERS:
         raise unknown("software", software, WRITERS)
     return WRITERS[software](job)

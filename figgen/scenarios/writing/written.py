@@ -39,7 +39,7 @@ class Written:
 
 
 def refusal(why: str) -> Written:
-    """What is returned for a job that a framework cannot run."""
+    """Return the answer for a job that a framework can't run."""
     return Written(refused=why)
 
 
@@ -80,7 +80,7 @@ def switch(on: bool) -> str:
 
 
 def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[str, ...]) -> None:
-    """Names what no framework has an option for, and what is not among those `known` here."""
+    """Note what no framework has an option for, unless it is among those `known` here."""
     if setup.lora_rank is not None and "lora" not in known:
         left_out["lora_rank"] = "adapters are not written"
     if setup.buckets is not None and "buckets" not in known:

@@ -37,7 +37,7 @@ addEventListener("message", ({ data: { catalog, choices, every } }) => {
     postMessage({ found: {
       ...found, best: found.best.slice(0, SHOWN).map(full),
       meshes: found.meshes.slice(0, SHOWN).map(full), front,
-      // The fastest of those that fit surely takes less memory than any that is faster: it is on the front.
+      // The fastest layout that fits surely takes less memory than any faster layout, so it is on the front.
       safest: front.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals,
       global_batch, batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,

@@ -1,0 +1,46 @@
+// What Python has beyond `runtime.js`, for the readers of scripts and logs and few models besides:
+// tools that have neither do without this file.
+
+export class DefaultMap extends Map {
+  constructor(make) { super(); this.make = make; }
+  get(name) {
+    if (!this.has(name)) this.set(name, this.make());
+    return super.get(name);
+  }
+}
+
+export const product = (...lists) => lists.reduce((rows, list) => rows.flatMap((row) => list.map((item) => [...row, item])), [[]]);
+export function accumulate(items) {
+  let total = 0;
+  return items.map((item, at) => (total = at ? total + item : item));
+}
+export function setdefault(map, name, usual) {
+  if (!map.has(name)) map.set(name, usual);
+  return map.get(name);
+}
+export const most_common = (counts) => [...counts].sort((one, other) => other[1] - one[1]);
+
+const ends = (letters) => letters.replace(/[\\\]^-]/g, "\\$&");
+export const lstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`^[${ends(letters)}]+`), "");
+export const rstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`[${ends(letters)}]+$`), "");
+export const strip = (value, letters) => lstrip(rstrip(value, letters), letters);
+export function partition(value, by) {
+  const at = value.indexOf(by);
+  return at < 0 ? [value, "", ""] : [value.slice(0, at), by, value.slice(at + by.length)];
+}
+export function rpartition(value, by) {
+  const at = value.lastIndexOf(by);
+  return at < 0 ? ["", "", value] : [value.slice(0, at), by, value.slice(at + by.length)];
+}
+export const removeprefix = (value, start) => (start && value.startsWith(start) ? value.slice(start.length) : value);
+export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.slice(0, -end.length) : value);
+
+const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
+export function match(pattern, value) {
+  const sticky = anew(pattern, "y");
+  return sticky.exec(value);
+}
+export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
+export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
+export const substituted = (pattern, by, value) => value.replace(anew(pattern, "g"), by);
+export const group = (found, at = 0) => found[at] ?? null;
