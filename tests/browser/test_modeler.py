@@ -202,6 +202,18 @@ def test_every_number_opens_a_line_with_it(open_modeler: Callable[[str], Page]) 
     assert [text for text in left if text != "100%"] == []
 
 
+@pytest.mark.parametrize("query", ["", "?model=deepseek-v3&nodes=16&ep=8&pp=16&tp=1"])
+def test_matmuls_that_reach_more_of_the_peak_cost_no_time(
+    open_modeler: Callable[[str], Page], query: str
+) -> None:
+    """The row began at the share of the whole step, and one percent more slowed it down by 15%."""
+    page = open_modeler(query)
+    row = section(page, "What one more unit buys").locator("tr", has_text="efficiency of matmuls")
+    effect = row.locator("td").first.inner_text()
+    assert effect.startswith("+")
+    assert effect != "+0.0%"
+
+
 def test_nodes_of_the_catalog_are_one_press_away(open_modeler: Callable[[str], Page]) -> None:
     page = open_modeler("?nodes=16&tp=8&pp=4&microbatches=8")
     for name, shown in {"gb200-ndr": ("2", "72"), "mi300x-roce": ("16", "8")}.items():

@@ -14,19 +14,24 @@ const UNTIMED = 0.5; // share of the peak on hardware that nobody timed
 
 /**
  * The job of `choices` as `untimedJob` takes them, with its predicted time in parts (null where
- * nobody timed its like) and the share of the peak that its FLOPs reach while it computes. `base` in
- * it is a job of which this is a variant on other hardware. Throws InputError.
+ * nobody timed its like) and two shares of the peak: what its FLOPs reach while it computes, and what
+ * matmuls reach, which an option replaces. `base` in it is a job of which this is a variant on other
+ * hardware. Throws InputError.
  */
 export function jobOf(catalog, choices) {
   const job = untimedJob(catalog, choices);
   const { setup, cluster, given } = job;
   const timed = timed_before(setup);
   const found = predictedTime(catalog, { ...job, setup: timed });
-  if (!found) return { ...job, predicted: null, parts: null, compute_efficiency: given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED };
+  if (!found) {
+    const share = given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED;
+    return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share };
+  }
   const { attained, rates, parts, ...predicted } = found;
   const tuned = setup.lora_rank !== null;
   return {
     ...job, attained, rates, parts: tuned ? null : parts, compute_efficiency: computing_share(timed, cluster, parts),
+    matmul_share: attained.product_flops_per_s / cluster.peak_flops_per_s,
     predicted: tuned || given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
   };
 }

@@ -33,5 +33,5 @@ export const resolvedOf = ({ state, setup, job }) => ({
   microbatches: setup.microbatches,
   sequence: setup.sequence,
   chunks: state.chunks ?? setup.order.placement.chunks,
-  efficiency: state.efficiency ?? Math.round(1e3 * job.compute_efficiency) / 1e3,
+  efficiency: state.efficiency ?? Math.round(1e3 * job.matmul_share) / 1e3,
 });
