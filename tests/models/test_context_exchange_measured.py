@@ -10,7 +10,6 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.models.algorithms.context_exchange import ulysses_bytes
-from figgen.models.planner.plan_sizes import job_sizes
 from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.layer_traffic import TRADED
 from figgen.models.step.step_traffic import FORWARD
@@ -120,14 +119,15 @@ def test_every_way_has_its_own_messages_memory_and_time() -> None:
 
 
 def test_an_all_to_all_sends_what_ulysses_says() -> None:
-    setup = h100s(context_exchange="all-to-all").setup
+    found = h100s(context_exchange="all-to-all")
+    setup = found.setup
     sent = sum(
         entry.calls * entry.sent_bytes
         for entry in stage_traffic(setup, 0)
         if entry.purpose == TRADED and entry.phase == FORWARD
     )
     assert sent == 32 * ulysses_bytes(setup.shape, cp=8, tokens=131_072 // 8)
-    assert job_sizes(setup)["trades_heads"] == 1
+    assert found.memory.ranks[0].trades_heads
 
 
 def test_an_all_to_all_over_ranks_that_do_not_divide_the_heads_is_refused() -> None:

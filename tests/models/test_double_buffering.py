@@ -10,10 +10,10 @@ from figgen import catalog
 from figgen.formulas.data_parallel import serial_gather_time
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import layout
-from figgen.models.memory.communication_buffers import communication_buffers
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import step
+from tests.models.held_lines import buffers
 
 H100 = Cluster(
     peak_flops_per_s=989.4e12,
@@ -36,10 +36,6 @@ def setup(double_buffering: bool, **options: Any) -> TrainingSetup:
         double_buffering=double_buffering,
         **options,
     )
-
-
-def buffers(given: TrainingSetup) -> dict[str, float]:
-    return {buffer.name: buffer.bytes for buffer in communication_buffers(given, 0)}
 
 
 def test_zero_3_forward_gathers_and_computes_in_turn() -> None:
@@ -65,10 +61,10 @@ def test_ring_waits_for_every_block_of_keys() -> None:
     [({"zero_stage": 3}, "gathered weights"), ({"cp": 8}, "keys and values of other ranks")],
 )
 def test_one_buffer_takes_half_the_memory(options: dict[str, Any], name: str) -> None:
-    assert buffers(setup(True, **options))[name] == 2 * buffers(setup(False, **options))[name]
+    assert buffers(setup(True, **options), 0)[name] == 2 * buffers(setup(False, **options), 0)[name]
 
 
 def test_an_all_gather_of_keys_has_no_second_buffer_to_lose() -> None:
     both = [setup(flag, cp=8, context_exchange="all-gather") for flag in (True, False)]
-    assert buffers(both[0]) == buffers(both[1])
+    assert buffers(both[0], 0) == buffers(both[1], 0)
     assert step(both[0], H100).step_time_s == step(both[1], H100).step_time_s

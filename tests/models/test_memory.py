@@ -15,15 +15,16 @@ from figgen.errors import InputError
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.machine.layout import layout
-from figgen.models.memory.communication_buffers import communication_buffers
 from figgen.models.memory.memory import MemoryEstimate, memory
-from figgen.models.memory.memory_lines import PARTS, state_bytes
+from figgen.models.memory.memory_lines import PARTS
 from figgen.models.memory.rank_parameters import parameters_of, rank_parameters
 from figgen.models.setup.framework_memory import FRAMEWORKS, framework_memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import RECIPES, Recipe, recipe
 from figgen.models.shape.transformer import parameter_counts
 from tests.models.bloom_sweep import ROWS, SweepRow, bloom
+from tests.models.held_lines import buffers as buffers_of
+from tests.models.held_lines import state_bytes
 
 KORTHIKANTI = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())[
     "korthikanti_2205.05198"
@@ -167,7 +168,8 @@ def test_parts_add_up_and_the_fullest_rank_decides() -> None:
     found = estimate(zero_stage=0)
     for rank in found.ranks:
         assert [part.name for part in rank.parts] == list(PARTS)
-        assert rank.total_bytes == sum(rank.bytes_of(name) for name in PARTS)
+        together = sum(rank.bytes_of(name) for name in PARTS)
+        assert rank.total_bytes == pytest.approx(together, rel=1e-12)
     assert found.fullest.total_bytes == max(rank.total_bytes for rank in found.ranks)
     assert found.free_bytes == 80e9 - found.fullest.total_bytes
     assert found.fits is False
@@ -200,7 +202,7 @@ def buffers(model: str, sizes: dict[str, int], **options: Any) -> dict[str, floa
         sequence=8192,
         **options,
     )
-    return {buffer.name: buffer.bytes for buffer in communication_buffers(run, 1 % run.parallel.pp)}
+    return buffers_of(run, 1 % run.parallel.pp)
 
 
 def test_buffers_are_those_that_the_layout_needs() -> None:
@@ -247,12 +249,12 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
             zero_stage=3,
             framework=name,
         )
-        found = [buffer for rank in range(4) for buffer in communication_buffers(run, rank)]
+        found = [buffers_of(run, rank) for rank in range(4)]
         for what, each in (
             ("gathered weights", run.recipe.weight_bytes),
             ("gradients before they are scattered", run.recipe.gradient_bytes),
         ):
-            held = sum(buffer.bytes for buffer in found if buffer.name == what)
+            held = sum(buffers[what] for buffers in found)
             assert held == each * model.parameters
 
 

@@ -14,12 +14,12 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout, layout
-from figgen.models.memory.memory_lines import state_bytes
 from figgen.models.memory.rank_parameters import rank_parameters
 from figgen.models.setup.stage_layers import layers_of_stages, stage_shares, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.shape.transformer import parameter_counts
+from tests.models.held_lines import state_bytes
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles/megatron_memory_and_flops.json").read_text()

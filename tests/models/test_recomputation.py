@@ -22,7 +22,6 @@ from figgen.models.memory.activations import (
     stage_bytes,
 )
 from figgen.models.memory.layer_tensors import layer_tensors
-from figgen.models.memory.memory_lines import state_bytes
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.activation_formats import activation_format
@@ -30,6 +29,7 @@ from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelS
 from figgen.models.shape.recipes import recipe
 from figgen.models.shape.recomputation import MODULES, SECOND, recomputation
 from figgen.models.step.stage_work import layer_core_flops, stage_work
+from tests.models.held_lines import state_bytes
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "oracles/deepseek_v3_memory.json").read_text(encoding="utf-8")

@@ -39,6 +39,7 @@ from figgen.models.setup.stage_layers import stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ExpertShape, StateSpace
 from figgen.models.shape.recipes import RECIPES
+from figgen.models.shape.recomputation import recomputation
 from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
@@ -304,7 +305,7 @@ def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
 @pytest.mark.parametrize("schedule", CHUNKS)
 def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
     """What is taken for fewer microbatches is what the simulator finds for all of them."""
-    shape = catalog.model("deepseek-v3").shape
+    shape, again = catalog.model("deepseek-v3").shape, recomputation("none")
     compared = 0
     for stages, chunks in product((2, 3, 4), CHUNKS[schedule][:2]):
         pipes = 2 if schedule == "dualpipe" else 1
@@ -312,13 +313,13 @@ def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
         for number in range(1, 5 * stages + 3):
             like = int(alike(schedule, stages, np.array([number]), chunks)[0])
             try:
-                held = rank_loads(schedule, stages, number, chunks, shares, False, False)
+                held = rank_loads(schedule, stages, number, chunks, shares, shape, again)
             except InputError:
                 with pytest.raises(InputError):
-                    rank_loads(schedule, stages, like, chunks, shares, False, False)
+                    rank_loads(schedule, stages, like, chunks, shares, shape, again)
                 continue
             np.testing.assert_array_equal(
-                held, rank_loads(schedule, stages, like, chunks, shares, False, False)
+                held, rank_loads(schedule, stages, like, chunks, shares, shape, again)
             )
             if schedule != "naive":
                 assert filling(schedule, stages, number, chunks) == pytest.approx(

@@ -13,6 +13,7 @@ from figgen.models.memory.layer_tensors import (
     layer_tensors,
     unread_tensors,
 )
+from figgen.models.memory.rank_load import kept_counts
 from figgen.models.pipeline.order import Schedule
 from figgen.models.setup.stage_layers import StageShare, by_stage
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
@@ -118,27 +119,14 @@ def kept_layers(setup: TrainingSetup, share: StageShare) -> tuple[tuple[str, int
     The bytes are those of one microbatch; mixers are counted once more by what they keep beyond
     attention.
     """
-    again = setup.recomputation
-    whole = again.whole_layers(share.layers)
-    dense = max(0, share.dense_layers - whole)
-    experts = share.layers - whole - dense
-    mixers = kept_mixers(setup, share)
+    inputs, dense, experts, _, _, _, mixers = kept_counts(setup.shape, setup.recomputation, share)
     found = (
-        ("inputs of layers", again.kept_inputs(share.layers), layer_input_bytes(setup)),
+        ("inputs of layers", inputs, layer_input_bytes(setup)),
         ("layers", dense, layer_bytes(setup) if dense else 0.0),
         ("layers with experts", experts, layer_bytes(setup, experts=True) if experts else 0.0),
         ("mixers for attention", mixers, mixer_bytes(setup) if mixers else 0.0),
     )
     return tuple(one for one in found if one[1])
-
-
-def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:
-    """Layers with a state-space mixer whose tensors a virtual stage keeps."""
-    if not share.mixer_layers:
-        return 0
-    whole = setup.recomputation.whole_layers(share.layers)
-    own = min(whole, share.layers - share.mtp_layers)
-    return share.mixer_layers - setup.shape.mixer_layers(share.first_layer, own)
 
 
 def _projection_bytes(setup: TrainingSetup) -> float:

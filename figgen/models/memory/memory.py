@@ -4,30 +4,26 @@
     >>> estimate.fullest.bytes_of("optimizer")                 # doctest: +SKIP
 
 All GPUs of a pipeline rank need the same. State is divided as ZeRO does: what is not a routed
-expert over DP · CP, routed experts over EDP, in even shards. `figgen.models.memory.memory_lines`
-has the lines, and `tests/models/test_memory_peaks.py` holds them against 904 measured peaks.
+expert over DP · CP, routed experts over EDP, in even shards. `figgen.models.memory.rank_bytes` is
+the arithmetic, which the planner asks too, and `tests/models/test_memory_peaks.py` holds it against
+904 measured peaks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from figgen.errors import InputError, unknown
-from figgen.models.memory.activations import peak_activation_bytes
+from figgen.models.memory.activations import stage_bytes
 from figgen.models.memory.fit_probability import fit_probability
-from figgen.models.memory.memory_lines import (
-    CONTEXTS,
-    PARTS,
-    MemoryLine,
-    allocated_bytes,
-    rank_lines,
-    reserve_lines,
-    reserved_bytes,
-    working_bytes,
-)
+from figgen.models.memory.held_sizes import LayerSizes, anew_sizes, job_sizes, layer_sizes
+from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
+from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, rank_bytes
+from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
 from figgen.models.memory.rank_parameters import rank_parameters
 from figgen.models.setup.framework_memory import Prints
-from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.stage_layers import StageShare, by_stage, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 
 RESERVE_BYTES = 2e9
@@ -57,38 +53,45 @@ class RankMemory:
     parameters: int
     layers: int
     in_flight: float
-    lines: tuple[MemoryLine, ...]
+    held: RankBytes
+    trades_heads: bool = False
+
+    @property
+    def lines(self) -> tuple[MemoryLine, ...]:
+        """What it holds, line by line."""
+        return memory_lines(self.held, trades_heads=self.trades_heads)
 
     @property
     def parts(self) -> tuple[MemoryPart, ...]:
         """The lines added up by part, in the order of `PARTS`."""
-        return tuple(MemoryPart(name, size) for name, size in self._by_part().items())
+        found: dict[str, float] = dict.fromkeys(PARTS, 0)
+        for line in self.lines:
+            found[line.part] += line.bytes
+        return tuple(MemoryPart(name, size) for name, size in found.items())
 
     @property
     def total_bytes(self) -> float:
         """Bytes of the device that the process takes: reserved, and outside the allocator."""
-        return sum(self._by_part().values())
-
-    def _by_part(self) -> dict[str, float]:
-        found: dict[str, float] = dict.fromkeys(PARTS, 0)
-        for line in self.lines:
-            found[line.part] += line.bytes
-        return found
+        total: float = self.held.total_bytes
+        return total
 
     @property
     def allocated_bytes(self) -> float:
         """Bytes of tensors, as `torch.cuda.max_memory_allocated` prints them."""
-        return allocated_bytes(self.lines)
+        allocated: float = self.held.allocated_bytes
+        return allocated
 
     @property
     def reserved_bytes(self) -> float:
         """Bytes that the allocator holds, as `torch.cuda.max_memory_reserved` prints them."""
-        return reserved_bytes(self.lines)
+        reserved: float = self.held.reserved_bytes
+        return reserved
 
     @property
     def outside_bytes(self) -> float:
         """Bytes that the process holds outside its allocator: contexts of CUDA and NCCL."""
-        return sum(line.bytes for line in self.lines if line.name == CONTEXTS)
+        outside: float = self.held.contexts
+        return outside
 
     def bytes_of(self, name: str) -> float:
         """Bytes of the part of that name. Raises InputError for an unknown one."""
@@ -162,20 +165,22 @@ def memory(
         raise InputError("reserve_bytes", expected=">= 0", got=reserve_bytes)
     if capacity_bytes is not None and capacity_bytes <= 0:
         raise InputError("capacity_bytes", expected="> 0", got=capacity_bytes)
-    framework, in_flight, ranks = setup.framework_memory, setup.in_flight, []
-    shares, working = virtual_stage_shares(setup), working_bytes(setup)
+    framework, in_flight = setup.framework_memory, setup.in_flight
     share = framework.allocator_share if allocator_share is None else allocator_share
-    for rank, peak in enumerate(peak_activation_bytes(setup)):
-        stages = setup.placement.stages_of_rank(rank)
-        held = rank_parameters(setup, rank)
-        lines = rank_lines(setup, rank, held, peak, [working[stage] for stage in stages])
+    held, shares = held_sizes(setup, share, reserve_bytes), virtual_stage_shares(setup)
+    stage_held = by_stage(setup, lambda share: stage_bytes(setup, share))
+    ranks = []
+    for rank in range(setup.parallel.pp):
+        mine = [shares[stage] for stage in setup.placement.stages_of_rank(rank)]
+        load = fullest_load(setup, rank, stage_held)
         ranks.append(
             RankMemory(
                 pipeline_rank=rank,
-                parameters=sum(part.count for part in held),
-                layers=sum(shares[stage].layers for stage in stages),
+                parameters=sum(part.count for part in rank_parameters(setup, rank)),
+                layers=sum(one.layers for one in mine),
                 in_flight=in_flight[rank],
-                lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),
+                held=rank_bytes(load, replace(held, layer=_of_rank(setup, held.layer, mine))),
+                trades_heads=setup.trades_heads,
             )
         )
     return MemoryEstimate(
@@ -183,4 +188,68 @@ def memory(
         capacity_bytes=capacity_bytes,
         prints=framework.prints,
         peak_spread=framework.peak_spread,
+    )
+
+
+def held_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> HeldSizes:
+    """What each thing takes in a setup."""
+    parallel = setup.parallel
+    return HeldSizes(
+        layer=layer_sizes(setup),
+        job=job_sizes(setup, allocator_share, contexts),
+        tokens=setup.tokens,
+        split_tokens=setup.split_tokens,
+        tp=parallel.tp,
+        cp=parallel.cp,
+        pp=parallel.pp,
+        ep=parallel.ep,
+        expert_ways=parallel.ep * parallel.etp if setup.shape.experts is not None else 1,
+        shards=setup.dense_shards,
+        expert_shards=parallel.edp,
+        zero_stage=setup.zero_stage,
+    )
+
+
+def _of_rank(setup: TrainingSetup, layer: LayerSizes, held: Sequence[StageShare]) -> LayerSizes:
+    """The sizes of a rank, whose own stages say how many layers are made anew at once."""
+    if setup.recomputation.number == 1 and setup.recomputation.method != "block":
+        return layer
+    dense, experts, both = anew_sizes(setup, held)
+    return replace(layer, anew_dense=dense, anew_experts=experts, anew_both=both)
+
+
+def fullest_load(setup: TrainingSetup, pipeline_rank: int, stage_held: Sequence[float]) -> RankLoad:
+    """What a rank holds at the moment at which it has most activations.
+
+    `stage_held` are the bytes that each virtual stage keeps of one microbatch.
+    """
+    shares, again = virtual_stage_shares(setup), setup.recomputation
+    held = [shares[stage] for stage in setup.placement.stages_of_rank(pipeline_rank)]
+    dense, experts, embeddings, heads, tables, mixers = lasting_counts(
+        held, setup.shape.tied_embeddings
+    )
+    only_dense, only_experts, both = kinds_held(held)
+    moments = setup.order.in_flight[pipeline_rank]
+    fullest = max(moments, key=lambda one: sum(count * stage_held[stage] for stage, count in one))
+    kept = [0, 0, 0, 0, 0, 0, 0]
+    for stage, count in fullest:
+        for at, one in enumerate(kept_counts(setup.shape, again, shares[stage])):
+            kept[at] += count * one
+    return RankLoad(
+        dense_layers=dense,
+        expert_layers=experts,
+        embeddings=embeddings,
+        heads=heads,
+        tables=tables,
+        mixers=mixers,
+        kept_inputs=kept[0],
+        kept_dense=kept[1],
+        kept_experts=kept[2],
+        kept_embeddings=kept[3],
+        kept_heads=kept[4],
+        kept_outputs=kept[5],
+        kept_mixers=kept[6],
+        only_dense=int(only_dense),
+        only_experts=int(only_experts),
+        both=int(both),
     )

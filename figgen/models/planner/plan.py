@@ -1,23 +1,25 @@
 """Every layout of a job at once: time and memory in closed form, over arrays.
 
 The model of time is `figgen.models.step.timed_step` itself, the model of memory
-`figgen.models.planner.plan_memory`. Both take arrays: one axis for meshes with their microbatches,
+`figgen.models.memory.rank_bytes`. Both take arrays: one axis for meshes with their microbatches,
 one for stages of ZeRO, one for what is recomputed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from figgen.errors import InputError
+from figgen.models.memory.held_sizes import LayerSizes, job_sizes
+from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, rank_bytes
+from figgen.models.memory.rank_load import RankLoad
 from figgen.models.pipeline.filling import filling
 from figgen.models.pipeline.schedules import MOST_VISITS
 from figgen.models.planner.plan_loads import LOADED, alike, rank_loads
-from figgen.models.planner.plan_memory import HeldSizes, RankBytes, RankLoad, rank_bytes
-from figgen.models.planner.plan_sizes import StageNumbers, job_sizes, layer_sizes, stage_numbers
+from figgen.models.planner.plan_sizes import StageNumbers, layer_sizes, stage_numbers
 from figgen.models.planner.plan_space import Meshes, batches, meshes, pipelines, schedules, sharding
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.recomputation import recomputation
@@ -143,9 +145,10 @@ def _runnable(found: Pipeline) -> np.ndarray:
 
 def _loads(found: Pipeline, microbatches: int, recompute: str) -> np.ndarray:
     # Modules drop parts of every layer and leave its count alone: one set of loads for all.
+    again = replace(recomputation(recompute), modules=frozenset())
     return rank_loads(
         found.schedule, found.pp, microbatches, found.chunks, found.stages.shares,
-        bool(recomputation(recompute).method), found.job.setup.shape.tied_embeddings,
+        found.job.setup.shape, again,
     )  # fmt: skip
 
 
@@ -186,7 +189,7 @@ def _fullest(found: Pipeline, recompute: tuple[str, ...]) -> tuple[np.ndarray, n
         # A pipeline with fewer loads has its last one again.
         each = np.array([table[min(at, len(table) - 1)] for table in tables])[row]
         load = RankLoad(**{name: each[:, i, None, None] for i, name in enumerate(LOADED)})
-        for most_yet, size in zip(most, _sums(rank_bytes(load, held), held.contexts), strict=True):
+        for most_yet, size in zip(most, _sums(rank_bytes(load, held)), strict=True):
             np.maximum(most_yet, size, out=most_yet)
     first = np.full(shape, len(REASONS), dtype=np.int8)
     for at in reversed(range(len(REASONS))):
@@ -194,12 +197,14 @@ def _fullest(found: Pipeline, recompute: tuple[str, ...]) -> tuple[np.ndarray, n
     return most[-1], first
 
 
-def _sums(parts: RankBytes, contexts: float) -> Iterator[np.ndarray]:
-    state = parts.weights + parts.gradients + parts.optimizer
+def _sums(parts: RankBytes) -> Iterator[np.ndarray]:
+    state, contexts = parts.state, parts.contexts
+    active = state + parts.activations
+    allocated = active + parts.working
     yield state + contexts
-    yield state + contexts + parts.activations
-    yield state + contexts + parts.activations + parts.working + parts.communication
-    yield parts.total_bytes
+    yield active + contexts
+    yield allocated + contexts
+    yield allocated + parts.allocator + contexts
 
 
 def sizes_of(found: Pipeline, recompute: tuple[str, ...]) -> HeldSizes:
@@ -211,22 +216,23 @@ def sizes_of(found: Pipeline, recompute: tuple[str, ...]) -> HeldSizes:
         [layer_sizes(setup, int(tp), int(etp), text) for text in recompute] for tp, etp in pairs.T
     ]
     by_layer = {
-        name: np.array([[one[name] for one in line] for line in tables], dtype=float)[row][:, None]
-        for name in tables[0][0]
+        field.name: np.array(
+            [[getattr(one, field.name) for one in line] for line in tables], dtype=float
+        )[row][:, None]
+        for field in fields(LayerSizes)
     }
-    by_layer["routed_layer"] = by_layer["routed_layer"] / _column(mesh.ep)
     tokens = _column(found.microbatch_size * setup.sequence / mesh.cp)
     experts = setup.shape.experts is not None
     return HeldSizes(
-        **job_sizes(setup), **by_layer,
+        layer=LayerSizes(**by_layer),
+        job=job_sizes(setup, setup.framework_memory.allocator_share, job.reserve_bytes),
         tokens=tokens,
         split_tokens=tokens / _column(mesh.tp) if setup.sequence_parallel else tokens,
-        tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp,
+        tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp, ep=_column(mesh.ep),
         expert_ways=_column(mesh.ep * mesh.etp) if experts else 1,
         shards=_column(mesh.dp * mesh.cp),
         expert_shards=_column(job.world_size // (mesh.etp * mesh.ep * found.pp)),
         zero_stage=np.array(found.zero)[None, :, None],
-        contexts=job.reserve_bytes,
     )  # fmt: skip
 
 

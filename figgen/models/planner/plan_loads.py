@@ -13,11 +13,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from figgen.models.memory.rank_load import kept_counts, kinds_held, lasting_counts
 from figgen.models.pipeline.one_f_one_b import chunk_turns, microbatch_group_size
 from figgen.models.pipeline.order import Schedule
 from figgen.models.pipeline.schedules import build
 from figgen.models.pipeline.stage_placement import Placement, contiguous, looping
 from figgen.models.setup.stage_layers import StageShare
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recomputation import Recomputation
 
 Counts = np.ndarray
 """Microbatches in flight of each virtual stage that a rank holds: moments × stages held."""
@@ -59,13 +62,12 @@ def rank_loads(
     microbatches: int,
     chunks: int,
     shares: tuple[StageShare, ...],
-    whole: bool,
-    tied: bool,
+    shape: ModelShape,
+    again: Recomputation,
 ) -> np.ndarray:
     """Loads of a pipeline of P `stages`, a row of `LOADED` each, none of which another one exceeds.
 
-    `shares` are those of all virtual stages, of whose layers only the input is kept where they are
-    recomputed `whole`; `tied` heads have no table beside the embedding.
+    `shares` of `shape` are those of all virtual stages, which recompute `again`.
     Raises InputError where the schedule cannot have these sizes.
     """
     placement, counts = _in_flight(schedule, stages, microbatches, chunks)
@@ -76,8 +78,8 @@ def rank_loads(
         if schedule in WINDOWED and key in seen:
             continue
         seen.add(key)
-        kept = counts(rank) @ _in_one(held, whole)
-        static, kinds = _static(held, tied)
+        kept = counts(rank) @ np.array([kept_counts(shape, again, share) for share in held])
+        static, kinds = lasting_counts(held, shape.tied_embeddings), kinds_held(held)
         width = len(STATIC) + len(KEPT)
         block = np.empty((len(kept), len(LOADED)))
         block[:, : len(STATIC)], block[:, len(STATIC) : width] = static, kept
@@ -132,36 +134,6 @@ def _walked(order: Schedule, rank: int) -> Counts:
         elif action.kind != "I":
             held[action.stage] -= 1
     return np.array(list(moments))
-
-
-def _in_one(held: list[StageShare], whole: bool) -> np.ndarray:
-    """What each stage keeps of one microbatch, in the columns of `KEPT`."""
-    rows = []
-    for share in held:
-        inputs, dense, experts, mixers = (
-            (share.layers, 0, 0, 0)
-            if whole
-            else (0, share.dense_layers, share.expert_layers, share.mixer_layers)
-        )
-        ends = share.embedding, share.head, not share.head
-        rows.append((inputs, dense, experts, *ends, mixers))
-    return np.array(rows, dtype=float)
-
-
-def _static(held: list[StageShare], tied: bool) -> tuple[list[int], list[int]]:
-    """What a rank holds all the time, and of which kinds its stages are."""
-    embeddings, heads = sum(s.embedding for s in held), sum(s.head for s in held)
-    kinds = {(share.dense_layers > 0, share.expert_layers > 0) for share in held}
-    # Modules of multi-token prediction look their tokens up in a tied head, or in a copy.
-    tables = heads + (not tied and any(share.mtp_layers for share in held))
-    return [
-        sum(share.dense_layers for share in held),
-        sum(share.expert_layers for share in held),
-        embeddings,
-        heads,
-        embeddings + ((0 if tied else heads) if embeddings else tables),
-        sum(share.mixer_layers for share in held),
-    ], [(True, False) in kinds, (False, True) in kinds, (True, True) in kinds]
 
 
 def _undominated(rows: np.ndarray) -> np.ndarray:

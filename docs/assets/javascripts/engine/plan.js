@@ -70,7 +70,7 @@ function tryMesh(job, found, mesh, zeros) {
       asked.microbatch = size;
       asked.microbatches = number;
       asked.tokens = held.tokens = (size * asked.sequence) / mesh.cp;
-      held.split_tokens = held.sequence_parallel ? held.tokens / mesh.tp : held.tokens;
+      held.split_tokens = held.job.sequence_parallel ? held.tokens / mesh.tp : held.tokens;
       for (const zero of zeros) {
         held.zero_stage = asked.zero_stage = zero;
         Object.assign(asked, about.sharded[zero]);

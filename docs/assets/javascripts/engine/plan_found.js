@@ -1,6 +1,6 @@
 // What a search finds: why a layout does not fit, and the fastest that do; mirrors figgen.models.planner.plan.
 
-import { rank_bytes } from "../models/planner/plan_memory.js";
+import { rank_bytes } from "../models/memory/rank_bytes.js";
 import { TABLES } from "../plan-memory.js";
 
 const KEPT = 2000; // fastest layouts that are kept of a search
@@ -16,16 +16,18 @@ export function fullest(loads, held, capacity, quick) {
   let [state, active, working, total] = [0, 0, 0, 0];
   for (let at = 0; at < loads.length; at++) {
     const parts = rank_bytes(loads[at], held);
-    const lasting = parts.weights + parts.gradients + parts.optimizer + held.contexts;
-    if (lasting > state) state = lasting;
+    const { state: lasting, contexts } = parts;
+    if (lasting + contexts > state) state = lasting + contexts;
     if (quick && capacity !== null && state > capacity) {
       most.total = Infinity;
       return 0;
     }
     const kept_ = lasting + parts.activations;
-    if (kept_ > active) active = kept_;
-    if (kept_ + parts.working + parts.communication > working) working = kept_ + parts.working + parts.communication;
-    if (parts.total_bytes > total) total = parts.total_bytes;
+    if (kept_ + contexts > active) active = kept_ + contexts;
+    const allocated = kept_ + parts.working;
+    if (allocated + contexts > working) working = allocated + contexts;
+    const all = allocated + parts.allocator + contexts;
+    if (all > total) total = all;
   }
   most.total = total;
   if (capacity === null || total <= capacity) return null;

@@ -5,7 +5,7 @@ import { TABLES } from "../plan-memory.js";
 import { InputError } from "./errors.js";
 import { attainedOf, untimedJob } from "./job.js";
 import { plain } from "./records.js";
-import { job_sizes } from "../models/planner/plan_sizes.js";
+import { job_sizes } from "../models/memory/held_sizes.js";
 import { recomputation } from "../models/shape/recomputation.js";
 import { setup_numbers } from "../models/step/job.js";
 
@@ -71,8 +71,6 @@ const askedOf = (setup, more) => ({
 
 // What memory is asked with.
 const heldOf = (setup, contexts) => ({
-  dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0, mixer: 0, kept_mixer: 0, with_head: 0, kept_dense: 0,
-  kept_experts: 0, anew_dense: 0, anew_experts: 0, gradient_dense: 0, gradient_experts: 0, kept_embedding: 0,
-  kept_head: 0, kept_output: 0, loss: 0, key_value_width: 0, key_value_heads: 0, query_width: 0, dispatched: 0, tokens: 0, split_tokens: 0, tp: 1, cp: 1,
-  pp: 1, expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, contexts, ...plain(job_sizes(setup)),
+  layer: null, job: job_sizes(setup, setup.framework_memory.allocator_share, contexts), tokens: 0, split_tokens: 0,
+  tp: 1, cp: 1, pp: 1, ep: 1, expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0,
 });

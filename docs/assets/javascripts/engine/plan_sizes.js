@@ -2,7 +2,6 @@
 
 import { InputError } from "./errors.js";
 import { rankLoads } from "./plan_space.js";
-import { plain } from "./records.js";
 import { filling } from "../models/pipeline/filling.js";
 import { layer_sizes, stage_numbers } from "../models/planner/plan_sizes.js";
 import { sharding_of } from "../models/setup/training_setup.js";
@@ -47,24 +46,20 @@ export function layOut({ setup, asked, held, world }, mesh, { stages }) {
   asked.chunks = mesh.chunks;
   asked.fullest_layers = stages.fullest_layers;
   asked.head_layers = stages.head_layers;
-  for (const axis of ["tp", "cp", "pp"]) held[axis] = mesh[axis];
+  for (const axis of ["tp", "cp", "pp", "ep"]) held[axis] = mesh[axis];
   held.expert_ways = setup.shape.experts ? mesh.ep * mesh.etp : 1;
   held.shards = mesh.dp * mesh.cp;
   held.expert_shards = world / (mesh.etp * mesh.ep * mesh.pp);
 }
 
 /** The same of what recomputation decides. */
-export function sizeOf(job, { tp, etp, ep }, recompute) {
-  const { held } = job;
-  const sizes = kept(job, `${tp} ${etp} ${recompute}`, () => plain(layer_sizes(job.setup, tp, etp, recompute)));
-  for (const name in sizes) held[name] = sizes[name];
-  held.routed_layer = sizes.routed_layer / ep;
+export function sizeOf(job, { tp, etp }, recompute) {
+  job.held.layer = kept(job, `${tp} ${etp} ${recompute}`, () => layer_sizes(job.setup, tp, etp, recompute));
 }
 
 // By the way of recomputing, "" for modules; null where the schedule cannot have these sizes.
 function loadsOf(job, { pp, schedule, chunks }, microbatches, { shares }) {
-  const tied = job.setup.shape.tied_embeddings;
-  const of = (text) => rankLoads(schedule, pp, microbatches, chunks, shares, recomputation(text), tied);
+  const of = (text) => rankLoads(schedule, pp, microbatches, chunks, shares, job.setup.shape, recomputation(text));
   try {
     return { "": of("none"), uniform: job.recompute.includes("full") ? of("full") : [] };
   } catch (error) {

@@ -4,6 +4,7 @@
 import { TABLES } from "../plan-memory.js";
 import { range } from "./runtime.js";
 import { Sizes, problem } from "../models/machine/nearest.js";
+import { kept_counts, kinds_held, lasting_counts } from "../models/memory/rank_load.js";
 import { microbatch_group_size } from "../models/pipeline/one_f_one_b.js";
 import { build } from "../models/pipeline/schedules.js";
 import { divisors } from "../models/planner/plan_space.js";
@@ -64,7 +65,7 @@ export function alike(schedule, stages, microbatches, chunks) {
 const WINDOWED = ["1f1b", "interleaved-1f1b"];
 
 /** Loads of a pipeline, none of which another one has in full, as `rank_bytes` takes them. */
-export function rankLoads(schedule, stages, microbatches, chunks, shares, again, tied) {
+export function rankLoads(schedule, stages, microbatches, chunks, shares, shape, again) {
   const [stagesOf, counts] = inFlight(schedule, stages, microbatches, chunks);
   const [rows, seen] = [[], new Set()];
   for (let rank = 0; rank < stages; rank++) {
@@ -72,8 +73,8 @@ export function rankLoads(schedule, stages, microbatches, chunks, shares, again,
     const key = held.map((s) => [s.layers, s.expert_layers, +s.embedding, +s.head, s.mixer_layers].join()).join(";");
     if (WINDOWED.includes(schedule) && seen.has(key)) continue;
     seen.add(key);
-    const each = held.map((share) => keptOf(share, again));
-    const [still, kinds] = lasting(held, tied);
+    const each = held.map((share) => kept_counts(shape, again, share));
+    const [still, kinds] = [lasting_counts(held, shape.tied_embeddings), kinds_held(held).map(Number)];
     for (const moment of counts(rank)) {
       const kept = range(7).map((at) => moment.reduce((sum, count, stage) => sum + count * each[stage][at], 0));
       rows.push([...still, ...kept, ...kinds]);
@@ -129,23 +130,6 @@ function walked({ orders }, mine, rank) {
     } else if (kind !== "I") held.set(stage, held.get(stage) - 1);
   }
   return [...moments.values()];
-}
-
-function keptOf(share, again) {
-  const whole = again.whole_layers(share.layers);
-  const dense = Math.max(0, share.dense_layers - whole);
-  return [again.kept_inputs(share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head, whole ? 0 : share.mixer_layers];
-}
-
-function lasting(held, tied) {
-  const total = (of) => held.reduce((sum, share) => sum + of(share), 0);
-  const [embeddings, heads] = [total((s) => +s.embedding), total((s) => +s.head)];
-  const tables = heads + (!tied && held.some((s) => s.mtp_layers) ? 1 : 0);
-  const kind = (dense, experts) => +held.some((s) => s.dense_layers > 0 === dense && s.expert_layers > 0 === experts);
-  return [
-    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (embeddings ? (tied ? 0 : heads) : tables), total((s) => s.mixer_layers)],
-    [kind(true, false), kind(false, true), kind(true, true)],
-  ];
 }
 
 function undominated(rows) {

@@ -1,0 +1,216 @@
+"""What a layer, a table and the ends of a pipeline take, from the models that know one layout.
+
+Everything that grows with the tokens of a microbatch is given for one token, so that a few
+layouts of one GPU say it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from figgen.equations.ops import Number
+from figgen.models.memory.activations import (
+    layer_bytes,
+    layer_gradient_bytes,
+    loss_bytes,
+    mixer_bytes,
+    recomputed_bytes,
+    stage_bytes,
+)
+from figgen.models.memory.communication_buffers import (
+    key_value_width,
+    query_width,
+    traded_heads,
+)
+from figgen.models.memory.rank_parameters import (
+    attention_held,
+    mixer_held,
+    projection_held,
+    table_held,
+)
+from figgen.models.memory.trained_state import Kept, kept_by_layer
+from figgen.models.setup.stage_layers import StageShare
+from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
+from figgen.models.shape.adapters import PLAIN_BYTES
+from figgen.models.shape.model_shape import NORM_VECTORS
+
+_DENSE = StageShare(first_layer=0, layers=1, expert_layers=0, embedding=False, head=False)
+_EXPERTS = StageShare(first_layer=0, layers=1, expert_layers=1, embedding=False, head=False)
+_BOTH = StageShare(first_layer=0, layers=2, expert_layers=1, embedding=False, head=False)
+_INNER = StageShare(first_layer=0, layers=0, expert_layers=0, embedding=False, head=False)
+_FIRST = StageShare(first_layer=0, layers=0, expert_layers=0, embedding=True, head=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSizes:
+    """What TP, ETP and recomputation decide.
+
+    Trained parameters, and bytes that are frozen, of a plain layer, of one with experts without
+    those routed, of the routed experts of all expert-parallel ranks, of a table, and of what goes
+    with the head; what a state-space mixer has, or keeps, more than attention, often less. Bytes
+    for each token: kept of a layer, made anew in the backward of a stage of each kind, gradients
+    of a layer; of embedding and head; of an output that a stage holds, of the loss.
+    """
+
+    dense_layer: Number
+    expert_layer: Number
+    routed_layer: Number
+    table: Number
+    with_head: Number
+    frozen_dense: Number
+    frozen_experts: Number
+    frozen_routed: Number
+    frozen_table: Number
+    frozen_head: Number
+    mixer: Number
+    kept_dense: Number
+    kept_experts: Number
+    kept_mixer: Number
+    anew_dense: Number
+    anew_experts: Number
+    anew_both: Number
+    gradient_dense: Number
+    gradient_experts: Number
+    kept_embedding: Number
+    kept_head: Number
+    kept_output: Number
+    loss: Number
+    key_value_width: Number
+    key_value_heads: Number
+    query_width: Number
+    dispatched: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSizes:
+    """What is the same for all layouts of a job.
+
+    What goes with the embedding, bytes per parameter, and habits of the framework as
+    `figgen.models.setup.framework_memory` has them.
+    """
+
+    with_embedding: Number
+    frozen_embedding: Number
+    hidden: Number
+    sequence_parallel: Number
+    key_value_blocks: Number
+    trades_heads: Number
+    prefetched: Number
+    weight_bytes: Number
+    gradient_bytes: Number
+    optimizer_bytes: Number
+    cast_weight_bytes: Number
+    table_bytes: Number
+    bucket_bytes: Number
+    fresh_gradient_bytes: Number
+    whole_in_pipeline: Number
+    allocator_share: Number
+    contexts: Number
+
+
+def layer_sizes(setup: TrainingSetup) -> LayerSizes:
+    """The sizes of the layers of a setup."""
+    shape, tokens = setup.shape, setup.tokens
+    none, trains = Kept(trained=0, trained_routed=0), setup.lora_rank is None
+    dense = kept_by_layer(setup, experts=False) if shape.dense_layers else none
+    experts = kept_by_layer(setup, experts=True) if shape.expert_layers else none
+    table, ep = table_held(setup), setup.parallel.ep
+    final = NORM_VECTORS[shape.norm] * shape.hidden if shape.final_norm else 0
+    final += setup.mtp_layers * projection_held(setup) if setup.mtp_layers else 0
+    output = stage_bytes(setup, _INNER)
+    head = StageShare(
+        first_layer=0,
+        layers=0,
+        expert_layers=0,
+        embedding=False,
+        head=True,
+        mtp_layers=setup.mtp_layers,
+    )
+    attends = shape.attention_layers > 0
+    top_k = shape.experts.top_k if shape.experts else 0
+    each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
+    anew_dense, anew_experts, anew_both = anew_sizes(setup, _kinds(setup))
+    return LayerSizes(
+        dense_layer=dense.trained,
+        expert_layer=experts.trained,
+        routed_layer=experts.trained_routed * ep,
+        table=table if trains else 0,
+        with_head=final if trains else 0,
+        frozen_dense=dense.frozen_bytes,
+        frozen_experts=experts.frozen_bytes,
+        frozen_routed=experts.frozen_routed_bytes * ep,
+        frozen_table=0 if trains else table * PLAIN_BYTES,
+        frozen_head=0 if trains else final * PLAIN_BYTES,
+        mixer=mixer_held(setup) - attention_held(setup) if shape.state_space else 0,
+        kept_dense=layer_bytes(setup) / tokens if shape.dense_layers else 0,
+        kept_experts=layer_bytes(setup, experts=True) / tokens if shape.expert_layers else 0,
+        kept_mixer=mixer_bytes(setup) / tokens,
+        anew_dense=anew_dense,
+        anew_experts=anew_experts,
+        anew_both=anew_both,
+        gradient_dense=layer_gradient_bytes(setup, _DENSE) / tokens if shape.dense_layers else 0,
+        gradient_experts=layer_gradient_bytes(setup, _EXPERTS) / tokens
+        if shape.expert_layers
+        else 0,
+        kept_embedding=(stage_bytes(setup, _FIRST) - output) / tokens,
+        kept_head=stage_bytes(setup, head) / tokens,
+        kept_output=output / tokens,
+        loss=loss_bytes(setup) / tokens,
+        key_value_width=key_value_width(setup) if attends else 0,
+        key_value_heads=traded_heads(setup),
+        query_width=query_width(setup) if attends else 0,
+        dispatched=top_k * setup.parallel.etp * each,
+    )
+
+
+def anew_sizes(setup: TrainingSetup, held: Sequence[StageShare]) -> tuple[float, float, float]:
+    """Bytes for each token that backward makes anew in a stage that a rank holds.
+
+    Of one with plain layers only, with experts only, and with both.
+    """
+    most = {(True, False): 0.0, (False, True): 0.0, (True, True): 0.0, (False, False): 0.0}
+    for share in held:
+        kind = (share.dense_layers > 0, share.expert_layers > 0)
+        most[kind] = max(most[kind], recomputed_bytes(setup, share) / setup.tokens)
+    return most[True, False], most[False, True], most[True, True]
+
+
+def _kinds(setup: TrainingSetup) -> list[StageShare]:
+    """The kinds of stages that a model can have, as small as they go."""
+    shape, found = setup.shape, []
+    if shape.dense_layers:
+        found.append(_DENSE)
+    if shape.expert_layers:
+        found.append(_EXPERTS)
+    if shape.dense_layers and shape.expert_layers:
+        found.append(_BOTH)
+    return found
+
+
+def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> JobSizes:
+    """The sizes of a job, with `contexts` bytes outside the allocator and a share inside it."""
+    shape, framework, recipe = setup.shape, setup.framework_memory, setup.recipe
+    blocks = 2 if setup.double_buffering else 1
+    positions = shape.sequence * shape.hidden if shape.learned_positions else 0
+    trains = setup.lora_rank is None
+    stay = framework.caches_casts and trains
+    return JobSizes(
+        with_embedding=positions + shape.extra if trains else 0,
+        frozen_embedding=0 if trains else (positions + shape.extra) * PLAIN_BYTES,
+        hidden=shape.hidden,
+        sequence_parallel=int(setup.sequence_parallel),
+        key_value_blocks=0 if setup.context_exchange == "all-gather" else blocks,
+        trades_heads=int(setup.trades_heads),
+        prefetched=blocks,
+        weight_bytes=recipe.weight_bytes,
+        gradient_bytes=recipe.gradient_bytes,
+        optimizer_bytes=setup.optimizer_bytes,
+        cast_weight_bytes=setup.activation_format.cast_weight_bytes if stay else 0,
+        table_bytes=setup.table_bytes,
+        bucket_bytes=framework.bucket_bytes,
+        fresh_gradient_bytes=framework.fresh_gradient_bytes,
+        whole_in_pipeline=int(framework.whole_in_pipeline),
+        allocator_share=allocator_share,
+        contexts=contexts,
+    )

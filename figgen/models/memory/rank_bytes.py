@@ -1,0 +1,246 @@
+"""Bytes on a GPU of a pipeline rank in closed form, for one layout or for arrays of them.
+
+The step and the planner ask this one function. What a rank holds are counts of layers and tables
+(`RankLoad`), what each of them takes are sizes (`HeldSizes`), and the rest is arithmetic, which is
+printed as JavaScript too. Every field may be an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.equations.ops import Number, maximum, where
+from figgen.models.memory.held_sizes import JobSizes, LayerSizes
+from figgen.models.memory.rank_load import RankLoad
+from figgen.models.setup.training_setup import ACTIVATION_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSizes:
+    """What each thing takes on a GPU of a layout, and the layout's axes.
+
+    `tokens` are those of a microbatch that a context-parallel rank holds, `split_tokens` those of
+    them that sequence parallelism leaves; `expert_ways` are the ranks that exchange tokens for
+    routed experts, `shards` and `expert_shards` those over which ZeRO divides state.
+    """
+
+    layer: LayerSizes
+    job: JobSizes
+    tokens: Number
+    split_tokens: Number
+    tp: Number
+    cp: Number
+    pp: Number
+    ep: Number
+    expert_ways: Number
+    shards: Number
+    expert_shards: Number
+    zero_stage: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankBytes:
+    """Bytes of a GPU line by line; `figgen.models.memory.memory_lines` names the lines."""
+
+    weights: Number
+    cast_weights: Number
+    accumulated: Number
+    buckets: Number
+    fresh: Number
+    optimizer: Number
+    activations: Number
+    recomputed: Number
+    layer_gradients: Number
+    logits: Number
+    messages: Number
+    gathered_inputs: Number
+    gathered_gradients: Number
+    keys: Number
+    routed: Number
+    scattered: Number
+    gathered_weights: Number
+    allocator_share: Number
+    contexts: Number
+
+    @property
+    def state(self) -> Number:
+        """Weights, gradients and optimizer state."""
+        gradients = self.accumulated + self.buckets + self.fresh
+        return self.weights + self.cast_weights + gradients + self.optimizer
+
+    @property
+    def working(self) -> Number:
+        """What the loss or the backward of one layer needs, and all communication."""
+        within = self.messages + self.gathered_inputs + self.gathered_gradients
+        sharded = self.scattered + self.gathered_weights
+        computing = self.recomputed + self.layer_gradients + self.logits
+        return within + self.keys + self.routed + sharded + computing
+
+    @property
+    def allocator(self) -> Number:
+        """What the allocator holds beyond the tensors, a share of those that come and go."""
+        return self.allocator_share * (self.fresh + self.activations + self.working)
+
+    @property
+    def allocated_bytes(self) -> Number:
+        """Bytes of tensors."""
+        return self.state + self.activations + self.working
+
+    @property
+    def reserved_bytes(self) -> Number:
+        """Bytes that the allocator holds."""
+        return self.allocated_bytes + self.allocator
+
+    @property
+    def total_bytes(self) -> Number:
+        """All lines together."""
+        return self.reserved_bytes + self.contexts
+
+
+def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
+    """What a GPU of a rank needs at that moment."""
+    layer, job = held.layer, held.job
+    dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
+    tables = load.tables * layer.table
+    bucket_bytes = where((held.zero_stage == 0) & (held.shards > 1), job.bucket_bytes, 0)
+    cast_bytes = where(held.zero_stage == 3, 0, job.cast_weight_bytes)
+    recomputed, layer_gradients, logits = _working(load, held)
+    scattered, gathered = _sharded(load, held)
+    gathered_inputs = _gathered_inputs(held)
+    return RankBytes(
+        weights=_weights(load, held),
+        cast_weights=(dense + routed - tables) * cast_bytes,
+        accumulated=_divided(dense, routed, held, 2) * job.gradient_bytes,
+        buckets=(dense + routed) * bucket_bytes,
+        fresh=(dense + routed) * job.fresh_gradient_bytes,
+        optimizer=_divided(dense, routed, held, 1) * job.optimizer_bytes
+        + _divided(tables, 0, held, 1) * job.table_bytes,
+        activations=activation_bytes(load, held),
+        recomputed=recomputed,
+        layer_gradients=layer_gradients,
+        logits=logits,
+        messages=where(held.pp > 1, 2 * held.split_tokens * job.hidden * ACTIVATION_BYTES, 0),
+        gathered_inputs=gathered_inputs,
+        gathered_gradients=gathered_inputs,
+        keys=where(held.cp > 1, _exchanged_width(held) * held.tokens * ACTIVATION_BYTES, 0),
+        routed=where(held.expert_ways > 1, held.split_tokens * job.hidden * layer.dispatched, 0),
+        scattered=scattered,
+        gathered_weights=gathered,
+        allocator_share=job.allocator_share,
+        contexts=job.contexts,
+    )
+
+
+def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
+    """Trained parameters of a rank that are no routed experts."""
+    layer = held.layer
+    layers = load.dense_layers * layer.dense_layer + load.expert_layers * layer.expert_layer
+    layers = layers + load.mixers * layer.mixer
+    ends = load.embeddings * held.job.with_embedding + load.heads * layer.with_head
+    return layers + load.tables * layer.table + ends
+
+
+def activation_bytes(load: RankLoad, held: HeldSizes) -> Number:
+    """Activations of all microbatches in flight."""
+    layer = held.layer
+    layers = load.kept_dense * layer.kept_dense + load.kept_experts * layer.kept_experts
+    layers = layers + load.kept_mixers * layer.kept_mixer
+    ends = load.kept_embeddings * layer.kept_embedding + load.kept_heads * layer.kept_head
+    inputs = load.kept_inputs * held.split_tokens * held.job.hidden * ACTIVATION_BYTES
+    return inputs + held.tokens * (layers + ends + load.kept_outputs * layer.kept_output)
+
+
+def _routed_parameters(load: RankLoad, held: HeldSizes) -> Number:
+    return load.expert_layers * held.layer.routed_layer / held.ep
+
+
+def _frozen(load: RankLoad, held: HeldSizes) -> Number:
+    """Bytes of frozen weights of a rank that are no routed experts."""
+    layer = held.layer
+    layers = load.dense_layers * layer.frozen_dense + load.expert_layers * layer.frozen_experts
+    ends = load.embeddings * held.job.frozen_embedding + load.heads * layer.frozen_head
+    return layers + load.tables * layer.frozen_table + ends
+
+
+def _weights(load: RankLoad, held: HeldSizes) -> Number:
+    """Bytes of weights, trained and frozen, which ZeRO-3 divides."""
+    trained = _divided(dense_parameters(load, held), _routed_parameters(load, held), held, 3)
+    frozen_routed = load.expert_layers * held.layer.frozen_routed / held.ep
+    return trained * held.job.weight_bytes + _divided(_frozen(load, held), frozen_routed, held, 3)
+
+
+def _divided(dense: Number, routed: Number, held: HeldSizes, first_stage: Number) -> Number:
+    """What a GPU keeps of state that ZeRO divides from `first_stage` on."""
+    divided = held.zero_stage >= first_stage
+    return dense / where(divided, held.shards, 1) + routed / where(divided, held.expert_shards, 1)
+
+
+def _working(load: RankLoad, held: HeldSizes) -> tuple[Number, Number, Number]:
+    """The loss or the backward of one layer, whichever takes more.
+
+    Bytes that recomputing makes anew, gradients of the layer, copies of the logits.
+    """
+    layer, tokens = held.layer, held.tokens
+    gradient_both = maximum(layer.gradient_dense, layer.gradient_experts)
+    dense = load.only_dense * (layer.anew_dense + layer.gradient_dense)
+    experts = load.only_experts * (layer.anew_experts + layer.gradient_experts)
+    both = load.both * (layer.anew_both + gradient_both)
+    backward = maximum(maximum(dense, experts), both)
+    loss = (load.heads > 0) * layer.loss
+    # In a stage of which kind backward takes most.
+    mixed, plain = load.both * (both >= backward), load.only_dense * (dense >= backward)
+    anew_alone = where(plain, layer.anew_dense, load.only_experts * layer.anew_experts)
+    alone = where(plain, layer.gradient_dense, load.only_experts * layer.gradient_experts)
+    anew, gradients = where(mixed, layer.anew_both, anew_alone), where(mixed, gradient_both, alone)
+    computing = where(loss > backward, 0, tokens)
+    logits = where(loss > backward, loss * tokens, 0)
+    return anew * computing, gradients * computing, logits
+
+
+def _gathered_inputs(held: HeldSizes) -> Number:
+    """Two gathered inputs, since a tensor of a collective stays until its stream is done."""
+    gathers = (held.tp > 1) & (held.job.sequence_parallel > 0)
+    return where(gathers, 2 * held.tokens * held.job.hidden * ACTIVATION_BYTES, 0)
+
+
+def _exchanged_width(held: HeldSizes) -> Number:
+    """Elements for each token of what context ranks exchange.
+
+    A ring needs two blocks of keys and values in turn, an all-gather holds those of the whole
+    sequence, and an all-to-all hands out queries too (`traded_copies`).
+    """
+    layer, blocks = held.layer, held.job.key_value_blocks
+    copies = maximum(1, held.cp / maximum(1, layer.key_value_heads))
+    traded = layer.query_width + copies * 2 * layer.key_value_width
+    blocks = where(blocks > 0, blocks, held.cp)
+    return where(held.job.trades_heads > 0, traded, blocks * 2 * layer.key_value_width)
+
+
+def _sharded(load: RankLoad, held: HeldSizes) -> tuple[Number, Number]:
+    """Whole gradients and weights where ZeRO keeps only shards: of a layer, or of a stage.
+
+    A projection of multi-token prediction stands beside both, and is smaller. A layer with a
+    state-space mixer instead of attention may hold more than one with attention.
+    """
+    layer, job = held.layer, held.job
+    more = maximum(layer.mixer, 0)
+    routed = layer.expert_layer + layer.routed_layer / held.ep + more
+    frozen_routed = layer.frozen_experts + layer.frozen_routed / held.ep
+    dense, frozen = layer.dense_layer + more, layer.frozen_dense
+    has_dense, has_experts = load.dense_layers > 0, load.expert_layers > 0
+    has_table = load.embeddings + load.heads > 0
+    gradients = maximum(maximum(has_dense * dense, has_experts * routed), has_table * layer.table)
+    weights = maximum(
+        maximum(
+            has_dense * (dense * job.weight_bytes + frozen),
+            has_experts * (routed * job.weight_bytes + frozen_routed),
+        ),
+        has_table * (layer.table * job.weight_bytes + layer.frozen_table),
+    )
+    stage = dense_parameters(load, held) + _routed_parameters(load, held)
+    frozen_stage = _frozen(load, held) + load.expert_layers * layer.frozen_routed / held.ep
+    whole = (job.whole_in_pipeline > 0) & (held.pp > 1)
+    weights = where(whole, stage * job.weight_bytes + frozen_stage, job.prefetched * weights)
+    gradients = where(whole, stage, gradients) * job.gradient_bytes
+    sharded = (held.zero_stage >= 2) & (held.shards > 1)
+    return where(sharded, gradients, 0), where(sharded & (held.zero_stage == 3), weights, 0)

@@ -1,0 +1,145 @@
+"""What planner, modeler, command line and page say of a job's memory is one number."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from figgen import catalog
+from figgen.errors import InputError
+from figgen.models.memory.activations import stage_bytes
+from figgen.models.memory.memory import fullest_load, memory
+from figgen.models.memory.rank_bytes import RankBytes, rank_bytes
+from figgen.models.memory.rank_load import RankLoad
+from figgen.models.planner.plan import Pipeline, PlannedJob, held_bytes, pipelines_of, sizes_of
+from figgen.models.planner.plan_space import CHUNKS
+from figgen.models.setup.stage_layers import by_stage
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import choices_of
+from figgen.scenarios.planning.planner import plan
+from tests.browser.training_cases import random_choices
+
+JOBS, WINNERS = 300, 20
+AXES = ("tp", "cp", "pp", "ep", "etp")
+SAME = 1e-12
+RESERVE_BYTES = 1.25e9
+
+
+def drawn() -> Iterator[TrainingStep]:
+    """Random jobs that can be."""
+    rng = random.Random(25)
+    while True:
+        choices = random_choices(rng)
+        choices = {name: tuple(v) if isinstance(v, list) else v for name, v in choices.items()}
+        with contextlib.suppress(InputError):
+            yield training_step(**choices)
+
+
+@pytest.fixture(scope="module")
+def any_job() -> PlannedJob:
+    return plan_question(scenario(model="llama-3-8b", nodes=1, gpus_per_node=8)).job
+
+
+def only_layout(setup: TrainingSetup, job: PlannedJob) -> Pipeline | None:
+    """What a search lists whose only layout is this one; None where none would try it."""
+    again, parallel = setup.recomputation, setup.parallel
+    searched = again.method != "block" and again.number == 1 and not setup.layers_per_stage
+    if setup.schedule not in CHUNKS or not searched:
+        return None
+    if parallel.pp == 1 and setup.schedule != "1f1b":
+        return None  # without a pipeline no search tries a schedule
+    chunks = setup.placement.stages // setup.placement.pipes // parallel.pp
+    fixed = {axis: getattr(parallel, axis) for axis in AXES}
+    fixed |= {"chunks": chunks, "microbatch_size": setup.microbatch_size}
+    alone = replace(
+        job,
+        setup=setup,
+        global_batch=setup.global_batch,
+        schedules=(setup.schedule,),
+        recompute=(setup.recompute,),
+        reserve_bytes=RESERVE_BYTES,
+        fixed=fixed | {"zero_stage": setup.zero_stage},
+    )
+    return next(iter(pipelines_of(alone)), None)
+
+
+def as_array(load: RankLoad) -> RankLoad:
+    """A load as the planner asks it, of one entry."""
+    each = {field.name: getattr(load, field.name) for field in fields(load)}
+    return RankLoad(**{name: np.full((1, 1, 1), float(count)) for name, count in each.items()})
+
+
+def lines(held: RankBytes) -> dict[str, float]:
+    """Every component, of the only layout."""
+    return {f.name: float(np.max(getattr(held, f.name))) for f in fields(held)}
+
+
+def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: PlannedJob) -> None:
+    found, kinds = 0, set[str]()
+    for one in drawn():
+        setup = one.setup
+        layout = only_layout(setup, any_job)
+        if layout is None:
+            continue
+        step = memory(setup, reserve_bytes=RESERVE_BYTES)
+        sizes = sizes_of(layout, (setup.recompute,))
+        stages = by_stage(setup, lambda share, setup=setup: stage_bytes(setup, share))
+        for rank in step.ranks:
+            load = fullest_load(setup, rank.pipeline_rank, stages)
+            planned = lines(rank_bytes(as_array(load), sizes))
+            assert planned == pytest.approx(lines(rank.held), rel=SAME), setup
+        total = float(held_bytes(layout).total.max())
+        assert total == pytest.approx(step.fullest.total_bytes, rel=SAME), setup
+        found += 1
+        kinds |= set(kinds_of(setup))
+        if found == JOBS:
+            break
+    assert kinds >= {
+        "dense", "experts", "latent", "mixers", "ZeRO 0", "ZeRO 1", "ZeRO 2", "ZeRO 3", "offload",
+        "full", "none", "selective", "context", "interleaved", "adapters", "fp8", "muon14",
+    }  # fmt: skip
+
+
+def kinds_of(setup: TrainingSetup) -> Iterator[str]:
+    """What a job is an example of."""
+    shape = setup.shape
+    yield "experts" if shape.experts else "dense"
+    yield from ["latent"] * (shape.latent is not None)
+    yield from ["mixers"] * (shape.state_space is not None)
+    yield from ["offload"] * (setup.offloaded_optimizer > 0)
+    yield from ["context"] * (setup.parallel.cp > 1)
+    yield from ["interleaved"] * (setup.schedule == "interleaved-1f1b")
+    yield from ["adapters"] * (setup.lora_rank is not None)
+    yield from (f"ZeRO {setup.zero_stage}", setup.recompute, setup.activations, setup.recipe.name)
+
+
+def test_winners_of_the_planner_take_as_much_in_the_step_that_their_link_opens() -> None:
+    rng = random.Random(6)
+    names, found = rng.sample(sorted(catalog.MODELS), len(catalog.MODELS)), 0
+    for name, nodes in ((name, nodes) for name in names for nodes in (1, 4)):
+        job = {"model": name, "nodes": nodes, "gpus_per_node": 8, "global_batch": 64}
+        job |= {
+            "sequence": 4096,
+            "recompute": rng.choice(("none", "full")),
+            "pp": rng.choice((1, 2)),
+        }
+        with contextlib.suppress(InputError):
+            planned = plan(plan_question(scenario(**job)))
+            if not planned.fitting:
+                continue
+            opened = training_step(**{**job, **choices_of(planned, 0)}).memory
+            wanted = float(planned.found.memory_bytes[0])
+            assert opened.fullest.total_bytes == pytest.approx(wanted, rel=SAME), job
+            assert opened.fit_probability == pytest.approx(planned.chance(0), abs=1e-9), job
+            found += 1
+        if found == WINNERS:
+            break
+    assert found == WINNERS
