@@ -1,124 +1,55 @@
 """Quantities as people write them ("3.35 TB/s") to SI numbers, and SI numbers back to text.
 
 Inside figgen every number is a plain float or int in SI units (bytes, seconds, FLOP, B/s …).
-Prefixes, thousands separators and unit words exist only here, at the two edges. Prefixes are
-decimal (1 GB = 1e9 B); binary ones are written out (1 GiB = 2**30 B). Bits exist only as line
-rates ("400 Gb/s" or "400 Gbps" is 50e9 B/s). A comma between groups of three digits separates
-thousands ("1,500 ms"); elsewhere a single comma is a decimal comma ("43,5 ms").
+Prefixes, thousands separators and unit words exist only at the two edges: `quantity_text` reads
+them, and this module writes them.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
 from numbers import Real
 from typing import TypeAlias
 
 from figgen.errors import InputError, closest
+from figgen.quantity_text import (
+    ALIASES,
+    AMOUNTS,
+    BINARY,
+    MEASURED,
+    OTHER,
+    PLAIN_COUNTS,
+    POWERS,
+    SCALED,
+    SHORT_SCALE,
+    THINGS,
+    TIMES,
+    Factor,
+    Quantity,
+    is_base,
+    read_quantity,
+    unit_factor,
+)
 
 NBSP = "\N{NO-BREAK SPACE}"
-PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-SMALL = {"f": -15, "p": -12, "n": -9, "µ": -6, "m": -3}
-LARGE = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
-DECIMAL = {prefix: Fraction(10) ** power for prefix, power in (SMALL | LARGE).items()}
-BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-SHORT_SCALE = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
-PLAIN_COUNTS = {"k": 10**3, "K": 10**3, "M": 10**6, "T": 10**12}
-"""Prefixes that may stand alone after a number; a lone B is bytes."""
-TIMES = {"min": 60, "h": 3600, "day": 86_400}
-
-MEASURED = {"B", "s", "FLOP", "W", "J", "Hz"}
-# Whole things that are counted: a value in one of them is an integer.
-THINGS = frozenset({
-    "rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head", "expert", "sequence",
-    "sample", "step", "bucket", "segment", "link", "port", "slot", "group", "replica", "message",
-})  # fmt: skip
-# Counted too, but met as averages and in billions: "405B" parameters, "15.6T" tokens.
-COUNTS = THINGS | {"param", "token", "element"}
-OTHER = {"1", "nat", "month", "GPU-h", "USD"}
-BASES = MEASURED | COUNTS | OTHER
-SCALED: dict[str, tuple[Fraction, str]] = {}
-"""Units that a site defines as a multiple of another unit."""
-
-ALIASES = {"us": "µs", "μs": "µs", "microbatches": "microbatch"} | {
-    word + plural: base
-    for plural in ("", "s")
-    for word, base in {
-        "parameter": "param", "byte": "B", "sec": "s", "second": "s", "minute": "min",
-        "hour": "h", "GPU-hour": "GPU-h", "$": "USD", "micro-batch": "microbatch",
-    }.items()
-}  # fmt: skip
-
-MOST_DIGITS, MOST = 60, Fraction(10) ** 300
-
-_NUMBER = re.compile(
-    r"\s*([+\-−]?)((?:\d[\d,_.]*|\.\d+)(?:[eE][+\-−]?\d+)?)"
-    r"(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?\s*(.*?)\s*",
-    re.S,
-)
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
-_DECIMAL_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+),\d+")
-_CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
-"""A time such as "2h30" or "2 h 30 min"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number in SI and its unit, e.g. `Quantity(3.35e12, "B/s")`."""
-
-    value: float
-    unit: str
+COUNTS = THINGS | AMOUNTS
 
 
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
-    """The quantity written in `text`, in SI: `parse_quantity("25 MiB")` is 26,214,400 B.
+    """The quantity written in `text`, in SI, as `read_quantity` reads it.
 
-    A number alone is dimensionless, "45%" is 0.45 and "8k" is 8000. The product of number and
-    prefix is exact: an int where it is whole, else the nearest float. With `unit`, another
-    dimension is an error.
-
-    Raises InputError for text that is not a number with a known unit.
+    With `unit`, another dimension is an error. Raises InputError for text that is not a number
+    with a known unit.
     """
-    clock = _CLOCK.fullmatch(text)
-    if clock is not None and len(text) <= MOST_DIGITS:
-        text = f"{60 * int(clock[1]) + int(clock[2])} min"
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise InputError("not a quantity", expected='a number and a unit, as "3.35 TB/s"', got=text)
-    sign, mantissa, power, written = match.groups()
-    digits, _, exponent = mantissa.lower().partition("e")
-    powers = (exponent, (power or "").translate(PLAIN))
-    if len(mantissa) > MOST_DIGITS or any(len(power.lstrip("+-−0")) > 3 for power in powers):
-        # An exact 10⁹⁹⁹⁹⁹⁹⁹⁹⁹ would take hours.
-        raise InputError("not a quantity", expected="at most a few dozen digits", got=text[:40])
-    number = Fraction(f"{_plain_digits(digits)}e{exponent or 0}".replace("−", "-"))
-    number *= (-1 if sign in ("-", "−") else 1) * Fraction(10) ** int(powers[1] or 0)
-    factor, parsed = (Fraction(1, 100), "1") if written == "%" else _parse_unit(written or "1")
-    if unit is not None and parsed != unit:
-        raise InputError(f"{text!r} has the wrong unit", expected=unit, got=parsed)
-    value = number * factor
-    if value and not 1 / MOST <= abs(value) <= MOST:
-        raise InputError("not a quantity", expected="a number between 1e-300 and 1e300", got=text)
-    return Quantity(value.numerator if value.denominator == 1 else float(value), parsed)
-
-
-def _plain_digits(digits: str) -> str:
-    """Digits with a decimal point and no separators.  Raises InputError for misplaced ones."""
-    plain = digits.replace("_", "")
-    if _THOUSANDS.fullmatch(plain):
-        plain = plain.replace(",", "")
-    elif _DECIMAL_COMMA.fullmatch(plain):
-        plain = plain.replace(".", "").replace(",", ".")
-    if not re.fullmatch(r"\d+\.?\d*|\.\d+", plain):
-        expected = "thousands as 1,234,567.8 and decimals as 43.5 or 43,5"
-        raise InputError("not a number", expected=expected, got=digits)
-    return plain
+    found = read_quantity(text)
+    if unit is not None and found.unit != unit:
+        raise InputError(f"{text!r} has the wrong unit", expected=unit, got=found.unit)
+    return found
 
 
 def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
@@ -132,16 +63,16 @@ def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
         raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)
     if is_:
         one = parse_quantity(is_)
-        found = Fraction(str(one.value)), one.unit
-        if name in BASES or SCALED.get(name, found) != found:
+        exact = Fraction(str(one.value))
+        found = Factor(unit=one.unit, times=exact.numerator, over=exact.denominator)
+        if is_base(name) or SCALED.get(name, found) != found:
             raise InputError(f"unit {name!r} means something else already")
         SCALED[name] = found
     else:
         if name in SCALED or name in TIMES or name in ALIASES:
             raise InputError(f"unit {name!r} means something else already")
         (MEASURED if prefixes else OTHER).add(name)
-        BASES.add(name)
-    _parse_unit.cache_clear()
+    unit_factor.cache_clear()
 
 
 def canonical_unit(text: str) -> str:
@@ -149,57 +80,10 @@ def canonical_unit(text: str) -> str:
 
     Raises InputError for an unknown unit, or for one that needs a factor ("GB", "h").
     """
-    factor, unit = _parse_unit(text)
-    if factor != 1:
-        raise InputError("not an SI unit", expected=unit, got=text)
-    return unit
-
-
-@lru_cache(maxsize=1024)
-def _parse_unit(text: str) -> tuple[Fraction, str]:
-    counted = re.fullmatch(r"([KMBT])\s+(\w+)", text)
-    if counted and (count := _base(counted[2])) in COUNTS:
-        return Fraction(SHORT_SCALE[counted[1]]), str(count)
-    line_rate = re.fullmatch(r"([kMGT]?)(?:(?:b|bit)/s|bps)", text)
-    if line_rate:
-        return DECIMAL.get(line_rate[1], Fraction(1)) / 8, "B/s"
-    if text in PLAIN_COUNTS and text not in BASES:
-        return Fraction(PLAIN_COUNTS[text]), "1"
-    above, *below = [_parse_term(term.strip(), text) for term in text.split("/")]
-    factor = above[0] / math.prod(term[0] for term in below)
-    return Fraction(factor), "/".join([above[1], *(term[1] for term in below)])
-
-
-def _base(word: str) -> str | None:
-    """The base unit that `word` names, singular; None if it is none."""
-    word = ALIASES.get(word, word)
-    singular = word[:-1] if word[:-1] in COUNTS | OTHER | {"day"} and word[-1] == "s" else word
-    return singular if singular in BASES or singular in TIMES else None
-
-
-def _parse_term(word: str, whole: str) -> tuple[Fraction, str]:
-    word = ALIASES.get(word, word)
-    if word in SCALED:
-        return SCALED[word]
-    base = _base(word)
-    if base is not None:
-        return (Fraction(TIMES[base]), "s") if base in TIMES else (Fraction(1), base)
-    prefixed: tuple[tuple[Mapping[str, float | Fraction], set[str]], ...]
-    prefixed = ((BINARY, {"B"}), (DECIMAL, MEASURED | {"param", "token"}))
-    for prefixes, bases in prefixed:
-        for prefix, factor in prefixes.items():
-            base = _base(word.removeprefix(prefix)) if word.startswith(prefix) else None
-            if base in bases:
-                return Fraction(factor), str(base)
-    rates = {f"{p}{base}" for p in ["", *LARGE] for base in ("B", "B/s", "FLOP", "FLOP/s", "b/s")}
-    known = BASES | TIMES.keys() | rates | {f"{p}B" for p in BINARY} | {f"{p}s" for p in SMALL}
-    meant = re.sub(r"ps$", "/s", whole.lower().replace("flops", "flop/s"))
-    folded = [unit for unit in sorted(known) if unit.lower() == meant]
-    raise InputError(
-        f"unknown unit {whole!r}",
-        expected=None if folded else "a unit such as B, GB/s, TFLOP/s, µs or ranks",
-        nearest=folded or closest(whole, sorted(known)),
-    )
+    found = unit_factor(text)
+    if found.power or found.times != found.over:
+        raise InputError("not an SI unit", expected=found.unit, got=text)
+    return found.unit
 
 
 def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
@@ -292,13 +176,20 @@ Ladder: TypeAlias = tuple[tuple[str, float], ...]
 """Prefixes with their factors from the largest down, none among them."""
 
 
-def _ladder(prefixes: Mapping[str, float | Fraction]) -> Ladder:
-    factors = {"": 1.0} | {prefix: float(factor) for prefix, factor in prefixes.items()}
-    return tuple(sorted(factors.items(), key=lambda pair: -pair[1]))
+def _ladder(factors: Iterable[tuple[str, float]]) -> Ladder:
+    return tuple(sorted([("", 1.0), *factors], key=lambda pair: -pair[1]))
 
 
-EVERY, BINARIES, SHORT = _ladder(DECIMAL), _ladder(BINARY), _ladder(SHORT_SCALE)
-UP, DOWN = (_ladder({prefix: DECIMAL[prefix] for prefix in some}) for some in (LARGE, SMALL))
+def _decimal(powers: Mapping[str, int]) -> Ladder:
+    return _ladder((prefix, float(f"1e{power}")) for prefix, power in powers.items())
+
+
+EVERY, SHORT = _decimal(POWERS), _decimal(SHORT_SCALE)
+UP, DOWN = (
+    _decimal({prefix: power for prefix, power in POWERS.items() if (power > 0) == up})
+    for up in (True, False)
+)
+BINARIES = _ladder((prefix, float(factor)) for prefix, factor in BINARY.items())
 
 
 def _with_prefix(value: float, digits: int, prefixes: Ladder, words: str) -> str:

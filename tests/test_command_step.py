@@ -152,3 +152,15 @@ def test_a_link_of_a_node_is_shared_by_its_gpus(said: Said) -> None:
     answer = json.loads(said(*GPT_3, "--nic", "efa-v2-p5", "--json"))
     (network,) = (load for load in answer["levels"] if load["level"] == "network")
     assert network["bandwidth_bytes_per_s"] == 400e9 / 8
+
+
+def test_options_take_numbers_as_people_write_them(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["step", "--nodes", "16", "--gpus-per-node", "8", "--tp", "8", "--pp", "4", "--json"]
+    model = ["--model", "llama-3-70b", "--efficiency"]
+    assert main([*asked, *model, "0.45", "--sequence", "8192", "--global-batch", "512"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    typed = ["45%", "--sequence", "8k", "--global-batch", "4M tokens"]
+    assert main([*asked, *model, *typed]) == 0
+    assert json.loads(capsys.readouterr().out) == plain
+    assert main([*asked, "--preset", "gpt-3-175b", "--global-batch", "4M tokens"]) == 2
+    assert "--sequence beside a batch in tokens" in capsys.readouterr().err

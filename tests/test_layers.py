@@ -20,13 +20,15 @@ HOOKS = sorted((ROOT / "hooks").rglob("*.py"))
 SOURCES = sorted((ROOT / "figgen").rglob("*.py")) + HOOKS
 
 # Layer: what of ours it may import (besides itself). Of other libraries it may import NumPy.
-NUMBERS = ("figgen.errors", "figgen.units", "figgen.equations", "figgen.formulas", "figgen.models")
+TEXTS = ("figgen.errors", "figgen.quantity_text", "figgen.units")
+NUMBERS = (*TEXTS, "figgen.equations", "figgen.formulas", "figgen.models")
 LAYERS = {
     "figgen.errors": (),
     "figgen.lookups": (),
-    "figgen.units": ("figgen.errors",),
+    "figgen.quantity_text": ("figgen.errors",),
+    "figgen.units": ("figgen.errors", "figgen.quantity_text"),
     "figgen.translation": ("figgen.errors",),
-    "figgen.equations": ("figgen.errors", "figgen.units", "figgen.translation"),
+    "figgen.equations": (*TEXTS, "figgen.translation"),
     "figgen.formulas": NUMBERS,
     "figgen.models": NUMBERS,
     "figgen.charts": (),
@@ -52,7 +54,7 @@ SUBJECT = (
 )
 """What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""
 PRESS = (
-    *("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme", "figgen.policy"),
+    *(*TEXTS, "figgen.charts", "figgen.theme", "figgen.policy"),
     "figgen.json_text",
     *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
     *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.paper"),
@@ -64,7 +66,7 @@ PRESS = (
 """What makes a site of any subject: it imports nothing of this one's."""
 
 # The renderers know units besides, to label axes; which libraries they may import is in OWNERS.
-RENDERERS = {"figgen.renderers": ("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme")}
+RENDERERS = {"figgen.renderers": (*TEXTS, "figgen.charts", "figgen.theme")}
 
 # Rooms that nobody imports but themselves: the registry loads them by the subject's names.
 LEAVES = ("figgen.figures",)

@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb, whole
-from figgen.commands.quantities import quantity
 from figgen.errors import InputError
 from figgen.formulas import evaluate
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
+from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_number, format_quantity
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _convert(options: argparse.Namespace) -> Answer:
 def _link(options: argparse.Namespace) -> Answer:
     if options.said == SPARSE:
         raise InputError("convert link", expected=f"--as {TWO_WAY}, or nothing", got=SPARSE)
-    rate = quantity(options.given, "B/s", "link")
+    rate = typed_measure("link", options.given, "B/s")
     both = options.said == TWO_WAY
     one = evaluate("one_way_bandwidth", two_way_bandwidth_bytes_per_s=rate).value if both else rate
     data = {
@@ -72,7 +72,7 @@ def _link(options: argparse.Namespace) -> Answer:
 def _peak(options: argparse.Namespace) -> Answer:
     if options.said == TWO_WAY:
         raise InputError("convert peak", expected=f"--as {SPARSE}, or nothing", got=TWO_WAY)
-    rate = quantity(options.given, "FLOP/s", "peak")
+    rate = typed_measure("peak", options.given, "FLOP/s")
     sparse = options.said == SPARSE
     dense = evaluate("dense_peak", sparse_peak_flops_per_s=rate).value if sparse else rate
     data = {"dense_flops_per_s": dense, "sparse_flops_per_s": 2 * dense}
@@ -88,7 +88,7 @@ def _collective(options: argparse.Namespace) -> Answer:
         raise InputError("convert busbw", expected="--ranks")
     name = BUS_BANDWIDTHS[options.given]
     ranks = {} if name == "algorithm_bandwidth" else {"ranks": options.ranks}
-    size = None if options.bytes is None else quantity(options.bytes, "B", "--bytes")
+    size = None if options.bytes is None else typed_measure("--bytes", options.bytes, "B")
     algbw = _algbw(options, name, ranks, size)
     busbw = evaluate(name, **ranks, message_bytes=algbw, time_s=1).value
     data = {
@@ -115,12 +115,12 @@ def _algbw(
     if sum(given) != 1 or (given[0] and size is None):
         raise InputError("convert busbw", expected="--bytes and --time, or --algbw, or --busbw")
     if options.time is not None:
-        seconds = quantity(options.time, "s", "--time")
+        seconds = typed_measure("--time", options.time, "s")
         return evaluate("algorithm_bandwidth", message_bytes=size, time_s=seconds).value
     if options.algbw is not None:
-        return quantity(options.algbw, "B/s", "--algbw")
+        return typed_measure("--algbw", options.algbw, "B/s")
     per_algbw = evaluate(name, **ranks, message_bytes=1, time_s=1).value
-    return quantity(options.busbw, "B/s", "--busbw") / per_algbw
+    return typed_measure("--busbw", options.busbw, "B/s") / per_algbw
 
 
 def _port(options: argparse.Namespace, busbw: float) -> float:

@@ -15,7 +15,7 @@ from figgen.commands.collectives import (
     ranks_per_node,
     trace_options,
 )
-from figgen.commands.quantities import quantity, rate_per_rank
+from figgen.commands.quantities import rate_per_rank
 from figgen.errors import InputError, unknown
 from figgen.formulas import evaluate, worked
 from figgen.models.collectives import MOST_RANKS, TRACES, synchronous_time_s, trace
@@ -26,6 +26,7 @@ from figgen.models.collectives.two_levels import (
     ring_time_s,
 )
 from figgen.models.machine.nccl_tuning import predictions
+from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def add(verbs: Verbs) -> None:
 
 
 def _cost(options: argparse.Namespace) -> Answer:
-    size = quantity(options.bytes, "B", "--bytes")
+    size = typed_measure("--bytes", options.bytes, "B")
     posted = options.collective == "all-to-all" and options.algorithm in (None, POSTED)
     if options.model == "nccl":
         _refuse_unused(options, options.algorithm or "nccl", ("network", *_nodes_option(options)))
@@ -296,7 +297,7 @@ def _link(
     """
     text, latency = getattr(options, which), getattr(options, latency_option)
     flag = f"--{latency_option.replace('_', '-')}"
-    given = None if latency is None else quantity(latency, "s", flag)
+    given = None if latency is None else typed_measure(flag, latency, "s")
     if text not in load.links.names() and text[:1].isdigit():
         if given is None:
             raise InputError("a bandwidth alone has no latency", expected=f"{flag} TIME")

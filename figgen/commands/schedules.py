@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb, number, whole
-from figgen.commands.quantities import quantity
 from figgen.errors import InputError
 from figgen.models.pipeline.schedule_work import (
     carried_out,
@@ -18,6 +17,7 @@ from figgen.models.pipeline.schedule_work import (
 from figgen.models.pipeline.schedules import MOST_VISITS, SCHEDULES, Schedule, build
 from figgen.models.pipeline.simulate import Durations, Trace, critical_path, simulate
 from figgen.models.profiles.chrome_trace import schedule_events, written
+from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _schedule(options: argparse.Namespace) -> Answer:
     data = _found(run)
     if options.memory is not None:
         size, shares = (
-            quantity(options.memory, "B", "--memory"),
+            typed_measure("--memory", options.memory, "B"),
             stage_shares(schedule.placement, layers),
         )
         data["peak_bytes"] = peak_held(run.placed, tuple(size * share for share in shares))

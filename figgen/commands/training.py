@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from figgen.errors import unknown
+from figgen.errors import InputError, unknown
 from figgen.models.memory.trained_state import trained_parameters
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import ADAPTED
+from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Choices, Option, Value
 from figgen.scenarios.options.own_model import SIZES, OwnModel
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
+from figgen.scenarios.options.typed import typed_batch
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
 from figgen.scenarios.runs.predicted import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
@@ -93,6 +96,7 @@ def _help(option: Option) -> str:
 def chosen_of(options: argparse.Namespace) -> Choices:
     """What was typed, by option. Raises InputError for a value that its option cannot have."""
     typed = {name: value for name, value in vars(options).items() if name in OPTIONS}
+    tokens = _tokens_of(typed)
     chosen = {
         name: OPTIONS[name].read(value) if isinstance(value, str) else value
         for name, value in typed.items()
@@ -106,7 +110,28 @@ def chosen_of(options: argparse.Namespace) -> Choices:
         base = chosen.get("model")
         text = ",".join([str(base), *given] if base else given)
         chosen["model"] = OPTIONS["model"].read(text)
+    if tokens:
+        chosen["global_batch"] = typed_batch(tokens, _sequence_of(chosen), 1)
     return chosen
+
+
+def _tokens_of(typed: dict[str, Any]) -> str:
+    """Take a global batch that is typed in tokens, such as "4M tokens", out of what was typed."""
+    batch = typed.get("global_batch")
+    return str(typed.pop("global_batch")) if isinstance(batch, str) and "tok" in batch else ""
+
+
+def _sequence_of(chosen: Choices) -> int:
+    """The tokens of a sequence, chosen or the model's own.
+
+    Raises InputError where neither says, as with a preset.
+    """
+    if chosen.get("sequence"):
+        return int(str(chosen["sequence"]))
+    if not chosen.get("model"):
+        expected = "--sequence beside a batch in tokens"
+        raise InputError("global_batch", expected=expected, key="global_batch")
+    return named_model(str(chosen["model"])).shape.sequence
 
 
 def taken_options(options: argparse.Namespace) -> Choices:

@@ -17,11 +17,10 @@ from figgen.equations.notation import Argument
 from figgen.equations.syntax import expression
 from figgen.equations.text import text
 from figgen.errors import InputError
+from figgen.quantity_text import MEASURED, lowered
 from figgen.units import (
     COUNTS,
-    MEASURED,
     NBSP,
-    PLAIN,
     format_number,
     format_quantity,
     parse_quantity,
@@ -131,5 +130,5 @@ def to_latex(shown: str) -> str:
     latex = sign + (number if plain else rf"\text{{{number}}}".replace(r"\%}", r"}\%"))
     if rest.startswith("×"):
         power, _, rest = rest.removeprefix(f"×{NBSP}10").partition(NBSP)
-        latex += rf" \times 10^{{{power.translate(PLAIN)}}}"
+        latex += rf" \times 10^{{{lowered(power)}}}"
     return rf"{latex}\,\text{{{rest}}}" if rest else latex

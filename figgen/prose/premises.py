@@ -18,9 +18,10 @@ from figgen.errors import InputError
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
 from figgen.prose.lines import without_captions
+from figgen.quantity_text import BINARY
 from figgen.registry import all_formulas, figure_named, unit_of
 from figgen.subject import Subject, subject
-from figgen.units import BINARY, COUNTS, parse_quantity
+from figgen.units import COUNTS, parse_quantity
 
 Premises: TypeAlias = frozenset[tuple[float, str]]
 """Values in SI with their units; everything that is counted has the unit "1"."""

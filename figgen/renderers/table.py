@@ -14,8 +14,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
+from figgen.quantity_text import BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
-from figgen.units import BINARY, DECIMAL, LARGE, MEASURED, SPECS, format_number, format_quantity
+from figgen.units import SPECS, format_number, format_quantity
 
 NUMERIC = ' class="num"'
 # A term such as "reduce-scatter" stays on one line, the table scrolls; a sentence is broken.
@@ -113,12 +114,11 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
 
 def _prefixes(above: str, name: str) -> dict[str, Fraction]:
     """The usual prefixes of a base unit, without the likes of milli-byte and kilo-second."""
-    chosen: Mapping[str, float | Fraction] = DECIMAL
-    if above in ("B", "FLOP"):
-        chosen = BINARY if name == "gib" else {prefix: DECIMAL[prefix] for prefix in LARGE}
-    elif above == "s":
-        chosen = {prefix: size for prefix, size in DECIMAL.items() if size < 1}
-    found = {prefix: Fraction(size) for prefix, size in chosen.items()}
+    if name == "gib" and above in ("B", "FLOP"):
+        found = {prefix: Fraction(size) for prefix, size in BINARY.items()}
+    else:
+        sign = {"B": 1, "FLOP": 1, "s": -1}.get(above, 0)
+        found = {prefix: Fraction(10) ** p for prefix, p in POWERS.items() if p * sign >= 0}
     return dict(sorted({"": Fraction(1), **found}.items(), key=lambda pair: pair[1]))
 
 

@@ -412,8 +412,7 @@ def script_of(module: str) -> str:
 def module_of(path: str) -> str | None:
     """The module that a script is printed from; None for one that is written by hand."""
     name = "figgen." + path.removeprefix(f"{FOLDER}/").removesuffix(".js").replace("/", ".")
-    rooms = ("figgen.models.", "figgen.formulas.", "figgen.scenarios.")
-    return name if path.startswith(f"{FOLDER}/") and name.startswith(rooms) else None
+    return name if path.startswith(f"{FOLDER}/") and is_printed(name) else None
 
 
 _seen: dict[str, int] = {}

@@ -13,8 +13,8 @@ from typing import Any
 
 from figgen.translation.types import Type, of_hint
 
-PRINTED = ("figgen.models", "figgen.formulas", "figgen.scenarios")
-"""Rooms whose definitions are printed."""
+PRINTED = ("figgen.models", "figgen.formulas", "figgen.scenarios", "figgen.quantity_text")
+"""Rooms and modules whose definitions are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Source:
 
 def is_printed(module: str) -> bool:
     """Whether definitions of a module are printed."""
-    return module.startswith(tuple(f"{room}." for room in PRINTED))
+    return f"{module}.".startswith(tuple(f"{room}." for room in PRINTED))
 
 
 @lru_cache(maxsize=512)

@@ -120,7 +120,7 @@ def test_a_bug_in_a_figure_names_its_line_of_code() -> None:
         units.parse_quantity(None)  # type: ignore[arg-type]
     except Exception as error:
         place = place_of(error)
-    assert re.fullmatch(r" \(figgen/units\.py:\d+\)", place)
+    assert re.fullmatch(r" \(figgen/quantity_text\.py:\d+\)", place)
     assert place_of(ValueError("raised nowhere")) == ""
 
 

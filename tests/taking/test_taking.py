@@ -559,3 +559,19 @@ def test_a_model_has_sizes_on_the_command_line(capsys: pytest.CaptureFixture[str
     assert half == 8_030_261_248 - 16 * 218_112_000
     assert main(["memory", "--layers", "32", *cluster]) == 2
     assert "--hidden, --heads, --vocab" in capsys.readouterr().err
+
+
+def test_a_model_file_inside_a_script_keeps_the_norms_of_its_kind() -> None:
+    """Qwen3 normalizes queries and keys per head; its file says so with its kind alone."""
+    file = {
+        "model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
+        "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "head_dim": 128, "vocab_size": 151936, "tie_word_embeddings": False,
+        "attention_bias": False,
+    }  # fmt: skip
+    script = "cat > config.json <<'JSON'\n{}\nJSON\ntorchrun --nproc-per-node 8 train.py\n"
+    job = read_job(script.format(json.dumps(file)), {}, own_names())
+    assert job.taken["qk_norm"] == "per-head"
+    assert "attention_bias" not in job.unsure
+    llama = read_job(script.format(json.dumps(file | {"model_type": "llama"})), {}, own_names())
+    assert "qk_norm" not in llama.taken

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from figgen.errors import InputError, unknown
+from figgen.scenarios.options.typed import typed_amount, typed_count
 from figgen.units import parse_quantity
 
 Value: TypeAlias = "int | float | str | bool | tuple[int, ...] | None"
@@ -125,13 +126,18 @@ class Option:
             if self.kind == "switch":
                 return SWITCH[text]
             if self.kind == "whole":
-                return int(text)
+                return typed_count(self.name, text)
             if self.kind == "counts":
                 return tuple(map(int, text.split(",")))
             if self.kind == "number":
-                return float(text)
+                return float(typed_amount(self.name, text, "1", 1))
             if self.kind == "quantity":
                 return parse_quantity(text, self.unit).value
-        except (ValueError, KeyError):
-            raise InputError(self.name, expected=self.expected, got=text, key=self.name) from None
+        except (ValueError, KeyError) as error:
+            near = error.nearest if isinstance(error, InputError) else ()
+            blamed = isinstance(error, InputError) and error.key == self.name
+            expected = error.expected if blamed else self.expected  # type: ignore[union-attr]
+            raise InputError(
+                self.name, expected=expected, got=text, nearest=near, key=self.name
+            ) from None
         return text

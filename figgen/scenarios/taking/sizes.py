@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figgen.scenarios.architectures.kinds import KINDS
 from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_of, whole_of
 
 CATALOG_NAMES = (
@@ -190,8 +191,11 @@ def _take_norm(given: Given, megatron: bool) -> None:
     elif megatron:
         assume(given, "bias", True)
     text_of(given, "latent")
+    family = KINDS.get(text_of(given, "model_kind"))
     if switch_of(given, "qk_norm") and "kv_rank" not in given.taken:
         take(given, "qk_norm", "per-head")
+    elif family is not None and family.qk_norm != "none" and not family.qk_norm_field:
+        take(given, "qk_norm", family.qk_norm)
     tied = switch_of(given, "tied")
     untied = switch_of(given, "untied")
     if untied is not None or tied is not None:

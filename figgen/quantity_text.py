@@ -1,0 +1,224 @@
+"""Quantities as people write them ("3.35 TB/s", "2h30", "43,5 ms"), read as numbers in SI.
+
+The fields of the tools read them with this code too, printed as JavaScript. Prefixes are decimal
+(1 GB = 1e9 B); binary ones are written out (1 GiB = 2**30 B). Bits exist only as line rates
+("400 Gb/s" or "400 Gbps" is 50e9 B/s). A comma between groups of three digits separates thousands
+("1,500 ms"); elsewhere a single comma is a decimal comma ("43,5 ms").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from figgen.errors import InputError, closest
+
+POWERS: dict[str, int] = {
+    "f": -15, "p": -12, "n": -9, "µ": -6, "m": -3,
+    "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24,
+}  # fmt: skip
+BINARY: dict[str, int] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+SHORT_SCALE: dict[str, int] = {"K": 3, "M": 6, "B": 9, "T": 12}
+"""Powers of ten of the prefixes before a word that is counted, as in "4M tokens"."""
+PLAIN_COUNTS: dict[str, int] = {"k": 3, "K": 3, "M": 6, "T": 12}
+"""Prefixes that may stand alone after a number; a lone B is bytes."""
+TIMES: dict[str, int] = {"min": 60, "h": 3600, "day": 86_400}
+
+MEASURED: set[str] = {"B", "s", "FLOP", "W", "J", "Hz"}
+THINGS: set[str] = {
+    "rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head", "expert", "sequence",
+    "sample", "step", "bucket", "segment", "link", "port", "slot", "group", "replica", "message",
+}  # fmt: skip
+"""Whole things that are counted: a value in one of them is an integer."""
+AMOUNTS: set[str] = {"param", "token", "element"}
+"""Counted too, but met as averages and in billions: "405B" parameters, "15.6T" tokens."""
+OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
+
+ALIASES: dict[str, str] = {
+    "us": "µs", "μs": "µs", "microbatches": "microbatch", "parameter": "param", "byte": "B",
+    "sec": "s", "second": "s", "minute": "min", "hour": "h", "GPU-hour": "GPU-h", "$": "USD",
+    "micro-batch": "microbatch",
+}  # fmt: skip
+
+MOST_DIGITS, MOST_POWER = 60, 300
+
+_NUMBER = re.compile(
+    r"\s*([+\-−]?)(\d[\d,_.]*|\.\d+)(?:[eE]([+\-−]?\d+))?"
+    r"(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?\s*([^\s].*)?"
+)
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
+_DECIMAL_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+),\d+")
+_CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
+"""A time such as "2h30" or "2 h 30 min"."""
+_COUNTED = re.compile(r"([KMGT]i|[KMBT])\s+(\w+)")
+_LINE_RATE = re.compile(r"([kMGT]?)(?:(?:b|bit)/s|bps)")
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number in SI and its unit, e.g. `Quantity(3.35e12, "B/s")`."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """What a written unit is in SI: `times` / `over` · 10^`power` of `unit`."""
+
+    unit: str
+    times: int = 1
+    over: int = 1
+    power: int = 0
+
+
+SCALED: dict[str, Factor] = {}
+"""Units that a site defines as a multiple of another unit."""
+
+
+def read_quantity(text: str) -> Quantity:
+    """The quantity written in `text`, in SI: `read_quantity("25 MiB")` is 26,214,400 B.
+
+    A number alone is dimensionless, "45%" is 0.45 and "8k" is 8000. The product of number and
+    prefix is exact: a whole number where it is one, else the nearest float.
+
+    Raises InputError for text that is not a number with a known unit.
+    """
+    clock = re.fullmatch(_CLOCK, text)
+    if clock and len(text) <= MOST_DIGITS:
+        return Quantity((60 * int(clock[1]) + int(clock[2])) * 60, "s")
+    match = re.fullmatch(_NUMBER, text)
+    if not match:
+        raise InputError("not a quantity", expected='a number and a unit, as "3.35 TB/s"', got=text)
+    exponent = (match[3] or "0").replace("−", "-")
+    raised = lowered(match[4] or "⁰")
+    if len(match[2]) > MOST_DIGITS or _is_long(exponent) or _is_long(raised):
+        # An exact 10⁹⁹⁹⁹⁹⁹⁹⁹⁹ would take hours.
+        raise InputError("not a quantity", expected="at most a few dozen digits", got=text[:40])
+    digits = plain_digits(match[2])
+    written = (match[5] or "1").strip()
+    factor = Factor(unit="1", power=-2) if written == "%" else unit_factor(written)
+    value = _value(digits, int(exponent) + int(raised), factor, text)
+    return Quantity(-value if match[1] in ("-", "−") else value, factor.unit)
+
+
+def _is_long(power: str) -> bool:
+    return len(power.lstrip("+-0")) > 3
+
+
+def lowered(power: str) -> str:
+    """A raised power as plain digits."""
+    return "".join("-" if sign == "⁻" else str(SUPERSCRIPTS.find(sign)) for sign in power)
+
+
+def plain_digits(digits: str) -> str:
+    """Digits with a decimal point and no separators.  Raises InputError for misplaced ones."""
+    plain = digits.replace("_", "")
+    if re.fullmatch(_THOUSANDS, plain):
+        plain = plain.replace(",", "")
+    elif re.fullmatch(_DECIMAL_COMMA, plain):
+        plain = plain.replace(".", "").replace(",", ".")
+    if not re.fullmatch(r"\d+\.?\d*|\.\d+", plain):
+        expected = "thousands as 1,234,567.8 and decimals as 43.5 or 43,5"
+        raise InputError("not a number", expected=expected, got=digits)
+    return plain
+
+
+def _value(digits: str, exponent: int, factor: Factor, text: str) -> float:
+    """The product of digits, power of ten and factor, rounded once."""
+    whole, _, rest = digits.partition(".")
+    figures = f"{whole}{rest}".lstrip("0")
+    if figures == "":
+        return 0
+    power = exponent + factor.power - len(rest)
+    size = len(figures) + power
+    if not -MOST_POWER < size <= MOST_POWER:
+        raise InputError("not a quantity", expected="a number between 1e-300 and 1e300", got=text)
+    above = int(figures) * factor.times
+    below = factor.over
+    if power >= 0:
+        above *= 10**power
+    else:
+        below *= 10**-power
+    return above // below if above % below == 0 else above / below
+
+
+@lru_cache(maxsize=1024)
+def unit_factor(text: str) -> Factor:
+    """What a written unit is in SI.  Raises InputError for an unknown one."""
+    counted = re.fullmatch(_COUNTED, text)
+    if counted:
+        count = base_unit(counted[2])
+        if count in THINGS or count in AMOUNTS:
+            times = BINARY.get(counted[1], 1)
+            return Factor(
+                unit=count, times=times, power=0 if times > 1 else SHORT_SCALE[counted[1]]
+            )
+    line_rate = re.fullmatch(_LINE_RATE, text)
+    if line_rate:
+        return Factor(unit="B/s", over=8, power=POWERS[line_rate[1]] if line_rate[1] else 0)
+    if text in PLAIN_COUNTS and not is_base(text):
+        return Factor(unit="1", power=PLAIN_COUNTS[text])
+    terms = text.split("/")
+    found = _term(terms[0].strip(), text)
+    unit, times, over, power = found.unit, found.times, found.over, found.power
+    for term in terms[1:]:
+        below = _term(term.strip(), text)
+        unit = f"{unit}/{below.unit}"
+        times, over, power = times * below.over, over * below.times, power - below.power
+    return Factor(unit=unit, times=times, over=over, power=power)
+
+
+def is_base(word: str) -> bool:
+    """Whether `word` is a unit that is no multiple of another one."""
+    return word in MEASURED or word in THINGS or word in AMOUNTS or word in OTHER
+
+
+def base_unit(word: str) -> str:
+    """The base unit that `word` names, singular; "" if it is none."""
+    found = ALIASES.get(word, word)
+    if is_base(found) or found in TIMES:
+        return found
+    if not found.endswith("s"):
+        return ""
+    one = ALIASES.get(found[:-1], found[:-1])
+    plural = one in THINGS or one in AMOUNTS or one in OTHER or one == "day" or one != found[:-1]
+    return one if plural else ""
+
+
+def _term(written: str, whole: str) -> Factor:
+    word = ALIASES.get(written, written)
+    if word in SCALED:
+        return SCALED[word]
+    base = base_unit(word)
+    if base:
+        return Factor(unit="s", times=TIMES[base]) if base in TIMES else Factor(unit=base)
+    for prefix, times in BINARY.items():
+        if word.startswith(prefix) and base_unit(word[len(prefix) :]) == "B":
+            return Factor(unit="B", times=times)
+    power = POWERS.get(word[:1], 0)
+    base = base_unit(word[1:])
+    if power and (base in MEASURED or base in ("param", "token")):
+        return Factor(unit=base, power=power)
+    raise _unknown_unit(whole)
+
+
+def _unknown_unit(whole: str) -> InputError:
+    """The error for a unit that nobody knows, with those that it may have meant."""
+    known = [*MEASURED, *THINGS, *AMOUNTS, *OTHER, *TIMES]
+    for prefix, power in POWERS.items():
+        if power > 0:
+            known += [f"{prefix}{base}" for base in ("B", "B/s", "FLOP", "FLOP/s", "b/s")]
+        else:
+            known.append(f"{prefix}s")
+    known += ["B/s", "FLOP/s", "b/s", *(f"{prefix}B" for prefix in BINARY)]
+    meant = whole.lower().replace("flops", "flop/s")
+    meant = f"{meant[:-2]}/s" if meant.endswith("ps") else meant
+    folded = [unit for unit in sorted(known) if unit.lower() == meant]
+    return InputError(
+        f"unknown unit {whole!r}",
+        expected=None if folded else "a unit such as B, GB/s, TFLOP/s, µs or ranks",
+        nearest=folded or closest(whole, sorted(known)),
+    )

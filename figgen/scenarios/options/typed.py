@@ -1,0 +1,148 @@
+"""Numbers as people type them into a field or behind an option: `8k`, `4M tokens`, `43,5 ms`.
+
+The fields of the tools read with this code too, printed as JavaScript.
+"""
+
+from __future__ import annotations
+
+import re
+
+from figgen.errors import InputError
+from figgen.quantity_text import plain_digits, read_quantity
+
+COUNTED: dict[str, tuple[str, ...]] = {
+    "sequence": ("token",),
+    "global_batch": ("sequence", "sample"),
+    "microbatch_size": ("sequence", "sample"),
+    "microbatches": ("microbatch",),
+    "nodes": ("node",),
+    "gpus_per_node": ("GPU",),
+    "stages": ("stage", "rank"),
+    "chunks": ("chunk",),
+    "buckets": ("bucket",),
+}
+"""Units that may stand after the number of an option that counts something."""
+
+MOST = 1e30
+"""Beyond it no quantity of a field is meant, and arithmetic may overflow."""
+
+_GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
+_BINARY = re.compile(r"\s*([\d.,]+)\s*([kKM])i?\s*(?:tokens?|tok)?\s*")
+
+
+def typed_count(name: str, text: str) -> int:
+    """The whole number that `text` gives for the option `name`, of any size.
+
+    A sequence of 8k tokens has 8,192. Raises InputError for what is no whole number, for another
+    unit, and for "1.000", which is 1 to some and 1,000 to others.
+    """
+    if re.fullmatch(_GERMAN, text):
+        many = text.strip().replace(".", ",")
+        one = text.strip().partition(".")[0]
+        raise InputError(name, expected="a whole number", got=text, nearest=(many, one), key=name)
+    if name == "sequence":
+        tokens = _binary_tokens(text)
+        if tokens is not None:
+            return _whole(name, tokens, text)
+    found = read_quantity(text)
+    if found.unit != "1" and found.unit not in COUNTED.get(name, ()):
+        units = COUNTED.get(name, ())
+        expected = f"a number of {units[0]}s" if units else "a number without a unit"
+        raise InputError(name, expected=expected, got=text, key=name)
+    return _whole(name, found.value, text)
+
+
+def _whole(name: str, value: float, text: str) -> int:
+    if value % 1:
+        raise InputError(name, expected="a whole number", got=text, key=name)
+    return int(value)
+
+
+def _binary_tokens(text: str) -> float | None:
+    """Tokens where k is 1,024 and M its square, as in sequences and batches; None for another."""
+    match = re.fullmatch(_BINARY, text)
+    if not match:
+        return None
+    return float(plain_digits(match[1])) * (2**20 if match[2] == "M" else 1024)
+
+
+def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
+    """The number that `text` gives in units of `scale` times the SI `unit`, of any size.
+
+    A number alone is in these units; one with a unit is converted, and "45%" is 0.45. Raises
+    InputError for what is no number, and for another unit.
+    """
+    found = read_quantity(text)
+    if found.unit == "1":
+        return found.value
+    if found.unit != unit:
+        expected = "a number without a unit" if unit == "1" else f"a quantity in {unit}"
+        raise InputError(name, expected=expected, got=text, key=name)
+    return found.value / scale
+
+
+def typed_measure(name: str, text: str, unit: str) -> float:
+    """The quantity in the SI `unit` that `text` gives; for bytes a bare number will do.
+
+    Raises InputError, naming `name`, for anything else and for what is negative or absurd.
+    """
+    try:
+        found = read_quantity(text)
+    except InputError as error:
+        raise InputError(
+            f"{name}: {error.what}", expected=error.expected, got=error.got, nearest=error.nearest
+        ) from None
+    value, given = found.value, found.unit
+    if given == "1" and unit == "B" and text.strip()[-1:].isdigit():
+        given = "B"
+    if given != unit:
+        raise InputError(name, expected=f"a quantity in {unit}", got=text)
+    if not 0 <= value <= MOST:
+        raise InputError(name, expected=f"0 to 1e+30 {unit}", got=text)
+    return value
+
+
+def typed_batch(text: str, sequence: int, share: int) -> int:
+    """Sequences of a global batch that is typed as sequences ("512") or tokens ("4M tokens").
+
+    `share` sequences go to one microbatch of all replicas. Tokens in M are millions where that is
+    a whole number of shares, else 2**20, as 4M tokens are 512 sequences of 8,192.
+
+    Raises InputError for what is no batch, with the nearest that are.
+    """
+    name = "global_batch"
+    if re.search(r"\d\s*[MBT]\s*$", text):
+        expected = "a unit, as in 512 sequences or 4M tokens"
+        raise InputError(name, expected=expected, got=text, key=name)
+    if not re.search(r"tok", text):
+        sequences = typed_count(name, text)
+        if sequences < 1:
+            raise InputError(name, expected="at least 1 sequence", got=text, key=name)
+        if sequences % share == 0:
+            return sequences
+        expected = f"a multiple of {share} (replicas × sequences of a microbatch)"
+        raise _no_multiple(expected, text, [sequences], share)
+    tokens = read_quantity(re.sub(r"tok\s*$", "tokens", text))
+    if tokens.unit != "token" or tokens.value <= 0:
+        expected = "sequences or tokens, such as 512 or 4M tokens"
+        raise InputError(name, expected=expected, got=text, key=name)
+    binary = _binary_tokens(text)
+    counts = [count / sequence for count in (tokens.value, binary) if count is not None]
+    for count in counts:
+        if count % share == 0:
+            return int(count)
+    expected = f"a multiple of {share} sequences of {sequence:,} tokens"
+    raise _no_multiple(expected, text, counts, share)
+
+
+def _no_multiple(expected: str, text: str, counts: list[float], share: int) -> InputError:
+    """The error for a batch that the replicas can't share evenly, with those around it."""
+    nearest: list[str] = []
+    for count in counts:
+        for below in (count // share, count // share + 1):
+            near = str(int(below) * share)
+            if below >= 1 and near not in nearest:
+                nearest.append(near)
+    return InputError(
+        "global_batch", expected=expected, got=text, nearest=nearest, key="global_batch"
+    )
