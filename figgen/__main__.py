@@ -15,11 +15,16 @@ from figgen.errors import InputError
 from figgen.project import modules_of
 from figgen.subject import use
 
-SUBJECTS = (
-    "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "verdict", "take", "write", "plan", "trace", "profile", "measured", "calibrate",
-    "validate", "prose", "agreement", "changes", "paper", "new", "start",
-)  # fmt: skip
+VERBS = {
+    "list": "figures", "show": "figures", "eval": "figures", "stats": "figures", "ranks": "ranks",
+    "schedule": "schedules", "trace": "collectives", "convert": "convert", "cost": "costs",
+    "memory": "memory", "memory-snapshot": "snapshot", "step": "step", "verdict": "verdict",
+    "take": "take", "write": "write", "plan": "plan", "trace-export": "trace",
+    "profile": "profile", "measured": "measured", "calibrate": "calibrate",
+    "validate": "validate", "lint": "prose", "agree": "agreement", "diff": "changes",
+    "paper": "paper", "new": "new", "start": "start",
+}  # fmt: skip
+"""The module of `figgen.commands` that adds each verb, in the order of the help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,10 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _use_modules_here()
-        parser = _parser()
+        words = sys.argv[1:] if arguments is None else arguments
+        parser = parser_of(words)
     except InputError as error:
         return _refuse(str(error))
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     try:
         answer = options.run(options)
         text = answer.text
@@ -57,12 +63,20 @@ def _use_modules_here() -> None:
     use(*(("figgen.guide",) if modules is None else modules))
 
 
+def parser_of(words: Sequence[str]) -> OneLineParser:
+    """The parser of a command line: of its verb alone, or of all verbs where it names none."""
+    return _parser(VERBS.get(words[0], "") if words else "")
+
+
 @cache
-def _parser() -> OneLineParser:
-    """All verbs. Imported here, since a fault in the catalog is bad input as well."""
+def _parser(subject: str) -> OneLineParser:
+    """The verbs of one module, or all: to import every module takes two seconds.
+
+    Imported here, since a fault in the catalog is bad input as well.
+    """
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for name in SUBJECTS:
+    for name in (subject,) if subject else dict.fromkeys(VERBS.values()):
         import_module(f"figgen.commands.{name}").add(verbs)
     return parser
 

@@ -270,7 +270,7 @@ def _subject() -> None:
 
 def _asked(verb: str, positional: Sequence[str], options: Mapping[str, object]) -> CommandResult:
     """What a verb of the command line answers to the same options."""
-    from figgen.__main__ import _parser
+    from figgen.__main__ import parser_of
 
     _subject()
     words = [verb, *positional]
@@ -283,7 +283,7 @@ def _asked(verb: str, positional: Sequence[str], options: Mapping[str, object]) 
     said = io.StringIO()
     try:
         with redirect_stderr(said):
-            parsed = _parser().parse_args(words)
+            parsed = parser_of(words).parse_args(words)
     except SystemExit:
         message = said.getvalue().partition(": ")[2].partition(" (try figgen")[0]
         raise InputError(message.strip()) from None

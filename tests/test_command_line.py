@@ -10,13 +10,16 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
 
+from figgen import __main__ as command_line
 from figgen.__main__ import main
 from figgen.catalog import ACCELERATORS, LINKS
+from figgen.commands import OneLineParser
 from figgen.guide.lookups import RANGES
 from figgen.units import NBSP
 
@@ -205,6 +208,20 @@ def test_the_readme_shows_every_verb_that_needs_no_pages():
         "stats",
         "lint",
     }
+
+
+@pytest.mark.parametrize("module", sorted(set(command_line.VERBS.values())))
+def test_a_command_line_finds_its_verb_without_the_other_modules(module: str) -> None:
+    added = OneLineParser().add_subparsers()
+    import_module(f"figgen.commands.{module}").add(added)
+    assert list(added.choices) == [v for v, where in command_line.VERBS.items() if where == module]
+
+
+def test_without_a_verb_the_help_lists_them_all(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    ([a-z-]+)\s", capsys.readouterr().out, flags=re.MULTILINE)
+    assert listed == list(command_line.VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)

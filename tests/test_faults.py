@@ -161,11 +161,14 @@ def test_an_emptied_catalog_file_is_named() -> None:
         parse_file("links.toml", "# nothing\n")
 
 
-def test_a_fault_in_the_catalog_is_one_line_of_every_verb(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["list", "models"], ["step"]], ids=["asked", "in the help"])
+def test_a_fault_in_the_catalog_is_one_line_of_what_reads_it(
+    tmp_path: Path, words: list[str]
+) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "from pathlib import Path; from figgen.catalog import load; "
          "load.FOLDER = Path('/nowhere'); from figgen.__main__ import main; "
-         "raise SystemExit(main(['list']))"],
+         f"raise SystemExit(main({words}))"],
         capture_output=True, text=True, cwd=tmp_path, timeout=30,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )  # fmt: skip
