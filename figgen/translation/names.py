@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 INDENT = "  "
@@ -34,6 +34,46 @@ class Names:
         self.assigned: set[str] = set()
         self.all: dict[str, int] = {}
 
+    def add(self, others: Names, hidden: frozenset[str] = frozenset()) -> None:
+        """Add the names of a part but those that are hidden from outside."""
+        for name in others.all.keys() - hidden:
+            self.all[name] = self.all.get(name, 0) + others.all[name]
+        self.assigned |= others.assigned - hidden
+
+
+_NO_PARTS = frozenset({
+    "arg", "attr", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module", "name", "names",
+    "op", "ops", "rest", "simple", "type_comment",
+})  # fmt: skip
+"""Fields with operators, contexts and texts: half of the nodes of a tree, without a name to use."""
+
+
+_PARTS: dict[type, list[str]] = {
+    kind: [name for name in kind._fields if name not in _NO_PARTS]
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+
+
+def parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below a node, without operators and the like."""
+    found: list[ast.AST] = []
+    for name in _PARTS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+    return found
+
+
+def within(nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    """These nodes and all below them, without operators and the like."""
+    found = list(nodes)
+    for node in found:  # which grows
+        found += parts_of(node)
+    return found
+
 
 @lru_cache(maxsize=65536)
 def names_of(node: ast.AST) -> Names:
@@ -52,13 +92,8 @@ def _gather(node: ast.AST, hidden: frozenset[str], found: Names) -> None:
                     found.assigned.add(name)
             return
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            own = {
-                n.id
-                for loop in node.generators
-                for n in ast.walk(loop.target)
-                if isinstance(n, ast.Name)
-            }
-            hidden = hidden | own
+            targets = within(loop.target for loop in node.generators)
+            hidden = hidden | {n.id for n in targets if isinstance(n, ast.Name)}
         case ast.Lambda(args=arguments):
             hidden = hidden | {one.arg for one in arguments.args}
         case ast.FunctionDef():
@@ -66,15 +101,12 @@ def _gather(node: ast.AST, hidden: frozenset[str], found: Names) -> None:
             outer = {
                 name for one in node.body if isinstance(one, ast.Nonlocal) for name in one.names
             }
-            stored = {
-                n.id
-                for one in node.body
-                for n in ast.walk(one)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            hidden = hidden | own | (stored - outer)
-    for child in ast.iter_child_nodes(node):
-        _gather(child, hidden, found)
+            hidden = hidden | own | (stores_of(within(node.body)).keys() - outer)
+    for child in parts_of(node):
+        if isinstance(child, ast.stmt):
+            found.add(names_of(child), hidden)
+        else:
+            _gather(child, hidden, found)
 
 
 def count_of(node: ast.AST, name: str) -> int:
@@ -84,38 +116,29 @@ def count_of(node: ast.AST, name: str) -> int:
 def uses_of(node: ast.FunctionDef) -> dict[str, int]:
     found = Names()
     for statement in node.body:
-        _gather(statement, frozenset(), found)
+        found.add(names_of(statement))
     return found.all
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement without those of functions within it."""
-    yield node
-    if isinstance(node, ast.FunctionDef | ast.Lambda):
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from walk(child)
-
-
-def stores_of(node: ast.FunctionDef) -> dict[str, int]:
-    """How often each name is assigned to."""
+def stores_of(nodes: Iterable[ast.AST]) -> dict[str, int]:
+    """How often each name is assigned to by one of these nodes."""
     found: dict[str, int] = {}
-    for statement in node.body:
-        for one in ast.walk(statement):
-            match one:
-                case ast.Name(id=name, ctx=ast.Store()):
-                    found[name] = found.get(name, 0) + 1
-                case ast.AugAssign(target=ast.Name(id=name)):
-                    found[name] = found.get(name, 0) + 1
+    for one in nodes:
+        match one:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.AugAssign(target=ast.Name(id=name)):
+                found[name] = found.get(name, 0) + 1
     return found
 
 
 def generates(node: ast.FunctionDef) -> bool:
-    return any(
-        isinstance(one, ast.Yield | ast.YieldFrom)
-        for statement in node.body
-        for one in walk(statement)
-    )
+    """Whether a function yields, apart from functions within it."""
+    found: list[ast.AST] = list(node.body)
+    for one in found:  # which grows
+        if isinstance(one, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(one, ast.FunctionDef | ast.Lambda):
+            found += parts_of(one)
+    return False
 
 
 def declares(node: ast.stmt, name: str) -> bool:
@@ -127,12 +150,10 @@ def declares(node: ast.stmt, name: str) -> bool:
         case ast.AnnAssign(target=one, value=ast.expr()) | ast.For(target=one):
             targets = [one]
     if isinstance(node, ast.For):
-        inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.target))
-        return bool(inside)
+        return any(isinstance(n, ast.Name) and n.id == name for n in within([node.target]))
     return any(
         isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Store)
-        for target in targets
-        for inner in ast.walk(target)
+        for inner in within(targets)
     )
 
 
@@ -141,11 +162,7 @@ def independent(parts: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     if len(names) < len(parts) or any(isinstance(one, ast.Starred) for one in values):
         return False
-    return not any(
-        isinstance(inner, ast.Name) and inner.id in names
-        for value in values
-        for inner in ast.walk(value)
-    )
+    return not any(isinstance(one, ast.Name) and one.id in names for one in within(values))
 
 
 def leaves(nodes: Sequence[ast.stmt]) -> bool:

@@ -57,9 +57,11 @@ class Source:
         """What an annotation means; anything where there is none."""
         if annotation is None:
             return of_hint(Any)
-        text = ast.unparse(annotation)
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            text = annotation.value
+        match annotation:
+            case ast.Name(id=text) | ast.Constant(value=str(text)):
+                pass
+            case _:
+                text = ast.unparse(annotation)
         if text not in self.hints:
             self.hints[text] = of_hint(eval(text, {**self.names}))  # our own source, imported
         return self.hints[text]

@@ -22,6 +22,7 @@ from figgen.translation.names import (
     names_of,
     stores_of,
     uses_of,
+    within,
 )
 from figgen.translation.types import (
     ANY,
@@ -430,7 +431,7 @@ class Statements(CallPrinter):
         self.note(node.name, Type("function", (*hints, result)))
         given, lines = self.function_parts(node, method=False, inner=True)
         if self.made_generator:
-            if any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(node)):
+            if any(isinstance(n, ast.Name) and n.id == "self" for n in within([node])):
                 raise self.no(node, "a generator within a method")
             return [f"function* {identifier(node.name)}({given}) {{", *indented(lines), "}"]
         return [f"const {identifier(node.name)} = ({given}) => {{", *indented(lines), "};"]
@@ -473,11 +474,13 @@ class Statements(CallPrinter):
                 scope.shown[arguments[0].arg] = "this"
             scope.whole = True
             self.function_scope = scope
-            self.stores = stores_of(node)
-            self.generates = generates(node)
+            inside = within(node.body)
+            self.stores = stores_of(inside)
+            yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in inside)
+            self.generates = yields and generates(node)
             self.result = self.source.hint(node.returns)
             self.uses_by_name = uses_of(node)
-            self.guess(node.body)
+            self.guess(inside)
             lines = self.body(node.body, set(types))
             made = self.generates
         self.stores, self.generates, self.result, self.uses_by_name, before = saved
@@ -486,9 +489,9 @@ class Statements(CallPrinter):
         self.made_generator = made
         return listed(shown), lines
 
-    def guess(self, nodes: Sequence[ast.stmt]) -> None:
+    def guess(self, nodes: Sequence[ast.AST]) -> None:
         """Types of empty lists, dictionaries and sets by what is put into them later."""
-        for node in (inner for one in nodes for inner in ast.walk(one)):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
                     self.local(name) is None
