@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Locator, Page, Route
 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"
@@ -50,6 +50,16 @@ def addressed(page: Page, **keys: object) -> None:
     # Pairs: of a dict Playwright leaves out what is None.
     wanted = [[key, None if value is None else str(value)] for key, value in keys.items()]
     page.wait_for_function(SAYS, arg=wanted)
+
+
+def press(page: Page, control: Locator) -> None:
+    """Press a control where it is now, and hold it."""
+    control.wait_for()
+    control.scroll_into_view_if_needed()
+    place = control.bounding_box()
+    assert place
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.down()
 
 
 HELD = re.compile(r"\?held$")

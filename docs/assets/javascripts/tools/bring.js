@@ -1,6 +1,6 @@
 // Where a reader brings a script, a configuration or a config.json: pasted, dropped or chosen.
 
-import { button, el, field } from "./dom.js";
+import { button, el, field, released } from "./dom.js";
 
 const MOST = 1e6; // bytes of a file that are read: the reader refuses far shorter texts
 
@@ -20,6 +20,7 @@ export function bringBox(read, signal) {
   async function load(answers = {}) {
     const mine = given = { text: text.value, answers, isLast: () => mine === given, again: (more) => load({ ...answers, ...more }) };
     const found = mine.text.trim() && await read(mine);
+    await released();
     if (mine === given) answer.replaceChildren(...(found || []));
   }
   async function open(what) {

@@ -4,7 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
-import { el, field, liveRegion, mountTool, selectField } from "./dom.js";
+import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
 import { addressWriter, choice, parseQuery, text, toQuery } from "./state.js";
 
 const FIRST = {
@@ -105,10 +105,13 @@ function build(root, signal, { busbw }) {
     }
   }
   show();
-  import("../formula-notes.js").then((found) => {
+  const explain = async () => {
+    const found = await import("../formula-notes.js");
+    await released();
     notes = found.notes;
     if (!signal.aborted) show();
-  });
+  };
+  explain();
 }
 
 const table = (rows, notes) =>

@@ -68,45 +68,40 @@ export function liveRegion() {
   return { region, say };
 }
 
-/** `work` at most once per frame, with the arguments of the last call. */
+// What a press can be lost on: it counts only if it ends on the element on which it began.
+const PRESSED = "button, a, summary, label, input:is([type=checkbox], [type=radio])";
+const LONGEST_MS = 5000; // for a release that never comes
+const TAP_MS = 50; // from the release of a finger to its click
+let pressed = Promise.resolve();
+addEventListener("pointerdown", ({ button, target }) => {
+  if (button !== 0 || !target.closest?.(PRESSED)) return;
+  pressed = new Promise((go) => {
+    const after = (kind, wait) =>
+      addEventListener(kind, (event) => setTimeout(go, wait(event)), { capture: true, once: true });
+    after("pointerup", ({ pointerType }) => (pointerType === "mouse" ? 0 : TAP_MS));
+    after("pointercancel", () => 0);
+    after("click", () => 0);
+    setTimeout(go, LONGEST_MS);
+  });
+}, true);
+
+/**
+ * Resolves when no button is being pressed. Whatever moves or replaces a part of the page without the
+ * reader's doing waits for it: a button that moves between press and release is not clicked.
+ */
+export const released = () => pressed;
+
+/** `work` at most once per frame, with the arguments of the last call, and not during a press. */
 export function perFrame(work) {
   let [waiting, last] = [0, []];
   return (...given) => {
     last = given;
-    waiting ||= requestAnimationFrame(() => {
+    waiting ||= requestAnimationFrame(async () => {
+      await released();
       waiting = 0;
       work(...last);
     });
   };
-}
-
-let pressed = false;
-const waiting = [];
-addEventListener("pointerdown", ({ button, target }) => {
-  pressed = button === 0 && Boolean(target.closest?.("button, a, summary"));
-}, true);
-for (const end of ["pointerup", "pointercancel"])
-  addEventListener(end, () => setTimeout(() => {
-    pressed = false;
-    for (const go of waiting.splice(0)) go();
-  }), true);
-
-/**
- * Resolves once no button is pressed. What comes late waits for it before it takes its place: a
- * button that moves away between press and release is not clicked, and its work is lost.
- */
-export const released = () => (pressed ? new Promise((go) => waiting.push(go)) : Promise.resolve());
-
-/**
- * Puts `made` where `old` was, and scrolls by as much as that moves the visible part of the page below
- * `section`: a button there stays under the pointer that is about to press it.
- */
-export function replaceLate(section, old, made) {
-  const below = section.nextElementSibling;
-  const top = below.getBoundingClientRect().top;
-  old.replaceWith(made);
-  const moved = below.getBoundingClientRect().top - top;
-  if (moved && top < innerHeight) scrollBy({ top: moved, behavior: "instant" });
 }
 
 /** Observes elements, and calls `come` once a reader comes near one of them. */
@@ -120,8 +115,12 @@ export function whenNear(come, signal, rootMargin = "0px") {
   return comer;
 }
 
-/** Lets others have a turn; what waits for it ends there when `signal` says that the reader has left. */
-export const pause = (signal) => new Promise((go) => setTimeout(() => signal.aborted || go()));
+/**
+ * Lets others have a turn, and a press end; what waits for it ends there when `signal` says that the
+ * reader has left.
+ */
+export const pause = (signal) =>
+  new Promise((go) => setTimeout(() => released().then(() => signal.aborted || go())));
 
 /**
  * Runs `build(root, signal, data)` on every page that has an element matching `selector`, now and

@@ -6,11 +6,9 @@ import { onPalette } from "./painting.js";
 import { SHADES, groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
 import { fitted } from "./map_paint.js";
-import { showsOf } from "./map_state.js";
+import { MOST_IN_CUBE, showsOf } from "./map_state.js";
 import { coordinateArray } from "../engine/groups.js";
 
-const MOST = 8192; // GPUs that are told apart at all
-const HEIGHT = 440; // px
 const TURN = Math.PI / 18;
 const START = { yaw: -0.6, pitch: 0.45 };
 const STILL = 4; // px that a pointer may move and still have pressed
@@ -28,10 +26,10 @@ export function makeCube({ signal, onPoint, onPick }) {
 
   function show(next) {
     const other = picture?.parallel !== next.parallel;
+    if (next.parallel.world_size > MOST_IN_CUBE) return;
     picture = next;
-    if (other) points = next.parallel.world_size <= MOST ? pointsOf(next.parallel) : null;
-    canvas.hidden = !points;
-    said.textContent = points ? wordsOf(next.parallel) : `More than ${MOST} GPUs are too many for a cube.`;
+    if (other) points = pointsOf(next.parallel);
+    said.textContent = wordsOf(next.parallel);
     describe();
     paint();
   }
@@ -52,10 +50,9 @@ export function makeCube({ signal, onPoint, onPick }) {
   }
 
   function paintNow() {
-    if (!points) return;
-    const width = Math.max(200, canvas.clientWidth);
-    const context = fitted(canvas, width, HEIGHT, Math.min(2, devicePixelRatio || 1));
-    const scene = projected(points, view, width, HEIGHT);
+    const [width, height] = [Math.max(200, canvas.clientWidth), Math.max(200, canvas.clientHeight)];
+    const context = fitted(canvas, width, height, Math.min(2, devicePixelRatio || 1));
+    const scene = projected(points, view, width, height);
     const inks = inksOf(picture.groups?.hue);
     drawn = scene;
     paintAxes(context, scene, points, inks, false);

@@ -21,8 +21,8 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     warnings, el("p", { id: "map-keys", class: "map-note" }, KEYS));
   const below = (label, ...parts) =>
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
-  const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div"));
-  const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div"));
+  const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div", { class: "map-late" }));
+  const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div", { class: "map-late" }));
   root.replaceChildren(
     form.start,
     el("div", { class: "map-columns" },

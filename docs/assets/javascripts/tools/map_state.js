@@ -15,6 +15,9 @@ export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
 /** The world that is drawn at most. */
 export const MOST_DRAWN = 131_072;
 
+/** The world that is told apart in a cube. */
+export const MOST_IN_CUBE = 8192;
+
 /** What a reader sees who brings nothing. */
 export const FIRST_PRESET = "map-128";
 

@@ -1,7 +1,7 @@
 // The bandwidth and efficiency modeler: one or two configurations, from the address or the form;
 // everything that is shown follows from them.
 
-import { el, liveRegion, mountTool, pause, perFrame } from "./dom.js";
+import { el, liveRegion, mountTool, pause, perFrame, released } from "./dom.js";
 import { bringBox } from "./bring.js";
 import { topBar } from "./modeler_bar.js";
 import { fieldProblems } from "./modeler_problems.js";
@@ -169,6 +169,7 @@ async function build(root, signal, catalog) {
     const quiet = () => !(problems.length || bad.found.size || refused.length || found[at].error);
     if (quiet()) return said.replaceChildren();
     const { messages } = await import("./modeler_messages.js");
+    await released();
     if (quiet()) return;
     said.replaceChildren(
       ...messages({

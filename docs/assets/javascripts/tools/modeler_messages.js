@@ -1,7 +1,7 @@
 // What the modeler has to say about its input: what cannot be read or computed, and what would be.
 // Loaded when there is something.
 
-import { button, el } from "./dom.js";
+import { button, el, released } from "./dom.js";
 import { changesText } from "./changes.js";
 import { plainNumber } from "./quantities.js";
 
@@ -66,14 +66,17 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
 // Buttons for what would work; they come a moment after the message.
 function nearest(schema, { state, error }, works, apply) {
   const box = el("div", { class: "tool-actions" });
-  import("./fixes.js").then(({ nearestValid }) => {
+  const offer = async () => {
+    const { nearestValid } = await import("./fixes.js");
     const offers = nearestValid(schema, state, error, works);
     if (!offers.length) return;
+    await released();
     box.append(
       el("span", {}, "Nearest that work:"),
       ...offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next))),
     );
-  });
+  };
+  offer();
   return box;
 }
 

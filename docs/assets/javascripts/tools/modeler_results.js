@@ -50,7 +50,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
     const [all, at] = shown;
     top.replaceChildren(...answer(all));
     side.box.hidden = all.length < 2;
-    if (all.length > 1) import("./modeler_compare.js").then(({ comparison }) => fill(side, comparison(all)));
+    if (all.length > 1) compare(all);
     fill(time, timeSection(all, at, width, choose));
     for (const { which } of alike) {
       which.hidden = all.length < 2;
@@ -71,7 +71,13 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
       ]);
     });
   };
-  const drawRest = (mine, [[where, what], ...others]) => {
+  const compare = async (all) => {
+    const { comparison } = await import("./modeler_compare.js");
+    await released();
+    if (all === shown[0]) fill(side, comparison(all));
+  };
+  const drawRest = async (mine, [[where, what], ...others]) => {
+    await released();
     if (mine !== drawing || signal.aborted) return;
     const [all, at] = shown;
     fill(where, what({ ...all[at], ...(keyNow() === last && extras) }, at, width));

@@ -4,7 +4,7 @@ import { InputError } from "../engine/errors.js";
 import { shapeOf } from "../engine/shape.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { bringBox } from "./bring.js";
-import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
+import { button, el, liveRegion, mountTool, pause, perFrame, released, selectField } from "./dom.js";
 import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
@@ -160,8 +160,11 @@ async function build(root, signal, catalog) {
 
   function search(asked) {
     worker = new Worker(new URL("planner_worker.js", import.meta.url), { type: "module" });
-    worker.addEventListener("message", ({ data }) => {
+    const mine = worker;
+    worker.addEventListener("message", async ({ data }) => {
       if (data.progress) return tellProgress(data.progress);
+      await released();
+      if (mine !== worker) return;
       stop();
       rest();
       if (data.error) refused = data.error;

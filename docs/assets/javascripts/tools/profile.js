@@ -2,7 +2,7 @@
 // `figgen memory-snapshot` divide them, in a worker beside the page. Nothing is sent anywhere, and
 // names out of a file are texts, never markup.
 
-import { button, el, field, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { button, el, field, liveRegion, mountTool, perFrame, released, selectField } from "./dom.js";
 import { copyText, download } from "./files.js";
 import { lanesPicture } from "./profile_lanes.js";
 import { memoryPicture } from "./profile_memory.js";
@@ -96,12 +96,15 @@ function build(root, signal, { pages, examples }) {
     root.setAttribute("aria-busy", "true");
     [bar.value, far.textContent, progress.hidden] = [0, "", false];
     worker = new Worker(new URL("profile_worker.js", import.meta.url), { type: "module" });
-    worker.addEventListener("message", ({ data }) => {
+    const mine = worker;
+    worker.addEventListener("message", async ({ data }) => {
       if (data.progress !== undefined) {
         bar.value = data.progress;
         far.textContent = percent(data.progress, 0);
         return;
       }
+      await released();
+      if (mine !== worker) return;
       stop();
       if (data.error) tell(data.error);
       else show(data.found);

@@ -1,7 +1,7 @@
 // The GPU process mapping visualizer: one state, from the address or from the form; everything that
 // is shown follows from it.
 
-import { liveRegion, mountTool, perFrame, replaceLate, whenNear } from "./dom.js";
+import { liveRegion, mountTool, perFrame, released, whenNear } from "./dom.js";
 import { afterFrame } from "./painting.js";
 import { makeForm, messagesOf } from "./map_form.js";
 import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
@@ -9,7 +9,7 @@ import { makePage } from "./map_page.js";
 import { makeDetails, makeLegend, makeShows } from "./map_panels.js";
 import { makeStage } from "./map_stage.js";
 import {
-  carriedOf, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
+  MOST_IN_CUBE, carriedOf, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
 } from "./map_state.js";
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
@@ -58,12 +58,14 @@ function build(root, signal, layouts) {
   });
   const page = makePage(root, { form, shows, stage, legend, details, table, take, region });
 
-  // What lies below the first screen is made when a reader comes near.
+  // What lies below the first screen is made when a reader comes near; its room has a fixed height, so
+  // that nothing moves then.
   let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
   const near = (section, make) => {
     whenNear(async () => {
       const made = await make();
-      replaceLate(section, section.lastChild, made);
+      await released();
+      section.lastChild.replaceChildren(made);
     }, signal).observe(section);
   };
   near(page.volumes, async () => {
@@ -125,6 +127,7 @@ function build(root, signal, layouts) {
     shows.update(state, parallel);
     legend.update(state, parallel, groups);
     stage.show(shown);
+    page.cube.hidden = parallel.world_size > MOST_IN_CUBE;
     cube?.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
     showTable();
