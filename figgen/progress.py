@@ -32,7 +32,7 @@ class Progress:
         rest = "─" * (width - filled)
         if "NO_COLOR" not in os.environ:
             bar = f"\x1b[36m{bar}\x1b[0m"
-        # The line is cleared when all is done: what was done is said by whoever asked for it.
+        # The line is cleared at the end: the caller reports the result.
         end = f"\r {bar}{rest} {self.done} of {self.total} {self.what} "
         stream.write(end if self.done < self.total else "\r\x1b[2K")
         stream.flush()

@@ -47,7 +47,7 @@ class Number:
 
 
 def numbers_of_folder(docs: Path) -> list[Number]:
-    """The numbers of all pages, including generated ones, except those that cannot be computed.
+    """The numbers of all pages, including generated ones, except numbers that cannot be computed.
 
     The build reports those with their line.
     """

@@ -94,7 +94,7 @@ def _word(place: EntryPlace, table: Mapping[str, Any], key: str) -> str:
 
 
 def _numbers(place: EntryPlace, entry: object) -> dict[str, float]:
-    """The numbers of a constant: positive, those that are needed there, no others."""
+    """The numbers of a constant, all positive; needed keys are there and no others."""
     if not isinstance(entry, dict):
         raise place.fault("no constant", expected="{ value = …, start = … }", got=entry)
     for key, value in entry.items():

@@ -46,7 +46,7 @@ class Moved:
 class Changes:
     """All differences; `redrawn` are figures with equal data that look different.
 
-    Numbers that readers see come first, and within each kind those that moved furthest.
+    Numbers that readers see come first, and within each kind the largest changes.
     """
 
     numbers: tuple[Moved, ...]

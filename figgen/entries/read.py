@@ -81,7 +81,7 @@ def read_entry(
     faults = _wrong_keys(place, table, keys, cited)
 
     def told(read: Callable[..., Thing], *given: Any) -> Thing | None:
-        """What `read` finds; what it finds wrong is told with everything else."""
+        """The result of `read`; its errors are reported with all others."""
         try:
             return read(*given)
         except InputError as error:
@@ -130,7 +130,7 @@ def read_entry(
 def _wrong_keys(
     place: EntryPlace, table: Mapping[str, Any], keys: Keys, cited: bool
 ) -> list[InputError]:
-    """The keys that nobody knows, and those that are missing; a slip is told once."""
+    """Unknown keys and missing keys; a slip is reported once."""
     known = (*keys, *ENTRY_KEYS) if cited else (*keys, "note")
     missing = {key: spec for key, spec in keys.items() if spec.required and key not in table}
     faults = []

@@ -43,9 +43,9 @@ def site_pages(
 ) -> Pages:
     """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.
 
-    `keep` may answer for those pages that follow from a request, the code of a module and the
-    catalog alone.  Of those that a site leaves out, by the path of their folder, the ones are not
-    computed that would take seconds.
+    `keep` may answer for pages that follow from a request, the code of a module and the catalog
+    alone.  Pages that a site leaves out, by the path of their folder, are not computed if that
+    would take seconds.
     """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}

@@ -1,4 +1,4 @@
-"""What this site is about, as the press is told: `figgen.subject.use("figgen.guide")`.
+"""The subject of this site, which the press learns by `figgen.subject.use("figgen.guide")`.
 
 Everything here imports the models when it is called, since each build imports this module.
 """

@@ -67,7 +67,7 @@ def parse(body: str) -> Directive:
     faults: list[InputError] = []
 
     def told(read: Callable[..., Found], *given: object) -> Found | None:
-        """What `read` finds; what it finds wrong is told with everything else."""
+        """The result of `read`; its errors are reported with all others."""
         try:
             return read(*given)
         except InputError as error:

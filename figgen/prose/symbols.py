@@ -16,7 +16,7 @@ _PLACE = re.compile(r"\{\{.*?\}\}")
 def clashes(source: str) -> Iterator[tuple[int, str, str, str]]:
     """Line, symbol and the two meanings of each symbol with more than one on a page.
 
-    Only inline values count, whose worked lines show the symbols; the later one is told.
+    Only inline values count, whose worked lines show the symbols; the later one is reported.
     """
     formulas, same = all_formulas(), subject().same_symbols
     first: dict[str, Argument] = {}

@@ -227,7 +227,7 @@ def beside(found: Sequence[Name], box: Rect) -> list[Label]:
 def beside_marks(
     marks: Sequence[Mark], frame: LabelFrame, taken: Sequence[Rect], label_px: float
 ) -> list[Label]:
-    """Labels near ringed points; a leader line connects those that are further away."""
+    """Labels near ringed points; a leader line connects labels that are further away."""
     places = [frame.pixel(mark.x, mark.y) for mark in marks]
     rects = [*taken, *(around(place, 7) for place in places)]
     labels: list[Label] = []

@@ -68,7 +68,7 @@ class CurvePlan:
 
 
 def plan(chart: Curves, shape: Shape) -> CurvePlan:
-    """First with room beside the plot for all names, then for those that have no place on it.
+    """First with room beside the plot for all names, then only for names with no place on it.
 
     Names that would leave too little of the plot go to a key above it.
     """

@@ -24,7 +24,7 @@ ANCHORS = {"left": None, "center": "middle", "right": "end"}
 LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE4: "C", Path.CLOSEPOLY: "z"}
 CIRCLE = "o"
 THINNED_PX = 0.05
-"""By how much a line of many points may leave those that do not bend it."""
+"""How far a simplified line may be from the points that it leaves out."""
 
 
 class Stroke(NamedTuple):

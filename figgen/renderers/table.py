@@ -82,7 +82,7 @@ def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str,
     own, factor = unit
     heading = f"{column.label} ({own})" if own else column.label
 
-    @lru_cache(maxsize=None, typed=True)  # in a grid of thousands a rank of a group is told often
+    @lru_cache(maxsize=None, typed=True)  # a grid of thousands asks often
     def cell(value: Scalar) -> str:
         if isinstance(value, str):
             return value

@@ -28,7 +28,7 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 
 class Names:
-    """Names that a statement assigns to, and those that it uses."""
+    """Names that a statement assigns to, and names that it uses."""
 
     def __init__(self) -> None:
         self.assigned: set[str] = set()
@@ -83,7 +83,7 @@ def names_of(node: ast.AST) -> Names:
 
 
 def _gather(node: ast.AST, hidden: frozenset[str], found: Names) -> None:
-    """Note the names of a node but those that comprehensions and functions within it have."""
+    """Note the names of a node, except names local to its comprehensions and functions."""
     match node:
         case ast.Name(id=name, ctx=context):
             if name not in hidden:

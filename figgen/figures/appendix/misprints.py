@@ -1,4 +1,4 @@
-"""How far off printed numbers are, each computed again."""
+"""Printed numbers and what they should be."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Misprint:
-    """A quantity as it was printed, in SI, and as it comes out."""
+    """A printed quantity in SI, and the computed one."""
 
     what: str
     printed: float

@@ -148,7 +148,7 @@ def coverage_counts(
     changed: tuple[int, ...],
     dropped: tuple[int, ...],
 ) -> Bars:
-    """What became of planned figures, counted by the form that was planned."""
+    """How many planned figures exist, by their planned form."""
     parts = {"shown": as_planned, "shown with a note": changed, "dropped": dropped}
     if any(len(counts) != len(forms) for counts in parts.values()):
         raise InputError("counts", expected=f"{len(forms)} each, one for a form")

@@ -32,7 +32,7 @@ def _size(size: float) -> str:
 
 
 def _terms(a: Algorithm) -> tuple[str, str]:
-    """Both terms, which a narrow table may break after a plus sign only."""
+    """Both terms; a narrow table breaks them only after a plus sign."""
     kept = (term.replace(" ", NBSP) for term in (a.latency, a.transfer))
     latency, transfer = (term.replace(f"+{NBSP}", "+ ") for term in kept)
     return latency, transfer
@@ -134,7 +134,7 @@ def all_reduce_times(
 
 @figure("all-reduce-regions")
 def all_reduce_regions(*, preset: str = "h100-ndr", nodes: tuple[int, ...] = (1, 8)) -> Table:
-    """Which algorithm is the fastest from which size, on one and on several nodes.
+    """The fastest algorithm by message size, on one node and on several.
 
     For each machine once among all algorithms, and once between the flat ring and the double
     binary tree.

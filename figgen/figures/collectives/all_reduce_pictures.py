@@ -1,4 +1,4 @@
-"""All-reduce algorithms as pictures: who carries what, trees, exchanges, switches, odd ranks."""
+"""Pictures of all-reduce algorithms: loads, trees, exchanges, switches, any number of ranks."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def _distance(sends: Iterable[Send]) -> int:
 
 @figure("exchange-distances")
 def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
-    """Recursive halving and doubling: with whom every rank exchanges how much at each step.
+    """Recursive halving and doubling: each rank's partner and message size at every step.
 
-    The largest messages go farthest here; beside the distance stands that of the other order.
+    The largest messages go farthest here; the distance of the other order is next to it.
     """
     check_between("ranks", ranks, 2, MOST_DRAWN)
     run = recursive_halving_doubling_all_reduce(ranks)
@@ -176,7 +176,7 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
 
 
 def _counted(run: CollectiveTrace) -> tuple[int, float]:
-    """Steps, and the sum over them of the largest message, in S: the time is kα + that · S/B."""
+    """The steps k and the sum x of their largest messages, in S: the time is kα + x · S/B."""
     return len(run.steps), fsum(largest_message_per_step(run, 1.0))
 
 

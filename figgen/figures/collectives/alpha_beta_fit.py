@@ -1,4 +1,4 @@
-"""α and β read off measured all-reduces: fitted lines, what they say, and what they miss."""
+"""α and β from measured all-reduces: fitted lines, their parameters and their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 
 WEIGHTS = {True: "misses in percent", False: "misses in seconds"}
-"""What a reader sees the two ways to weigh a fit called."""
+"""Labels of the two ways to weigh a fit."""
 
 
 def measured_times(name: str) -> tuple[Measurement, tuple[float, ...], tuple[float, ...]]:
@@ -30,7 +30,7 @@ def measured_times(name: str) -> tuple[Measurement, tuple[float, ...], tuple[flo
 def alpha_beta_fit(*, measurement: str) -> Curves:
     """Measured times of an all-reduce over its size, and the two least-squares lines.
 
-    One line minimises the misses as shares of the measured times, the other in seconds.
+    One line minimizes relative errors, the other errors in seconds.
     """
     _, sizes, times = measured_times(measurement)
     fits = {relative: fit_line(sizes, times, relative=relative) for relative in (True, False)}
@@ -113,7 +113,7 @@ def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) ->
 
 @figure("alpha-beta-residuals", explorable=True)
 def alpha_beta_residuals(*, measurements: tuple[str, ...], names: tuple[str, ...]) -> Curves:
-    """By how much the relative fit misses each measured time, over the message size."""
+    """The error of the relative fit at each measured time, over the message size."""
     check_equal_lengths(measurements=measurements, names=names)
     series: list[Series] = []
     values: dict[str, Named] = {}

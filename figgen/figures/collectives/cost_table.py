@@ -1,4 +1,4 @@
-"""What the algorithms of every collective cost: terms, bytes of the busiest rank, times."""
+"""Costs of the algorithms of every collective: terms, bytes of the busiest rank, times."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _points(found: Measurement) -> tuple[tuple[int, float, float], ...]:
 
 
 def _reach(found: Measurement, link: Link, nic: Link) -> float:
-    """What rings can carry per rank: the node's own link, or all its NICs if they are slower."""
+    """The rate of rings per rank: the node's own link, or all its NICs if they are slower."""
     if found.nodes == 1:
         return link.bandwidth_bytes_per_s
     gpus = (found.ranks or 0) // found.nodes
@@ -45,8 +45,8 @@ def bus_bandwidth_table(
 ) -> Table:
     """The last point of each measurement: time, algbw, busbw, and busbw over what rings can carry.
 
-    The time and algbw are computed from the measured busbw. `names` says what each measurement is
-    called, `nic` is the port of each GPU, for measurements on several nodes.
+    The time and algbw are computed from the measured busbw. `names` labels the measurements, `nic`
+    is the port of each GPU for measurements on several nodes.
     """
     check_equal_lengths(measurements=measurements, names=names)
     rows: list[tuple[Scalar, ...]] = []
@@ -83,7 +83,7 @@ def all_reduce_measured_by_ranks(
 ) -> Curves:
     """Measured busbw over the number of GPUs in a node, with the rate of their links.
 
-    `names` says what each measurement is called at its line.
+    `names` labels the lines.
     """
     check_equal_lengths(measurements=measurements, names=names)
     series: list[Series] = []

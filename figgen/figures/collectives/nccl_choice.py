@@ -20,7 +20,7 @@ TITLES = {
     "ll128": "LL128",
     "simple": "Simple",
 }
-"""What NCCL's algorithms and protocols are called in its documentation."""
+"""Names of NCCL's algorithms and protocols in its documentation."""
 
 
 def _group(preset: str, nodes: int) -> NcclGroup:
@@ -81,7 +81,7 @@ def nccl_choices(
     nodes: tuple[int, ...] = (1, 8),
     message_bytes: tuple[float, ...] = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10),
 ) -> Table:
-    """What NCCL would run for a message of each size, and what it expects of it."""
+    """The algorithm that NCCL would choose for each message size, and the time it predicts."""
     constants = nccl_tuning().constants
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}

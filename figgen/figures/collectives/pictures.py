@@ -46,7 +46,7 @@ def place(run: CollectiveTrace, chunk: int, before: bool) -> int:
 
 
 def _label(run: CollectiveTrace, chunk: int, content: frozenset[int]) -> str:
-    """A letter for the rank that it came from and a number for the part; Σ for a sum of all."""
+    """A letter for the source rank and a number for the part; Σ for the sum over all ranks."""
     part = place(run, chunk, before=True)
     if len(content) > 1:
         return f"Σ{part}"
@@ -56,11 +56,11 @@ def _label(run: CollectiveTrace, chunk: int, content: frozenset[int]) -> str:
 
 
 Filled = dict[tuple[int, int], str]
-"""(rank, row) → what the cell holds."""
+"""(rank, row) → the content of the cell."""
 
 
 def before_and_after(run: CollectiveTrace) -> tuple[Filled, Filled]:
-    """The cells that hold input, and those that hold the promised output, with their labels."""
+    """The cells with input and the cells with the promised output, with their labels."""
     before, after, ends = Filled(), Filled(), final_state(run)
     for chunk in range(run.chunk_count):
         for rank in origins(run, chunk):
@@ -71,7 +71,7 @@ def before_and_after(run: CollectiveTrace) -> tuple[Filled, Filled]:
 
 
 def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
-    """One frame around a column of cells per rank; cells that hold nothing stay blank."""
+    """One frame around a column of cells per rank; empty cells stay blank."""
     boxes: list[Box] = []
     for rank in range(ranks):
         x = left + rank * PITCH
@@ -112,8 +112,8 @@ def _role(label: str | None) -> str:
 def collective_before_after(*, collective: str, ranks: int = 4) -> Diagram:
     """What every rank holds before and after a collective, read off a proven trace of it.
 
-    A column is a rank, a cell one part of its buffer: A0 is part 0 of what rank 0 brought, Σ0 the
-    sum of everybody's part 0. Cells that the collective promises nothing for are blank.
+    A column is a rank, a cell one part of its buffer: A0 is part 0 of rank 0's input, Σ0 the sum
+    of all parts 0. Cells whose content the collective leaves open are blank.
     """
     check_between("ranks", ranks, 2, 8)
     run = shown_trace(collective, ranks)
@@ -195,7 +195,7 @@ MOVES = {
     "all-gather": ("shards", "replicas"),
     "all-reduce": ("summands", "replicas"),
 }
-"""Collective → the state that it starts from and the one that it leads to."""
+"""Collective → its initial state and its final state."""
 
 PLACES = {
     "summands": (0.0, 0.0, 4.6),

@@ -1,4 +1,4 @@
-"""What a ring all-reduce costs: its bytes over n, its latency, and where the two are equal."""
+"""The cost of a ring all-reduce: its bytes over n, its latency, and where the two are equal."""
 
 from __future__ import annotations
 

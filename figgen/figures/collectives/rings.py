@@ -29,7 +29,7 @@ from figgen.models.collectives.rings import SCHEDULES
 from figgen.registry import figure
 
 NAMES = {"nccl": "NCCL", "textbook": "textbook"}
-"""What a reader sees a ring schedule called."""
+"""Labels of ring schedules."""
 
 MOST_PROVED, MOST_CELLS = 128, 2**18
 """Ranks of a proof, and cells of all frames of an animation, that a reader can still use."""
@@ -37,7 +37,7 @@ MOST_PROVED, MOST_CELLS = 128, 2**18
 
 @figure("ring-diagram")
 def ring_diagram(*, ranks: int = 8) -> Diagram:
-    """Ranks in two rows, each with an arrow to the one that it sends to."""
+    """Ranks in two rows, each with an arrow to the next rank of the ring."""
     check_between("ranks", ranks, 4, MOST_PROVED)
     if ranks % 2:
         raise InputError("ranks", expected="an even number", got=ranks)
@@ -60,7 +60,7 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
 
 
 def _frame(run: CollectiveTrace, held: State, step: int) -> Frame:
-    """The state before `step`, with its messages; the one after the last has none."""
+    """The state before `step`, with its messages; the final state has none."""
     last = step == len(run.steps)
     sends = () if last else run.steps[step]
     return Frame(
@@ -113,7 +113,7 @@ def collective_steps(
 
 
 def _first_owner(run: CollectiveTrace) -> dict[str, Named]:
-    """Which chunk rank 0 is the owner of, and what it sends first; for algorithms with owners."""
+    """The chunk that rank 0 owns and the one it sends first; for algorithms with owners."""
     if not run.owners:
         return {}
     first = next((s.chunks[0] for s in run.steps[0] if s.source == 0), "nothing")
@@ -162,7 +162,7 @@ def _ring_state(run: CollectiveTrace, step: int) -> State:
 
 @figure("ring-proof-by-rank")
 def ring_proof_by_rank(*, ranks: int = 4, message_bytes: float = 1e9) -> Table:
-    """What the checked trace says of every rank: bytes, the chunk it finishes, what it ends with.
+    """The checked trace by rank: bytes, the chunk that it finishes, its final buffer.
 
     Bytes are counted over the messages of the trace, not computed from a formula.
     """
@@ -211,7 +211,7 @@ def _finished(chunks: tuple[frozenset[int], ...], ranks: int) -> int:
 
 @figure("ring-proof-by-step")
 def ring_proof_by_step(*, ranks: int = 4) -> Table:
-    """What each step of the checked trace carries, and how many cells are final after it.
+    """The messages of each step of the checked trace, and the number of final cells after it.
 
     A cell is one chunk on one rank; it is final once it holds every rank's contribution.
     """

@@ -29,7 +29,7 @@ ORDER = (
 
 
 def _inputs(run: CollectiveTrace, vectors: tuple[tuple[int, ...], ...]) -> list[dict[int, float]]:
-    """Each rank's vector, of which it brings the parts that the collective asks of it."""
+    """Each rank's vector; it contributes the parts that the collective takes as input."""
     return [
         {
             chunk: float(vectors[rank][place(run, chunk, before=True)])
@@ -91,7 +91,7 @@ SIZED = {
 
 
 def _most(run: CollectiveTrace, ends: Callable[[CollectiveTrace, int], tuple[int, ...]]) -> float:
-    """The largest part of a buffer that any rank brings or takes, in S."""
+    """The largest part of a buffer that is any rank's input or output, in S."""
     held = [0] * run.ranks
     for chunk in range(run.chunk_count):
         for rank in ends(run, chunk):
@@ -106,7 +106,7 @@ def _busiest_port(run: CollectiveTrace) -> float:
 
 @figure("collective-sizes")
 def collective_sizes(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
-    """What S means for every collective, its buffers, and the least that its busiest port carries.
+    """The meaning of S for every collective, its buffers, and its busiest port's least bytes.
 
     Counted in proven traces. A rank's port carries what it sends or what it receives, whichever
     is more; the least is over all flat algorithms. `ranks` must be a power of two for some.

@@ -1,4 +1,4 @@
-"""What context parallelism costs: when the ring hides, what is sent, what is held."""
+"""Costs of context parallelism: when the ring hides, bytes sent, bytes held."""
 
 from __future__ import annotations
 

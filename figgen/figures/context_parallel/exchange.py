@@ -1,4 +1,4 @@
-"""Context parallelism as pictures: the causal triangle, who works when, and that it is exact."""
+"""Pictures of context parallelism: the causal triangle, work over time, and its exactness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CELL, HIGH, LABEL = 0.44, 0.36, 1.05
 
 @figure("cp-triangle")
 def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
-    """Which chunks of queries attend to which chunks of keys, and whose they are, two ways."""
+    """Pairs of query and key chunks, colored by rank, for two ways to cut a sequence."""
     check_between("cp", cp, 2, 4)
     count = 2 * cp
     panel = LABEL + count * CELL + 0.6
@@ -126,7 +126,7 @@ def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
 def ring_attention_timeline(
     *, scheme: str = "zig-zag", cp: int = 4, transfer: float = 0.5, sequence_length: int = 4096
 ) -> Timeline:
-    """Who attends to whose keys and values when; a balanced step takes 1, a message `transfer`."""
+    """Each rank's attention over time; a balanced step takes 1, a message `transfer`."""
     check_between("cp", cp, 2, 8)
     check_between("transfer", transfer, 0, 10)
     check_between("sequence_length", sequence_length, 1, LONGEST)

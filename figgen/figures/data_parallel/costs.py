@@ -1,4 +1,4 @@
-"""What data parallelism costs: the all-reduce, compressed or not, a replica's memory, the batch."""
+"""Costs of data parallelism: the all-reduce, compression, a replica's memory, the batch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _sized(name: str) -> tuple[str, int]:
 def gradient_all_reduce(
     *, models: tuple[str, ...] = VOLUME_MODELS, preset: str = "h100-ndr", nodes: int = 8
 ) -> Table:
-    """What a rank sends per step to all-reduce whole gradients, and for how long, by link.
+    """Bytes and time per rank and step to all-reduce whole gradients, by link.
 
     In a node: all its GPUs over the scale-up link. Across: one rank per node on one port each,
     and whole nodes, whose ranks lend each other their ports. Latency is left out.
@@ -114,7 +114,7 @@ SPARSE = {
     "int": ("FP32 and 32-bit index", 4, 4),
     "half": ("BF16 and 32-bit index", 2, 4),
 }
-"""What is sent of a kept element: in words, and bytes of its value and of its index."""
+"""What a kept element sends: words, bytes of its value, bytes of its index."""
 
 
 @figure("gradient-compression")
@@ -125,7 +125,7 @@ def gradient_compression(
     kept_fraction: float = 0.01,
     low_rank: int = 4,
 ) -> Table:
-    """By what factor each method shrinks a message and, over the ranks, what a rank really sends.
+    """The compression of each method, and the bytes that a rank sends, over the ranks.
 
     Traffic is relative to a ring all-reduce in BF16; sparse gradients are all-gathered.
     """

@@ -1,4 +1,4 @@
-"""Buckets beside the backward as a film: filled, sent while work goes on, and what sticks out."""
+"""A film of buckets during the backward pass: filled, sent while work goes on, exposed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAYERS, BACKWARD, NETWORK, AFTER = 22.0, 60.0, 88.0, 120.0
 """Tops of the rows."""
 
 NARROWEST = 16.0
-"""Width below which the number of a layer has no place."""
+"""Boxes narrower than this have no layer number."""
 
 
 @figure("bucket-film")
@@ -31,7 +31,7 @@ def bucket_film(
     first_bucket_mib: int = 150,
     utilization: float = 0.4,
 ) -> Film:
-    """One backward, bucket by bucket: which gradients are final, on their way, and everywhere.
+    """One backward pass by bucket: gradients that are final, on their way, and everywhere.
 
     Buckets are filled from the model's own matrices, last layer first, by PyTorch's rule.
     """
@@ -84,7 +84,7 @@ def _time(seconds: float) -> str:
 
 
 def _said(buckets: tuple[ReducedBucket, ...], now: float, backward: float, ranks: int) -> str:
-    """What happens at `now`: a bucket is full, or an all-reduce is through."""
+    """The event at `now`: a bucket is full, or an all-reduce ends."""
     full = [at for at, bucket in enumerate(buckets) if bucket.ready_s == now]
     if not full:
         done = next(at for at, bucket in enumerate(buckets) if bucket.end_s == now)
@@ -119,7 +119,7 @@ def _last(share: float) -> Question:
 
 
 def _key() -> list[Thing]:
-    """What the colours of layers mean."""
+    """The meaning of the layers' colors."""
     things = []
     words = (
         ("backward-weight", "final", 40),
@@ -135,7 +135,7 @@ def _key() -> list[Thing]:
 
 
 class _Picture:
-    """The film's things at any time: layers above, work and messages below on one time axis."""
+    """The objects of the film at any time: layers above, work and messages below on one axis."""
 
     def __init__(self, buckets: tuple[ReducedBucket, ...], backward_s: float, end_s: float) -> None:
         self.buckets, self.backward_s = buckets, backward_s
@@ -176,7 +176,7 @@ class _Picture:
         return tuple(things)
 
     def after(self) -> tuple[Thing, ...]:
-        """What it would be with one all-reduce after the backward."""
+        """The time with one all-reduce after the backward pass."""
         sent = self._slot(
             "one", "exposed", AFTER, self.backward_s, WIDE / self.scale, "one all-reduce", 0.0
         )

@@ -1,4 +1,4 @@
-"""Buckets and overlap: what of the gradient's all-reduce hides behind the backward."""
+"""Buckets and overlap: the part of the all-reduce that hides behind the backward pass."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def overlap(found: ReplicatedJob, buckets: tuple[ReducedBucket, ...]) -> Overlap
 def overlap_values(
     found: Overlap, buckets: tuple[ReducedBucket, ...], *, ranks: int, tokens: int
 ) -> dict[str, Named]:
-    """What captions may quote of it."""
+    """Values for captions."""
     return {
         "backward_s": Named(found.backward_s, "s"),
         "naive_s": Named(found.naive_s, "s"),

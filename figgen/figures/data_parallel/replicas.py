@@ -1,4 +1,4 @@
-"""Data parallelism: the mean of gradients, what a step does, and what the all-reduce costs."""
+"""Data parallelism: the mean of gradients, the step of a rank, the cost of the all-reduce."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ writes those three and a 2-byte weight."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicatedJob:
-    """One data-parallel group: times of a step on one rank, and what an all-reduce costs."""
+    """One data-parallel group: times of a step on one rank, and of an all-reduce."""
 
     parameters: int
     forward_s: float
@@ -141,7 +141,7 @@ def _written(shard: list[tuple[int, int]]) -> str:
 
 @figure("data-parallel-replicas")
 def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diagram:
-    """A batch is split over replicas, their gradients are averaged, and all take the same step."""
+    """A batch is split over replicas; they average gradients and take the same step."""
     check_between("ranks", ranks, 2, 4)
     check_between("samples_per_rank", samples_per_rank, 2, 4)
     shards = _samples(ranks, samples_per_rank)

@@ -1,4 +1,4 @@
-"""How even routing is: the auxiliary loss, what capacity drops, and balancing by a bias."""
+"""Balance of routing: the auxiliary loss, drops by capacity, and balancing by a bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mixtures of experts hold and send: parameters, work per byte, TP or EP, a whole step."""
+"""Mixtures of experts: parameters, work per byte, TP or EP, a whole step."""
 
 from __future__ import annotations
 

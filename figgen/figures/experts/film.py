@@ -99,7 +99,7 @@ def _done(token: Thing) -> Thing:
 
 
 def _places(routing: Routing) -> tuple[dict[Spot, Spot], dict[Spot, Spot]]:
-    """Where each (token, copy) is at home, and where at its expert."""
+    """The place of each (token, copy) at home and at its expert."""
     at_home: dict[Spot, Spot] = {}
     away: dict[Spot, Spot] = {}
     filled = [0] * EXPERTS
@@ -135,7 +135,7 @@ def _copies(
 
 
 def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
-    """The names of ranks and experts; with `loads`, what each expert has to do."""
+    """The names of ranks and experts; with `loads`, the number of copies per expert."""
     heads = [Thing(name="home", text="at home", x=LEFT, y=0, width=70, height=14)]
     heads.append(Thing(name="away", text="at its expert", x=AWAY, y=0, width=90, height=14))
     for rank in range(RANKS):

@@ -19,7 +19,7 @@ LOGITS = (
     (1.2, 0.2, 0.6, 1.9),
     (1.5, 0.8, 1.0, -1.0),
 )
-"""What a router says of eight tokens, two on each of four ranks; expert e lives on rank e."""
+"""A router's output for eight tokens, two on each of four ranks; expert e is on rank e."""
 
 
 def routed() -> Routing:
@@ -33,7 +33,7 @@ def home(token: int) -> int:
 
 
 def values_of(routing: Routing) -> dict[str, Named]:
-    """What captions quote of the example."""
+    """Values for captions."""
     loads = routing.loads
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)

@@ -1,4 +1,4 @@
-"""Where experts live: two readings of one world, all-to-alls that leave the node, node limits."""
+"""Placement of experts: two grids over the same ranks, all-to-alls between nodes, node limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scoreboard that grows by a row a page, and layouts of one job beside each other."""
+"""The scoreboard, which grows by a row per page, and layouts of one job side by side."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.units import NBSP
 
 REST = ("working", "communication", "reserve")
-"""Parts of memory that a first reading takes together."""
+"""Parts of memory that the journey combines."""
 
 
 def _size(one: JourneyJob) -> str:
-    """A model by its size alone, as its name has it or as it is: "70B", "671B"."""
+    """The size in a model's name, or else its parameters: "70B", "671B"."""
     model = one.found.model
     name = model.title.split()[-1]
     return name if model.title.startswith("Llama") else f"{model.parameters / 1e9:.0f}B"
@@ -33,7 +33,7 @@ def _seconds(found: JourneyJob) -> str:
 
 @figure("journey-scoreboard")
 def journey_scoreboard(*, page: int) -> Table:
-    """What the job was at the end of every page so far; times are predicted."""
+    """The job at the end of every page so far; times are predicted."""
     check_between("page", page, 1, len(RUNGS))
     found = [(entry, rung(entry.page)) for entry in RUNGS[:page]]
     rows: list[tuple[Scalar, ...]] = [
@@ -83,7 +83,7 @@ def journey_scoreboard(*, page: int) -> Table:
 def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     """Memory of the fullest GPU by kind at the end of every page so far.
 
-    `also` are jobs that were tried and left, as `journey-layouts` takes them.
+    `also` are jobs that a page tried and gave up, written as for `journey-layouts`.
     """
     check_between("page", page, 1, len(RUNGS))
     shown = [

@@ -28,12 +28,12 @@ WORDS = {
     ("cp", "keys and values"): "keys, values and their gradients",
     ("ep", "routed tokens"): "tokens to experts and back",
 }
-"""Communicator and purpose -> what a first reading calls it."""
+"""Communicator and purpose → the journey's name for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
-    """Calls of one purpose in a step of the GPU that works longest."""
+    """Calls of one purpose in a step of the busiest GPU."""
 
     axis: str
     what: str
@@ -44,17 +44,17 @@ class LedgerEntry:
 
     @property
     def sent_bytes(self) -> float:
-        """What all of them send."""
+        """Bytes of all calls."""
         return self.near_bytes + self.far_bytes
 
     @property
     def each_bytes(self) -> float:
-        """What a call sends, on average."""
+        """Mean bytes per call."""
         return self.sent_bytes / self.calls
 
 
 def entries(found: JourneyJob) -> list[LedgerEntry]:
-    """The step's calls by what they carry, the busiest axis first; together all that it sends."""
+    """The step's calls by purpose, the busiest axis first; together they send all its bytes."""
     estimate = found.found.estimate
     by: dict[tuple[str, str], list[LedgerEntry]] = {}
     for row in estimate.rows:
@@ -96,14 +96,14 @@ def _product(entry: LedgerEntry, microbatches: int, layers: int) -> str:
 
 
 def rank_layers(found: JourneyJob) -> int:
-    """Layers of the GPU that works longest."""
+    """Layers of the busiest GPU."""
     rank = found.found.estimate.bottleneck
     return next(one.layers for one in found.found.memory.ranks if one.pipeline_rank == rank)
 
 
 @figure("journey-ledger")
 def journey_ledger(*, page: int) -> Table:
-    """What a GPU sends in the step of a page: how often, how much each time, over which link."""
+    """Messages of a GPU in the step of a page: calls, bytes per call, link."""
     found = rung(page)
     layers = rank_layers(found)
     listed = entries(found)
@@ -140,7 +140,7 @@ def journey_ledger(*, page: int) -> Table:
 
 
 def _parts(estimate: StepEstimate) -> dict[str, float]:
-    """Seconds of a step by part, those that add up to it."""
+    """Seconds of a step by part; the parts add up to the step."""
     return {
         "computing": estimate.compute_s + estimate.recompute_s,
         "idle stages": estimate.bubble_s,

@@ -14,9 +14,9 @@ from figgen.scenarios.stories.journey import JourneyJob, rung
 
 @figure("journey-job")
 def journey_job(*, page: int) -> Overview:
-    """All ranks of a page's job in their nodes, and what its first replica does in a step.
+    """All ranks of a page's job in their nodes, and a step of its first replica.
 
-    The lanes are the pipeline's stages; their times are those that the step model simulates.
+    The lanes are pipeline stages, with the times that the step model simulates.
     """
     found = rung(page)
     parallel = found.found.setup.parallel
@@ -59,7 +59,7 @@ def journey_job(*, page: int) -> Overview:
 
 
 def _step(found: JourneyJob) -> Timeline:
-    """Weights that are gathered, the schedule, gradients that it does not hide; in seconds."""
+    """Seconds of gathered weights, of the schedule, and of exposed gradients."""
     trace, before_s, after_s = carried_out(found.found.setup, found.found.stages)
     end = before_s + trace.makespan + after_s
     ranks = range(len(trace.placed))

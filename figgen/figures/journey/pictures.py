@@ -1,4 +1,4 @@
-"""Pictures of one idea each, with the numbers of the journey's job in them."""
+"""Pictures of one idea each, with the numbers of the journey's job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _bytes(size: float) -> str:
 
 @figure("journey-one-step")
 def journey_one_step() -> Diagram:
-    """One step on one GPU: what forward, backward and update read and leave behind, in bytes."""
+    """One step on one GPU: bytes that forward, backward and update read and write."""
     found = rung(1)
     left, middle, right = 0.0, 1.85, 3.7
     texts = {
@@ -72,7 +72,7 @@ def journey_one_step() -> Diagram:
 def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     """Weights of one layer on every GPU before, during and after the layer is computed.
 
-    A colour is the GPU that owns a part; all of them meet on every GPU.
+    The color shows the GPU that owns a part; every GPU gathers all parts.
     """
     check_between("gpus", gpus, 2, 8)
     layer = dense_layer_weights(catalog_model(model).shape) * 2

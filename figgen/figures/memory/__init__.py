@@ -1,1 +1,1 @@
-"""What has to fit into a GPU."""
+"""The memory of a GPU."""

@@ -1,4 +1,4 @@
-"""Where memory goes: parameters by part, activations by tensor and mode, layouts side by side."""
+"""Memory: parameters by part, activations by tensor and mode, layouts side by side."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WHERE = {
 
 @figure("parameter-parts")
 def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
-    """Share of a model's parameters by where they sit."""
+    """Share of a model's parameters by part of the model."""
     found = {name: catalog_model(name) for name in models}
     share = {
         name: {
@@ -64,7 +64,7 @@ MODES: dict[str, Choices] = {
 
 @figure("activation-modes")
 def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
-    """Bytes that one layer keeps for one sequence, with ever more of it divided or recomputed."""
+    """Bytes that one layer keeps for one sequence, as more is divided or recomputed."""
     kept = {}
     for mode, chosen in MODES.items():
         found = training_step(
@@ -89,7 +89,7 @@ def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
 
 @figure("layer-tensors")
 def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
-    """Every tensor that a layer keeps for backward on one GPU, largest first, and what drops it."""
+    """Tensors that a layer keeps for backward on one GPU, largest first, and what removes each."""
     found = training_step(model=model, nodes=1, gpus_per_node=8, tp=tp, flash_attention=False)
     tensors = sorted(layer_tensors(found.setup), key=lambda tensor: -tensor.bytes)
     total = sum(tensor.bytes for tensor in tensors)
@@ -132,10 +132,10 @@ LAYOUTS: dict[str, Choices] = {
 
 @figure("memory-choices")
 def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
-    """Memory of the fullest GPU for several ways to lay one model out on the same nodes.
+    """Memory of the fullest GPU for several layouts of one model on the same nodes.
 
-    What needs over four times the capacity is told by a value alone: its bar would leave no room
-    for those of what fits.
+    A layout that needs over four times the capacity has no bar, only a value: its bar would
+    leave no room for the others.
     """
     check_between("nodes", nodes, 8, 1024)
     found = {

@@ -1,4 +1,4 @@
-"""What each measure against running out of memory saves, alone, on the GPU that holds most."""
+"""Memory that each measure saves alone, on the fullest GPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AS_IT_IS, TOGETHER = "as it is", "kernel, sequence parallelism and ZeRO-1"
 
 
 def _memories(model: str, nodes: int, sequence: int) -> dict[str, MemoryEstimate]:
-    """Memory as it is, by each measure alone, the one that saves most first, and by the free."""
+    """Memory without a measure, with each alone, best first, and with all that repeat no work."""
 
     def held(choices: Choices) -> MemoryEstimate:
         asked = {**START, **choices, "sequence": sequence}
@@ -51,7 +51,7 @@ def _memories(model: str, nodes: int, sequence: int) -> dict[str, MemoryEstimate
 
 @figure("measures-by-kind")
 def measures_by_kind(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Bars:
-    """What the fullest GPU holds, kind by kind, by each measure alone, beside its capacity."""
+    """Memory of the fullest GPU by kind, for each measure alone, with its capacity."""
     found = _memories(model, nodes, sequence)
     titles = {"start": AS_IT_IS, "free": TOGETHER} | {key: m[0] for key, m in MEASURES.items()}
     return fullest_bars({titles[key]: each for key, each in found.items()}, tuple(found))
@@ -59,7 +59,7 @@ def measures_by_kind(*, model: str = "llama-3-70b", nodes: int = 8, sequence: in
 
 @figure("memory-measures")
 def memory_measures(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Table:
-    """Each measure alone from one careless layout, the one that saves most first."""
+    """Each measure alone from one careless layout, the best one first."""
     found = _memories(model, nodes, sequence)
     kept = {key: each.fullest.total_bytes for key, each in found.items()}
     start, free = kept.pop("start"), kept.pop("free")

@@ -1,4 +1,4 @@
-"""What recomputing parts of a layer saves and costs, and how DeepSeek-V3 came to fit."""
+"""Savings and costs of recomputing parts of a layer, and how DeepSeek-V3 fits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEFORE = "megatron-lm 24.12"
 
 @figure("recompute-modules")
 def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
-    """For each module: bytes that one layer and sequence keep less, and products run again.
+    """For each module: bytes saved per layer and sequence, and matmuls repeated.
 
     Of a mixture of experts, or of a dense layer where the model has no other; FlashAttention
     stores no scores.
@@ -82,10 +82,10 @@ PRINTED = (
 
 @figure("recompute-published")
 def recompute_published() -> Table:
-    """Activations of DeepSeek-V3 under Megatron-LM and what saves them, as printed and computed.
+    """Activations of DeepSeek-V3 under Megatron-LM and their savings, printed and computed.
 
-    The third of four pipeline ranks, whose chunks hold four layers each: its sums are the printed
-    ones.
+    The third of four pipeline ranks, whose chunks have four layers each; the printed sums are
+    for this rank.
     """
 
     def held(recompute: str, activations: str) -> float:
@@ -143,7 +143,7 @@ LADDER: dict[str, Choices] = {
 
 @figure("recompute-ladder")
 def recompute_ladder(*, preset: str = "deepseek-v3") -> Bars:
-    """Memory of the fullest GPU of a run as one measure after the other is taken."""
+    """Memory of the fullest GPU of a run as measures are added one by one."""
     found = {
         label: training_step(preset=preset, **chosen).memory for label, chosen in LADDER.items()
     }

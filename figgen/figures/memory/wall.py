@@ -1,4 +1,4 @@
-"""What training keeps beside the weights, and how fast each part of a machine can be reached."""
+"""Training state by recipe, and the bandwidth to each part of a machine."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-ndr": "pcie5-x16
 
 
 def reach(preset: str) -> dict[str, float]:
-    """Bytes/s per direction and GPU from the GPU to its memory and past it, fastest first."""
+    """Bytes/s per direction and GPU to memory, neighbours and the network, fastest first."""
     node = hardware_preset(preset)
     return {
         "HBM": node.accelerator.hbm_bandwidth_bytes_per_s,

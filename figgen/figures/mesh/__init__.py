@@ -1,1 +1,1 @@
-"""Which rank sits where: grids, groups, orders and placement."""
+"""Ranks: grids, groups, orders and placement."""

@@ -1,4 +1,4 @@
-"""Scale-up domains of 8 and of 72 GPUs: what groups past eight gain, on the same chip."""
+"""Scale-up domains of 8 and of 72 GPUs, compared on the same chip."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DOMAINS = (8, 72)
 
 
 def ring_rate(size: int, domain: int, inside: float, port: float) -> float:
-    """What a ring of `size` ranks gets where it may leave: a node's adapters serve one ring."""
+    """Bandwidth of a ring of `size` ranks; between nodes, it has all adapters of a node."""
     return inside if size <= domain else min(inside, domain * port)
 
 
 def exchange_rate(size: int, domain: int, inside: float, port: float) -> float:
-    """What an even all-to-all gets per rank: part of it stays, the rest takes the rank's port."""
+    """Bandwidth of an even all-to-all per rank: part stays, the rest takes the rank's port."""
     if size <= domain:
         return inside
     leaving = (size - domain) / (size - 1)

@@ -1,4 +1,4 @@
-"""Small fabrics as they are wired: a fat tree, a torus, a dragonfly."""
+"""The wiring of small fabrics: a fat tree, a torus, a dragonfly."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def pcie_generations(*, message_bytes: float = 1e9) -> Table:
 def host_copies(
     *, message_bytes: float = 1e9, bus: str = "pcie5-x16", launch_s: float = 10e-6
 ) -> Bars:
-    """One GPU's bytes on another: over NVLink, over the bus directly, or through the host."""
+    """Paths from one GPU to another: over NVLink, over the bus directly, or through the host."""
     check_between("message_bytes", message_bytes, 1, 1e15)
     check_between("launch_s", launch_s, 0, 1)
     rate = link(bus).bandwidth_bytes_per_s
@@ -130,7 +130,7 @@ class Fabric(NamedTuple):
 
 
 def _switched(endpoints: int, rate: float, latency_s: float) -> Callable[[float], float]:
-    """Through one port, by whichever is sooner: fewest bytes or few steps."""
+    """Time through one port: the faster of fewest bytes and fewest steps."""
 
     def all_reduce_s(size: float) -> float:
         ways = (ring_all_reduce_time, double_binary_tree_all_reduce_time)
@@ -191,7 +191,7 @@ def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
 
 
 def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
-    """Fabrics of about a thousand and about two thousand endpoints whose links have one rate."""
+    """Fabrics of about one or two thousand endpoints with links of equal rate."""
     check_between("rate", rate, 1e6, 1e15)
     check_between("message_bytes", message_bytes, 1, 1e15)
     latency_s = nccl().network_latency_s
@@ -206,7 +206,7 @@ def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
 
 @figure("fabric-collectives")
 def fabric_collectives(*, message_bytes: float = 1e9, rate: float = 50e9) -> Bars:
-    """The same all-reduce and the same all-to-all on fabrics whose links have one rate."""
+    """The same all-reduce and all-to-all on fabrics with links of equal rate."""
     found = _fabrics(message_bytes, rate)
     reduced = [fabric.all_reduce_s(message_bytes) for fabric in found.values()]
     exchanged = [fabric.all_to_all_s(message_bytes, rate) for fabric in found.values()]
@@ -231,7 +231,7 @@ def fabric_collectives(*, message_bytes: float = 1e9, rate: float = 50e9) -> Bar
 
 @figure("fabrics-compared")
 def fabrics_compared(*, message_bytes: float = 1e9, rate: float = 50e9) -> Table:
-    """Fabrics side by side: what they take, how wide they are, and two collectives on each."""
+    """Fabrics side by side: parts, bisection, and two collectives on each."""
     values: dict[str, Named] = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
     rows: list[tuple[Scalar, ...]] = []
     for key, fabric in _fabrics(message_bytes, rate).items():
@@ -303,7 +303,7 @@ def site_exchanges(
     latency_s: float = 20e-3,
     bytes_per_param: float = 4.0,
 ) -> Table:
-    """Two sites that exchange what they have learned: how long it takes, how seldom it must be."""
+    """Two sites that synchronize their models: how long it takes, and how rarely they must."""
     check_between("step_s", step_s, 1e-3, 1e6)
     check_between("kept_share", kept_share, 0.01, 0.999)
     parameters = model(model_name).parameters

@@ -1,4 +1,4 @@
-"""Ranks filling a machine room as a film: one axis after the other, then who talks to rank 0."""
+"""A film of ranks filling a machine room, one axis after the other, then rank 0's groups."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class _Room:
         strong: frozenset[int] = frozenset(),
         lead: str = "",
     ) -> tuple[Thing, ...]:
-        """The first `filled` ranks in place; those from `new` on come from `stride` ranks before.
+        """The first `filled` ranks in place; ranks from `new` on come from `stride` ranks before.
 
         Colours are places along the axis `lead`, or along the fastest.
         """

@@ -1,4 +1,4 @@
-"""Rank maps: which GPU holds which coordinates, and which process groups it is in."""
+"""Rank maps: coordinates and process groups of every GPU."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _layout_values(
 
 @figure("two-grids", about=written_layout)
 def two_grids(parallel: ParallelLayout, *, most: int = 16) -> Table:
-    """Both sets of coordinates of the first `most` ranks, with their CP and EP groups."""
+    """Coordinates on both grids of the first `most` ranks, with their CP and EP groups."""
     ranks = np.arange(min(most, parallel.world_size))
     dense = _written(parallel.dense, ranks)
     expert = _written(parallel.expert, ranks)
@@ -139,7 +139,7 @@ def two_grids(parallel: ParallelLayout, *, most: int = 16) -> Table:
 
 
 def _group_of_each(parallel: ParallelLayout, name: str) -> list[str]:
-    """For every rank the group of one communicator that it is in."""
+    """The group of every rank in one communicator."""
     mesh = mesh_of(parallel, name)
     listed = [ranks_words(group) for group in groups(mesh, name)]
     return [listed[row] for row in group_index(mesh, name).tolist()]
@@ -157,7 +157,7 @@ def rank_groups(
     communicators: tuple[str, ...] = (),
     most: int = 3,
 ) -> Table:
-    """Process groups by communicator: how many, how large, which stride, and the first `most`."""
+    """Process groups by communicator: number, size, stride, and the first `most`."""
     names = communicators or shown_communicators(parallel)
     rows = []
     values = {"world_size": Named(parallel.world_size)}

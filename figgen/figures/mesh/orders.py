@@ -1,4 +1,4 @@
-"""Rank orders of frameworks side by side, and layouts that are refused with a way out."""
+"""Rank orders of frameworks side by side, and refused layouts with their nearest fits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from figgen.scenarios.options.written import written_layout, written_sizes
 def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
     """One layout in the rank order of every framework, and how many ranks move from Megatron's.
 
-    A rank has moved when its dense coordinates, and so the shard that it holds, are others.
+    A rank has moved if its dense coordinates, and so its shard, differ.
     """
     names = orders or tuple(CONVENTIONS)
     usual_layout = written_layout(sizes=sizes)
@@ -46,7 +46,7 @@ def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
 
 @figure("layout-checks")
 def layout_checks(*, asked: tuple[str, ...]) -> Table:
-    """What does not fit, why, and the nearest sizes that do; and what fits but will be slow.
+    """Layouts that do not fit, with reasons and the nearest sizes, and layouts that are slow.
 
     Each text is sizes as a `sizes:` text writes them, optionally with `order=NAME` at its end.
     Raises InputError for sizes that fit without a warning: there is nothing to say of them.

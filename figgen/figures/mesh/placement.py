@@ -1,4 +1,4 @@
-"""Which axis on which link: bandwidth that hides each axis, strategies side by side, fabrics."""
+"""Axes and links: the bandwidth that hides each axis, strategies side by side, fabrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEEDED = (
 
 
 def _windows(found: TrainingStep, budget: float) -> dict[str, tuple[str, float]]:
-    """What each axis may take without a longer step, in words and seconds.
+    """The time that each axis can hide, in words and seconds.
 
     Nothing hides tensor parallelism, which gets a `budget` of the computing instead.
     """
@@ -50,7 +50,7 @@ def _windows(found: TrainingStep, budget: float) -> dict[str, tuple[str, float]]
 def axis_bandwidth(
     *, model: str, sizes: str, options: str = "", order: str = "megatron", budget: float = 0.1
 ) -> Table:
-    """Per axis: bytes of a step, the time in which they cost nothing, and the bandwidth for it."""
+    """Per axis: bytes of a step, the time that can hide them, and the bandwidth for it."""
     found = written_step(model=model, sizes=sizes, options=f"{options} order={order}")
     windows = _windows(found, budget)
     cluster = found.cluster
@@ -87,7 +87,7 @@ def axis_bandwidth(
 
 
 Strategy: TypeAlias = "tuple[str, str, Choices, str]"
-"""(name, axis, options, what hides it), each alone on eight GPUs."""
+"""(name, axis, options, work that hides it), each alone on eight GPUs."""
 
 STRATEGIES: tuple[Strategy, ...] = (
     ("DP 8", "dp", {"zero_stage": 0, "microbatches": 1}, "backward"),
@@ -189,7 +189,7 @@ def oversubscription(
 
 @figure("fabric-hops")
 def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Table:
-    """Of the links between nodes, the share that one leaf switch joins, by cabling and order."""
+    """Share of the links between nodes under one leaf switch, by cabling and order."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"ports": Named(ports)}
     for order in orders:
@@ -217,7 +217,7 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
 
 @figure("pod-crossings")
 def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Table:
-    """Per order and axis: what leaves its pod, and the oversubscription that costs nothing."""
+    """Per order and axis: bytes that leave the pod, and the oversubscription that is free."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus_per_pod": Named(gpus_per_pod)}
     for order in orders:

@@ -1,4 +1,4 @@
-"""Where things sit: the cube of three axes, the tree of its groups, rails, and jobs on nodes."""
+"""Placement: the cube of three axes, the tree of its groups, rails, and jobs on nodes."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def group_tree(
     order: str = "megatron",
     communicators: tuple[str, ...] = ("tp", "cp", "dp", "pp", "tp-pp"),
 ) -> Diagram:
-    """The process groups of a world as a framework makes them, and those that rank 0 is in."""
+    """The process groups that a framework makes, and the groups of rank 0."""
     check_between("number of communicators", len(communicators), 1, MOST_ACROSS)
     parallel = written_layout(sizes=sizes, order=order)
     wide = FULL / len(communicators)
@@ -217,7 +217,7 @@ def group_tree(
 
 @figure("rail-fabric")
 def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Diagram:
-    """A leaf switch for each local rank of all nodes; the ranks on the rail of `rank` stand out."""
+    """A leaf switch for each local rank of all nodes; the rail of `rank` is highlighted."""
     check_between("nodes", nodes, 2, 6)
     check_between("gpus_per_node", gpus_per_node, 2, 8)
     check_between("rank", rank, 0, nodes * gpus_per_node - 1)

@@ -1,4 +1,4 @@
-"""The named layouts side by side: maps made to learn from, and those of published runs."""
+"""The named layouts side by side: examples and published runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZES = ("tp", "cp", "pp", "dp", "ep", "etp")
 
 @figure("layout-presets")
 def layout_presets(*, kinds: tuple[str, ...] = ("map", "training")) -> Table:
-    """Every preset with a layout on whole nodes, and how many nodes hold a TP and a DP group.
+    """Every preset with a layout on whole nodes, and the nodes of a TP and a DP group.
 
     A published run that leaves sizes open, or that fills a part of its nodes, is left out.
     """

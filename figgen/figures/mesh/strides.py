@@ -1,4 +1,4 @@
-"""The nested loop behind a rank: one row of blocks per axis, each a part of the one above."""
+"""The nested loop behind a rank: one row of blocks per axis, each part of the row above."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.1, 4.0
 """In grid units; names and blocks together are as wide as a phone shows."""
 MOST_BOXES = 8
 DOTS = 0.4
-"""Width of what stands for several blocks, of one."""
+"""Width of the mark for several blocks, in blocks."""
 
 
 @figure("rank-strides", about=written_layout)
@@ -25,7 +25,7 @@ def rank_strides(
     rank: int,
     grid: Literal["dense", "expert"] = "dense",
 ) -> Diagram:
-    """How a rank is found: the slowest axis first, each index times its stride added up."""
+    """How a rank is computed: each index times its stride, the slowest axis first."""
     mesh = parallel.expert if grid == "expert" else parallel.dense
     place = coordinates_of(mesh, rank)
     axes = [axis for axis in reversed(mesh.names) if axis_size(mesh, axis) > 1]
@@ -54,7 +54,7 @@ def _step(source: str, target: str, axis: str) -> DiagramLink:
 
 
 def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Box]:
-    """The name of an axis and its blocks of ranks, of which the one at `index` is taken."""
+    """The name of an axis and its blocks of ranks, with the block at `index` selected."""
     size, stride = axis_size(mesh, axis), axis_stride(mesh, axis)
     shown = _shown(size, index)
     each = ACROSS / sum(DOTS if at is None else 1.0 for at in shown)
@@ -89,7 +89,7 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
 
 
 def _lines(axis: str, at: int | None, start: int, stride: int, *, across: int) -> tuple[str, ...]:
-    """Of a block, its index and its ranks; the less in words the more blocks there are."""
+    """The index and ranks of a block, shorter if there are more blocks."""
     if at is None:
         return ("…",)
     low, high = start + at * stride, start + (at + 1) * stride - 1
@@ -99,7 +99,7 @@ def _lines(axis: str, at: int | None, start: int, stride: int, *, across: int) -
 
 
 def _shown(size: int, index: int) -> list[int | None]:
-    """Indices to draw: all of a short axis, else the ends, the one taken, and dots between."""
+    """Indices to draw: all of a short axis, else the ends, the selected one, and dots."""
     if size <= MOST_BOXES:
         return list(range(size))
     kept = sorted({0, index, size - 1})

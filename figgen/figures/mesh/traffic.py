@@ -1,4 +1,4 @@
-"""What placement costs: which groups leave their node, and how many bytes that sends where."""
+"""Costs of placement: groups that leave their node, and the bytes that they send."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def node_crossings(
     *,
     message_bytes: float = 1e9,
 ) -> Table:
-    """Per communicator: nodes per group, groups that leave their node, ring links that do.
+    """Per communicator: nodes per group, groups and ring links that leave their node.
 
     The last columns are the most that any NIC sends when every group all-reduces `message_bytes`:
     around one ring in rank order, and around as many as it has ranks on a node.
@@ -143,7 +143,7 @@ def axis_traffic_table(
     microbatch_size: int = 1,
     gradient_bytes: float = 4.0,
 ) -> Table:
-    """Per axis of a published run: what it sends, how often, over which link, and how long.
+    """Per axis of a published run: bytes, calls, link and time.
 
     Means over all GPUs; of the pipeline, a GPU that has a stage before it and one behind it.
     The time is bytes over bandwidth, one direction, without latency or overlap; of what leaves
@@ -209,7 +209,7 @@ def order_network_bytes(
     microbatch_size: int = 1,
     gradient_bytes: float = 4.0,
 ) -> Bars:
-    """Bytes per GPU and step that leave the node, by axis, for several rank orders."""
+    """Bytes per GPU and step between nodes, by axis, for several rank orders."""
     found = catalog.run(run)
     sent: dict[str, list[float]] = {}
     for order in orders:

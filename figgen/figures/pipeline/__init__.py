@@ -1,1 +1,1 @@
-"""Pipelines: schedules, layouts and what they cost."""
+"""Pipelines: schedules, layouts and costs."""

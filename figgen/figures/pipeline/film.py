@@ -16,7 +16,7 @@ GAP = 10.0
 
 @figure("pipeline-film")
 def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int = 4) -> Film:
-    """The schedule event by event: what has run, a cursor, and activations held by each rank.
+    """The schedule event by event: slots that have run, a cursor, each rank's activations.
 
     A backward takes twice a forward. Numbers in slots are microbatches, bars are microbatches held.
     """

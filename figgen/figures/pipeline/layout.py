@@ -1,4 +1,4 @@
-"""What a pipeline is made of: layers on ranks, messages between them, microbatches for a goal."""
+"""Parts of a pipeline: layers on ranks, messages between them, microbatches for a goal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_RANKS = 4
 
 @figure("layer-map")
 def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
-    """Layers of every rank when chunks go round the ranks, and when the second runs back up.
+    """Layers of every rank, for chunks that go around and for a second chunk in reverse.
 
     Raises InputError unless the chunks of all ranks divide the layers.
     """
@@ -83,7 +83,7 @@ def stage_messages(
     sequence: int = 8192,
     hidden: int = 4096,
 ) -> Diagram:
-    """Consecutive layers on each rank, and what one microbatch sends over each boundary."""
+    """Consecutive layers on each rank, and one microbatch's bytes over each boundary."""
     check_between("stages", stages, 2, 4)
     if layers % stages:
         raise InputError("layers", expected=f"a multiple of {stages}", got=layers)
@@ -161,7 +161,7 @@ def microbatches_needed(
     efficiencies: tuple[float, ...] = (0.8, 0.9, 0.95),
     chunks: tuple[int, ...] = (1, 2),
 ) -> Table:
-    """Fewest whole microbatches per step at which the pipeline is busy for a share of the wall."""
+    """Fewest microbatches per step that keep the pipeline busy for a share of the step."""
     pairs = [(efficiency, v) for efficiency in efficiencies for v in chunks]
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -183,7 +183,7 @@ def microbatches_needed(
 
 
 def _needed(stages: int, chunks: int, efficiency: float) -> int:
-    """Rounded up, and with chunks at least P, below which interleaving does not work."""
+    """Rounded up, and at least P with chunks, because interleaving needs that many."""
     if not 0 < efficiency < 1:
         raise InputError("efficiencies", expected="between 0 and 1", got=efficiency)
     exact = float(microbatches_for_efficiency(stages, chunks, efficiency))

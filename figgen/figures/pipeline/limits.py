@@ -27,7 +27,7 @@ def critical_path_table(
     chunks: int | None = None,
     latency: float = 0.0,
 ) -> Table:
-    """The chain of actions that sets the wall, one row for each stay on a rank."""
+    """The critical path of a schedule, one row for each stay on a rank."""
     trace = simulated(schedule, stages, microbatches, chunks, latency=latency)
     path = critical_path(trace)
     stays = [list(stay) for _, stay in itertools.groupby(path, key=lambda placed: placed.rank)]
@@ -112,7 +112,7 @@ def pipeline_latency(
 
 @figure("stage-balance")
 def stage_balance(*, model: str, layers: tuple[tuple[int, ...], ...], microbatches: int) -> Table:
-    """Ways to deal a dense model's layers to stages when the output layer sits on the last one.
+    """Ways to divide a dense model's layers among stages, with the output layer on the last.
 
     Time is counted in layers: the output layer is worth its FLOP over those of a layer; the
     embedding only looks up. 1F1B, messages take no time.

@@ -1,4 +1,4 @@
-"""Pipeline schedules: who works when, what is idle, and what has to be kept."""
+"""Pipeline schedules: timelines, idle time and activations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORWARD, BACKWARD = 1.0, 2.0
 """Times of a rank's whole share of the model: a backward takes twice a forward."""
 
 MOST_DRAWN = 2**14
-"""Visits of stages by microbatches that a figure shows."""
+"""The largest number of stages times microbatches that a figure shows."""
 
 
 def check_drawn(stages: int, microbatches: int, chunks: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Schedules with a backward in two parts, or with two directions: what each buys and costs."""
+"""Schedules that split the backward pass or run in two directions: gains and costs."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ COMPARED = (
     "gpipe", "looped-bfs", "interleaved-1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min",
     "dualpipe", "dualpipev",
 )  # fmt: skip
-"""What is held against 1F1B."""
+"""Measures that are compared with 1F1B."""
 
 
 @figure("schedule-frontier")
 def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
-    """Idle share and peak in flight side by side, both as shares of what 1F1B has."""
+    """Idle share and peak in flight side by side, both relative to 1F1B."""
     reference = split_trace("1f1b", stages, microbatches)
     labels, idle, peak = [], [], []
     values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}

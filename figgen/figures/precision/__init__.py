@@ -1,1 +1,1 @@
-"""Number formats and what they save."""
+"""Number formats and their savings."""

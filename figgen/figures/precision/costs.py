@@ -1,4 +1,4 @@
-"""What narrower numbers save: peaks, bytes per parameter, bytes on each axis, time of a layer."""
+"""Savings of narrow formats: peaks, bytes per parameter and axis, time of a layer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def peak_by_type(
         "mi300x",
     ),
 ) -> Table:
-    """Dense peaks by data type, the sparse FP8 rate that data sheets print, and the ratio."""
+    """Dense peaks by data type, the sparse FP8 rate of datasheets, and the ratio."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in accelerators:
@@ -90,7 +90,7 @@ SHOWN = ("fp32_16", "mcore20", "mcore18", "zero16")
 
 @figure("bytes-by-recipe", explorable=True)
 def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
-    """Bytes of weights, gradients and optimizer state by recipe, for so many parameters."""
+    """Bytes of weights, gradients and optimizer state by recipe, for `parameters`."""
     recipes = (*(RECIPES[name] for name in SHOWN), *FP8_RECIPES)
     values = {"parameters": Named(parameters, "param")}
     for each in recipes:

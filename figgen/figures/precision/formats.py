@@ -1,4 +1,4 @@
-"""Number formats: what they hold, how coarsely they round, and what scales cost and save."""
+"""Number formats: range, rounding, and the costs and savings of scales."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ SHOWN = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-1, 1e1)
 
 @figure("loss-scaling")
 def loss_scaling(*, scales: tuple[int, ...] = (1, 1024, 65536)) -> Table:
-    """What a gradient becomes in FP16 when the loss is multiplied by a scale, and in BF16.
+    """Error of a gradient in FP16 with a loss scale, and in BF16.
 
     The relative error after dividing by the scale again; "lost" is rounded to zero.
     """

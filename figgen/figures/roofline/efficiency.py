@@ -1,4 +1,4 @@
-"""What is left of the peak as a fixed batch is spread thinner, computed and measured."""
+"""Share of the peak as a fixed batch is divided further, computed and measured."""
 
 from __future__ import annotations
 

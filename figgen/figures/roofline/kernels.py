@@ -1,4 +1,4 @@
-"""What kernels cost beside their arithmetic: passes over memory that fusion saves, launches."""
+"""Costs of kernels besides arithmetic: passes over memory that fusion saves, launches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Source: pytorch-labs/gpt-fast@0f925b5d, README, Benchmarks; the first is the pos
 def fusion_bytes(
     *, model_name: str = "llama-3-8b", chip: str = "h100-sxm-80gb", tokens: int = 8192
 ) -> Table:
-    """Kernels and bytes of a layer's forward beside its products, step by step and fused."""
+    """Kernels and bytes of a layer's forward pass besides its matmuls, unfused and fused."""
     check_between("tokens", tokens, 1, 10**8)
     memory = accelerator(chip).hbm_bandwidth_bytes_per_s
     rows: list[tuple[Scalar, ...]] = []
@@ -87,7 +87,7 @@ def _fusions(
 
 @figure("decode-techniques")
 def decode_techniques(*, model_name: str = "llama-2-7b", chip: str = "a100-sxm-80gb") -> Table:
-    """Published tokens per second of one sequence against reading all weights once a token."""
+    """Published tokens per second of one sequence, compared with reading all weights per token."""
     found, gpu = model(model_name), accelerator(chip)
     read = found.read_parameters
     rows: list[tuple[Scalar, ...]] = []

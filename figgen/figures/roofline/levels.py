@@ -1,4 +1,4 @@
-"""The communication roofline: link levels, ridge points, and what each link lets a GPU do."""
+"""The communication roofline: link levels, ridge points, and attainable rates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def levels(node: HardwarePreset, oversubscription: float) -> tuple[MemoryLevel, 
 
 @figure("link-levels")
 def link_levels(*, oversubscription: float = 7.0) -> Table:
-    """What each level carries per GPU in one direction, for four kinds of node."""
+    """Bandwidth of each level per GPU in one direction, for four kinds of node."""
     nodes = [hardware_preset(name) for name in PRESETS]
     rows: tuple[tuple[Scalar, ...], ...] = tuple(
         (node.gpu, *(level.bandwidth_bytes_per_s for level in levels(node, oversubscription)))
@@ -170,7 +170,7 @@ def communication_roofline(
 
 
 def _slopes(wires: tuple[MemoryLevel, ...], peak: float) -> tuple[Series, ...]:
-    """What each link lets a GPU compute, from the edge of the plot up to its ridge."""
+    """The attainable rate over each link, from the edge of the plot up to its ridge."""
     series = []
     for index, wire in enumerate(wires):
         x = (LOWEST_CCR, ridge_point(peak, wire.bandwidth_bytes_per_s))
@@ -193,7 +193,7 @@ CLOUDS = (
 
 @figure("cloud-networks")
 def cloud_networks() -> Table:
-    """What clouds give each GPU of network, and the work per byte that this asks for in BF16."""
+    """Network bandwidth per GPU in clouds, and its ridge point in BF16."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for chip_name, link_name, gpus in CLOUDS:

@@ -71,7 +71,7 @@ def layer_operations(
 
 
 def _operations(shape: ModelShape, tokens: int) -> dict[str, tuple[float, float]]:
-    """FLOP and bytes of each operation; those of what is no product are counted one by one."""
+    """FLOP and bytes of each operation; operations other than matmuls are counted one by one."""
     h, q, kv, f = (
         shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim,
         shape.ffn_hidden,

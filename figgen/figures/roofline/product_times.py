@@ -1,4 +1,4 @@
-"""One matrix product as times: of its work, of loading it, and of adding up where it is split."""
+"""Times of one matmul: computing, loading, and adding up if it is split."""
 
 from __future__ import annotations
 

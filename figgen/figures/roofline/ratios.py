@@ -1,4 +1,4 @@
-"""Work per byte sent: what each strategy has, what moves it, and how many tokens it needs."""
+"""Work per byte sent by strategy: its value, what changes it, and the tokens it needs."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def tensor_parallel_ccr_curves(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A case of `ccr-changes`: FLOP per byte of DDP and FSDP, and those that the NIC asks for."""
+    """A case of `ccr-changes`: FLOP per byte of DDP and FSDP, and the ridge of the NIC."""
 
     words: str
     ddp: float
@@ -256,7 +256,7 @@ def changes(node: HardwarePreset, tokens: int, dp: int) -> dict[str, Change]:
 
 @figure("ccr-changes")
 def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Bars:
-    """One change at a time: what one NIC leaves of the peak, for DDP and for FSDP.
+    """One change at a time: share of the peak with one NIC, for DDP and for FSDP.
 
     `tokens` are those of one microbatch on one rank; FSDP exchanges behind every pass, DDP once
     per step, behind the backward of the last microbatch.

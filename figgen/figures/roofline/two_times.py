@@ -1,4 +1,4 @@
-"""The roofline as two times: that of the work of a microbatch, and that of its messages."""
+"""The roofline as two times: computing a microbatch, and sending its messages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Serving and fine-tuning: caches, decode, price; adapters and optimizers that hold less."""
+"""Serving and fine-tuning: caches, decode, price; adapters and smaller optimizers."""

@@ -1,4 +1,4 @@
-"""Decode and prefill: what a token leaves in the cache, what a step reads, what a token costs."""
+"""Decode and prefill: cache per token, bytes read per step, price of a token."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ USABLE = 0.9
 
 
 def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
-    """What one token of a model leaves in the cache."""
+    """Cache of one token of a model."""
     shape = found.shape
     if shape.latent:
         return float(
@@ -44,13 +44,13 @@ def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
 
 
 def full_cache_bytes(found: Model) -> float:
-    """What one token would leave if every head had keys and values of its own, in 16 bits."""
+    """Cache of one token in 16 bits if every head had its own keys and values."""
     return float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
 
 
 @figure("cache-by-model")
 def cache_by_model(*, models: tuple[str, ...] = CACHED) -> Bars:
-    """Keys and values that one token leaves in 16 bits, beside those of full heads."""
+    """Keys and values of one token in 16 bits, compared with full heads."""
     found = {name: model(name) for name in models}
     kept = {name: token_cache_bytes(each) for name, each in found.items()}
     full = {name: full_cache_bytes(each) for name, each in found.items()}
@@ -69,7 +69,7 @@ def cache_by_model(*, models: tuple[str, ...] = CACHED) -> Bars:
 
 @figure("cache-per-token")
 def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -> Table:
-    """Keys and values of one token and of one sequence, and what full heads would keep."""
+    """Keys and values of one token and of one sequence, and with full heads."""
     check_between("context", context, 1, 10**9)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"context": Named(context)}
@@ -144,7 +144,7 @@ def served(name: str, chip: str, gpus: int, context: int) -> Served:
 
 
 def batches(job: Served) -> list[int]:
-    """Powers of two of sequences that fit, and the most. Raises InputError where none fits."""
+    """Powers of two of sequences that fit, and the most. Raises InputError if none fits."""
     check_between("sequences that fit", job.most, 1, 10**7)
     return sorted({2**k for k in range(job.most.bit_length())} | {job.most})
 
@@ -157,7 +157,7 @@ def decode_by_batch(
     gpus: int = 8,
     contexts: tuple[int, ...] = (1024, 8192, 32768),
 ) -> Curves:
-    """Tokens per second and GPU over the sequences decoded together, as far as memory goes."""
+    """Tokens per second and GPU over the sequences decoded together, up to full memory."""
     lines, marks = [], []
     values: dict[str, Named] = {"gpus": Named(gpus)}
     for index, context in enumerate(contexts):
@@ -249,7 +249,7 @@ def price_of_tokens(
     power_w: float = 1000.0,
     power_overhead: float = 1.25,
 ) -> Table:
-    """Least price and energy of a million tokens, read and written, at a price of the reader's."""
+    """Least price and energy of a million tokens, read and written, at a given GPU price."""
     check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
     job = served(model_name, chip, gpus, context)
     check_between("sequences that fit", job.most, 1, 10**7)

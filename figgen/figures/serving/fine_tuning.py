@@ -1,4 +1,4 @@
-"""Fine-tuning: adapters, quantized weights, and what optimizers keep and add to a step."""
+"""Fine-tuning: adapters, quantized weights, and the memory and time of optimizers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def fine_tuning_step(
     sequence: int = 4096,
     microbatches: int = 4,
 ) -> Table:
-    """A step of eight GPUs that share everything: work, messages, time, with adapters or without.
+    """A fully sharded step of eight GPUs: work, messages and time, with adapters or without.
 
     Products reach the share of the peak that they reach when everything is trained.
     """
@@ -140,7 +140,7 @@ def fine_tuning_step(
 
 @figure("optimizer-states")
 def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) -> Table:
-    """What each optimizer keeps of one model beside the weights, in 32 bits unless it says so."""
+    """State of each optimizer for one model, in 32 bits unless stated."""
     check_between("batch_tokens", batch_tokens, 1, 1e12)
     found = catalog.model(model)
     count = found.parameters
@@ -190,7 +190,7 @@ def muon_update(
     batch: int = 1024,
     sequence: int = 4096,
 ) -> Table:
-    """Muon's products in a step of one batch on ever more GPUs: matrices are dealt out whole."""
+    """Muon's matmuls in a step of one batch on more and more GPUs; matrices stay whole."""
     rows: list[tuple[Scalar, ...]] = []
     for nodes in (4, 16, 64, 256):
         found = training_step(

@@ -1,4 +1,4 @@
-"""State-space layers: parameters of released models, what they keep of a sequence, their work."""
+"""State-space layers: parameters of released models, state per sequence, work."""
 
 from __future__ import annotations
 

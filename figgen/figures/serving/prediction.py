@@ -1,4 +1,4 @@
-"""Multi-token prediction: what a module adds to the stage of the head."""
+"""Multi-token prediction: the work that a module adds to the last stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from figgen.registry import figure
 def mtp_stages(
     *, model_name: str = "deepseek-v3", stages: int = 16, ep: int = 8, sequence: int = 4096
 ) -> Table:
-    """The head's stage and one in the middle: no module, one beside an even cut, one as usual."""
+    """The last stage and a middle one: no module, a module with an even cut, the usual cut."""
     check_between("stages", stages, 2, 128)
     shape = model(model_name).shape
     parallel = layout(nodes=stages * ep // 8 or 1, gpus_per_node=8, pp=stages, ep=ep, etp=1)

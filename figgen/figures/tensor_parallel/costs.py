@@ -1,4 +1,4 @@
-"""What tensor parallelism sends, and how long that takes beside the computation."""
+"""Messages of tensor parallelism, and their time relative to computing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def tp_link_ratio(
     most: int = 64,
     microbatch_size: int = 1,
 ) -> Curves:
-    """All-reduce time over computing time of one layer, by T and by where the group lies.
+    """All-reduce time over compute time of one layer, by T and placement of the group.
 
     `rack` has larger domains; it is drawn where groups leave the nodes of `preset`.
     """

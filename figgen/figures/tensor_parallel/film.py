@@ -13,7 +13,7 @@ from figgen.registry import figure
 
 Matrix = NDArray[np.int64]
 Held = list[dict[str, Matrix]]
-"""What every GPU holds, by its place in the picture."""
+"""The tensors of every GPU, by place in the picture."""
 Spot = tuple[float, float]
 
 X: Matrix = np.array([[1, 2], [3, 1]])
@@ -26,16 +26,16 @@ HALVES = tuple(slice(gpu * 2, gpu * 2 + 2) for gpu in range(GPUS))
 CELL, ROW, TOP, LEFT, GAP = 20.0, 56.0, 20.0, 36.0, 12.0
 PLACES = ("X", "A", "XA", "B", "part", "other")
 SIGNS = {"A": "×", "XA": "=", "B": "×", "part": "=", "other": "+"}
-"""What stands before a matrix."""
+"""The label before a matrix."""
 ACTIVE = {"XA": "ReLU"}
-"""What the hidden layer is called once ReLU was applied."""
+"""The hidden layer's name after ReLU."""
 
 
 @figure("split-film")
 def split_film() -> Film:
-    """Y = ReLU(X A) B on two GPUs: columns of A, rows of B, and one sum of what they find.
+    """Y = ReLU(X A) B on two GPUs: columns of A, rows of B, and one sum of their results.
 
-    A colour is the GPU that holds a matrix; what both hold is grey.
+    The color shows the GPU that holds a matrix; matrices on both are gray.
     """
     held: Held = [{"X": X, "A": A[:, half], "B": B[half]} for half in HALVES]
     hidden = [X @ A[:, half] for half in HALVES]
@@ -58,7 +58,7 @@ def split_film() -> Film:
 
 
 def _with(held: Held, **found: list[Matrix]) -> Held:
-    """What every GPU holds, and its own of each of the matrices that were found."""
+    """The tensors of every GPU, with its part of each computed matrix."""
     return [
         mine | {name: each[gpu] for name, each in found.items()} for gpu, mine in enumerate(held)
     ]
@@ -105,7 +105,7 @@ def _first_product(held: Held, hidden: list[Matrix]) -> tuple[Scene, ...]:
 
 
 def _second_product(held: Held, parts: list[Matrix]) -> tuple[Scene, ...]:
-    """ReLU, of which `held` has the result, and what the GPUs find with their rows of B."""
+    """ReLU, whose result is in `held`, and the GPUs' results with their rows of B."""
     return (
         Scene(
             says="ReLU makes a 0 of what is negative. Of a complete entry a GPU can tell by "
@@ -121,7 +121,7 @@ def _second_product(held: Held, parts: list[Matrix]) -> tuple[Scene, ...]:
 
 
 def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
-    """The parts change places, the sum is asked for, and both have it."""
+    """The GPUs exchange their parts, the reader is asked for the sum, and both have it."""
     parts = [mine["part"] for mine in held]
     corners = [int(part[0, 0]) for part in parts]
     return (
@@ -265,7 +265,7 @@ def _sign(place: str, gpu: int) -> Thing:
 
 
 B_LEFT = LEFT + 6 * CELL + 2 * GAP
-"""Where all of B stands before it is cut, beside all of A."""
+"""The place of the whole B before it is cut, next to A."""
 
 
 def _whole() -> tuple[Thing, ...]:
@@ -293,7 +293,7 @@ def _cut() -> dict[str, Spot]:
 
 
 def _exchanged(parts: list[Matrix]) -> tuple[Thing, ...]:
-    """Each GPU's part at the other GPU, on its way from where it was computed."""
+    """Each GPU's part at the other GPU, in transit from where it was computed."""
     things: list[Thing] = []
     for gpu, part in enumerate(parts):
         there = (gpu + 1) % GPUS

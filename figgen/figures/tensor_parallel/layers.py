@@ -1,4 +1,4 @@
-"""Tensor parallelism as pictures: split matrices, blocks per rank, a layer with its exchanges."""
+"""Pictures of tensor parallelism: split matrices, blocks per rank, a layer with exchanges."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tp_linear(
     tp: int = 4,
     bytes_per_element: float = 2,
 ) -> Diagram:
-    """One matrix product Y = X·A with A split by columns or by rows over `tp` ranks."""
+    """One matmul Y = X·A with A split by columns or by rows over `tp` ranks."""
     check_between("tp", tp, 2, 4)
     drawn = _columns if split == "column" else _rows
     width = sharded_width(outputs if split == "column" else inputs, tp)
@@ -191,7 +191,7 @@ def _span(first: int, last: int) -> str:
 
 @figure("tp-layer")
 def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
-    """A layer, down on the left and up on the right: what is whole, split, or exchanged."""
+    """A layer, attention on the left and MLP on the right: tensors whole, split or exchanged."""
     whole = "s/T × h" if sequence_parallel else "s × h"
     calm = "tp" if sequence_parallel else "neutral"
     enter = ("in", "fwd all-gather", "bwd reduce-scatter") if sequence_parallel else (

@@ -35,7 +35,7 @@ from figgen.registry import figure
 BYTES = 2
 TOKENS, WIDTH, INNER, HEADS, KV_HEADS, HEAD_DIM = 6, 16, 64, 8, 4, 4
 DIGITS = 10
-"""Differences are rounded to so many digits: the order of sums changes those beyond."""
+"""Digits to which differences are rounded; the order of sums changes further ones."""
 
 
 @figure("tp-identity")
@@ -91,7 +91,7 @@ def tp_limits(
     tile_rows: int = 128,
     tile_columns: int = 256,
 ) -> Table:
-    """What one rank is left with: heads, key and value heads, its widest product, full waves.
+    """One rank's part: heads, key and value heads, its widest matmul, full waves.
 
     The product is that of the fused way up of the MLP. A wave is one output tile on every
     multiprocessor; the last one may be nearly empty.
@@ -176,7 +176,7 @@ def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
 
 @figure("tp-overlap")
 def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int = 8) -> Timeline:
-    """The gather before the MLP's way up and its product, one after the other and in T pieces.
+    """The gather before the MLP's up-projection and its matmul, in sequence and in T pieces.
 
     The product runs at the accelerator's measured rate; piece by piece, a rank begins with its
     own tokens while those of the next rank arrive.

@@ -1,4 +1,4 @@
-"""Which piece of every tensor a GPU holds, and where a product needs a message."""
+"""The piece of every tensor on a GPU, and the matmuls that need a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sharded_product(
     hidden: int = 4096,
     bytes_per_element: float = 2,
 ) -> Diagram:
-    """x·A·B on a mesh of `dp` × `tp` GPUs: the piece that each holds, and the one sum.
+    """x·A·B on a mesh of `dp` × `tp` GPUs: the piece on each GPU, and the single sum.
 
     Pieces of one colour are cut by one axis, and two that are shaded alike are the same.
     """

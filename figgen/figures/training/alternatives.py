@@ -1,4 +1,4 @@
-"""What else a training step could be: the choices of every setting, and steps with one changed."""
+"""The choices of every setting of a training step, and steps with one setting changed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from figgen.scenarios.options.written import written_scenario, written_step, wri
 
 LAYOUT = "any TP, CP, PP, EP and ETP that divide the GPUs; DP is what they leave over"
 BY_NAME = ("schedule", "zero_stage")
-"""Settings that a table shows by the names of what they can be."""
+"""Settings whose choices a table shows by name."""
 
 
 def _can_be(key: str) -> str:
-    """What a setting can be where that is not simply a number."""
+    """The choices of settings that are not simply numbers."""
     option = OPTIONS.get(key)
     if option is None:
         return LAYOUT if key == "layout" else ""
@@ -34,7 +34,7 @@ def _can_be(key: str) -> str:
 
 @figure("setup-choices", about=written_step)
 def setup_choices(found: TrainingStep) -> Table:
-    """Every setting of a step, with what else it could be."""
+    """Every setting of a step, with its choices."""
     rows = tuple((label, value, _can_be(key)) for key, label, value in settings(found))
     columns = (Column(label="setting"), Column(label="value"), Column(label="can be"))
     return Table(
@@ -48,8 +48,8 @@ def setup_choices(found: TrainingStep) -> Table:
 def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[str, ...]) -> Table:
     """One step, and the same with each of `changes`, such as "microbatches=16" or "pp=3".
 
-    What is gained is measured in tokens per second and GPU, so that a change of the batch or of
-    the number of GPUs compares. Raises InputError for a change that does not fit.
+    The gain is in tokens per second and GPU, so that changes of the batch or of the number of
+    GPUs are comparable. Raises InputError for a change that does not fit.
     """
     if not changes:
         raise InputError("changes", expected="at least one change", got=())
@@ -88,7 +88,7 @@ def _row(label: str, base: TrainingStep, found: TrainingStep) -> tuple[Scalar, .
 
 @figure("link-loads", about=written_step)
 def link_loads(found: TrainingStep) -> Table:
-    """Per level of links: what a GPU sends in a step, and the bandwidth it needs at least."""
+    """Per level of links: bytes of a GPU in a step, and the least bandwidth that it needs."""
     loads = level_loads(found.estimate, found.cluster, found.compute_efficiency)
     if not loads:
         raise InputError("loads of links", expected="a setup that sends something", got="one GPU")

@@ -1,4 +1,4 @@
-"""Published runs re-derived: what the models compute beside what was printed."""
+"""Published runs recomputed: the models' values next to the printed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS_PER_DAY = 86400
 
 @figure("runs-held-and-sent")
 def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
-    """What the layouts of published runs idle, leave exposed, hold and send, as computed."""
+    """Layouts of published runs: idle and exposed time, memory and bytes sent, as computed."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"count": Named(len(runs))}
     for name in runs:
@@ -54,7 +54,7 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
 
 
 ATTENTION = {"6nd+attention": "the whole square", "causal": "its causal half"}
-"""How a printed rate may count attention: convention and words."""
+"""Ways in which a printed rate may count attention: convention and label."""
 
 
 @figure("published-readings")

@@ -1,4 +1,4 @@
-"""Which layout to take: the limits of each strategy, and what the planner finds of all meshes."""
+"""Choosing a layout: the limits of each strategy, and the planner's results for all meshes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""
 
 PLAIN: Choices = {"cp": 1, "microbatch_size": 1, "schedule": "1f1b"}
-"""What is held of a layout, so that meshes are compared and nothing else."""
+"""Options that stay fixed, so that only meshes are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What the planner tries of a job, and the fastest way in which every mesh fits, in order."""
+    """The planner's search for a job, and the fastest layout of every mesh, in order."""
 
     layouts: int
     fitting: int
@@ -73,7 +73,7 @@ def search(model: str, nodes: int) -> Tried:
 
 
 def mesh_label(row: PlanRow) -> str:
-    """What is not held of a layout, in one line."""
+    """The options that are not fixed, in one line."""
     given = row.choices
     sizes = [(axis, given[axis.lower()]) for axis in ("TP", "PP") if given[axis.lower()] != 1]
     axes = [f"{axis} {size}" for axis, size in (*sizes, ("DP", row.dp))]
@@ -136,7 +136,7 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
 
 
 def _share(tried: Tried, row: PlanRow) -> float:
-    """Of the memory, what the fullest GPU uses."""
+    """Share of the memory that the fullest GPU uses."""
     return row.memory_bytes / tried.plans[0].question.job.capacity_bytes
 
 

@@ -20,7 +20,7 @@ IN_TURN = (
     ("batch", ("Stages until it fits:", "are there microbatches", "enough for them?"),
      "3d", ("TP in the node, PP", "between, DP outside")),
 )  # fmt: skip
-"""Questions with the answer to their yes; a no leads to the next."""
+"""Questions with the answer for yes; a no leads to the next question."""
 
 OF_EVERY = (
     ("long", ("Is one sequence", "too long for a GPU?"),
@@ -28,7 +28,7 @@ OF_EVERY = (
     ("experts", ("Do layers", "have experts?"),
      "ep", ("expert parallelism", "over DP ranks, as well")),
 )  # fmt: skip
-"""Questions to ask whatever the others gave."""
+"""Questions to ask in any case."""
 
 OVER = ("over", ("recompute, take fewer", "GPUs or a larger batch"))
 APART, HEIGHT = 1.4, 0.95
@@ -38,7 +38,7 @@ ASKED, ANSWER, GIVEN = 2.2, 2.85, 2.25
 
 @figure("decision-tree")
 def decision_tree() -> Diagram:
-    """Four questions in turn, from memory to the batch, two to add, and what each answer is."""
+    """Four questions, from memory to the batch, and two more, with their answers."""
     tops = [APART * at for at in range(len(IN_TURN) + 1)]
     below = [tops[-1] + 1.25 + 1.1 * at for at in range(len(OF_EVERY))]
     boxes = [

@@ -1,4 +1,4 @@
-"""Failures and goodput: how often jobs stop, how often to save, and what is left of the time."""
+"""Failures and goodput: how often jobs stop, how often to save, and the remaining time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DASH = "–"
 
 @figure("interruptions-published")
 def interruptions_published(*, gpus: int = 16384) -> Table:
-    """How often published jobs were interrupted, and what that means for one of another size."""
+    """How often published jobs were interrupted, scaled to a different size."""
     check_between("gpus", gpus, 1, LARGEST_JOB)
     found = list(interruptions().values())
     return Table(

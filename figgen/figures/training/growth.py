@@ -44,7 +44,7 @@ def _parameters(name: str) -> float:
 
 @figure("model-growth", explorable=True)
 def model_growth(*, recipe: str = "zero16") -> Curves:
-    """Parameters of published models by month, and what one GPU of the time can train."""
+    """Parameters of published models by month, and the largest model for one GPU."""
     per_param = named_recipe(recipe).total_bytes
     held = {
         name: float(largest_replicated_model(accelerator(name).hbm_bytes, 1, per_param))

@@ -1,4 +1,4 @@
-"""What a launcher gives each process, and what the first minutes of a job should show."""
+"""A launcher's variables for each process, and the first minutes of a healthy job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What measure.py measured on a machine of the catalog, beside the datasheet of its chip."""
+"""Rates that measure.py measured on a machine of the catalog, next to the datasheet."""
 
 from __future__ import annotations
 

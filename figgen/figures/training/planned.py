@@ -1,4 +1,4 @@
-"""What the planner finds for a job: its fastest layouts, and the front of time against memory."""
+"""The planner's results for a job: its fastest layouts, and time against memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def planned(preset: str, model: str, sizes: str, options: str) -> Plan:
 def planned_layouts(
     *, preset: str = "", model: str = "", sizes: str = "", options: str = "", most: int = 10
 ) -> Table:
-    """The fastest layout of each mesh of a job that fits, and what it loses by."""
+    """The fastest layout of each mesh that fits, and why it is slower than the best."""
     check_between("most", most, 1, 100)
     found = planned(preset, model, sizes, options)
     shown = plan_rows(found, list(found.meshes)[:most])

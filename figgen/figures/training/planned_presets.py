@@ -18,7 +18,7 @@ from figgen.scenarios.planning.plan_rows import TERMS, layout_words
 
 @figure("planned-presets")
 def planned_presets() -> Table:
-    """Every published layout with its predicted time, the planner's best, and what it loses by."""
+    """Every published layout with its predicted time, the planner's best, and the reason."""
     found = sorted(map(published_plan, training_presets()), key=lambda one: -one.behind)
     columns = (
         Column(label="run"),

@@ -1,4 +1,4 @@
-"""What strategies look like in a profile: modelled steps, read as recorded ones are."""
+"""Strategies in a profile: modelled steps, read like recorded ones."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def read_layouts(
 
 @figure("profile-shares", about=read_layouts)
 def profile_shares(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Bars:
-    """What a step of each layout goes to, in shares of its time.
+    """Shares of the step time of each layout.
 
     Of calls that are exposed at the same moment each has its part of what is neither computing
     nor idle.

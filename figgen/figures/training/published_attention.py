@@ -1,4 +1,4 @@
-"""The attention core as others measured it, beside what the model of time reckons with."""
+"""Published measurements of the attention core, next to the rate in the model of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices as others measured them: the best of each chip, and by size."""
+"""Published measurements of matmuls: the fastest on each chip, and by size."""
 
 from __future__ import annotations
 

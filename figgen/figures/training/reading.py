@@ -1,4 +1,4 @@
-"""How fast a job reads its data: tokens, images and volumes, against what a storage gives."""
+"""How fast a job reads its data (tokens, images, volumes), and how fast storage delivers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Source: mlcommons/storage, configs/dlio/workload, `resnet50_h100`, `cosmoflow_h1
 
 @figure("reading-rates")
 def reading_rates(*, gpus: int = 1024) -> Table:
-    """Bytes per second that a GPU reads, that `gpus` read, and how many a storage feeds."""
+    """Bytes per second for one GPU and for `gpus`, and the number of GPUs a storage feeds."""
     check_between("gpus", gpus, 1, 10**7)
     each: dict[str, tuple[str, float]] = {}
     for name in TEXT:

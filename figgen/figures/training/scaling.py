@@ -62,7 +62,7 @@ def _largest_published() -> Run:
 
 
 def _place(found: Sequence[Scaled], batch: int) -> int:
-    """Where the size is that captions quote."""
+    """The place of the size that captions quote."""
     sizes = [each.run.gpus for each in found]
     if 16384 not in sizes:
         raise InputError("batch", expected="one that 16,384 accelerators can share", got=batch)
@@ -79,7 +79,7 @@ def scaling_breaks(
     batch: int = 2048,
     way: str = "behind",
 ) -> Table:
-    """Layout and step at every size, what is lost against the fewest accelerators, and to what."""
+    """Layout and step at every size, the loss against the fewest accelerators, and its cause."""
     found = _scaled(model_name, chip, precision, batch, kind)
     goodputs = [best_goodput(model_name, "llama-3-405b", each.run.gpus, way) for each in found]
     losses = lost(found, goodputs)

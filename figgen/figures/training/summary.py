@@ -1,4 +1,4 @@
-"""How a training step is set up, what of that is published, and how its links compare."""
+"""Settings of a training step, which of them are published, and the load of its links."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ OVERFULL = " †"
 
 
 def overfull_mark(found: TrainingStep) -> str:
-    """The mark of a setup that by the models' count does not fit its GPUs, or nothing."""
+    """The mark of a setup that does not fit its GPUs by the models' count, or nothing."""
     return OVERFULL if found.memory.fits is False else ""
 
 
@@ -215,7 +215,7 @@ COMPARED = (
 
 @figure("published-and-computed")
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
-    """Step time and utilisation of training presets as the models find them, and as published.
+    """Step time and utilization of training presets, computed and published.
 
     A preset may be followed by options, "llama-3-405b-8k-16384 zero_stage=1", for another reading
     of what its source leaves open. Utilisations are of the peak that the run is held against; a run
@@ -272,6 +272,6 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
 
 
 def _reading(found: TrainingStep) -> str:
-    """What was changed of a run, as its title says it."""
+    """The changes of a run, for its title."""
     changed = [f"{label} {value}" for key, label, value in settings(found) if key in found.given]
     return ", " + ", ".join(changed) if changed else ""

@@ -1,1 +1,1 @@
-"""What is predicted beside what was measured."""
+"""Predictions and measurements."""

@@ -1,4 +1,4 @@
-"""Where predictions go wrong, and which constants they hang on."""
+"""The largest errors of predictions, and the constants that matter most."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ REFERENCES = {
 """Reference configurations: title and run."""
 
 HALF = 0.5
-"""An error that nothing explains which also holds for runs that are met."""
+"""Reasons that also apply to runs without an error do not explain a larger one."""
 
 NUDGE = 0.1
-"""By how much a constant is raised to see what hangs on it."""
+"""The factor by which a constant is raised to see its effect."""
 
 
 @figure("validation-misses")
 def validation_misses(*, most: int = 20) -> Table:
-    """The tested runs that are predicted worst, the big sweep left out."""
+    """The test runs with the largest errors, without the big sweep."""
     missed = [j for j in judged_runs() if j.tested and j.run.framework != "nanotron"]
     missed.sort(key=lambda judged: -abs(judged.error))
     return Table(
@@ -52,8 +52,8 @@ def validation_misses(*, most: int = 20) -> Table:
 
 
 def explained(judged: JudgedRun) -> str:
-    """Why a run is missed, from what marks it out among those that fitted. What holds a run back
-    explains a prediction that is too short and none that is too long."""
+    """Why a run is missed: how it differs from the runs of the fit. A reason for a slow run
+    explains a prediction that is too short, not one that is too long."""
     run, too_short = judged.run, judged.error < 0
     if run.shape.experts and _waits_for_host(run):
         if too_short:
@@ -84,7 +84,7 @@ def _waits_for_host(run: DescribedRun) -> bool:
 
 @figure("validation-sensitivity")
 def validation_sensitivity(*, most: int = 3) -> Table:
-    """For reference configurations the constants that move the predicted time most."""
+    """The constants that change the predicted time most, for reference configurations."""
     runs = {judged.run.name: judged.run for judged in judged_runs()}
     chosen = [runs[name] for name in REFERENCES.values()]
     free = list(constants().values())

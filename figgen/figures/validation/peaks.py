@@ -62,7 +62,7 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
 
 @figure("memory-errors")
 def memory_errors(*, by: str = "framework") -> Table:
-    """Relative errors of modelled peaks over the runs that test; those that fitted are counted."""
+    """Relative errors of modelled peaks over test runs; runs of the fit are only counted."""
     rows = []
     for name, peaks in _grouped(by, list(judged_peaks())).items():
         fitted = [peak for peak in peaks if not peak.tested]

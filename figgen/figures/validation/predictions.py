@@ -21,14 +21,14 @@ from figgen.scenarios.runs.predicted import class_of
 
 DASH = "–"
 LARGEST_GROUPS = 6
-"""Groups with a colour of their own; smaller ones share the last."""
+"""Groups with their own color; smaller ones share the last."""
 
 
 @figure("validation-scatter", explorable=True)
 def validation_scatter(*, by: str = "class", side: str = "test", apart: str = "") -> Curves:
     """Predicted over measured seconds of every run, grouped by colour, around the diagonal.
 
-    With `apart` only that group is told from all others.
+    With `apart`, only that group has a color of its own.
     """
     chosen = {name: on_side(side, runs) for name, runs in grouped(by).items()}
     if apart and apart not in chosen:
@@ -134,7 +134,7 @@ def _class(judged: JudgedRun) -> str:
 
 @figure("validation-ranking")
 def validation_ranking() -> Table:
-    """Layouts of one model on one number of GPUs: rank correlation, and what the choice costs."""
+    """Layouts of one model on one number of GPUs: rank correlation, and loss by the choice."""
     tested = {(entry.name, entry.gpus): entry for entry in rankings(tested_only=True)}
     rows = tuple(
         (
@@ -177,7 +177,7 @@ def validation_ranking() -> Table:
 
 @figure("validation-releases")
 def validation_releases(*, most: int = 12) -> Table:
-    """One layout under several releases: what the release alone moves."""
+    """One layout under several releases: the effect of the release alone."""
     spreads = release_spreads()
     rows = tuple(
         (entry.run.name, entry.releases, entry.fastest_s, entry.slowest_s, entry.spread)

@@ -69,7 +69,7 @@ def _best(one: Comparison) -> float:
 
 @figure("validation-refusals")
 def validation_refusals() -> Table:
-    """What each tool has no word for, and how many test runs that leaves out."""
+    """The options that each tool lacks, and the test runs that this excludes."""
     rows = [
         (rival.name, rival.version, rival.date, f"{rival.constant}", reason, count)
         for name, rival in rivals().items()

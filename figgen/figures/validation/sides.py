@@ -1,4 +1,4 @@
-"""What figures of validation share: the runs of a side, and the diagonal on which they scatter."""
+"""Shared parts of validation figures: the runs of a side, and the diagonal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIDES: Mapping[str, tuple[bool, ...]] = {
 
 
 class JudgedSide(Protocol):
-    """What was measured and is modelled, of a run that helped to fit something or did not."""
+    """A measured and a modelled value of a run, and whether the run was part of a fit."""
 
     @property
     def tested(self) -> bool: ...
@@ -24,7 +24,7 @@ Kind = TypeVar("Kind", bound=JudgedSide)
 
 
 def on_side(side: str, judged: list[Kind]) -> list[Kind]:
-    """Those of a side. Raises InputError for an unknown one."""
+    """The runs of a side. Raises InputError for an unknown side."""
     if side not in SIDES:
         raise InputError("side", expected=" or ".join(SIDES), got=side)
     return [one for one in judged if one.tested in SIDES[side]]

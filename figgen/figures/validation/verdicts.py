@@ -1,4 +1,4 @@
-"""Tables of the page about verdicts: solved threads with what was named first, and all causes."""
+"""Tables of the page about verdicts: solved threads with their first reasons, and all causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = (
 def verdict_threads(*, apart: bool = False) -> Table:
     """Solved threads: measured over predicted, the cause, and in which place it is named.
 
-    Those that were put apart, or the others.
+    With `apart`, only the held-out threads.
     """
     judged = judged_threads(apart)
     found = sum(one.found for one in judged)
@@ -44,7 +44,7 @@ def _row(one: JudgedThread) -> tuple[str, float, str, int, str]:
 
 @figure("verdict-causes")
 def verdict_causes() -> Table:
-    """The causes that a verdict weighs, each with how to tell it."""
+    """The causes that a verdict considers, each with its sign."""
     rows = tuple((name, cause.title, cause.tell) for name, cause in CAUSES.items())
     return Table(
         columns=(Column(label="name"), Column(label="cause"), Column(label="how to tell")),

@@ -1,1 +1,1 @@
-"""ZeRO and FSDP: the state divided over the replicas."""
+"""ZeRO and FSDP: state sharded over the replicas."""

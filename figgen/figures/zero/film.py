@@ -1,4 +1,4 @@
-"""Fully sharded layers as a film: gathered, used, freed, and gradients given back to owners."""
+"""A film of fully sharded layers: gathered, used, freed, and gradients sent to owners."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _serial(actions: tuple[ShardedAction, ...]) -> list[ShardedAction]:
 
 
 def _said(action: ShardedAction, ranks: int) -> tuple[str, int | None]:
-    """What a scene says, and the layer that is whole in it."""
+    """The text of a scene, and the layer that is whole in it."""
     layer = action.layer
     if action.kind == GATHER:
         return f"All-gather: every GPU sends its part of layer {layer} to the others.", layer

@@ -106,7 +106,7 @@ def fsdp_timeline(
 
 
 def _time_label(gather: float, forward: float) -> str:
-    """What one unit of the axis is, where it is one of the two durations."""
+    """The unit of the axis if it is one of the two durations."""
     units = {gather: "a gather", forward: "a forward"}
     return f"time, in units of {units[1]}" if 1 in units else "time"
 

@@ -1,4 +1,4 @@
-"""ZeRO: what each stage divides, what is left on a rank, what it sends, and which stage fits."""
+"""ZeRO: what each stage shards, bytes on a rank, bytes sent, and the stage that fits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
 def state_redundancy(
     *, parameters: float = 7e9, ranks: int = 3, recipe_name: str = "zero16"
 ) -> Bars:
-    """What every GPU holds when state is replicated, and when it is divided among all."""
+    """State of every GPU, replicated and sharded."""
     check_between("ranks", ranks, 2, 4)
     found = recipe(recipe_name)
     values = {"ranks": Named(ranks), "parameters": Named(parameters, "param")}
@@ -107,7 +107,7 @@ def zero_stages(
     ranks: tuple[int, ...] = (8, 64),
     recipes: tuple[str, ...] = ("zero16", "mcore18", "mcore20"),
 ) -> Table:
-    """Bytes of state per rank by recipe and stage, and what it tends to with many ranks."""
+    """Bytes of state per rank by recipe and stage, and their limit for many ranks."""
     rows: list[tuple[Scalar, ...]] = []
     values = {"parameters": Named(parameters, "param")}
     for name in recipes:

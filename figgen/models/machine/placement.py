@@ -43,8 +43,8 @@ class Communicator:
     """One kind of process group on a cluster, summed over all its groups.
 
     `size` ranks per group, `stride` the rank distance between neighbours (None when it is not
-    uniform), `nodes_touched_min` and `nodes_touched_max` per group, `crossing_groups` those that
-    touch more than one node, and the directed ring links within and between nodes.
+    uniform), `nodes_touched_min` and `nodes_touched_max` per group, `crossing_groups` the number
+    of groups on more than one node, and the directed ring links within and between nodes.
     """
 
     name: str

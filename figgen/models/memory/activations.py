@@ -181,7 +181,7 @@ def _layers(share: StageShare, experts: bool) -> int:
 def _kept_and_made_anew(
     setup: TrainingSetup, experts: bool, *, mixer: bool = False
 ) -> tuple[float, float]:
-    """Bytes of a layer that recomputing modules leaves, and those that backward makes anew.
+    """Bytes of a layer that stay with recomputed modules, and bytes that backward recomputes.
 
     What experts return is not made anew where gates multiply before it: nothing reads it.
     """

@@ -1,8 +1,8 @@
-"""What a snapshot of PyTorch's CUDA allocator says: who holds memory, what is lost between blocks.
+"""The contents of a snapshot of PyTorch's CUDA allocator: who holds memory, and what is lost.
 
 The structure is that of `torch.cuda.memory._dump_snapshot`: segments got from the driver, each a
-row of blocks, and a trace of events that may begin in the middle. What a tensor is for is told by
-the frames of its allocation (`allocation_kinds`).
+row of blocks, and a trace of events that may begin in the middle. The frames of
+a tensor's allocation show its purpose (`allocation_kinds`).
 Source: pytorch/pytorch@0044eb67, torch/cuda/_memory_viz.py and docs, "Understanding CUDA Memory".
 """
 

@@ -7,7 +7,7 @@ from math import erf, log, sqrt
 from figgen.errors import InputError
 
 SAFE = 0.95
-"""The chance of fitting from which on a step is said to fit."""
+"""A step counts as fitting from this chance on."""
 
 
 def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:

@@ -45,7 +45,7 @@ class MemoryPart:
 class RankMemory:
     """Memory of a GPU of one pipeline rank.
 
-    `parameters` are those that it computes with, before ZeRO divides them; `in_flight` is the
+    `parameters` is the number that it computes with, before ZeRO divides them; `in_flight` is the
     most microbatches whose activations it holds.
     """
 

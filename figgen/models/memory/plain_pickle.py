@@ -96,7 +96,7 @@ def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None
     try:
         _look_through(window)
     except InputError as error:
-        # What is wrong before that place is told first, as by who reads only once.
+        # Errors before that place are reported first, as by a reader in one pass.
         with contextlib.suppress(EOFError):
             _loaded(_shared(file, window.place, tell))
         raise error from None

@@ -1,4 +1,4 @@
-"""What is said of a snapshot of PyTorch's allocator: sentences and tables, for command and page."""
+"""The report on a snapshot of PyTorch's allocator: sentences and tables for command and page."""
 
 from __future__ import annotations
 

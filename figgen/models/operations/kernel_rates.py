@@ -87,7 +87,7 @@ def device_rates(
     *, flops_per_s: float, tf32_flops_per_s: float, bytes_per_s: float,
     attention_flops_per_s: float, multiprocessors: float,
 ) -> KernelRates:  # fmt: skip
-    """The rates of a device with these peaks, dense and in 16 bits where nothing else is said.
+    """The rates of a device with these peaks, dense and in 16 bits by default.
 
     `attention_flops_per_s` is the peak of which attention has its share; it is another number than
     `flops_per_s` only where both were measured.

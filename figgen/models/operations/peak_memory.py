@@ -14,8 +14,8 @@ WORKSPACE_BYTES = 2 * 2.0**25
 OUTSIDE_BYTES = 0.82e9
 """What a process holds on an H100 outside the allocator: context and kernels, without NCCL."""
 FRAGMENTED = 0.38
-"""Reserved memory beyond allocated, of the smaller of the two phases: blocks of the one that do not
-serve the other. Fitted on ten steps of one H100."""
+"""Reserved memory beyond allocated, as a share of the smaller of the two phases: blocks of one
+phase that the other cannot use. Fitted on ten steps of one H100."""
 AGAIN_LOGIT_BYTES = 4
 """Bytes of a logit that stay reserved besides where an eager model recomputes its layers: blocks of
 the logits' copies do not serve the layers that are computed again."""
@@ -55,7 +55,7 @@ def device_memory(job: DeviceJob) -> DeviceMemory:
     table = each * job.shape.vocab * job.shape.hidden * job.shape.tied_embeddings
     backward = gradients + table
     if job.stack.compiled:
-        # A compiled backward returns all gradients at its end, beside those that are added up.
+        # A compiled backward returns all gradients at its end, next to the accumulated ones.
         backward += summed
     again = layers + one_layer + gradients / 2 if job.recomputed else 0.0
     peak = max(forward, backward, again)

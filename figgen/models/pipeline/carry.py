@@ -23,12 +23,12 @@ Half: TypeAlias = tuple[int, int, int, bool, int]
 another rank, and the output that it makes. The first is of its own stage and there at once."""
 
 Step: TypeAlias = tuple[int, Half, Half | None]
-"""A block: its rank, its action, and the one that shares its time, if any."""
+"""A block: its rank, its action, and its partner in time, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedOrder:
-    """All blocks of a schedule, each after those that it waits for.
+    """All blocks of a schedule, each after the blocks that it waits for.
 
     The activation of (stage, microbatch) is output `stage * M + microbatch`, the gradient of its
     input comes stages · M further. Two more: what waits for nothing waits for `ready`, which is

@@ -1,8 +1,8 @@
-"""Which layouts there are: every mesh that divides a cluster and a model, and what else is chosen.
+"""All layouts of a job: every mesh that divides a cluster and a model, with all other choices.
 
-A layout is a mesh (TP, CP, PP, EP, ETP; DP is what is left over), a schedule with its chunks, a
-microbatch, a stage of ZeRO and a way to recompute. Tensor parallelism stays within a node unless
-its size is said. What `TrainingSetup` would refuse is not there.
+A layout is a mesh (TP, CP, PP, EP, ETP; DP follows from them), a schedule with its chunks, a
+microbatch size, a ZeRO stage and a way to recompute. Tensor parallelism stays within a node unless
+its size is given. Layouts that `TrainingSetup` would refuse are left out.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def batches(dp: np.ndarray, global_batch: int, wanted: int | None) -> tuple[np.n
 
 
 def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
-    """The stages of ZeRO that are tried: those that a framework of memory has.
+    """The ZeRO stages that are tried: all that the framework has.
 
     Sources: huggingface/nanotron@67c5ebb6 optim/zero.py (stage 1 is the only one);
     deepspeedai/DeepSpeed runtime/pipe/engine.py (2 and 3 are incompatible with pipelines).

@@ -34,7 +34,7 @@ MOST = 30
 class KindTime:
     """Time of one kind of kernel, s, and its share of what the device ran.
 
-    `alone_s` counts moments in which several kernels run for the one that began first, so that
+    `alone_s` counts moments in which several kernels run for the kernel that began first, so that
     computing kinds add up to computing; of communication, copies and memory set it is 0.
     """
 

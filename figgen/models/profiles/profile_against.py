@@ -20,7 +20,7 @@ SLOWER = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceCause:
-    """A part of the step, s, in this recording and in the one that it is compared with.
+    """A part of the step, s, in this recording and in the other one.
 
     `evidence` names what changed most within the part: a kernel, a group, an operator; it had
     `runs` a step here and `base_runs` there, and took `evidence_s` and `evidence_base_s`.

@@ -84,7 +84,7 @@ def _first_of(times: Sequence[Sequence[float]], at: int, least: float) -> int:
 
 
 def bus_bandwidth_bytes_per_s(calls: Calls, common: Common) -> float:
-    """Bus bandwidth of calls over the time of whoever came last, without waiting for others.
+    """Bus bandwidth of calls over the time of the last rank to arrive, without waiting.
 
     Where no other rank recorded them, over their own time; 0 where sizes are not known.
     """

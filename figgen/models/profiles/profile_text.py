@@ -1,6 +1,6 @@
-"""What is said of recorded steps: tables of words and numbers for the command line and the page.
+"""The report on recorded steps: tables of words and numbers for the command line and page.
 
-Quantities are written by whoever shows them, so that units look alike everywhere.
+Callers format quantities, so that units look alike everywhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def sections(
     slow: SlowRank | None,
     write: Written,
 ) -> list[Section]:
-    """All that is said of the recorded ranks, without what has nothing to say."""
+    """All sections about the recorded ranks, without empty ones."""
     found = [
         _parts(ranks, worst, write),
         _calls(worst, common, write),

@@ -122,7 +122,7 @@ def is_run(category: object, name: str) -> bool:
 
 
 def is_work(name: str) -> bool:
-    """Whether an operator computes on a CPU, rather than calling those that do."""
+    """Whether an operator computes on a CPU itself, rather than calling other operators."""
     wraps = (
         "c10d::",
         "autograd::",

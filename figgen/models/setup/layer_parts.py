@@ -10,13 +10,13 @@ from figgen.models.setup.training_setup import TrainingSetup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerParts:
-    """Numbers of layers by what they run: products, and the exchanges that go with them.
+    """Numbers of layers by what they run: matmuls, and the exchanges that go with them.
 
-    `attention` are its projections, `up_projections` only those that latent attention makes from
-    latents; `routed` stands for router, routed experts and their all-to-alls. Of those that run
-    the attention core, `windowed` see a window only. `projections` are those of modules of
-    multi-token prediction, from a hidden state and an embedding to one hidden state; `mixers` run
-    a state-space mixer instead of attention.
+    `attention` counts the projections of attention, `up_projections` the projections of latent
+    attention from latents; `routed` stands for router, routed experts and their all-to-alls. Of
+    the layers with an attention core, `windowed` ones see only a window. `projections` belong to
+    modules of multi-token prediction and make one hidden state from a hidden state and an
+    embedding; `mixers` run a state-space mixer instead of attention.
     """
 
     attention: int

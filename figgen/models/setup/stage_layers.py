@@ -54,7 +54,7 @@ class StageShare:
 
 
 def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
-    """What `make` gives for the share of every virtual stage, once for those that are alike."""
+    """The result of `make` for the share of every virtual stage, made once for equal shares."""
     shares = [share.anywhere for share in virtual_stage_shares(setup)]
     found = {share: make(share) for share in set(shares)}
     return tuple(found[share] for share in shares)

@@ -261,7 +261,7 @@ def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
 
 
 def _check_stages(setup: TrainingSetup) -> None:
-    """Refuse more stages than layers, unless it is said which stages stay empty.
+    """Refuse more stages than layers, unless the empty stages are given.
 
     Published layouts leave the two stages with a table empty: Llama 3 405B has 126 layers on 128
     virtual stages.

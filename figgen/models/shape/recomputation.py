@@ -42,7 +42,7 @@ NOT_MEGATRON: Mapping[str, str] = MappingProxyType({
     "moe_gate": "always done",
     SECOND: "no flag",
 })  # fmt: skip
-"""Of `MODULES`, those that `--recompute-modules` refuses, with what Megatron-LM does instead."""
+"""The `MODULES` that `--recompute-modules` refuses, with what Megatron-LM does instead."""
 
 
 @dataclass(frozen=True, slots=True)

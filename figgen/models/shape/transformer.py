@@ -17,7 +17,7 @@ from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, ModelSha
 class ParameterCounts:
     """The parameters of a whole model by where they sit.
 
-    `routed_experts` counts all experts, `active_routed_experts` those that one token visits.
+    `routed_experts` counts all experts, `active_routed_experts` the experts of one token.
     `head` is zero when the output projection shares the embedding table.
     """
 

@@ -31,9 +31,9 @@ BLOCK_PRODUCTS = 2
 """Products of attention with weights, and of a feed-forward block: one in, one out; three times
 as many with their backward."""
 SCAN_SHARE = 0.25
-"""What the scan of a state-space mixer reaches of the rate of attention: its authors found it as
+"""The rate of a state-space mixer's scan over the rate of attention: its authors found it as
 fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
-wide has four times the products. No run with such layers is among those that were fitted."""
+wide has four times the products. No run of the fit has such layers."""
 SHARPNESS = 6
 """How sharply a layer turns from bound by the GPU to bound by the host."""
 

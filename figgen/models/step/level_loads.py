@@ -90,7 +90,7 @@ def level_bytes(found: StepEstimate) -> dict[str, float]:
 
 
 def axis_level_bytes(found: StepEstimate) -> dict[tuple[str, str], float]:
-    """The same by axis and level, those that carry nothing left out."""
+    """The same by axis and level, without entries that carry nothing."""
     total: dict[tuple[str, str], float] = {}
     for axis, level, size in _carried(found):
         if size:

@@ -16,7 +16,7 @@ NOTHING = ("", "null", "None", "NaN")
 
 @dataclass(slots=True)
 class Fields:
-    """The fields of a file, those that were looked for in vain, and notes for the reader."""
+    """The fields of a file, fields that were missing, and notes for the reader."""
 
     values: dict[str, str]
     missing: list[str] = field(default_factory=list)

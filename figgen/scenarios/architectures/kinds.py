@@ -233,4 +233,4 @@ SAME_AS = {
     "internlm2": "llama", "internlm3": "llama", "yi": "llama", "kimi_vl": "deepseek_v3",
     "exaone4_5": "exaone4", "granite_swa": "granite",
 }  # fmt: skip
-"""Other names of kinds, and of those that also see or hear, by their language model."""
+"""Other names of kinds, and multimodal kinds by their language model."""

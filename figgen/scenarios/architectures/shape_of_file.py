@@ -326,7 +326,7 @@ def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, 
 
 
 def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) -> int:
-    """Blocks and experts as the file has them, without those that the shape spreads over layers."""
+    """Blocks and experts of the file, except the ones that the shape spreads over layers."""
     counts = parameter_counts(shape)
     hidden = shape.hidden
     norms = (hybrid.blocks + hybrid.sparse) * hidden

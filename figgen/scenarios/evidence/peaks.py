@@ -65,7 +65,7 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
 
 @remembered(1)
 def failed_verdicts() -> tuple[bool, ...]:
-    """Whether each layout of nanotron's sweep that failed is said to fit.
+    """For each layout of nanotron's sweep that failed, whether the model predicts that it fits.
 
     Its table does not tell running out of memory from crashes. A layout that cannot be laid out
     does not fit.

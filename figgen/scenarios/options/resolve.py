@@ -333,7 +333,7 @@ def _assumed(parallel: ParallelLayout) -> frozenset[str]:
 
 
 def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
-    """Every option, those that nobody chose by their defaults.
+    """Every option, with its default unless it was chosen.
 
     Raises InputError for one that has none and matters for the `question`.
     """

@@ -12,7 +12,7 @@ from figgen.models.shape.transformer import parameter_counts
 from figgen.scenarios.planning.saving import CONFIDENCE, REPAIR_S, Saving, saving
 
 USUAL_FAILURES = "llama-3-405b"
-"""The published job whose rate of failures is taken where none is said."""
+"""The published job whose failure rate is assumed by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The best layouts of a job: every one is tried, those that fit are ranked and explained."""
+"""The best layouts of a job: all are tried, and layouts that fit are ranked and explained."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlannedLayouts:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a search found: how many layouts there are, why others do not fit, those that do.
+    """The result of a search: how many layouts there are, why some do not fit, and the others.
 
     `refused` counts by `figgen.models.planner.plan.REASONS`; `least_bytes` is what the smallest one
     needs.
@@ -93,7 +93,7 @@ class Plan:
 
     @cached_property
     def front(self) -> np.ndarray:
-        """Places of those that none beats in time and memory, fastest first."""
+        """Places of layouts that no other beats in both time and memory, fastest first."""
         order = np.lexsort((self.found.memory_bytes, self.found.step_s))
         held = self.found.memory_bytes[order]
         before = np.concatenate([[np.inf], np.minimum.accumulate(held)[:-1]])
@@ -203,7 +203,7 @@ def _block(found: Pipeline, fits: np.ndarray, held: np.ndarray) -> dict[str, np.
 
 
 def _schedule_place(job: PlannedJob, schedule: str) -> int:
-    """The place of a schedule among those that are tried; without a pipeline there is none."""
+    """The place of a schedule among all that are tried; without a pipeline there is none."""
     return job.schedules.index(schedule) if schedule in job.schedules else -1
 
 

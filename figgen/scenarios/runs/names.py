@@ -150,7 +150,7 @@ RECOMPUTED = (
 # Thousands of runs are described with the same few words.
 @lru_cache(maxsize=1024)
 def recompute_of(words: str) -> str:
-    """What is recomputed as `figgen.models.shape.recomputation` reads it; "" where nothing is said.
+    """What is recomputed, as `figgen.models.shape.recomputation` reads it; "" if not given.
 
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """

@@ -37,7 +37,7 @@ def tokens_to_hide(
 class JourneyJob:
     """A training step in the numbers that the journey's pages speak of; times are predicted.
 
-    Bytes of memory are those of the fullest GPU, bytes sent those of the one that works longest.
+    Memory is counted on the fullest GPU, bytes sent on the busiest one.
     """
 
     found: TrainingStep

@@ -261,7 +261,7 @@ def _assume_cluster(given: Given) -> None:
         elif _launcher(given) or width:
             assume(given, "nodes", 1)
     if not width and not _width_is_asked(given) and _launcher(given).startswith("torch"):
-        assume(given, "gpus_per_node", 1)  # what torchrun starts where nothing is said
+        assume(given, "gpus_per_node", 1)  # torchrun's own default
 
 
 def _launcher(given: Given) -> str:

@@ -11,7 +11,7 @@ from figgen.scenarios.texts.entry import Entry, is_whole, normal
 MOST = 10**9
 
 ORIGINS = ("script", "config", "python", "launcher", "mpi", "slurm", "sbatch", "variable")
-"""Where a setting may stand, first those that hold where they differ from others."""
+"""Where a setting may come from; earlier sources override later ones."""
 
 LAUNCHED = ("launcher", "mpi", "config", "python", "script", "slurm", "sbatch", "variable")
 """The same for the size of the cluster, which a launcher decides."""
@@ -24,8 +24,8 @@ OFF = ("false", "0", "no", "off", "none", "null")
 class Given:
     """Settings by the key that they mean, and what has come out of them.
 
-    `taken` are values of a job's options under their own names, `assumed` those that the framework
-    or this reader takes where nothing is said, `asked` variables that a reader has to fill in.
+    `taken` are values of a job's options under their own names, `assumed` are defaults of the
+    framework or of this reader, `asked` are variables that the user has to fill in.
     `heeded` are the settings that went into one of them; `notes` are for the reader.
     """
 
@@ -142,7 +142,7 @@ def _thousands(text: str) -> str:
 
 
 def switch_of(given: Given, key: str) -> bool | None:
-    """Whether a switch is on, None where nothing is said."""
+    """Whether a switch is on; None if it is not given."""
     text = text_of(given, key)
     if not text:
         return None

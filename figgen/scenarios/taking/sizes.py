@@ -28,7 +28,7 @@ OTHER_MODELS = (
     "distill", "lite", "chat16b", "16b", "debug", "tiny", "next", "coder", "vision", "lora",
     "draft", "mini", "vl", "omni",
 )  # fmt: skip
-"""Parts of names that tell of another model than the one that they are called after."""
+"""Parts of names that mean a different model from the one in the name."""
 
 SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
