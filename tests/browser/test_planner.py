@@ -102,9 +102,17 @@ def planned(job: dict[str, Any], every: bool) -> dict[str, Any] | None:
     }
 
 
+CUT_IN_ORDER: dict[str, Any] = {
+    "model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "global_batch": 8, "sequence": 1024,
+    "cp": 4, "zigzag": False, "recompute": "mlp",
+}  # fmt: skip
+"""Modules repeat a smaller share of the last context rank's work, which is longer."""
+
+
 def test_the_browser_finds_what_python_finds(ask: Ask) -> None:
     rng = random.Random(5)
     jobs = [random_job(rng) for _ in range(24)]
+    jobs.append((CUT_IN_ORDER, False))
     shown, refused, fitting = ask("plans", jobs), 0, 0
     for (job, every), got in zip(jobs, shown, strict=True):
         want = planned(job, every)

@@ -246,7 +246,10 @@ def timed(found: Pipeline) -> StepSeconds:
     setup = job.setup
     zero = np.array(found.zero)[None, :, None]
     sharded = job.sharded(found.zero, found.pp)
-    again = np.array([repeated(setup, stages.shares, text) for text in job.recompute])
+    ranks, row = np.unique(mesh.cp, return_inverse=True)
+    again = np.array([
+        [repeated(setup, stages.shares, text, int(cp)) for text in job.recompute] for cp in ranks
+    ])[row]  # fmt: skip
     return timed_step(
         Job(
             **setup_numbers(setup),
@@ -256,7 +259,8 @@ def timed(found: Pipeline) -> StepSeconds:
             filling=_filling(found), fullest_layers=stages.fullest_layers,
             head_layers=stages.head_layers, microbatch=_column(found.microbatch_size),
             microbatches=_column(found.microbatches), zero_stage=zero,
-            repeats_layer=again[:, 0], repeats_core=again[:, 1], quantized=job.quantized,
+            repeats_layer=again[:, None, :, 0], repeats_core=again[:, None, :, 1],
+            quantized=job.quantized,
             **{name: values[None, :, None] for name, values in sharded.items()},
             per_tensor=job.per_tensor,
         ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
+from figgen.models.machine.layout import layout
 from figgen.models.memory.trained_state import adapter_weights, adapters_met, first_inputs
 from figgen.models.setup.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
@@ -87,22 +88,30 @@ REPEATED: Mapping[str, tuple[float, float]] = MappingProxyType({
 
 
 def repeated(
-    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str
+    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str, cp: int
 ) -> tuple[float, float]:
-    """Shares of a layer's forward and of its attention core that `recompute` makes again.
+    """Return the shares of a layer's forward and of its attention core that `recompute` repeats.
 
-    Of named modules it is their work over that of all layers, in the fullest of the stages; a
-    framework that checkpoints the attention core runs it again whatever its kernel stores.
+    For named modules, the share is their work over that of all layers in the fullest stage, on the
+    busiest of `cp` context ranks. A framework that checkpoints the attention core runs it again
+    whatever its kernel stores.
     """
     if recompute in REPEATED:
         return REPEATED[recompute]
     fullest = max(shares, key=lambda share: share.layers)
-    return _repeated_share(setup, recompute, replace(fullest, embedding=False, head=False)), 0.0
+    inner = replace(fullest, embedding=False, head=False)
+    return _repeated_share(setup, recompute, inner, cp), 0.0
 
 
 @lru_cache(maxsize=1024)
-def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare) -> float:
-    work = stage_work(replace(setup, recompute=recompute), share)
+def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare, cp: int) -> float:
+    """Return the recomputed share of a forward; of the layout, only context ranks change it."""
+    alone = layout(nodes=1, gpus_per_node=cp, cp=cp, order=setup.parallel.order)
+    one = replace(
+        setup, parallel=alone, microbatches=1, schedule="1f1b", chunks=None, layers_per_stage=(),
+        recompute=recompute,
+    )  # fmt: skip
+    work = stage_work(one, share)
     return work.recomputed / work.forward if work.forward else 0.0
 
 

@@ -70,7 +70,7 @@ def repeats_of(run: DescribedRun) -> tuple[float, float]:
     stored = before_flash(run)
     recompute = run.recompute or ("selective" if stored else "none")
     alone = _alone(run.shape, run.sequence, recompute, run.mtp_layers, stored)
-    return repeated(alone, shares_of(run)[0], recompute)
+    return repeated(alone, shares_of(run)[0], recompute, cp=1)
 
 
 # How it is laid out decides no share.

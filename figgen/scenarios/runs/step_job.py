@@ -25,7 +25,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     parallel, placement = setup.parallel, setup.placement
     fullest, beside_head = stages_of(setup)
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, parallel.pp)
-    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute)
+    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute, parallel.cp)
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
         **setup_numbers(setup),

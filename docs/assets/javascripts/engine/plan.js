@@ -5,7 +5,7 @@ import { TABLES } from "../plan-memory.js";
 import { timed_step } from "../models/step/timed_step.js";
 import { InputError } from "./errors.js";
 import { collector, fullest, most } from "./plan_found.js";
-import { fullOf, kept, layOut, pipelineOf, sizeOf } from "./plan_sizes.js";
+import { againOf, fullOf, kept, layOut, pipelineOf, sizeOf } from "./plan_sizes.js";
 import { alike, meshes } from "./plan_space.js";
 import { plain } from "./records.js";
 import { divisors, pipelines, schedules, sharding } from "../models/planner/plan_space.js";
@@ -55,10 +55,11 @@ function tryMesh(job, found, mesh, zeros) {
   const sizes = kept(job, job.global_batch / dp, () => divisors(job.global_batch / dp));
   const { asked, held } = job;
   layOut(job, mesh, about);
+  const again = againOf(job, mesh, about);
   const wanted = job.fixed.microbatch_size;
   for (let which = 0; which < job.recompute.length; which++) {
     sizeOf(job, mesh, job.recompute[which]);
-    [asked.repeats_layer, asked.repeats_core] = about.again[which];
+    [asked.repeats_layer, asked.repeats_core] = again[which];
     const { method } = recomputation(job.recompute[which]);
     for (const size of sizes) {
       const number = job.global_batch / dp / size;
@@ -87,7 +88,7 @@ export function termsOf(job, layout) {
   const { asked } = job;
   const about = pipelineOf(job, layout);
   layOut(job, layout, about);
-  [asked.repeats_layer, asked.repeats_core] = about.again[layout.which];
+  [asked.repeats_layer, asked.repeats_core] = againOf(job, layout, about)[layout.which];
   asked.filling = layout.filling;
   asked.microbatch = layout.microbatch_size;
   asked.microbatches = layout.microbatches;

@@ -24,8 +24,14 @@ export const pipelineOf = (job, { pp, schedule, chunks }) => kept(job, `${schedu
     const [gathers, scatters, overlapped] = sharding_of(job.setup, zero, pp);
     return { gathers, scatters, overlapped: Number(overlapped) };
   });
-  return { stages, sharded, again: job.recompute.map((mode) => repeated(job.setup, stages.shares, mode)), full: new Map() };
+  return { stages, sharded, again: new Map(), full: new Map() };
 });
+
+/** The shares of a layer and of its attention core that each way of recomputing repeats. */
+export function againOf(job, { cp }, { stages, again }) {
+  if (!again.has(cp)) again.set(cp, job.recompute.map((mode) => repeated(job.setup, stages.shares, mode, cp)));
+  return again.get(cp);
+}
 
 /** What ranks hold when they are fullest, and how long they wait, by microbatches that are alike. */
 export function fullOf(job, mesh, { stages, full }, like) {
