@@ -97,6 +97,11 @@ def test_timeline_and_trace_last_as_long_as_the_step(
         timeline = step_timeline(setup, one.stages, each_call=False)
         wanted_s = one.estimate.step_time_s
         assert timeline.step_time_s == pytest.approx(wanted_s, rel=SAME), choices
+        # The predicted time knows no rank order: with others, calls may cross more adapters.
+        if setup.parallel.order == "megatron":
+            assert min(event.start_s for event in timeline.events) > -SAME * wanted_s, choices
+            latest_s = max(event.end_s for event in timeline.events)
+            assert latest_s < (1 + SAME) * wanted_s, choices
         if checked % 8 == 0 and setup.microbatches <= 64:
             events = list(trace_events(setup, timeline))
             steps = [e["dur"] for e in events if e.get("cat") == "user_annotation"]

@@ -241,24 +241,28 @@ def expert_replicas(job: Job) -> int:
     return max(1, job.gpus // (job.ep * job.etp * job.pp))
 
 
-def gradients_s(job: Job, at: Attained) -> float:
-    """Once a step: rings over the shards of dense parameters, and over replicas of experts."""
+def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
+    """Once a step: rings over the shards of dense parameters, and over replicas of experts; at
+    least what is left of them when all has been computed."""
     shards, layers = job.dp * job.cp, ceil(job.layers / job.pp)
     rate, alpha, far = data_link(job, at)
     dense = job.dense_parameters / job.tp / job.pp
     passes = [4, 4] if job.zero_stage == 0 else [4, HALF]
     once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
     once += fsum(alpha * min(shards, 64) for _ in range(layers) for _ in ("scatter", "gather"))
-    once *= at.exposed_data if job.overlapped else 1
+    share = at.exposed_data if job.overlapped else 1
     if job.per_tensor and job.zero_stage == 1:
         tensors = 9 * layers * (1 if far else 0.2)
         messages = fsum(at.scatter_latency_s for _ in range(shards - 1) for _ in passes)
-        once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
-        once += messages * tensors
+        sent = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
+        alone = sent + messages * tensors
     routed = job.routed_parameters / (job.ep * job.etp) / job.pp
     apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
     experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in passes)
-    return once + experts * (at.exposed_data if job.overlapped else 1)
+    if job.per_tensor and job.zero_stage == 1:
+        return alone + experts * share
+    left = once + experts - computing_s
+    return max(left, (once + experts) * share)
 
 
 def passed_s(job: Job, at: Attained, width: float) -> float:
@@ -324,7 +328,7 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
         "idle_s": job.filling * (layers + last - slowest) / max(1, job.pp - 1),
         "sharding_s": fsum(waits),
         "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
-        "gradients_s": 0.0 if job.gathers else gradients_s(job, at),
+        "gradients_s": 0.0 if job.gathers else gradients_s(job, at, job.microbatches * slowest),
         "update_s": update_s(job, at),
     }
     doublings = max(0.0, log2(job.gpus / 8))

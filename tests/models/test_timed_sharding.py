@@ -75,7 +75,7 @@ def test_sharding_takes_as_long_as_its_calls_one_by_one(
         gathers, scatters, _ = sharding_of(setup, zero, pp)
         one = replace(job, zero_stage=zero, gathers=gathers, scatters=scatters)
         waiting = microbatches - (scatters and not gathers)
-        found = waiting * _sharding_s(one, rates, 0.0) + _gradients_s(one, rates)
+        found = waiting * _sharding_s(one, rates, 0.0) + _gradients_s(one, rates, 0.0)
         calls = [call for stage in range(pp) for call in data_traffic(setup, stage)]
         sent = sum(
             call.calls * call.sent_bytes * (microbatches if call.per_microbatch else 1)
@@ -135,3 +135,15 @@ def test_pipelines_wait_for_sharding_in_every_microbatch() -> None:
     assert second.total_s == timed_step(replace(one, zero_stage=1), rates).total_s
     alone = timed_step(replace(job, overlapped=0.0), rates)
     assert alone.gradients_s > timed_step(job, rates).gradients_s
+
+
+@pytest.mark.parametrize("slower", [1, 1000])
+def test_gradients_hide_behind_no_more_than_the_step_computes(slower: int) -> None:
+    run = RUNS[DENSE]
+    job = replace(run_job(run), tp=1, microbatches=2, zero_stage=1, gathers=0, scatters=0)
+    rates = attained(run)
+    network = replace(rates, network_bytes_per_s=rates.network_bytes_per_s / slower)
+    whole = timed_step(job, replace(network, exposed_data=1.0))
+    hidden = timed_step(job, replace(network, exposed_data=0.0))
+    assert (whole.gradients_s > whole.work_s) == (slower > 1)
+    assert hidden.gradients_s == pytest.approx(max(0.0, whole.gradients_s - whole.work_s))

@@ -138,8 +138,8 @@ def _layer(
     keys_s, keys_back_s = context_s(job, attained, core)
     accumulated = attained.accumulate_bytes * weights / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
-    ahead = _waiting_s(calls_s, products, exposed)
-    behind = _waiting_s(1.5 * calls_s, 2 * products, exposed)
+    ahead = waiting_s(calls_s, products, exposed)
+    behind = waiting_s(1.5 * calls_s, 2 * products, exposed)
     forward = products + core + elementwise + ahead + keys_s + shuffle_s + within_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
     return LayerSeconds(
@@ -212,9 +212,9 @@ def _tensor_call_s(job: Job, attained: Attained) -> Number:
     return sent / rate + (job.tp - 1) * alpha
 
 
-def _waiting_s(calls_s: Number, products_s: Number, exposed: Number) -> Number:
-    """What is seen of messages: a share, and what is longer than all that it can hide behind."""
-    return maximum(exposed * calls_s, calls_s - products_s)
+def waiting_s(calls_s: Number, hiding_s: Number, exposed: Number) -> Number:
+    """Return the exposed time of messages: a share of them, or all that outlasts `hiding_s`."""
+    return maximum(exposed * calls_s, calls_s - hiding_s)
 
 
 def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Number]:
@@ -231,8 +231,8 @@ def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Num
     ring = others * block / where(crosses, far, near * attained.neighbor_share)
     gather = others * block / where(crosses, far, near)
     turns = job.keys_in_turns > 0
-    ring_ahead = where(turns, _waiting_s(ring, core_s, exposed), ring)
-    ring_back = where(turns, _waiting_s(2 * ring, CORE_BACKWARD * core_s, exposed), 2 * ring)
+    ring_ahead = where(turns, waiting_s(ring, core_s, exposed), ring)
+    ring_back = where(turns, waiting_s(2 * ring, CORE_BACKWARD * core_s, exposed), 2 * ring)
     traded = _traded_s(job, attained)
     fetched = where(job.gathers_keys > 0, gather * exposed, ring_ahead)
     returned = where(job.gathers_keys > 0, 2 * gather * exposed, ring_back)
