@@ -14,6 +14,8 @@ from tests.arguments import without
 Said = Callable[..., str]
 CLUSTER = ("--nodes", "8", "--gpus-per-node", "8", "--tp", "8", "--pp", "8")
 GPT_3 = ("--model", "gpt-3-175b", *CLUSTER, "--microbatches", "16")
+LATENCIES = ("3.4us", "6.8us", "13.6us")
+"""NCCL's of a hop over NVLink, twice and four times as long."""
 
 
 @pytest.fixture
@@ -164,3 +166,12 @@ def test_options_take_numbers_as_people_write_them(capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out) == plain
     assert main([*asked, "--preset", "gpt-3-175b", "--global-batch", "4M tokens"]) == 2
     assert "--sequence beside a batch in tokens" in capsys.readouterr().err
+
+
+def test_latencies_of_a_reader_change_the_predicted_time_in_proportion(said: Said) -> None:
+    asked = (*GPT_3, "--json", "--scale-up-latency-s")
+    known_s, *longer = (json.loads(said(*asked, value))["step_time_s"] for value in LATENCIES)
+    assert known_s == json.loads(said(*GPT_3, "--json"))["step_time_s"]
+    first, second = (step_s - known_s for step_s in longer)
+    assert first > 0
+    assert second == pytest.approx(3 * first, rel=1e-4)

@@ -22,9 +22,9 @@ from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recomputation import MODULES, NAMED
 from figgen.models.step.predicted_parts import computing_share, predicted_parts
 from figgen.models.step.step import step, step_stages
-from figgen.scenarios.options.resolve import layout_of, setup_of
+from figgen.scenarios.options.resolve import known_cluster, layout_of, setup_of
 from figgen.scenarios.options.schema import OPTIONS
-from figgen.scenarios.runs.measured_rates import links_of, read_rates
+from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted
@@ -103,15 +103,20 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
     return predicted(
         setup, chip, nic, values["dtype"], values["software"], measured=measured,
         compute_efficiency=values["compute_efficiency"],
+        latencies=(_known_cluster(values), _cluster(values)),
     )  # fmt: skip
 
 
-def _cluster(values: Choices) -> Cluster:
+def _known_cluster(values: Choices) -> Cluster:
     chip, nic = catalog.accelerator(values["accelerator"]), catalog.link(values["nic"])
-    found = catalog.cluster(chip, nic, values["dtype"], values["gpus_per_node"])
-    links = links_of(read_rates(values["measured"]).known) if values["measured"] else {}
+    measured = read_rates(values["measured"]) if values["measured"] else None
+    return known_cluster(chip, nic, values["dtype"], values["gpus_per_node"], measured)
+
+
+def _cluster(values: Choices) -> Cluster:
     names = ("scale_up_latency_s", "network_latency_s")
-    return replace(found, **links | {n: values[n] for n in names if values[n] is not None})
+    own = {name: values[name] for name in names if values[name] is not None}
+    return replace(_known_cluster(values), **own)
 
 
 def _shape(given: Choices) -> ModelShape:

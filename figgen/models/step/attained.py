@@ -84,10 +84,8 @@ def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
     peak = now.peak_flops_per_s / was.peak_flops_per_s
     near = now.scale_up_bandwidth_bytes_per_s / was.scale_up_bandwidth_bytes_per_s
     far = now.network_bandwidth_bytes_per_s / was.network_bandwidth_bytes_per_s
-    waits = now.scale_up_latency_s / was.scale_up_latency_s if was.scale_up_latency_s else 1.0
-    far_waits = now.network_latency_s / was.network_latency_s if was.network_latency_s else 1.0
     return replace(
-        rates,
+        with_latencies(rates, was, now),
         product_flops_per_s=peak * rates.product_flops_per_s,
         plain_flops_per_s=peak * rates.plain_flops_per_s,
         expert_flops_per_s=peak * rates.expert_flops_per_s,
@@ -96,6 +94,13 @@ def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
         near_shuffle_bytes_per_s=near * rates.near_shuffle_bytes_per_s,
         network_bytes_per_s=far * rates.network_bytes_per_s,
         shuffle_bytes_per_s=far * rates.shuffle_bytes_per_s,
-        near_latency_s=waits * rates.near_latency_s,
-        latency_s=far_waits * rates.latency_s,
+    )
+
+
+def with_latencies(rates: Attained, was: Cluster, now: Cluster) -> Attained:
+    """Return the rates with latencies that grow in proportion to those of the links."""
+    near = now.scale_up_latency_s / was.scale_up_latency_s if was.scale_up_latency_s else 1.0
+    far = now.network_latency_s / was.network_latency_s if was.network_latency_s else 1.0
+    return replace(
+        rates, near_latency_s=near * rates.near_latency_s, latency_s=far * rates.latency_s
     )

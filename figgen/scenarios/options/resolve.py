@@ -82,10 +82,13 @@ class TrainingStep:
 
         Raises InputError for nodes too wide, and for a number format that nothing multiplies.
         """
+        return replace(self._known_cluster, **dict(self.own_latencies))
+
+    @property
+    def _known_cluster(self) -> Cluster:
+        """The same with the latencies of datasheets or measurements."""
         width = self.setup.parallel.gpus_per_node
-        found = catalog.cluster(self.accelerator, self.nic, self.dtype, width)
-        links = links_of(self.measured.known) if self.measured else {}
-        return replace(found, **{**links, **dict(self.own_latencies)})
+        return known_cluster(self.accelerator, self.nic, self.dtype, width, self.measured)
 
     @property
     def estimate(self) -> StepEstimate:
@@ -107,6 +110,7 @@ class TrainingStep:
             timed_before(self.setup), *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
             self.chosen_efficiency,
+            (self._known_cluster, self.cluster) if self.own_latencies else None,
         )  # fmt: skip
 
     @property
@@ -220,7 +224,7 @@ def resolve(asked: Scenario) -> TrainingStep:
         hardware=hardware,
         measured=read_rates(str(values["measured"])) if values["measured"] else None,
         dtype=str(values["dtype"]),
-        own_latencies=_own_latencies(values),
+        own_latencies=own_latencies_of(values),
         chosen_efficiency=_number(values["compute_efficiency"]),
         software=str(values["software"]),
         reserve_bytes=float(str(values["reserve_bytes"])),
@@ -347,6 +351,21 @@ def _number(value: Value) -> float | None:
     return None if value is None else float(str(value))
 
 
-def _own_latencies(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
+def known_cluster(
+    chip: catalog.Accelerator,
+    nic: catalog.Link,
+    dtype: str,
+    gpus_per_node: int,
+    measured: MeasuredRates | None,
+) -> Cluster:
+    """Return hardware by its datasheets, and by what was measured instead of them.
+
+    Raises InputError as `catalog.cluster` does.
+    """
+    found = catalog.cluster(chip, nic, dtype, gpus_per_node)
+    return replace(found, **links_of(measured.known)) if measured else found
+
+
+def own_latencies_of(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
     names = ("scale_up_latency_s", "network_latency_s")
     return tuple((name, float(str(values[name]))) for name in names if values[name] is not None)

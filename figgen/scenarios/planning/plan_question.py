@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from figgen import catalog
@@ -16,10 +16,18 @@ from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
+from figgen.models.step.attained import with_latencies
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
-from figgen.scenarios.options.resolve import base_of, completed, resolve, setup_of
+from figgen.scenarios.options.resolve import (
+    base_of,
+    completed,
+    known_cluster,
+    own_latencies_of,
+    resolve,
+    setup_of,
+)
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.options.schema import SMALL
 from figgen.scenarios.runs.described import DescribedRun
@@ -42,8 +50,6 @@ NOT_PLANNED: Mapping[str, str] = MappingProxyType(
                 "layers_per_stage",
                 "compute_efficiency",
                 "buckets",
-                "scale_up_latency_s",
-                "network_latency_s",
             ),
             "no value: a search has no use for it",
         ),
@@ -97,9 +103,14 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
     batch, assumed = _global_batch(values, model.shape)
     setup = _any_setup(values, model.shape)
     run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
+    rates = attained(run, measured.known if measured else None)
+    if own := dict(own_latencies_of(values)):
+        width = setup.parallel.gpus_per_node
+        known = known_cluster(chip, nic, str(values["dtype"]), width, measured)
+        rates = with_latencies(rates, known, replace(known, **own))
     job = PlannedJob(
         setup=setup,
-        attained=attained(run, measured.known if measured else None),
+        attained=rates,
         global_batch=batch,
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
         reserve_bytes=float(str(values["reserve_bytes"])),

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
-from figgen.models.step.attained import Attained
+from figgen.models.machine.cluster import Cluster
+from figgen.models.step.attained import Attained, with_latencies
 from figgen.models.step.compute import utilisation_of_step
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
@@ -126,15 +127,18 @@ def predicted_step(
     compute_efficiency: float | None = None,
     job: Job | None = None,
     measured: Measured | None = None,
+    latencies: tuple[Cluster, Cluster] | None = None,
 ) -> PredictedStep:
     """Predict a run; with `compute_efficiency` all its products reach that share of the peak.
 
-    `job` are its numbers where they are not those of `run_job`, `measured` the rates of a reader's
-    machine.
+    `job` has its numbers where they are not those of `run_job`, and `measured` the rates of a
+    reader's machine. `latencies` are the known hardware and the same with a reader's own latencies.
 
     Raises InputError for an efficiency outside 0 … 1.
     """
     rates = attained(run, measured)
+    if latencies is not None:
+        rates = with_latencies(rates, *latencies)
     if compute_efficiency is not None:
         peak = run.accelerator.peak_flops_per_s(run.dtype)
         rates = at_share(rates, peak, compute_efficiency)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen import catalog
 from figgen.lookups import remembered
+from figgen.models.machine.cluster import Cluster
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
 from figgen.scenarios.runs.described import DescribedRun
@@ -69,16 +70,17 @@ def predicted(
     name: str = "",
     measured: str = "",
     compute_efficiency: float | None = None,
+    latencies: tuple[Cluster, Cluster] | None = None,
 ) -> PredictedStep:
-    """The predicted time of a step and its interval.
+    """Return the predicted time of a step and its interval.
 
-    `measured` is as `read_rates` takes it; matmuls reach `compute_efficiency` of the peak where it
-    is given.
+    `measured` is as `read_rates` takes it, and `latencies` as `predicted_step` does. If
+    `compute_efficiency` is given, matmuls reach that share of the peak.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     rates = read_rates(measured).known if measured else None
-    return predicted_step(run, compute_efficiency, job_of(setup, run), rates)
+    return predicted_step(run, compute_efficiency, job_of(setup, run), rates, latencies)
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:

@@ -7,7 +7,7 @@ import { Cluster } from "../models/machine/cluster.js";
 import { layout } from "../models/machine/layout.js";
 import { TrainingSetup } from "../models/setup/training_setup.js";
 import { recipe } from "../models/shape/recipes.js";
-import { Attained } from "../models/step/attained.js";
+import { Attained, with_latencies } from "../models/step/attained.js";
 import { microbatches_of } from "../scenarios/options/microbatches.js";
 import { as_measured, head_share, links_of, read_line } from "../scenarios/runs/measured_rates.js";
 import { FEWEST_GPUS, UNKNOWN, at_share, residual_class } from "../scenarios/runs/predicted.js";
@@ -63,17 +63,22 @@ function hardwareOf(catalog, given) {
   checkPeak(accelerator, peaks, dtype);
   const [nic, link] = named("link", given.nic, catalog.links);
   const measured = given.measured === null ? null : read_line(given.measured);
-  const cluster = record(Cluster, {
+  const known = {
     peak_flops_per_s: peaks[dtype],
     scale_up_bandwidth_bytes_per_s: chip.scale_up_bandwidth_bytes_per_s,
     network_bandwidth_bytes_per_s: link.bandwidth_bytes_per_s / (link.per === "node" ? gpus_per_node : 1),
     memory_bandwidth_bytes_per_s: chip.memory_bandwidth_bytes_per_s,
     ...plain(measured ? links_of(measured) : new Map()),
-    scale_up_latency_s: given.scale_up_latency_s ?? measured?.get("near")?.[1] ?? chip.scale_up_latency_s ?? catalog.latencies.scale_up_s,
-    network_latency_s: given.network_latency_s ?? measured?.get("far")?.[1] ?? catalog.latencies.network_s,
+    scale_up_latency_s: measured?.get("near")?.[1] ?? chip.scale_up_latency_s ?? catalog.latencies.scale_up_s,
+    network_latency_s: measured?.get("far")?.[1] ?? catalog.latencies.network_s,
+  };
+  const cluster = record(Cluster, {
+    ...known,
+    scale_up_latency_s: given.scale_up_latency_s ?? known.scale_up_latency_s,
+    network_latency_s: given.network_latency_s ?? known.network_latency_s,
   });
   return {
-    accelerator, nic, cluster, measured, dtype,
+    accelerator, nic, cluster, measured, dtype, known_cluster: record(Cluster, known),
     // Muon orthogonalizes in 16 bits at least.
     wide_peak_flops_per_s: NARROW.includes(dtype) ? peaks.bf16 ?? peaks[dtype] : peaks[dtype],
     capacity_bytes: measured?.get("capacity")?.[0] ?? chip.memory_bytes ?? null,
@@ -100,7 +105,7 @@ function ratesOf({ attained, accelerators }, software, chip, dtype) {
 }
 
 /** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given. */
-export function attainedOf(catalog, { given: { compute_efficiency: share }, setup, accelerator, nic, software, dtype, measured, cluster }) {
+export function attainedOf(catalog, { given: { compute_efficiency: share }, setup, accelerator, nic, software, dtype, measured, cluster, known_cluster }) {
   const rates = ratesOf(catalog, software, accelerator, dtype);
   // Rows of a reader's own chip are shares of its numbers.
   const own = accelerator === "own";
@@ -114,14 +119,14 @@ export function attainedOf(catalog, { given: { compute_efficiency: share }, setu
   // A job in FP8 may be held against the peak of BF16: its matmuls are narrow all the same.
   const narrow = software.endsWith("fp4") ? "fp4" : "fp8";
   const read = rates.quantized && dtype === "bf16" ? narrow : dtype;
-  const known = record(Attained, {
+  const known = with_latencies(record(Attained, {
     ...rates, ...Object.fromEntries(reached),
     memory_bytes_per_s: rates.memory_bytes_per_s * (own ? cluster.memory_bandwidth_bytes_per_s : 1),
     scale_up_bytes_per_s: near, near_shuffle_bytes_per_s: near,
     network_bytes_per_s: network * (nic.startsWith("efa") ? rates.efa_share : rates.network_share),
     shuffle_bytes_per_s: network * rates.shuffle_share,
     ...(measured && plain(as_measured(measured, shares, read, setup.shape.head_dim))),
-  });
+  }), known_cluster, cluster);
   const peak = own ? cluster.peak_flops_per_s : catalog.accelerators[accelerator].peaks[read];
   const attained = share === null ? known : at_share(known, peak, share);
   const { parallel: { world_size }, shape } = setup;
