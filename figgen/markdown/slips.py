@@ -29,6 +29,11 @@ _SCHEME = re.compile(
     r"\s*([a-z][a-z0-9+.\s-]*):",
     re.IGNORECASE,
 )
+_HANDLER = re.compile(
+    r"[<{][^<>{}]*[\s/](on(?:click|load|error|focus\w*|blur|change|input|submit|toggle|"
+    r"(?:mouse|key|pointer|touch|drag|animation|transition)\w+))\s*=",
+    re.IGNORECASE,
+)
 SCHEMES = {"http", "https", "mailto"}
 """What a link may begin with, beside a path."""
 _FRONT = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -43,7 +48,8 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
 
     A fence that is never closed or called almost `figure`; `{{`, `$` or `$$` without its end; an
     image that has no text for those who cannot see it; `[@` that is no citation; a footnote that
-    is not there; a link that is no address of the web; front matter that cannot be read.
+    is not there; a link that is no address of the web; an attribute that runs a script; front
+    matter that cannot be read.
     """
     yield from _of_front_matter(source)
     yield from _of_notes(source)
@@ -99,6 +105,9 @@ def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
         if re.sub(r"\s", "", scheme).lower() not in SCHEMES:
             expected = f"a path, or one of {', '.join(sorted(SCHEMES))}"
             yield InputError("a link", expected=expected, got=f"{scheme}:")
+    for name in _HANDLER.findall(left):
+        expected = "none that runs a script: the policy of a page lets none run"
+        yield InputError("an attribute", expected=expected, got=name)
 
 
 def text_slips(text: str, *, plain: bool = False) -> Iterator[InputError]:

@@ -85,6 +85,11 @@ export const suites = {
   configurations: (given) => Promise.all(given.map(configuration)),
   launched: (given) => given.map(launched),
   pasted: (given) => given.map((text) => takeLayout(text)),
+  pastedTimes: (given) => given.map((text) => {
+    const before = performance.now();
+    takeLayout(text);
+    return performance.now() - before;
+  }),
   cubes: (given) => given.map((state) => {
     const { sizes, at } = pointsOf(evaluate(state).parallel);
     return { sizes, at: Array.from(at) };

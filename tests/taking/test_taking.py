@@ -294,6 +294,24 @@ def test_unknown_variables_are_asked_for_and_answered() -> None:
     assert take(sums, WORLD="64").taken["nodes"] == 8
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x --tensor-model-parallel-size true --bf16", "parallel-size: expected a whole number"),
+        ("x --tensor-model-parallel-size --bf16", "parallel-size: expected a whole number"),
+        ("x --tensor-model-parallel-size `id` --bf16", "parallel-size: expected a value, got what"),
+        ("TP=-inf\nx --tensor-model-parallel-size $TP", "parallel-size: expected a whole number"),
+        ("torchrun --nnodes 0 x --tensor-model-parallel-size 2", "nodes: expected a whole number"),
+        ("torchrun --nnodes () x --tensor-model-parallel-size 2", "nnodes: expected a whole"),
+        ("#SBATCH --nodes=1e-400\nsrun x --tensor-model-parallel-size 2", "got '1e-400'"),
+    ],
+)
+def test_a_size_without_a_number_is_not_passed_over(text: str, said: str) -> None:
+    job = take(text)
+    assert any(said in note for note in job.notes), job.notes
+    assert job.taken.keys() <= {"tp", "order", "dtype"}
+
+
 def test_an_option_given_twice_is_named() -> None:
     job = take(
         "torchrun --nnodes 1 --nproc-per-node 8 x.py --micro-batch-size 1 "

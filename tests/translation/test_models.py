@@ -108,7 +108,6 @@ def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path
     for name in set(OPTIONS) - {"order", "model", "accelerator", "nic", "dtype"}:
         assert len({repr(case.get(name)) for case in chosen}) > 1, f"{name} is never drawn"
     valid = [case for case, want in zip(cases, wanted, strict=True) if "error" not in want]
-    assert len(valid) > 0.5 * JOBS
     for name, least in (("schedule", 12), ("zero_stage", 4), ("recompute", 20), ("recipe", 5)):
         assert len({case.get(name) for case in valid}) >= least
     tuned = [case for case in valid if case.get("lora_rank") is not None]

@@ -75,8 +75,11 @@ def _nodes(given: Given) -> int:
         if is_whole(high.strip()):
             given.notes.append(f"the launcher takes {low} to {high} nodes: {high} are taken")
             return int(high)
-    if "-" in text and is_whole(text.partition("-")[2]):
-        return int(text.partition("-")[2])
+    least, _, most = text.partition("-")
+    if is_whole(least) and is_whole(most):
+        return int(most)
+    if text == "0":
+        given.notes.append("nodes: expected a whole number from 1 on, got 0")
     return whole_of(given, "nodes", LAUNCHED)
 
 

@@ -96,6 +96,9 @@ def text_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> str:
     for name in unknown:
         if name not in given.asked:
             given.asked.append(name)
+    note = f"{found[-1].name}: expected a value, got what only a shell computes"
+    if not unknown and note not in given.notes:
+        given.notes.append(note)
     return ""
 
 
@@ -123,9 +126,10 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
         note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
         if note not in given.notes:
             given.notes.append(note)
-    elif text and first not in ("-1", "null", "none", "None", "gpu", "true"):
+    elif text and first not in ("-1", "null", "none", "None", "gpu"):
         names = ", ".join([one.name for one in given.keys[key]])
-        note = f"{names}: expected a whole number from 1 to {MOST:,}, got {text[:40]!r}"
+        got = "none" if text == "true" else repr(text[:40])
+        note = f"{names}: expected a whole number from 1 to {MOST:,}, got {got}"
         if note not in given.notes:
             given.notes.append(note)
     return 0

@@ -11,6 +11,11 @@ from figgen.errors import InputError
 from figgen.scenarios.texts.entry import Entry, entry
 
 DEEPEST = 60
+PRINTED = (
+    " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    "[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+)
+"""The printed letters of ASCII, from 32 on."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +125,7 @@ def _scalar(flow: Flow) -> str:
         out = ""
         while end < len(text) and text[end] != letter:
             if text[end] == "\\" and letter == '"':
-                out += _escaped(text[end + 1 : end + 2])
+                out += _escaped(text[end + 1 : end + 6])
                 end += 6 if text[end + 1 : end + 2] == "u" else 2
             else:
                 out += text[end]
@@ -159,12 +164,19 @@ def _ends_key(text: str, at: int) -> bool:
     return text[at] == "=" or follows in (" ", "\t", "\n", "", "{", "[", '"')
 
 
-def _escaped(letter: str) -> str:
+def _escaped(letters: str) -> str:
+    """What the letters behind a backslash stand for; a blank where that is not in ASCII."""
+    letter = letters[:1]
     if letter == "n":
         return "\n"
     if letter == "t":
         return "\t"
-    return " " if letter == "u" else letter
+    if letter != "u":
+        return letter
+    place = 0
+    for digit in letters[1:].lower():
+        place = 16 * place + "0123456789abcdef".find(digit)
+    return PRINTED[place - 32] if 32 <= place < 127 else " "
 
 
 def _skip(flow: Flow) -> None:
