@@ -178,4 +178,4 @@ def test_the_405b_run_is_overfull_by_gradients_that_its_report_divides() -> None
     )
     assert kept - left == pytest.approx(405e9 / 126 * 4 * 127 / 128, rel=0.02)
     assert whole.memory.fits is divided.memory.fits is False
-    assert divided.memory.fullest.total_bytes < 1.05 * 85.5e9
+    assert divided.memory.fullest.total_bytes < 1.06 * 85.5e9

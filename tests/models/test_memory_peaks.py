@@ -119,7 +119,7 @@ def test_half_of_the_peaks_that_nothing_was_fitted_on_are_met_within_a_fourteent
 
 def test_torchtitans_published_peaks_are_met_within_a_tenth() -> None:
     test, shown = errors("torchtitan", "test"), errors("torchtitan", "calibration")
-    assert median(test) < 0.06
+    assert median(test) < 0.065
     assert max([*test, *shown]) < 0.095
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from collections.abc import Iterable
+from math import exp, log, sqrt
 from statistics import fmean
 
 import pytest
@@ -45,18 +46,47 @@ def logarithmic_errors(habits: str) -> dict[str, list[float]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["pytorch", "torchtune"])
-def test_spreads_of_new_stacks_are_those_of_two_publishers_each(name: str) -> None:
-    """The habits were chosen while looking at these runs: they describe, and confirm nothing."""
+def spread(errors: Iterable[float]) -> float:
+    return sqrt(fmean(error**2 for error in errors))
+
+
+@pytest.mark.parametrize(
+    ("name", "publishers"),
+    [("pytorch", 2), ("torchtune", 2), ("deepspeed", 1), ("prime-rl", 1), ("prime-rl-logits", 1)],
+)
+def test_spreads_of_new_stacks_are_those_of_their_publishers(name: str, publishers: int) -> None:
+    """For torchtune and plain PyTorch the habits were chosen while looking at these runs: they
+    describe, and confirm nothing. Habits of the others are those of their code alone."""
     found = logarithmic_errors(name)
-    assert len(found) == 2
-    squares = [error**2 for errors in found.values() for error in errors]
-    assert FRAMEWORKS[name].peak_spread == pytest.approx(sqrt(fmean(squares)), abs=0.01)
+    assert len(found) == publishers
+    errors = [error for of_one in found.values() for error in of_one]
+    assert FRAMEWORKS[name].peak_spread == pytest.approx(spread(errors), abs=0.01)
 
 
-def test_plain_pytorch_in_16_bits_is_missed_by_a_fifth_on_average_at_each_publisher() -> None:
-    for errors in logarithmic_errors("pytorch").values():
-        assert fmean(map(abs, errors)) < 0.22
+def test_plain_pytorch_in_16_bits_is_missed_by_a_ninth_on_average_at_each_publisher() -> None:
+    """With 1.64 of itself the spread of either covers eight of nine runs of the other, or more."""
+    found = logarithmic_errors("pytorch")
+    for errors in found.values():
+        assert fmean(map(abs, errors)) < 0.115
+    one, other = found.values()
+    for known, unseen in ((one, other), (other, one)):
+        inside = [abs(error) < 1.64 * spread(known) for error in unseen]
+        assert fmean(inside) >= 8 / 9
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "most", "covered"),
+    [("deepspeed", 10, 0.26, 7), ("prime-rl", 14, 0.17, 12), ("prime-rl-logits", 8, 0.18, 8)],
+)
+def test_habits_read_in_code_alone_meet_a_publisher_that_had_no_part_in_them(
+    name: str, runs: int, most: float, covered: int
+) -> None:
+    """DeepSpeed's were missed by 120 % with those of Megatron-DeepSpeed of 2022, prime-rl's by
+    107 % with torchtitan's. Three runs of DeepSpeed have a fused loss, which its habits lack."""
+    (errors,) = logarithmic_errors(name).values()
+    assert len(errors) == runs
+    assert fmean(abs(exp(-error) - 1) for error in errors) < most
+    assert sum(abs(error) < 1.64 * spread(errors) for error in errors) >= covered
 
 
 def test_software_that_is_not_known_is_said_to_be_unknown_and_has_the_widest_spread() -> None:

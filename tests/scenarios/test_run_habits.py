@@ -13,6 +13,7 @@ from figgen.scenarios.runs.job import run_job, shares_of
 from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import memory_framework, run_setup
+from figgen.scenarios.runs.software import memory_of, read_software
 
 RUN: dict[str, Any] = {
     "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 1, "pp": 1,
@@ -119,3 +120,55 @@ def test_ranks_of_attention_divide_experts_too_and_sequences_where_there_are_sev
         run = described_run(RUN | MIXED | {"tp": tp, "ep": ep})
         assert run_job(run).etp == etp
         assert run_setup(run).sequence_parallel is (tp > 1)
+
+
+RECORD: dict[str, Any] = {
+    "hardware": "H100 SXM 80GB", "num_accelerators": 8, "global_batch_sequences": 8,
+    "seq_length": 2048, "tp": 1, "pp": 1,
+    "shape": {
+        "num_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "num_kv_heads": 4,
+        "ffn_hidden_size": 512, "vocab_size": 1000, "gated_mlp": True,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "habits", "timed_as"),
+    [
+        ("deepspeed", "deepspeed", "pytorch"),
+        ("hf-trainer", "hf-trainer", "pytorch"),
+        ("prime-rl", "prime-rl", "torchtitan"),
+        ("prime-rl-logits 26.01", "prime-rl-logits", "torchtitan"),
+        ("torchtitan 24.12", "torchtitan-2024", "torchtitan"),
+    ],
+)
+def test_software_may_fill_memory_in_its_own_way_and_take_the_time_of_another(
+    words: str, habits: str, timed_as: str
+) -> None:
+    assert memory_of(words) == habits
+    assert read_software(words)[0] == timed_as
+
+
+@pytest.mark.parametrize(
+    ("record", "habits"),
+    [
+        ({"framework": "DeepSpeed (ms-swift)"}, "deepspeed"),
+        ({"framework": "Megatron-DeepSpeed"}, "megatron-deepspeed"),
+        ({"framework": "ms-swift (HF Trainer)"}, "hf-trainer"),
+        ({"framework": "torchtitan-like FSDP2 (prime-rl)", "id": "a-rl-full-b"}, "prime-rl"),
+        (
+            {"framework": "torchtitan-like FSDP2 (prime-rl)", "id": "a-sft-full-b"},
+            "prime-rl-logits",
+        ),
+    ],
+)
+def test_a_record_names_whose_habits_fill_its_memory(record: dict[str, str], habits: str) -> None:
+    assert run_setup(described_run({**RECORD, **record})).framework == habits
+
+
+def test_a_record_that_stores_scores_says_so() -> None:
+    said = {**RECORD, "framework": "PyTorch", "attention": "unfused, dropout 0.1 on them"}
+    setup = run_setup(described_run(said))
+    assert (setup.flash_attention, setup.dropout) == (False, True)
+    setup = run_setup(described_run({**RECORD, "framework": "PyTorch"}))
+    assert (setup.flash_attention, setup.dropout) == (True, False)

@@ -104,6 +104,7 @@ class JobSizes:
     table_bytes: Number
     bucket_bytes: Number
     fresh_gradient_bytes: Number
+    frees_gradients: Number
     whole_in_pipeline: Number
     allocator_share: Number
     contexts: Number
@@ -210,6 +211,7 @@ def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> 
         table_bytes=setup.table_bytes,
         bucket_bytes=framework.bucket_bytes,
         fresh_gradient_bytes=framework.fresh_gradient_bytes,
+        frees_gradients=int(framework.frees_gradients),
         whole_in_pipeline=int(framework.whole_in_pipeline),
         allocator_share=allocator_share,
         contexts=contexts,

@@ -59,7 +59,9 @@ def layer_tensors(
     tensors += _expert_tensors(setup) if experts else _dense_tensors(setup)
     tensors += _adapter_tensors(setup, experts)
     norms = setup.shape.norms_per_layer * setup.shape.hidden
-    tensors.append(_whole(setup, "norm inputs", norms))
+    written_out = setup.shape.norm == "rmsnorm"
+    size = setup.framework_memory.norm_bytes if written_out else ACTIVATION_BYTES
+    tensors.append(_whole(setup, "norm inputs", norms, size=size))
     if setup.dropout:
         masks = 2 * setup.shape.hidden * MASK_BYTES / ACTIVATION_BYTES
         tensors.append(_whole(setup, "dropout masks", masks))

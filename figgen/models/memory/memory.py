@@ -207,6 +207,7 @@ def held_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) ->
         shards=setup.dense_shards,
         expert_shards=parallel.edp,
         zero_stage=setup.zero_stage,
+        microbatches=setup.microbatches,
     )
 
 

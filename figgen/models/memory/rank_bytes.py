@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.equations.ops import Number, maximum, where
+from figgen.equations.ops import Number, maximum, minimum, where
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes
 from figgen.models.memory.rank_load import RankLoad
 from figgen.models.setup.training_setup import ACTIVATION_BYTES
+
+FRAGMENTED = 0.38
+"""Reserved memory beyond allocated, as a share of the smaller of forward and gradients where those
+are freed between steps: blocks of one that the other cannot use. From ten steps of one H100."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +40,16 @@ class HeldSizes:
     shards: Number
     expert_shards: Number
     zero_stage: Number
+    microbatches: Number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankBytes:
-    """Bytes of a GPU line by line; `figgen.models.memory.memory_lines` names the lines."""
+    """Bytes of a GPU line by line; `figgen.models.memory.memory_lines` names the lines.
+
+    `allocator` is what the allocator holds beyond the tensors: a share of those that come and go,
+    and of blocks of the forward that do not serve gradients, or the other way around.
+    """
 
     weights: Number
     cast_weights: Number
@@ -59,7 +68,7 @@ class RankBytes:
     routed: Number
     scattered: Number
     gathered_weights: Number
-    allocator_share: Number
+    allocator: Number
     contexts: Number
 
     @property
@@ -75,11 +84,6 @@ class RankBytes:
         sharded = self.scattered + self.gathered_weights
         computing = self.recomputed + self.layer_gradients + self.logits
         return within + self.keys + self.routed + sharded + computing
-
-    @property
-    def allocator(self) -> Number:
-        """What the allocator holds beyond the tensors, a share of those that come and go."""
-        return self.allocator_share * (self.fresh + self.activations + self.working)
 
     @property
     def allocated_bytes(self) -> Number:
@@ -98,35 +102,47 @@ class RankBytes:
 
 
 def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
-    """What a GPU of a rank needs at that moment."""
-    layer, job = held.layer, held.job
+    """What a GPU of a rank needs at the peak, while it holds that load.
+
+    The peak is when all microbatches are in flight and the loss or the backward of one layer is at
+    work. Where a framework frees gradients between steps and no backward came before, there are
+    none then, and the end of the only backward may need more: all gradients, with one layer.
+    """
+    job = held.job
     dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
-    tables = load.tables * layer.table
+    parameters, tables = dense + routed, load.tables * held.layer.table
     bucket_bytes = where((held.zero_stage == 0) & (held.shards > 1), job.bucket_bytes, 0)
     cast_bytes = where(held.zero_stage == 3, 0, job.cast_weight_bytes)
-    recomputed, layer_gradients, logits = _working(load, held)
-    scattered, gathered = _sharded(load, held)
-    gathered_inputs = _gathered_inputs(held)
+    activations, working = activation_bytes(load, held), _working(load, held)
+    messages = _messages(load, held)
+    gradients = _divided(dense, routed, held, 2) * job.gradient_bytes
+    fresh = parameters * job.fresh_gradient_bytes
+    busy = maximum(working.loss, working.backward)
+    moving = fresh + activations + busy + messages.total_bytes
+    unfit = FRAGMENTED * minimum(activations + busy, gradients)
+    only = (job.frees_gradients > 0) & (held.pp == 1) & (held.microbatches == 1)
+    at_end = only & (gradients + working.backward > activations + busy)
+    in_loss = where(at_end, 0, working.loss) > working.backward
     return RankBytes(
         weights=_weights(load, held),
-        cast_weights=(dense + routed - tables) * cast_bytes,
-        accumulated=_divided(dense, routed, held, 2) * job.gradient_bytes,
-        buckets=(dense + routed) * bucket_bytes,
-        fresh=(dense + routed) * job.fresh_gradient_bytes,
+        cast_weights=(parameters - tables) * cast_bytes,
+        accumulated=where(at_end, gradients, where(only, 0, gradients)),
+        buckets=parameters * bucket_bytes,
+        fresh=fresh,
         optimizer=_divided(dense, routed, held, 1) * job.optimizer_bytes
         + _divided(tables, 0, held, 1) * job.table_bytes,
-        activations=activation_bytes(load, held),
-        recomputed=recomputed,
-        layer_gradients=layer_gradients,
-        logits=logits,
-        messages=where(held.pp > 1, 2 * held.split_tokens * job.hidden * ACTIVATION_BYTES, 0),
-        gathered_inputs=gathered_inputs,
-        gathered_gradients=gathered_inputs,
-        keys=where(held.cp > 1, _exchanged_width(held) * held.tokens * ACTIVATION_BYTES, 0),
-        routed=where(held.expert_ways > 1, held.split_tokens * job.hidden * layer.dispatched, 0),
-        scattered=scattered,
-        gathered_weights=gathered,
-        allocator_share=job.allocator_share,
+        activations=where(at_end, 0, activations),
+        recomputed=where(in_loss, 0, working.recomputed),
+        layer_gradients=where(in_loss, 0, working.backward - working.recomputed),
+        logits=where(in_loss, working.loss, 0),
+        messages=messages.stages,
+        gathered_inputs=messages.gathered_inputs,
+        gathered_gradients=messages.gathered_inputs,
+        keys=messages.keys,
+        routed=messages.routed,
+        scattered=messages.scattered,
+        gathered_weights=messages.gathered_weights,
+        allocator=job.allocator_share * moving + where(only, unfit, 0),
         contexts=job.contexts,
     )
 
@@ -175,26 +191,59 @@ def _divided(dense: Number, routed: Number, held: HeldSizes, first_stage: Number
     return dense / where(divided, held.shards, 1) + routed / where(divided, held.expert_shards, 1)
 
 
-def _working(load: RankLoad, held: HeldSizes) -> tuple[Number, Number, Number]:
-    """The loss or the backward of one layer, whichever takes more.
+@dataclass(frozen=True, slots=True)
+class _Working:
+    """Bytes of the loss, and of the backward of one layer; of these, those that are made anew."""
 
-    Bytes that recomputing makes anew, gradients of the layer, copies of the logits.
-    """
+    loss: Number
+    backward: Number
+    recomputed: Number
+
+
+def _working(load: RankLoad, held: HeldSizes) -> _Working:
+    """What the loss needs, and the backward of the layer that needs most."""
     layer, tokens = held.layer, held.tokens
     gradient_both = maximum(layer.gradient_dense, layer.gradient_experts)
     dense = load.only_dense * (layer.anew_dense + layer.gradient_dense)
     experts = load.only_experts * (layer.anew_experts + layer.gradient_experts)
     both = load.both * (layer.anew_both + gradient_both)
     backward = maximum(maximum(dense, experts), both)
-    loss = (load.heads > 0) * layer.loss
     # In a stage of which kind backward takes most.
     mixed, plain = load.both * (both >= backward), load.only_dense * (dense >= backward)
-    anew_alone = where(plain, layer.anew_dense, load.only_experts * layer.anew_experts)
-    alone = where(plain, layer.gradient_dense, load.only_experts * layer.gradient_experts)
-    anew, gradients = where(mixed, layer.anew_both, anew_alone), where(mixed, gradient_both, alone)
-    computing = where(loss > backward, 0, tokens)
-    logits = where(loss > backward, loss * tokens, 0)
-    return anew * computing, gradients * computing, logits
+    alone = where(plain, layer.anew_dense, load.only_experts * layer.anew_experts)
+    anew = where(mixed, layer.anew_both, alone)
+    return _Working((load.heads > 0) * layer.loss * tokens, backward * tokens, anew * tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Messages:
+    """Bytes that communication takes: `gathered_inputs` once for inputs, once for gradients."""
+
+    stages: Number
+    gathered_inputs: Number
+    keys: Number
+    routed: Number
+    scattered: Number
+    gathered_weights: Number
+
+    @property
+    def total_bytes(self) -> Number:
+        """All together."""
+        within = self.stages + 2 * self.gathered_inputs + self.keys + self.routed
+        return within + (self.scattered + self.gathered_weights)
+
+
+def _messages(load: RankLoad, held: HeldSizes) -> _Messages:
+    split = held.split_tokens * held.job.hidden
+    scattered, gathered_weights = _sharded(load, held)
+    return _Messages(
+        stages=where(held.pp > 1, 2 * split * ACTIVATION_BYTES, 0),
+        gathered_inputs=_gathered_inputs(held),
+        keys=where(held.cp > 1, _exchanged_width(held) * held.tokens * ACTIVATION_BYTES, 0),
+        routed=where(held.expert_ways > 1, split * held.layer.dispatched, 0),
+        scattered=scattered,
+        gathered_weights=gathered_weights,
+    )
 
 
 def _gathered_inputs(held: HeldSizes) -> Number:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from figgen.models.memory.rank_bytes import FRAGMENTED
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.device_step import end_operations, layer_kinds, layer_operations
 from figgen.models.operations.ends import loss_bytes
@@ -13,9 +14,6 @@ WORKSPACE_BYTES = 2 * 2.0**25
 """Workspaces of cuBLAS and cuBLASLt on Hopper, 32 MiB each."""
 OUTSIDE_BYTES = 0.82e9
 """What a process holds on an H100 outside the allocator: context and kernels, without NCCL."""
-FRAGMENTED = 0.38
-"""Reserved memory beyond allocated, as a share of the smaller of the two phases: blocks of one
-phase that the other cannot use. Fitted on ten steps of one H100."""
 AGAIN_LOGIT_BYTES = 4
 """Bytes of a logit that stay reserved besides where an eager model recomputes its layers: blocks of
 the logits' copies do not serve the layers that are computed again."""

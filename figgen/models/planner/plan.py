@@ -233,6 +233,7 @@ def sizes_of(found: Pipeline, recompute: tuple[str, ...]) -> HeldSizes:
         shards=_column(mesh.dp * mesh.cp),
         expert_shards=_column(job.world_size // (mesh.etp * mesh.ep * found.pp)),
         zero_stage=np.array(found.zero)[None, :, None],
+        microbatches=_column(found.microbatches),
     )  # fmt: skip
 
 

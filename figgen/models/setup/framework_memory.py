@@ -24,8 +24,11 @@ class FrameworkMemory:
 
     Per parameter: `fresh_gradient_bytes` of the gradients that one backward makes before they are
     added to those kept, `bucket_bytes` of a second copy for messages where nothing is sharded.
-    Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while the loss
-    is at work. `keeps_gate` if the activation of a gate is stored beside what it multiplies.
+    `frees_gradients` if those kept are freed after the update, so that the first forward of a step
+    has none. Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while
+    the loss is at work. `norm_bytes` per element of the input of an RMS norm: its copy in FP32 and
+    its product in 16 bits, where the norm is written out in PyTorch.
+    `keeps_gate` if the activation of a gate is stored beside what it multiplies.
     `gates_first` if gates multiply inside experts, so that nobody keeps what experts return.
     `caches_casts` if 8-bit copies of weights stay from one microbatch to the next.
     `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
@@ -35,7 +38,8 @@ class FrameworkMemory:
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
     nanotron's 898 measured ones, but for frameworks with measured peaks of their own. For
     torchtune and plain PyTorch it is that of two publishers each, whose runs were looked at while
-    the habits were chosen; unknown software has the widest.
+    the habits were chosen; for DeepSpeed and prime-rl, whose habits are read in their code alone,
+    that of one publisher each. Unknown software and Hugging Face Trainer have the widest.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
@@ -45,9 +49,11 @@ class FrameworkMemory:
     allocator_share: float
     recipe: str = "mcore18"
     fresh_gradient_bytes: float = 0
+    frees_gradients: bool = False
     bucket_bytes: float = 0
     kept_logit_bytes: float = 4
     loss_bytes: float = 2
+    norm_bytes: float = 2
     keeps_gate: bool = False
     gates_first: bool = False
     caches_casts: bool = False
@@ -62,9 +68,10 @@ class FrameworkMemory:
 
 
 TORCHTITAN: dict[str, Any] = {
-    "allocator_share": 0.13,
+    "allocator_share": 0.14,
     "peak_spread": 0.06,
     "recipe": "fsdp16",
+    "frees_gradients": True,
     "keeps_gathered": True,
     "keeps_outputs": True,
     "whole_in_pipeline": True,
@@ -76,6 +83,15 @@ MEGATRON: dict[str, Any] = {
     "caches_casts": True,
     "offload_keeps_bytes": 4,
 }
+
+EAGER: dict[str, Any] = {
+    "allocator_share": 0.14,
+    "kept_logit_bytes": 4,
+    "loss_bytes": 8,
+    "keeps_gate": True,
+    "norm_bytes": 6,
+}
+"""Modules of the transformers library without a compiler."""
 
 _ALL = (
     FrameworkMemory(
@@ -124,27 +140,67 @@ _ALL = (
     FrameworkMemory(
         name="fsdp",
         label="PyTorch FSDP",
-        allocator_share=0.13,
+        allocator_share=0.14,
         peak_spread=0.06,
         recipe="fsdp16",
+        frees_gradients=True,
         kept_logit_bytes=2,
         loss_bytes=2,
     ),
     FrameworkMemory(
         name="torchtune",
         label="torchtune",
-        allocator_share=0.13,
-        peak_spread=0.66,
+        allocator_share=0.14,
+        peak_spread=0.63,
         recipe="bf16_8",
+        frees_gradients=True,
         kept_logit_bytes=2,
         loss_bytes=4 / 8,
     ),
     FrameworkMemory(
         name="pytorch",
         label="plain PyTorch",
-        allocator_share=0.13,
-        peak_spread=0.22,
+        allocator_share=0.14,
+        peak_spread=0.13,
         recipe="bf16_8",
+        frees_gradients=True,
+        kept_logit_bytes=4,
+        loss_bytes=8,
+        keeps_gate=True,
+        norm_bytes=6,
+    ),
+    FrameworkMemory(
+        name="hf-trainer",
+        label="Hugging Face Trainer",
+        recipe="fp32_16",
+        frees_gradients=True,
+        peak_spread=0.7,
+        **EAGER,
+    ),
+    FrameworkMemory(
+        name="deepspeed",
+        label="DeepSpeed",
+        recipe="zero16",
+        peak_spread=0.28,
+        **EAGER,
+    ),
+    FrameworkMemory(
+        name="prime-rl",
+        label="prime-rl",
+        allocator_share=0.14,
+        peak_spread=0.21,
+        recipe="fsdp16",
+        frees_gradients=True,
+        kept_logit_bytes=0,
+        loss_bytes=0,
+    ),
+    FrameworkMemory(
+        name="prime-rl-logits",
+        label="prime-rl with whole logits",
+        allocator_share=0.14,
+        peak_spread=0.18,
+        recipe="fsdp16",
+        frees_gradients=True,
         kept_logit_bytes=4,
         loss_bytes=8,
     ),
@@ -204,6 +260,28 @@ SOURCES = {
         "Lightning-AI/litgpt extensions/thunder/pretrain.py (bf16-true); an eager cross "
         "entropy has three FP32 copies of the logits, as the given trace of one H100 shows; "
         "the share is torchtitan's"
+    ),
+    "hf-trainer": (
+        "huggingface/transformers@0114da07 src/transformers, models/llama/modeling_llama.py "
+        "(LlamaRMSNorm in FP32, LlamaMLP), loss/loss_utils.py (ForCausalLMLoss: logits.float()), "
+        "trainer.py (model.zero_grad() after every update); weights in FP32 under autocast; the "
+        "share is torchtitan's"
+    ),
+    "deepspeed": (
+        "deepspeedai/DeepSpeed@ea78ab68 deepspeed/runtime/zero/stage3.py (16-bit weights, a flat "
+        "buffer of 16-bit gradients that stays, FP32 weights and moments), with modules of "
+        "transformers; the share is torchtitan's"
+    ),
+    "prime-rl": (
+        "PrimeIntellect-ai/prime-rl@559b4477 src/prime_rl/trainer/model.py (FSDP2, FP32 shards, "
+        "products in BF16), models/layers/lm_head.py (FusedOutputLinear: log-probabilities by "
+        "chunks of 8,192 tokens and words, a gigabyte that is left out), rl/train.py "
+        "(max_memory_reserved); the share is torchtitan's"
+    ),
+    "prime-rl-logits": (
+        "as prime-rl, but fused_lm_head_token_chunk_size disabled, as in supervised fine-tuning "
+        "until 2026: models/layers/lm_head.py (VanillaOutputLinear, logits in FP32), sft/train.py "
+        "(CrossEntropyLoss)"
     ),
     "unknown": ("nothing: the habits are Megatron-Core's"),
 }

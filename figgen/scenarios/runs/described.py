@@ -18,7 +18,9 @@ class DescribedRun:
     recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
     `layers_per_stage` is empty where layers are spread evenly; `mtp_layers` modules of multi-token
     prediction stand beside the head. `step_time_s` and
-    `peak_memory_bytes` are measured, None where the source is silent.
+    `peak_memory_bytes` are measured, None where the source is silent. `habits` names the software
+    whose habits fill the memory where it is not the `framework` that is timed; its attention
+    `stores_scores`, and drops some of them, where its source says so.
     """
 
     name: str
@@ -51,6 +53,9 @@ class DescribedRun:
     group: str
     source: str
     config_key: str
+    habits: str | None = None
+    stores_scores: bool = False
+    dropout: bool = False
 
     @property
     def dtype(self) -> str:

@@ -135,6 +135,14 @@ FRAMEWORKS = (
     (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
     (r"pytorch(?!/xla)|litgpt|nanogpt|nanochat|hf trainer|hugging ?face", "pytorch"),
 )
+HABITS = (
+    (r"prime-rl.*-sft-", "prime-rl-logits"),
+    (r"prime-rl", "prime-rl"),
+    (r"^deepspeed", "deepspeed"),
+    (r"hf trainer|hugging ?face|\bhf\b", "hf-trainer"),
+)
+"""Software that fills memory in its own way but is timed as another, by framework and id."""
+
 UNKNOWN_SOFTWARE = "unknown"
 """The framework of a run that names one which nothing here knows."""
 

@@ -20,6 +20,7 @@ from figgen.scenarios.runs.fields import Record, text_of, whole_of
 from figgen.scenarios.runs.names import (
     DTYPE_OF,
     FRAMEWORKS,
+    HABITS,
     UNKNOWN_SOFTWARE,
     accelerator_of,
     first_match,
@@ -84,6 +85,7 @@ def described_run(record: Record) -> DescribedRun:
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
     tokens = batch * sequence
+    attention = str(record.get("attention") or "").lower()
     return DescribedRun(
         name=str(record.get("id", "run")),
         shape=shape,
@@ -115,6 +117,9 @@ def described_run(record: Record) -> DescribedRun:
         group=str(record.get("source_group") or framework),
         source=str(record.get("source") or ""),
         config_key=str(record.get("config_key") or record.get("id", "run")),
+        stores_scores=bool(re.search("unfused|explicit scores", attention)),
+        dropout="dropout" in attention,
+        habits=first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}"),
     )
 
 

@@ -19,7 +19,7 @@ MEMORY_OF = {
 }  # fmt: skip
 """Frameworks whose memory is not Megatron's."""
 
-PLAIN = ("torchtune", "pytorch")
+PLAIN = ("torchtune", "pytorch", "hf-trainer", "deepspeed", "prime-rl", "prime-rl-logits")
 """Software that keeps in FP16 what it keeps in BF16: no master copy, no scores."""
 
 
@@ -36,8 +36,8 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         etp=run.etp,
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )
-    framework = framework_memory(memory_framework(run.framework, run.version))
-    plain = run.framework in PLAIN
+    habits = run.habits or memory_framework(run.framework, run.version)
+    framework, plain = framework_memory(habits), habits in PLAIN
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
@@ -50,8 +50,9 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
         activations=_activations(run),
-        flash_attention=plain or not before_flash(run),
-        sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
+        flash_attention=not run.stores_scores and (plain or not before_flash(run)),
+        dropout=run.dropout,
+        sequence_parallel=run.tp > 1 and habits != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
         framework=framework.name,

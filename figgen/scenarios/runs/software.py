@@ -21,6 +21,12 @@ FORMER_FRAMEWORKS = {
 }  # fmt: skip
 """What the option `framework` of older addresses says, as software."""
 
+TIMED_AS = {
+    "deepspeed": "pytorch", "hf-trainer": "pytorch", "prime-rl": "torchtitan",
+    "prime-rl-logits": "torchtitan",
+}  # fmt: skip
+"""Software with habits of memory of its own, and the one whose time stands for its own."""
+
 RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
 """The recipe of low precision where only the type of the multiplied numbers is known."""
 
@@ -43,21 +49,25 @@ def software_of(run: catalog.Run) -> str:
 def known_software() -> tuple[str, ...]:
     """The usual software, then that of the presets, then what else there is, by framework."""
     runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
-    others = [*FORMER_FRAMEWORKS.values(), *(name for _, name in FRAMEWORKS)]
+    others = [*FORMER_FRAMEWORKS.values(), *(name for _, name in FRAMEWORKS), *TIMED_AS]
     return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs), *others]))
 
 
 def memory_of(text: str) -> str:
     """The name of the framework whose habits fill the memory. Raises InputError for no software."""
     framework, version, _ = read_software(text)
-    return memory_framework(framework, version)
+    named = text.split()[0]
+    return named if named in TIMED_AS else memory_framework(framework, version)
 
 
 def read_software(text: str) -> tuple[str, float | None, str | None]:
-    """Framework, release and recipe of a text. Raises InputError for words that are none."""
-    framework, *rest = text.split() or [""]
+    """Framework whose time it takes, release and recipe. Raises InputError for unknown words."""
+    named, *rest = text.split() or [""]
+    framework = TIMED_AS.get(named, named)
     if first_match(FRAMEWORKS, framework) != framework and framework != "deepseek":
-        raise unknown("software", framework, dict.fromkeys(name for _, name in FRAMEWORKS))
+        raise unknown(
+            "software", framework, dict.fromkeys([*(name for _, name in FRAMEWORKS), *TIMED_AS])
+        )
     version, recipe = None, None
     for word in rest:
         found = re.fullmatch(r"(2[0-9])\.(0[1-9]|1[0-2])", word)

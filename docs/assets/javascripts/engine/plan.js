@@ -69,7 +69,7 @@ function tryMesh(job, found, mesh, zeros) {
       if (!loads) continue;
       asked.filling = idle;
       asked.microbatch = size;
-      asked.microbatches = number;
+      asked.microbatches = held.microbatches = number;
       asked.tokens = held.tokens = (size * asked.sequence) / mesh.cp;
       held.split_tokens = held.job.sequence_parallel ? held.tokens / mesh.tp : held.tokens;
       for (const zero of zeros) {

@@ -72,5 +72,5 @@ const askedOf = (setup, more) => ({
 // What memory is asked with.
 const heldOf = (setup, contexts) => ({
   layer: null, job: job_sizes(setup, setup.framework_memory.allocator_share, contexts), tokens: 0, split_tokens: 0,
-  tp: 1, cp: 1, pp: 1, ep: 1, expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0,
+  tp: 1, cp: 1, pp: 1, ep: 1, expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, microbatches: 1,
 });
