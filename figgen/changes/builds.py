@@ -252,9 +252,10 @@ def interpreter(root: Path, tree: Path) -> str:
     place = root / ".cache/environments" / digest(its.read_text(encoding="utf-8"))[:16]
     python, ready = str(place / "bin/python"), place / "ready"
     if not ready.is_file():
-        install = [python, "-m", "pip", "install", "--quiet"]
+        # With our pip: to unpack another one takes longer than to make the environment.
+        install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
         for words in (
-            [sys.executable, "-m", "venv", "--clear", str(place)],
+            [sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)],
             [*install, "--require-hashes", "-r", str(its)],
             [*install, "--no-deps", "--no-build-isolation", "-e", str(root)],
         ):
