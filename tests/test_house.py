@@ -205,6 +205,8 @@ def positional_records(tree: ast.Module) -> list[str]:
 
 def unformatted(text: str) -> list[int]:
     """Lines that switch the formatter off for something other than a table of literals."""
+    if "# fmt: skip" not in text:
+        return []
     tables = {
         node.end_lineno
         for node in ast.walk(ast.parse(text))
@@ -224,13 +226,13 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def test_records_of_more_than_three_fields_are_made_by_keyword() -> None:
-    trees = {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PYTHON
-    }
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in PYTHON}
     positional = {
         file: names
-        for file, tree in trees.items()
-        if (names := positional_records(tree)) and not file.startswith(UNFINISHED)
+        for file, text in texts.items()
+        if "dataclass" in text  # to parse every file takes seconds
+        and (names := positional_records(ast.parse(text)))
+        and not file.startswith(UNFINISHED)
     }
     assert positional == {}
     four = "@dataclass(frozen=True)\nclass Box:\n    a: int\n    b: int\n    c: int\n    d: int\n"

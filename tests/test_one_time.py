@@ -29,7 +29,7 @@ from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from tests.browser.training_cases import Choices, answered, random_choices
 
-JOBS, WINNERS = 300, 20
+JOBS, WINNERS = 120, 10
 MOST_EVENTS = 4000
 SAME = 1e-9
 

@@ -32,9 +32,10 @@ class Reader(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        self.twice += [f"{tag} {name}" for name, n in Counter(names).items() if n > 1]
         given = dict(attrs)
+        if len(given) < len(attrs):
+            names = Counter(name for name, _ in attrs)
+            self.twice += [f"{tag} {name}" for name, n in names.items() if n > 1]
         if given.get("id"):
             self.ids.append(str(given["id"]))
         self.links += [str(given[name]) for name in ADDRESSES if given.get(name)]

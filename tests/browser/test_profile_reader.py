@@ -371,9 +371,9 @@ def test_a_large_file_is_refused_and_one_that_takes_long_keeps_nothing_waiting(
     page: Page, site: str, tmp_path: Path
 ) -> None:
     opened(page, site)
-    many = ",".join(json.dumps(kernel("gemm", 2.0 * at, 1.0)) for at in range(400_000))
+    many = json.dumps([kernel("gemm", 2.0 * at, 1.0) for at in range(150_000)])
     trace = tmp_path / "long.json.gz"
-    trace.write_bytes(gzip.compress(f"[{many}]".encode(), 1))
+    trace.write_bytes(gzip.compress(many.encode(), 1))
     asked = page.get_by_label("Traces of one or several ranks")
     page.evaluate("""() => { window.frames_ = 0;
       const frame = () => { frames_ += 1; requestAnimationFrame(frame); };

@@ -185,7 +185,7 @@ def check(arguments: list[str]) -> None:
         assert len(complained.getvalue()) < 600
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(CALLS)
 @example(["ranks", "--nodes", "90090", "--gpus-per-node", "8", "--tp", "7", "--etp", "17"])
 @example(["schedule", "v-min", "--stages", "512", "--microbatches", "1000000000"])

@@ -162,7 +162,7 @@ def fitting(rng: np.random.Generator, nodes: int, gpus_per_node: int) -> dict[st
 
 def valid_layouts(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     names = [*CONVENTIONS, *("-".join(order) for order in itertools.permutations(AXES))]
-    for order in names * 4:
+    for order in names * 2:
         yield {**fitting(rng, int(rng.integers(1, 5)), int(rng.integers(1, 9))), "order": order}
 
 
@@ -191,7 +191,7 @@ def test_layouts_that_do_not_fit_get_the_same_message_and_nearest(ask: Ask) -> N
     assert differing(cases, ask("layouts", cases), expected) == []
 
 
-SMALL_WORLDS = sorted({nodes * gpus for nodes in range(1, 5) for gpus in range(1, 9)})
+SMALL_WORLDS = sorted({nodes * gpus for nodes in range(1, 5) for gpus in (1, 6, 8)})
 
 
 def test_every_size_up_to_eight_on_every_small_cluster_is_refused_for_the_same_reason(

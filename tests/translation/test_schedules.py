@@ -34,7 +34,7 @@ from figgen.publish.scripts import FOLDER
 from tests.browser.engine import differing, said
 from tests.translation.run import ENGINE, started
 
-CASES = 600
+CASES = 250
 MEASURES = (
     "starts", "ends", "busy", "makespan", "bubble_fraction", "bubble_fraction_by_rank",
     "bubble_overhead", "bubble_overhead_by_rank", "span_by_rank", "bubble_fraction_without_flush",

@@ -41,13 +41,14 @@ def test_every_construct_gives_what_python_gives(rooms: None, tmp_path: Path) ->
         assert differing == [], case.__name__
 
 
-def test_a_list_of_a_million_is_as_good_as_a_short_one(rooms: None, tmp_path: Path) -> None:
+def test_a_list_of_any_length_is_as_good_as_a_short_one(rooms: None, tmp_path: Path) -> None:
+    """A call of 150,000 arguments is more than the stack of V8 holds."""
     program = (
         f'import {{ long_lists }} from "./{script_of("tests.translation.sample")}";\n'
-        "console.log(JSON.stringify(long_lists(1_000_000)));"
+        "console.log(JSON.stringify(long_lists(200_000)));"
     )
     found = ran(tmp_path, program, printed([Place("tests.translation.sample", "long_lists")]))
-    assert found == json.loads(json.dumps(sample.long_lists(1_000_000)))
+    assert found == json.loads(json.dumps(sample.long_lists(200_000)))
 
 
 REFUSED = {
