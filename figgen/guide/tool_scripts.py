@@ -31,6 +31,8 @@ JOINED = {
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
+    "typed": (),
+    "back": (),
     "modeler": (
         "modeler_below",
         "modeler_popover",
@@ -49,7 +51,7 @@ JOINED = {
 
 One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
 below the first screen, worked lines, two configurations side by side, what can be taken away, ways
-out of what does not fit.
+out of what does not fit. `typed` and `back` are parts of several tools.
 """
 
 TABLES = "taking-tables.js"

@@ -95,14 +95,17 @@ def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, st
     those printed models that its own scripts call.
     """
     made: dict[str, str] = {}
+    entries = {f"{FOLDER}/tools/{name}.js" for name in tools.later}
     for name, parts in tools.later.items():
         entry = f"{FOLDER}/tools/{name}.js"
         paths = [f"{FOLDER}/tools/{part}.js" for part in parts]
         if entry not in scripts:
             continue
-        own = {path: scripts[path] for path in reached(scripts, [entry, *paths])}
+        # Other tools, and what several of them load later, stay files of their own.
+        known = {path: s for path, s in scripts.items() if path == entry or path not in entries}
+        own = {path: known[path] for path in reached(known, [entry, *paths])}
         # Printed models need the runtime, which no script of the tool imports by itself.
-        every = {**scripts, **tools.models(own)}
+        every = {**known, **tools.models(own)}
         own = {path: every[path] for path in reached(every, [entry, *paths])}
         first = {path: script for path, script in own.items() if path not in paths}
         made[entry] = joined(first, entry)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -55,8 +55,13 @@ def sheet(url: str, title: str, html: str, also: str = "") -> Sheet:
     return Sheet(url, title, tuple(found))
 
 
-def index(sheets: Iterable[Sheet], synonyms: Synonyms) -> dict[str, str]:
-    """The files of the index by their path from the site's root."""
+def index(
+    sheets: Iterable[Sheet], synonyms: Synonyms, filled: Sequence[object] = ()
+) -> dict[str, str]:
+    """The files of the index by their path from the site's root.
+
+    `filled` are pages that a search opens with an address: URL, title, and what words fill in.
+    """
     pages = [s for s in sheets if s.records]
     numbered = [(at, record) for at, page in enumerate(pages) for record in page.records]
     likely = [_likely(page.url) for page in pages]
@@ -76,7 +81,7 @@ def index(sheets: Iterable[Sheet], synonyms: Synonyms) -> dict[str, str]:
             often = title + text / longer
             postings[word].append((number, prior * rare[word] * often / (SATURATION + often)))
     pieces, cuts = _pieces(postings)
-    head: object = {
+    head: dict[str, object] = {
         "cuts": cuts,
         "kinds": RECORD_KINDS,
         "pages": [[page.url, page.title] for page in pages],
@@ -85,6 +90,8 @@ def index(sheets: Iterable[Sheet], synonyms: Synonyms) -> dict[str, str]:
             for at, r in numbered
         ],
     }
+    if filled:
+        head["filled"] = filled
     files: dict[str, object] = {"head.json": head}
     files |= {f"words-{number}.json": piece for number, piece in enumerate(pieces)}
     files |= {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -26,17 +26,21 @@ class Found(NamedTuple):
     meta: Mapping[str, Any] = {}
 
 
-def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> Files:
+def search_files(pages: Sequence[Found], terms: Mapping[str, Mapping[str, Any]]) -> Files:
     """The files of the index by their path; `terms` is the glossary.
 
-    A page's front matter may list `also: [other names]`; its description counts as text.
+    A page's front matter may list `also: [other names]`; its description counts as text. With
+    `fill`, a search opens the page with an address: a key's text lists words and their values
+    ("h200=h200-sxm-141gb"), and `nodes` and `gpus` the words behind a number of nodes of `each`
+    GPUs, or of GPUs.
     """
     sheets: list[Sheet] = []
+    filled = [[url, title, meta["fill"]] for url, title, _, meta in pages if meta.get("fill")]
     for url, title, html, meta in pages:
         if not url.startswith(FOLDER):
             about = f"{html}<h1></h1><p>{escape(str(meta.get('description', '')))}</p>"
             sheets.append(_read(url, title, about, "; ".join(meta.get("also", ()))))
-    return index(sheets, synonyms(terms))
+    return index(sheets, synonyms(terms), filled)
 
 
 def publish(site: Path, files: Files) -> None:

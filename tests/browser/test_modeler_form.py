@@ -51,7 +51,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     expect(page.locator("[name=tp]")).to_have_attribute("aria-invalid", "true")
     choose(page, "tp", "8")
     said.first.wait_for(state="detached")
-    choose(page, "efficiency", "55%")
+    choose(page, "efficiency", "55")
     said.get_by_role("button", name="0.55").click()
     said.first.wait_for(state="detached")
     assert page.locator("[name=efficiency]").input_value() == "0.55"
@@ -133,7 +133,7 @@ def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[...,
     page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
     batch, microbatches = page.locator("[name=global_batch]"), page.locator("[name=microbatches]")
     assert batch.input_value() == "32"
-    page.locator("[name=hold]").check()
+    expect(page.locator("[name=hold]")).to_be_checked()
     for name, value, follows in (("pp", "4", "16"), ("nodes", "16", "8"), ("tp", "4", "4")):
         choose(page, name, value)
         addressed(page, **{name: value, "microbatches": follows})
@@ -148,6 +148,82 @@ def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[...,
     choose(page, "microbatch_size", "1")
     addressed(page, microbatch_size=None)
     assert batch.input_value() == "8"
+
+
+def test_a_batch_that_is_typed_beside_an_error_is_the_one_that_is_computed(
+    open_modeler: Callable[..., Page],
+) -> None:
+    """2,048 sequences were computed for the 512 that were typed."""
+    page = open_modeler(
+        "?nodes=16&chip=h200-sxm-141gb&tp=8&pp=4&microbatches=64&sequence=8192", answered
+    )
+    batch, said = page.locator("[name=global_batch]"), page.locator("#modeler .tool-message")
+    choose(page, "tp", "7")
+    expect(said).to_have_count(1)
+    choose(page, "global_batch", "512")
+    assert batch.input_value() == "512"
+    choose(page, "tp", "8")
+    addressed(page, microbatches=128)
+    assert batch.input_value() == "512"
+    choose(page, "nodes", "32")
+    addressed(page, nodes=32, microbatches=64)
+    assert batch.input_value() == "512", "twice the GPUs work on the same batch"
+
+
+def test_fields_take_what_people_write_and_nonsense_has_a_message_of_its_own(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?nodes=16&chip=h200-sxm-141gb&tp=8&pp=4&microbatches=1", answered)
+    said = page.locator("#modeler .tool-message")
+    typed = (("sequence", "8k"), ("global_batch", "4M tokens"), ("alpha_up", "0,0034 ms"))
+    for name, text in typed:
+        choose(page, name, text)
+    addressed(page, sequence=8192, microbatches=128, alpha_up="3.4")
+    for name, value in (("sequence", "8192"), ("global_batch", "512"), ("alpha_up", "3.4")):
+        page.locator(f"#modeler [name={name}]").blur()
+        assert page.locator(f"#modeler [name={name}]").input_value() == value
+    expect(said).to_have_count(0)
+    for name, text, message in (
+        ("global_batch", "510", "a multiple of 4"),
+        ("global_batch", "many", "a whole number from 1"),
+        ("global_batch", "4M", "512 sequences or 4M tokens"),
+        ("nodes", "1.000", "a whole number"),
+        ("alpha_up", "3 GB", "a quantity in s"),
+    ):
+        choose(page, name, text)
+        expect(said).to_have_count(1)
+        expect(said).to_contain_text(message)
+        expect(said).to_contain_text(text)
+        page.locator(f"#modeler [name={name}]").fill({"nodes": "16"}.get(name, "512"))
+        choose(page, name, {"nodes": "16", "alpha_up": ""}.get(name, "512"))
+        expect(said).to_have_count(0)
+
+
+def test_back_undoes_the_last_change(open_modeler: Callable[..., Page]) -> None:
+    page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
+    choose(page, "pp", "4")
+    addressed(page, pp=4, microbatches=16)
+    choose(page, "sequence", "4096")
+    addressed(page, sequence=4096)
+    page.go_back()
+    addressed(page, pp=4, sequence=None)
+    page.wait_for_function("() => document.querySelector('#modeler [name=sequence]').value === ''")
+    assert page.locator("#modeler [name=pp]").input_value() == "4"
+    page.go_back()
+    addressed(page, pp=2, microbatches=8)
+    page.wait_for_function("() => document.querySelector('#modeler [name=pp]').value === '2'")
+
+
+def test_a_step_twice_as_fast_on_twice_the_gpus_is_no_loss(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler(
+        "?nodes=16&tp=8&pp=4&microbatches=64&compare=1&b.nodes=32&b.microbatches=32", answered
+    )
+    rows = page.locator("#modeler table", has_text="B against A").locator("tbody tr")
+    expect(rows.filter(has_text="step time")).to_contain_text("better")
+    expect(rows.filter(has_text="tokens/s per GPU")).not_to_contain_text("worse")
+    expect(page.locator("#modeler")).to_contain_text("B is faster than A")
 
 
 RETURNS = """async () => {
@@ -221,7 +297,8 @@ def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configura
     page.locator("#modeler [name=nodes]").fill("2")
     addressed(page, **{"nodes" if then == "preset" else "b.nodes": 2})
     after = page.evaluate("location.search")
-    assert re.sub(r"&(b\.)?nodes=\d+", "", after) == re.sub(r"&(b\.)?nodes=\d+", "", before)
+    typed = r"&(b\.)?(nodes|microbatches)=\d+"  # the batch is kept
+    assert re.sub(typed, "", after) == re.sub(typed, "", before)
 
 
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..., Page]) -> None:

@@ -69,6 +69,21 @@ def test_sixty_queries_find_their_page_among_the_first_three(found: dict[str, An
     assert first >= 0.8 * len(asked)
 
 
+FILLED = {
+    "70B on 16 H200": "tools/planner/?model=llama-3-70b&nodes=2&chip=h200-sxm-141gb",
+    "16 nodes of H200 for a 405B": "tools/planner/?nodes=16&chip=h200-sxm-141gb&model=llama-3-405b",
+    "llama 8b on 4 gpus": "tools/planner/?model=llama-3-8b&nodes=1&gpus=4",
+}
+
+
+def test_a_job_that_is_searched_for_opens_the_planner_filled_in(home: Page, site: str) -> None:
+    module = f"{site}/assets/javascripts/search/find.js"
+    answer = home.evaluate(FIND, [module, [*FILLED, "all tools", "70B"]])
+    assert {query: answer[query]["pages"][0] for query in FILLED} == FILLED
+    assert "tools/" in answer["all tools"]["pages"][:3]
+    assert "?" not in answer["70B"]["pages"][0], "a model alone is no job"
+
+
 KINDS = {
     "bubble_fraction": "formula reference/formulas/pipeline/#bubble_fraction",
     "ring_all_reduce_time": "formula reference/formulas/collectives/#ring_all_reduce_time",

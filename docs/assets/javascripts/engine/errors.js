@@ -42,18 +42,6 @@ export function grouped(value) {
   return rest === undefined ? separated : `${separated}.${rest}`;
 }
 
-/** Throws InputError where `size` is more than the engine is made for. */
-export function checkMost(what, size, most) {
-  if (size <= most) return;
-  throw new InputError(what, { expected: `at most ${grouped(most)}`, got: size });
-}
-
-/** The product of whole numbers to its last digit, for messages about too large ones. */
-export function product(...sizes) {
-  const found = sizes.reduce((total, size) => total * size, 1);
-  return Number.isSafeInteger(found) ? found : sizes.reduce((t, size) => t * BigInt(size), 1n);
-}
-
 /** A number, text, flag or list as Python writes it; numbers that are whole as its int. */
 export function repr(value) {
   if (value === null || value === undefined) return "None";

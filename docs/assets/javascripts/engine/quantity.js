@@ -1,4 +1,5 @@
-// SI numbers as text, and what that text says when it is read back; mirrors figgen.units.
+// SI numbers as text, and what that text says when it is read back; mirrors figgen.units. What readers
+// type is read by figgen.quantity_text, printed.
 
 import { grouped } from "./errors.js";
 

@@ -3,28 +3,30 @@
 
 import { InputError } from "../engine/errors.js";
 import * as formulas from "../formulas.js";
-import { plainNumber, quantity, typedNumber } from "./quantities.js";
+import { typed_count, typed_measure } from "../scenarios/options/typed.js";
+import { plainNumber, quantity } from "./quantities.js";
 
-const FACTORS = { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, m: 1e-3, µ: 1e-6, μ: 1e-6, u: 1e-6, n: 1e-9,
-  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
 const EXAMPLES = { B: "8 GiB", s: "43 ms", "B/s": "200 GB/s", "FLOP/s": "1979 TFLOP/s" };
-const FORMS = {
-  B: /^([kKMGTP]i?)?(?:B|bytes?)?$/, s: /^([mµμun])?s$/, "B/s": /^([kKMGT]i?)?((?:B|b|bit)\/s|bps)$/, "FLOP/s": /^([kMGTP])?FLOP(?:\/s|S)$/,
-};
-const MOST = 1e30;
 
 /** What `text` says in the SI `unit`; throws InputError with the field's `key`. */
 export function amount(key, label, text, unit) {
-  const [, number, written] = /^\s*([\d,.]*\d(?:e[-+]?\d+)?)\s*([^\d\s]*)\s*$/i.exec(text) ?? [];
-  const form = number === undefined ? null : FORMS[unit].exec(written);
-  const value = form ? typedNumber(number) * FACTORS[form[1] ?? ""] / (form[2]?.startsWith("b") ? 8 : 1) : NaN;
-  if (value > 0 && value <= MOST) return value;
+  try {
+    const value = typed_measure(label, text, unit);
+    if (value > 0) return value;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    if (error.nearest.length) throw Object.assign(error, { key });
+  }
   throw wrong(key, label, `an amount such as ${EXAMPLES[unit]}`, text);
 }
 
 function count(key, label, text, least) {
-  const value = /^\s*\d{1,9}\s*$/.test(text) ? Number(text) : NaN;
-  if (value >= least) return value;
+  try {
+    const value = typed_count(key, text);
+    if (value >= least && value < 1e9) return value;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+  }
   throw wrong(key, label, `a whole number from ${least}`, text);
 }
 

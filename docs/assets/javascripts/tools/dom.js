@@ -129,22 +129,31 @@ export const pause = (signal) =>
  */
 export function mountTool(selector, build) {
   let leave = null;
-  const begin = async () => {
+  const begin = async (again) => {
     const root = document.querySelector(selector);
-    if (leave?.root === root) return;
+    if (leave?.root === root && again !== true) return;
     leave?.abort();
     leave = null;
     if (!root) return;
     leave = Object.assign(new AbortController(), { root });
-    let moved = false;
+    let [moved, acted, follow] = [false, again === true, null];
+    const { signal } = leave;
+    // What Back needs comes with the reader's first act, once the tool is there.
+    const act = () => { acted = true; follow?.(); };
+    for (const type of ["pointermove", "keydown", "focusin", "scroll"]) addEventListener(type, act, { once: true, passive: true, signal });
     for (const type of ["wheel", "keydown", "pointerdown"]) {
-      addEventListener(type, () => { moved = true; }, { once: true, passive: true, signal: leave.signal });
+      addEventListener(type, () => { moved = true; }, { once: true, passive: true, signal });
     }
     try {
       const brought = document.querySelector("template.tool-data").content.textContent;
-      await build(root, leave.signal, JSON.parse(brought));
+      await build(root, signal, JSON.parse(brought));
+      follow = () => {
+        follow = null;
+        import("./back.js").then(({ undoByBack }) => signal.aborted || undoByBack(signal, () => begin(true)));
+      };
+      if (acted) follow();
       // The browser may have been at the section that the address names before the tool made room.
-      if (!moved) document.querySelector(":target")?.scrollIntoView();
+      if (!moved && again !== true) document.querySelector(":target")?.scrollIntoView();
     } catch (error) {
       const told = "The tool could not be loaded; reload the page to try again.";
       root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));

@@ -1,9 +1,8 @@
 // The form of the schedule lab: every field is a text that is read by the schema of the state.
 
-import { InputError } from "../engine/errors.js";
 import { button, el, field, selectField } from "./dom.js";
 import { SCHEMA } from "./lab_state.js";
-import { nearestNumber, readValue } from "./state.js";
+import { readTyped } from "./state.js";
 
 const FIELDS = [
   ["Pipeline", [
@@ -40,7 +39,7 @@ export function makeLabForm({ titles, state, onChange }) {
   const typed = ([key, text, hint]) => {
     const input = el("input", {
       type: "text", name: key, autocomplete: "off", spellcheck: "false", inputmode: key === "layers" ? "text" : "decimal",
-      value: shown(state[key]), on: { input: () => read(key, input.value) },
+      value: shown(state[key]), on: { input: () => read(key) },
     });
     inputs.set(key, input);
     const box = field(text, input, hint ?? null);
@@ -54,22 +53,20 @@ export function makeLabForm({ titles, state, onChange }) {
     return el("label", { class: "tool-check" }, input, text);
   };
 
-  function read(key, written) {
-    const [kind, input] = [SCHEMA[key], inputs.get(key)];
+  function read(key) {
+    const input = inputs.get(key);
     input.removeAttribute("aria-invalid");
     wrong.get(key).replaceChildren();
-    const bare = written.trim();
-    if (bare === "" && (kind.fallback === null || kind.fallback === "")) return onChange({ [key]: kind.fallback });
-    try {
-      onChange({ [key]: readValue(SCHEMA, key, bare) });
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      input.setAttribute("aria-invalid", "true");
-      const nearest = nearestNumber(kind, bare);
-      wrong.get(key).replaceChildren(
-        el("div", { class: "tool-message is-bad" }, el("p", {}, `${error.message.replace(`${key}: e`, "E")}.`),
-          nearest === null ? null : button(`Take ${nearest}`, () => { input.value = shown(nearest); input.focus(); read(key, input.value); })));
-    }
+    readTyped(SCHEMA, key, input, {
+      onValue: (value) => onChange({ [key]: value }),
+      onBad(expected, nearest) {
+        const typed = input.value.trim();
+        input.setAttribute("aria-invalid", "true");
+        wrong.get(key).replaceChildren(
+          el("div", { class: "tool-message is-bad" }, el("p", {}, `Expected ${expected}${typed ? `, got '${typed.slice(0, 40)}'` : ""}.`),
+            nearest.map((near) => button(`Take ${near}`, () => { input.value = shown(near); input.focus(); read(key); }))));
+      },
+    });
   }
 
   const group = (title, content) =>

@@ -1,12 +1,18 @@
 // What the schedule lab is asked: its state as typed, and the schedules carried out for it.
 
-import { InputError, checkMost } from "../engine/errors.js";
+import { InputError, grouped } from "../engine/errors.js";
 import { record } from "../engine/records.js";
 import { by_action } from "../models/pipeline/arrivals.js";
 import { carried_out, peak_held, stage_shares } from "../models/pipeline/schedule_work.js";
 import { CHUNKED, SCHEDULES, USUAL_CHUNKS } from "../models/pipeline/schedules.js";
 import { Durations } from "../models/pipeline/trace.js";
 import { choice, flag, number, parseQuery, text, toQuery, whole } from "./state.js";
+
+/** Throws InputError where `size` is more than the lab is made for. */
+function checkMost(what, size, most) {
+  if (size <= most) return;
+  throw new InputError(what, { expected: `at most ${grouped(most)}`, got: size });
+}
 
 export const MOST = { stages: 64, microbatches: 512, chunks: 8, visits: 2 ** 14 };
 export const RUNS = ["a", "b", "c"];
@@ -23,7 +29,7 @@ export function layersOf(written) {
   return parts.map(Number);
 }
 
-const time = (fallback, min = 0) => number(fallback, min, 1e6);
+const time = (fallback, min = 0) => ({ ...number(fallback, min, 1e6), unit: "ms" });
 
 export const SCHEMA = {
   a: choice("1f1b", NAMES),
@@ -38,7 +44,7 @@ export const SCHEMA = {
   message: time(0),
   pair: time(null),
   layers: { ...text("", layersOf), longest: LONGEST_LAYERS },
-  memory: number(1, 0, 1e6),
+  memory: { ...number(1, 0, 1e6), unit: "GB" },
   strips: flag(true),
   path: flag(false),
 };

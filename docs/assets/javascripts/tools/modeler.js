@@ -59,19 +59,17 @@ async function build(root, signal, catalog) {
 
   const { region, say } = liveRegion();
   await pause(signal);
+  const shareOf = (state) => replicasOf(state) * state.microbatch_size;
   const form = modelerForm(schema, catalog, {
+    shareOf: (state) => (Number.isInteger(shareOf(state)) ? shareOf(state) : 1),
     onBad: (key, message, offers) => {
       bad.set(key, message, offers);
       showMessages();
     },
     onChange(changes) {
-      if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
-      else if ("global_batch" in changes) changeBatch(changes.global_batch);
+      if ("hold" in changes) hold = changes.hold;
       else if ("measured" in changes) reading(changes.measured);
-      else {
-        const own = found[at].setup ? ownFrom(found[at].job, changes) : changes;
-        change(held === null ? own : holding(own));
-      }
+      else apply(found[at].setup ? ownFrom(found[at].job, changes) : changes);
     },
   });
   let given = null; // the last file of measure.py, until the reader goes on: it may be read later
@@ -98,20 +96,29 @@ async function build(root, signal, catalog) {
     given = held = null;
     brought.forget();
   };
-  // A global batch that stays while the layout changes.
-  let held = null;
-  const shareOf = (state) => replicasOf(state) * state.microbatch_size;
-  const changeBatch = (typed) => {
-    const [problem, microbatches] = bad.batch(typed, found[at].setup ? shareOf(states()[at]) : 1);
-    showMessages();
-    if (!problem) change({ microbatches });
+  // The global batch that stays while the layout changes: that of the last answer, or one typed since.
+  let [hold, held] = [true, null];
+  const changeBatch = (size) => {
+    held = size;
+    const share = shareOf(states()[at]);
+    const microbatches = Number.isInteger(share) ? bad.batch(size, share) : null;
+    if (microbatches === null) showMessages();
+    else change({ microbatches });
   };
-  // `changes` with the microbatches that keep the batch; a layout that nobody can compute has none.
+  // `changes` with the microbatches that keep the batch, or come nearest to it, which is said; a layout
+  // that nobody can compute has none.
   const holding = (changes) => {
-    const share = shareOf({ ...states()[at], ...changes });
-    if (changes.microbatches || !Number.isInteger(share)) return changes;
-    const [problem, microbatches] = bad.batch(String(held), share);
-    return problem ? changes : { ...changes, microbatches };
+    const [before, share] = [states()[at], { ...states()[at], ...changes }].map(shareOf);
+    const kept = share === before && found[at].setup && !bad.found.has("global_batch");
+    if (!hold || held === null || kept || "microbatches" in changes || !Number.isInteger(share)) return changes;
+    const near = Math.max(1, Math.round(held / share));
+    if (bad.batch(held, share) === null) bad.found.get("global_batch").message += `; ${near * share} is computed`;
+    return { ...changes, microbatches: near };
+  };
+  const apply = (changes) => {
+    if ("microbatches" in changes) bad.set("global_batch", null);
+    if ("global_batch" in changes) changeBatch(changes.global_batch);
+    else change(holding(changes));
   };
   const choose = (index) => {
     at = index;
@@ -179,7 +186,7 @@ async function build(root, signal, catalog) {
         problems,
         bad,
         alone: shown.alone(),
-        apply: change,
+        apply: (changes, index) => (index === undefined ? apply(changes) : change(changes, index)),
         evaluate: (state, base) => evaluate(catalog, state, base),
       }),
     );
@@ -188,8 +195,8 @@ async function build(root, signal, catalog) {
   const render = perFrame(() => !signal.aborted && renderNow());
   function renderNow() {
     found = states().map((state) => ({ ...computed(state), published: publishedOf(state) }));
-    if (held !== null && found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
-    form.sync(states()[at], found[at], held !== null);
+    if (found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
+    form.sync(states()[at], found[at], held, hold);
     bar.update(states(), at, isUntouched(states()[at]));
     const query = queryOf(schema, catalog, a, b);
     const here = new URL(location.href);

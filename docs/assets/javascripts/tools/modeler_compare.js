@@ -13,7 +13,7 @@ export function comparison([one, other]) {
     const [a, b] = [of(one), of(other)];
     const ratio = unit === "%" ? b - a : a ? b / a - 1 : 0;
     const same = Math.abs(ratio) < 5e-4;
-    const [mark, word] = same ? ["", ""] : verdict(better * ratio);
+    const [mark, word] = same ? ["", ""] : verdict(weight(key, better, one, other) * ratio);
     const moved = unit === "%" ? change(ratio).replace("%", " points") : change(ratio);
     return el(
       "tr",
@@ -32,9 +32,20 @@ export function comparison([one, other]) {
     el("p", {}, el("strong", {}, "B differs from A in "), differences(one, other), "."),
     el("p", {}, outcome(one, other)),
     table("Two configurations side by side", ["measure", "#A", "#B", "#B against A"], rows),
-    note("Only differences that are better or worse in any case are marked; the others depend on your batch."),
+    note("Only differences that are better or worse in any case are marked; the others depend on your batch, or on other GPUs."),
   ];
 }
+
+// 1 where more is better, −1 where less is. With an equal batch a shorter step is better; what a GPU
+// reaches is neither where B has another number or kind of them.
+function weight(key, better, one, other) {
+  if (key === "step") return one.setup.tokens_per_step === other.setup.tokens_per_step ? -1 : 0;
+  return PER_GPU.includes(key) && !likeMachines(one, other) ? 0 : better;
+}
+
+const PER_GPU = ["throughput", "mfu", "fullest"];
+const likeMachines = (one, other) =>
+  one.step.world_size === other.step.world_size && one.state.chip === other.state.chip;
 
 function verdict(gain) {
   if (!gain) return ["", ""];
@@ -48,11 +59,13 @@ function differences(one, other) {
 
 // What comes of it, in a sentence.
 function outcome(one, other) {
-  const ratio = other.step.tokens_per_s_per_gpu / one.step.tokens_per_s_per_gpu - 1;
-  const same = Math.abs(ratio) < 5e-4;
-  const pace = same
-    ? ["B trains as fast per GPU as A"]
-    : ["B is ", ratio > 0 ? "faster" : "slower", " per GPU than A, ", value(change(ratio), "change:throughput", "b")];
+  const per = likeMachines(one, other) ? " per GPU" : "";
+  const paceOf = ({ step, setup }) => (per ? step.tokens_per_s_per_gpu : setup.tokens_per_step / step.step_time_s);
+  const ratio = paceOf(other) / paceOf(one) - 1;
+  const said = per ? value(change(ratio), "change:throughput", "b") : `${change(ratio)} tokens/s`;
+  const pace = Math.abs(ratio) < 5e-4
+    ? [`B trains as fast${per} as A`]
+    : ["B is ", ratio > 0 ? "faster" : "slower", `${per} than A, `, said];
   const [a, b] = [one, other].map(({ memory }) => memory.fits);
   if (a === null || b === null) return [...pace, "."];
   if (a === b) return [...pace, a ? "; both fit in memory." : "; neither fits in memory."];

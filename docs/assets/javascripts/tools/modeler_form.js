@@ -1,39 +1,47 @@
 // The modeler's form: controls from the table of fields, kept in step with the state.
 
-import { InputError } from "../engine/errors.js";
 import { el, button, field, selectField } from "./dom.js";
 import { shortFirst, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
-import { nearestNumber, readValue } from "./state.js";
+import { readTyped, whole } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
+
+// Field → the value that was read of what stands in it.
+const accepted = new WeakMap();
 
 /**
  * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
  * read. `sync(state, found, held)` shows a state; `found` is what the engine made of it, for what is
- * derived, `held` whether the global batch is kept. `groups` are those of the table if not given.
+ * derived, `held` the global batch that is kept, if any, and `hold` whether one is. `shareOf(state)`
+ * is how many sequences go to one microbatch of all replicas. `groups` are those of the table if not given.
  */
-export function modelerForm(schema, catalog, { onChange, onBad }, groups = shortFirst(catalog)) {
+export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1 }, groups = shortFirst(catalog)) {
   const controls = new Map();
+  const schema = { global_batch: { ...whole(1, 1, 10 ** 9), name: "global_batch" }, ...kinds };
+  const ofBatch = (state) => ({ sequence: state.sequence ?? catalog.models[state.model]?.sequence ?? 8192, share: shareOf(state) });
   const form = el("form", {
     class: "tool-form",
     "aria-label": "Configuration",
     on: { submit: (event) => event.preventDefault() },
   });
-  const accept = (key, typed, input) => {
-    try {
-      const value = typed === "" && schema[key].fallback === null ? null : readValue(schema, key, typed);
-      input.removeAttribute("aria-invalid");
-      onBad(key, null);
-      onChange({ [key]: value });
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      input.setAttribute("aria-invalid", "true");
-      const near = nearestNumber(schema[key], typed);
-      const offers = near === null ? [] : [[`${labelOf(groups, key)} ${plainNumber(near)}`, { [key]: near }]];
-      onBad(key, `${labelOf(groups, key)}: ${messageOf(schema[key], typed)}`, offers);
-    }
+  const accept = (key, input) => {
+    readTyped(schema, key, input, {
+      batch: key === "global_batch" ? ofBatch(controls.get("nodes").state) : null,
+      onValue(value) {
+        input.removeAttribute("aria-invalid");
+        accepted.set(input, value);
+        onBad(key, null);
+        onChange({ [key]: value });
+      },
+      onBad(expected, nearest) {
+        const typed = input.value.trim(), label = labelOf(groups, key);
+        input.setAttribute("aria-invalid", "true");
+        onBad(key, `${label}: expected ${expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`,
+          nearest.map((near) => [`${label} ${plainNumber(near)}`, { [key]: near }]));
+      },
+    });
   };
   // Who brings a configuration sees all of it; who brings none begins with the job in short.
   const open = location.search.length > 1 && !matchMedia(NARROW).matches;
@@ -42,15 +50,14 @@ export function modelerForm(schema, catalog, { onChange, onBad }, groups = short
   if (more.children[1]) form.append(more);
   return {
     form,
-    sync(state, found, held) {
-      sync(groups, controls, catalog, state, found);
-      if (controls.has("hold")) controls.get("hold").input.checked = held;
+    sync(state, found, held = null, hold = false) {
+      sync(groups, controls, catalog, state, found, held);
+      if (controls.has("hold")) controls.get("hold").input.checked = hold;
     },
   };
 }
 
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
-const messageOf = (kind, typed) => `expected ${kind.expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`;
 
 // A group that is closed says what is in it; on a phone all but the first begin closed.
 function groupBox({ title, open, always, nodes, fields }, controls, accept, onChange) {
@@ -89,7 +96,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
       value: "",
       options,
       hint,
-      onChange: (value, input) => accept(key, value, input),
+      onChange: (value, input) => accept(key, input),
     });
     return { box: made.box, input: made.select };
   }
@@ -129,8 +136,9 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     spellcheck: "false",
     placeholder: empty ?? null,
     on: {
-      input: () =>
-        kind === "batch" ? onChange({ global_batch: input.value }) : accept(key, input.value.trim(), input),
+      input: () => accept(key, input),
+      // What was typed in another way than it is shown stays until its reader goes on.
+      blur: () => { if (accepted.has(input) && !input.getAttribute("aria-invalid")) input.value = written(accepted.get(input)); },
     },
   });
   if (kind !== "size") return { box: field(label, input, hint), input };
@@ -138,14 +146,14 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   const scale = (factor) => () => {
     const next = Math.max(1, Math.floor(Number(input.value || input.placeholder || 1) * factor));
     input.value = String(next);
-    accept(key, input.value, input);
+    accept(key, input);
   };
   input.addEventListener("keydown", (event) => {
     const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
     input.value = String(Math.max(1, Number(input.value || input.placeholder || 1) + step));
-    accept(key, input.value, input);
+    accept(key, input);
   });
   const box = field(label, input, hint);
   const row = el("div", { class: "tool-step" });
@@ -158,7 +166,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   return { box, input };
 }
 
-function sync(groups, controls, catalog, state, found) {
+function sync(groups, controls, catalog, state, found, held) {
   for (const { title, says, fields } of groups) {
     for (const { key, kind, shows, derived } of fields) {
       const { box, input } = controls.get(key);
@@ -167,7 +175,7 @@ function sync(groups, controls, catalog, state, found) {
       else if (kind === "file") controls.get(key).forget.hidden = !state[key];
       else if (kind === "hold") continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
-      else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
+      else if (kind === "batch") fill(input, written(found.setup ? found.setup.global_batch : held));
       else {
         if (derived && found.setup) input.placeholder = String(derived(found.job));
         fill(input, written(state[key]));
@@ -185,7 +193,8 @@ function sync(groups, controls, catalog, state, found) {
 // What somebody is typing is left as it is, unless it says something else.
 function fill(input, value) {
   const typing = document.activeElement === input && input.tagName === "INPUT";
-  if (typing && (input.getAttribute("aria-invalid") || Number(input.value) === Number(value))) return;
+  if (typing && (input.getAttribute("aria-invalid") || Number(input.value) === Number(value) || written(accepted.get(input)) === value)) return;
+  accepted.delete(input);
   // An address may say what no option offers.
   const offered = input.options === undefined || [...input.options].some((one) => one.value === value);
   if (!offered) input.append(el("option", { value }, value));

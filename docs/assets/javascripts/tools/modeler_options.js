@@ -67,14 +67,15 @@ const counts = {
 };
 
 /** How the value of an option is read from an address or a field. */
-export function kindOf({ name, kind, default: usual, low, high, scale, choices, required }) {
+export function kindOf({ name, kind, default: usual, low, high, unit, scale, choices, required }) {
   const start = usual ?? STARTS[name] ?? null;
   if (kind === "switch") return flag(start);
   if (kind === "text") return { ...text(start, CHECKS[name]), longest: LONGEST[name] };
   if (kind === "counts") return optional(counts);
   if (choices) return choice(String(start), [...choices.map(([one]) => one), ...(WITH_OWN.includes(name) ? [OWN] : [])]);
   const si = scale ?? 1;
-  const read = kind === "whole" ? whole(start, low, high) : number(start === null ? null : start / si, low / si, high / si);
+  const sizes = kind === "whole" ? whole(start, low, high) : number(start === null ? null : start / si, low / si, high / si);
+  const read = { ...sizes, name, unit };
   return start === null && !required ? optional(read) : read;
 }
 

@@ -12,23 +12,17 @@ export function fieldProblems() {
       if (message === null) found.delete(key);
       else found.set(key, { message, offers });
     },
-    /** [problem, microbatches] of a global batch as typed; `share` sequences go to one microbatch of all replicas. */
-    batch(typed, share) {
-      const size = /^\d{1,9}$/.test(typed.trim()) ? Number(typed) : NaN;
-      if (size >= share && size % share === 0) {
-        found.delete("global_batch");
-        return [false, size / share];
-      }
-      const below = Math.max(1, Math.floor((size || 0) / share));
-      const offers = Number.isNaN(size)
-        ? []
-        : [...new Set([below, below + 1])].map((count) => ({ microbatches: count }));
+    /** The microbatches of a global batch, or null; `share` sequences go to one microbatch of all replicas. */
+    batch(size, share) {
+      found.delete("global_batch");
+      if (size % share === 0) return size / share;
+      const below = Math.floor(size / share);
       this.set(
         "global_batch",
-        `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch)`,
-        offers.map((changes) => [`global batch ${plainNumber(changes.microbatches * share)}`, changes]),
+        `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch), not ${plainNumber(size)}`,
+        [below, below + 1].filter(Boolean).map((count) => [`global batch ${plainNumber(count * share)}`, { global_batch: count * share }]),
       );
-      return [true, null];
+      return null;
     },
   };
 }

@@ -37,10 +37,13 @@ export function schemaOf(catalog) {
     show: word("", /^[a-z-]{0,8}$/),
     ...Object.fromEntries(optionsOf(catalog).map((option) => [option.key, kindOf(option)])),
     ...ownKinds(),
-    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), bw: optional(number(null, 1, 1e6)),
-    up: number(450, 0.1, 1e5), net: number(50, 0.01, 1e5),
+    peak: inUnit("TFLOP/s", number(989.4, 1, 1e6)), hbm: inUnit("GB", number(80, 1, 1e5)),
+    bw: inUnit("GB/s", optional(number(null, 1, 1e6))), up: inUnit("GB/s", number(450, 0.1, 1e5)),
+    net: inUnit("GB/s", number(50, 0.01, 1e5)),
   };
 }
+
+const inUnit = (unit, kind) => ({ ...kind, unit });
 
 const word = (fallback, pattern) => ({
   fallback, expected: "a short word", read: (given) => (pattern.test(given) ? given : undefined),

@@ -149,7 +149,7 @@ async function build(root, signal, catalog) {
   function renderNow() {
     stop();
     refused = null;
-    form.sync(state, { setup: null }, false);
+    form.sync(state, { setup: null });
     preset.select.value = state.preset;
     tellProblems();
     writeAddress(toAddress(schema, catalog, state));

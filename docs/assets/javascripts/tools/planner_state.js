@@ -21,7 +21,7 @@ const keyOf = (catalog, name) => allOptions(catalog).find((option) => option.nam
 export const searchedKeys = (catalog) => SEARCHED.map((name) => keyOf(catalog, name));
 
 export function planSchema(catalog) {
-  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: optional(whole(null, 1, 10 ** 9)), every: flag(false) };
+  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: { ...optional(whole(null, 1, 10 ** 9)), name: "global_batch" }, every: flag(false) };
   for (const key of UNUSED) delete schema[key];
   for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
   schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory

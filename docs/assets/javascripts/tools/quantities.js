@@ -18,17 +18,3 @@ export function change(ratio, decimals = 1) {
 
 export const seconds = (value) => quantity(value, "s");
 export const bytes = (value) => quantity(value, "B");
-
-/**
- * The number that `text` writes, NaN for none: commas between groups of three digits separate
- * thousands, a single other comma is a decimal comma. As figgen.units.parse_quantity reads it.
- */
-export function typedNumber(text) {
-  const [, digits, power] = /^([-+]?[\d.,]+)(e[-+]?\d+)?$/i.exec(text.trim()) ?? [];
-  if (digits === undefined) return NaN;
-  const thousands = /^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(digits);
-  const comma = /^[-+]?([1-9]\d{0,2}(\.\d{3})+|\d+),\d+$/.test(digits);
-  const plain = thousands ? digits.replaceAll(",", "")
-    : comma ? digits.replaceAll(".", "").replace(",", ".") : digits;
-  return Number(`${plain}${power ?? ""}`);
-}

@@ -7,7 +7,6 @@
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
 import { convention } from "../models/machine/frameworks.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
-import { typedNumber } from "./quantities.js";
 
 const LONGEST = 80; // characters of a value that anybody would type
 const SHOWN = 40; // characters of a refused value that a message repeats
@@ -101,16 +100,24 @@ export function readValue(schema, key, given) {
   throw refuse(nearest.length ? null : kind.expected, nearest);
 }
 
-const SUFFIXES = { "": 1, "%": 0.01, k: 1024, m: 1024 ** 2 };
-
-/** The valid number nearest to what was meant by `typed`, such as 8k, 55% or 1,000; or null. */
-export function nearestNumber({ ends, round }, typed) {
-  const [, digits, suffix] = /^(-?[\d.,]+(?:e\d+)?)\s*([%km]?)$/i.exec(typed.trim()) ?? [];
-  const meant = typedNumber(digits ?? "") * (SUFFIXES[suffix?.toLowerCase()] ?? NaN);
-  if (!ends || Number.isNaN(meant)) return null;
-  // Shares are often typed as percentages.
-  const share = ends[1] === 1 && meant > 1 && meant <= 100 ? meant / 100 : meant;
-  return Math.min(ends[1], Math.max(ends[0], round(share)));
+/**
+ * Calls `onValue(value)` with what `input` holds, at once where it is written plainly, or
+ * `onBad(expected, nearest)`. `batch` is given where a global batch may be typed in tokens.
+ */
+export async function readTyped(schema, key, input, { onValue, onBad, batch = null }) {
+  const [kind, typed] = [schema[key], input.value.trim()];
+  if (typed === "" && !kind.fallback && kind.fallback !== 0) return onValue(kind.fallback);
+  try {
+    return onValue(readValue(schema, key, typed));
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    if (!kind.ends || typed === "") return onBad(error.expected ?? kind.expected, []);
+  }
+  const { typedNumber } = await import("./typed.js");
+  if (input.value.trim() !== typed) return; // more was typed meanwhile
+  const { value, expected, nearest } = typedNumber(key, kind, typed, batch);
+  if (value === undefined) onBad(expected, nearest);
+  else onValue(value);
 }
 
 /**
@@ -157,8 +164,8 @@ export function toQuery(schema, state, base = defaults(schema)) {
 }
 
 /**
- * `write(query)`: puts `query` into the address of the tool's page soon, without an entry in its
- * history, until `signal`.
+ * `write(query)`: puts `query` into the address of the tool's page soon, until `signal`; back.js gives
+ * a reader's changes an entry of their own in the history instead.
  */
 export function addressWriter(signal) {
   const mine = location.pathname;
@@ -169,7 +176,8 @@ export function addressWriter(signal) {
     const url = new URL(location.href);
     url.search = query;
     // The theme keeps the place on the page in the state.
-    if (url.href !== location.href) history.replaceState(history.state, "", url);
+    if (dispatchEvent(new CustomEvent("tool-address", { detail: url, cancelable: true })) && url.href !== location.href)
+      history.replaceState(history.state, "", url);
   };
   signal.addEventListener("abort", () => clearTimeout(waiting));
   return (query) => {

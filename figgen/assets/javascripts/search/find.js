@@ -158,13 +158,41 @@ export async function find(text, most = 12) {
     return { page, url, title, score: score * titled(title, meant) + 0.8 * best[0].score, sections: best };
   });
   results.sort((a, b) => b.score - a.score || a.page - b.page);
+  const ready = filled(head, text);
   return {
-    missing: found.filter(({ known }) => !known).map(({ word }) => word),
-    count: results.length,
-    results: results.slice(0, most).map((result) => ({
+    missing: ready.length ? [] : found.filter(({ known }) => !known).map(({ word }) => word),
+    count: results.length || ready.length,
+    results: [...ready, ...results.slice(0, most).map((result) => ({
       ...result, sections: result.sections.map((one) => section(head, result, one)),
-    })),
+    }))].slice(0, most),
   };
+}
+
+// Tools that the query fills in, as "70B on 16 H200" does: the front matter of their pages says which
+// words stand for which value of which key, and what counts nodes and GPUs.
+function filled(head, text) {
+  const said = text.toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}.,-]*/gu) ?? [];
+  return (head.filled ?? []).flatMap(([url, title, { nodes, gpus, each, ...keys }]) => {
+    const query = new URLSearchParams();
+    const values = Object.entries(keys).map(([key, list]) => [key, new Map(list.split(" ").map((pair) => pair.split("=")))]);
+    said.forEach((word, at) => {
+      const [key, known] = values.find(([, one]) => one.has(word)) ?? [];
+      if (key) query.set(key, known.get(word));
+      const before = said[at - 1]?.replaceAll(",", "");
+      const count = /^\d{1,7}x?$/.test(before) ? parseInt(before, 10) : 0;
+      if (!count) return;
+      if (nodes.split(" ").includes(word)) query.set("nodes", count);
+      else if (!query.has("nodes") && (key === "chip" || gpus.split(" ").includes(word))) {
+        query.set("nodes", count % each ? 1 : count / each);
+        if (count % each && count < each) query.set("gpus", count);
+      }
+    });
+    if (!query.has("model") || query.size < 2) return [];
+    const own = [...query].map(([key, value]) => `${key} ${value}`).join(", ");
+    const address = `${url}?${query}`;
+    const page = head.pages.findIndex(([one]) => one === url);
+    return [{ page, url: address, title, score: Infinity, sections: [{ score: Infinity, kind: "page", title: `${title}: ${own}`, place: 0, url: address }] }];
+  });
 }
 
 function section(head, { page, url, title }, { number, score }) {

@@ -1,0 +1,38 @@
+"""The page of all tools: each has its picture, and is reached from home."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from figgen import catalog
+
+DOCS = Path(__file__).parents[1] / "docs"
+NAV = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
+TOOLS = re.findall(r": (tools/(?!index)\S+\.md)$", NAV, flags=re.M)
+PAGE = (DOCS / "tools" / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_tool_has_a_picture_and_a_sentence_on_the_page_of_all() -> None:
+    _, *parts = re.split(r"^## ", PAGE, flags=re.M)
+    named = [re.findall(r"\]\((\w[\w-]*\.md)\)", part)[0] for part in parts]
+    assert sorted(named) == sorted(tool.removeprefix("tools/") for tool in TOOLS)
+    for part in parts:
+        assert part.count("```figure") == 1
+        name = re.findall(r"^id: (\S+)$", part, flags=re.M)[0]
+        assert f"[](#fig-{name})" in part
+
+
+def test_what_a_search_fills_in_are_names_of_the_catalog() -> None:
+    planner = (DOCS / "tools" / "planner.md").read_text(encoding="utf-8")
+    fill = yaml.safe_load(planner.split("---")[1])["fill"]
+    for key, known in (("model", catalog.MODELS), ("chip", catalog.ACCELERATORS)):
+        values = [pair.partition("=")[2] for pair in fill[key].split()]
+        assert set(values) <= set(known)
+    assert fill["each"] == 8
+
+
+def test_home_leads_to_the_page_of_all_tools() -> None:
+    assert "(tools/index.md)" in (DOCS / "index.md").read_text(encoding="utf-8")
