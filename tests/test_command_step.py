@@ -131,7 +131,7 @@ def test_hfu_stands_beside_mfu_where_something_is_computed_again(said: Said) -> 
     answer = json.loads(said(*GPT_3, *again, "--json"))
     hfu = answer["hardware_flops_utilisation"]
     assert hfu == pytest.approx(answer["utilisation"]["hfu-full"])
-    assert f"HFU {hfu:.1%} (and what is computed again: full)" in said(*GPT_3, *again)
+    assert f"HFU {hfu:.1%} (with recomputation: full)" in said(*GPT_3, *again)
     assert "HFU" not in said(*GPT_3)
 
 

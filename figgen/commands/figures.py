@@ -27,7 +27,7 @@ LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "
 
 def add(verbs: Verbs) -> None:
     """Register the verbs of this module."""
-    listing = add_verb(verbs, "list", _list, "names that can be used on a page", "", "models")
+    listing = add_verb(verbs, "list", _list, "list the names that a page can use", "", "models")
     listing.add_argument("kind", nargs="?", default="figures", help=", ".join(LISTED))
     show = add_verb(
         verbs,
@@ -49,13 +49,15 @@ def add(verbs: Verbs) -> None:
         verbs,
         "eval",
         _eval,
-        "one value, with its worked line and source",
+        "print one value, with its worked line and source",
         "bubble_fraction stages=4 microbatches=8",
         "'bubble_fraction(stages=4, microbatches=8):.1%'",
     )
     evaluate.add_argument("value", metavar="FORMULA | CALL[:SPEC]")
     evaluate.add_argument("arguments", nargs="*", metavar="key=value")
-    stats = add_verb(verbs, "stats", _stats, "words, figures and computed numbers of each page", "")
+    stats = add_verb(
+        verbs, "stats", _stats, "count words, figures and computed numbers of each page", ""
+    )
     stats.add_argument("docs", nargs="?", default="docs", type=Path)
 
 

@@ -1,4 +1,4 @@
-"""The verb `measured`: what a file of measure.py says, beside the data sheet."""
+"""The verb `measured`: what a file of measure.py says, beside the datasheet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "measured",
         _measured,
-        "show the rates that measure.py measured, as shares of the data sheet",
+        "show the rates that measure.py measured, as shares of the datasheet",
         "measured.json",
         "measured.json --accelerator h100-sxm-80gb --json",
     )
@@ -43,12 +43,12 @@ def _measured(options: argparse.Namespace) -> Answer:
     found = rates(file, chip)
     taken = rates_of(file)
     head = [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]
-    head += [f"beside the data sheet of {chip.title}" if chip else "no chip of the catalog"]
-    rows = [["", "measured", "data sheet", "share"], *(_row(rate) for rate in found)]
+    head += [f"beside the datasheet of {chip.title}" if chip else "no chip of the catalog"]
+    rows = [["", "measured", "datasheet", "share"], *(_row(rate) for rate in found)]
     checks = _checks(file, taken)
     last = [
         *(line for line, _ in checks),
-        "taken by plan, step and the tools, as --measured:",
+        "rates for plan, step and the tools, as --measured:",
         taken.text,
     ]
     data = {
@@ -90,17 +90,17 @@ STATES = {"autocast": "weights in FP32 under autocast", "bf16": "all in BF16"}
 HOST = {
     "forward": "the host launches a kernel every {} forward",
     "both": "the host launches a kernel every {} forward and backward",
-    "gap": "a tiny kernel and the gap behind it take {} on the device",
+    "gap": "a tiny kernel and the gap after it take {} on the device",
 }
 
 
 def _memory(row: Row) -> str:
     state, peak, reserved = (format_quantity(row[key], "B", "bytes") for key in MEMORY)
-    return f"{peak} at most, {state} of it state; {reserved} reserved"
+    return f"peak {peak}, of which {state} is state; {reserved} reserved"
 
 
 def _costs(file: MeasuredFile) -> list[tuple[str, dict[str, float]]]:
-    """Return what a kernel, a parameter and a logit cost."""
+    """Return the time of a kernel, and of the update per parameter and the loss per logit."""
     found = []
     for row in file.tables["host"]:
         each = row["seconds"] / row["kernels"]
@@ -109,14 +109,15 @@ def _costs(file: MeasuredFile) -> list[tuple[str, dict[str, float]]]:
     for row in file.tables["optimizer"]:
         each = (row["update_s"] + row["clip_s"]) / row["parameters"]
         line = (
-            f"Adam in {row['format'].upper()} with clipping takes {each * 1e12:.3g} ps a parameter"
+            f"Adam in {row['format'].upper()} with clipping takes "
+            f"{each * 1e12:.3g} ps per parameter"
         )
         found.append((line, {f"{row['format']}_update_s_per_parameter": each}))
     for row in file.tables["loss"]:
         each = row["seconds"] / row["tokens"] / row["vocab"]
         line = (
-            f"the loss over {row['vocab']:,.0f} words, {row['mode']}, takes "
-            f"{each * 1e12:.3g} ps a logit, forward and backward"
+            f"the loss over {row['vocab']:,.0f} tokens, {row['mode']}, takes "
+            f"{each * 1e12:.3g} ps per logit, forward and backward"
         )
         found.append((line, {f"{row['mode']}_{row['vocab']:.0f}_loss_s_per_logit": each}))
     return found

@@ -32,7 +32,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "memory",
         _memory,
-        "the memory of a training step on each pipeline rank, part by part",
+        "compute the memory of a training step on each pipeline rank, part by part",
         "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --accelerator h100-sxm-80gb",
         "--model gpt-3-175b --nodes 8 --gpus-per-node 8 --tp 8 --pp 8 --recompute full --json",
         "--model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --recipe zero16",

@@ -45,7 +45,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "new",
         _new,
-        "write stubs of a contribution, with its test",
+        "write the stubs of a contribution and its test",
         "formula gather_time --in data_parallel",
         "figure gather-steps --in zero",
         "preset map-48",
@@ -87,7 +87,7 @@ def _new(options: argparse.Namespace) -> Answer:
         target = options.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    after = "fill in every TODO, then: make golden, make check, make test"
+    after = "fill in every TODO, then run make golden, make check and make test"
     return Answer({"wrote": written}, f"wrote {len(written)} files\n{after}")
 
 

@@ -1,4 +1,4 @@
-"""plan: all layouts of a job, those that fit ranked by time, and what each loses by."""
+"""plan: rank the layouts of a job that fit by time, with the term that slows each down."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 SHOWN = 10
 MOST_SHOWN = 10_000
 REASONS = {
-    "state": "weights, gradients and optimizer state alone are too much",
-    "activations": "with activations too much",
-    "buffers": "with the work of a layer, gathers and messages too much",
-    "allocator": "with what the allocator holds beyond too much",
+    "state": "weights, gradients and optimizer state alone don't fit",
+    "activations": "too large with activations",
+    "buffers": "too large with the temporary buffers of layers, gathers and messages",
+    "allocator": "too large with the allocator's overhead",
 }
 
 
@@ -37,7 +37,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "plan",
         _plan,
-        "find the fastest layouts of a job, and say why others lose",
+        "find the fastest layouts of a job, and say why others are slower",
         "--model llama-3-70b --accelerator h100-sxm-80gb --nodes 8",
         "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
         "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
@@ -88,8 +88,8 @@ def add(verbs: Verbs) -> None:
         help=f"published job or cluster whose failure rate to assume: {', '.join(interruptions())}",
     )
     chosen = ", ".join(SEARCHED)
-    parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (
-        f"Of no use to a search: {', '.join(NOT_PLANNED)}."
+    parser.epilog = f"{parser.epilog or ''}\nSearched unless given: {chosen}.\n" + (
+        f"Not used by the planner: {', '.join(NOT_PLANNED)}."
     )
 
 
@@ -170,18 +170,21 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     ]
     if not found.fitting:
         least = format_quantity(found.least_bytes, "B", "bytes")
-        return [*lines, f"none fits; the smallest needs {least}: more nodes, or heavier means"]
+        return [
+            *lines,
+            f"no layout fits; the smallest needs {least}: use more nodes, ZeRO or recomputation",
+        ]
     told = int((~found.apart).sum())
     known = question.residuals
     lines.append(
-        f"{told:,} cannot be told from the best: eight of ten runs of the class {known.name!r} "
-        f"took {known.low:.2f} to {known.high:.2f} of the time predicted"
+        f"{told:,} are too close to the best to call: eight of ten runs of the class "
+        f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
     )
     return [*lines, *_table(found, rows), *_chances(found)]
 
 
 def _chances(found: Plan) -> list[str]:
-    """How likely the fastest layout fits, and the fastest one that is safe where it is not."""
+    """How likely the fastest layout fits and, if that is not safe, the fastest safe layout."""
     lines, place = [f"the fastest {fit_words(found.chance(0))}"], found.safest
     if place:
         row = plan_rows(found, [place])[0]

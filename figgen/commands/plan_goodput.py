@@ -47,10 +47,11 @@ def goodput_text(
     first = found[0]
     lines = [
         "",
-        f"the fastest until {tokens:.3g} tokens are through, failing as {failures.title}: every "
+        f"training the fastest layout on {tokens:.3g} tokens, with failures as in "
+        f"{failures.title}: one every "
         f"{format_quantity(first.mtbf_s, 's', 'time')}, "
-        f"{format_quantity(first.checkpoint_bytes, 'B', 'bytes')} a checkpoint, "
-        f"{first.spares} spare nodes enough in {CONFIDENCE:.0%} of all moments",
+        f"{format_quantity(first.checkpoint_bytes, 'B', 'bytes')} per checkpoint, "
+        f"{first.spares} spare nodes are enough {CONFIDENCE:.0%} of the time",
     ]
     head = ["saved", "stall", "save every", "goodput", "days", "interval"]
     body = []

@@ -47,7 +47,7 @@ def published_answer(write: bool) -> Answer:
         )
         lines.append(
             f"{one.preset}: {times[0].step_time_s:.3g} s ({times[0].low_s:.3g} to "
-            f"{times[0].high_s:.3g}) as published, {one.behind:+.1%} against "
+            f"{times[0].high_s:.3g}) as published, {one.behind:+.1%} over "
             f"{times[1].step_time_s:.3g} s ({times[1].low_s:.3g} to {times[1].high_s:.3g}) with "
             f"{layout_words(one.best.setup)}; most by {TERMS[term]} ({share:.0%})"
         )

@@ -53,7 +53,7 @@ def add(verbs: Verbs) -> None:
         "snapshot.pickle.gz --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --json",
     )
     parser.add_argument(
-        "file", help="a snapshot by torch.cuda.memory._dump_snapshot, plain or compressed"
+        "file", help="a snapshot written by torch.cuda.memory._dump_snapshot, plain or compressed"
     )
     parser.add_argument("--device", type=whole(0, 1023), default=0, help="number of the GPU")
     parser.add_argument(

@@ -20,7 +20,9 @@ FILES = Path(__file__).parent / "stubs" / "start"
 
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
-    start = add_verb(verbs, "start", _start, "a small site of your own, ready to build", "my-site")
+    start = add_verb(
+        verbs, "start", _start, "write a small site of your own, ready to build", "my-site"
+    )
     start.add_argument("folder", type=Path, help="a folder that is new or empty")
 
 

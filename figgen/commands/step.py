@@ -36,7 +36,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "step",
         _step,
-        "what a training step sends on each link, and how long it takes",
+        "predict how long a training step takes and what it sends on each link",
         "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --microbatches 32",
         "--model mixtral-8x7b --nodes 4 --gpus-per-node 8 --ep 8 --zero 1 --sequence 4096 --json",
         "--model llama-3-8b --nodes 16 --gpus-per-node 8 --zero 3 --microbatches 2 --nic ib-hdr",
@@ -47,7 +47,7 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--transformers",
         choices=WAYS,
-        help="plain transformers on one GPU, from the list of its operations",
+        help="plain transformers on one GPU, predicted from its operations",
     )
     add_options(parser, "step")
 
@@ -102,7 +102,7 @@ def _muon_lines(asked: TrainingStep) -> list[str]:
 
 
 def _table(found: StepEstimate) -> list[str]:
-    """Communication of the bottleneck, one line per kind of call; then the parts of the step."""
+    """Communication of the busiest rank, one line per kind of call; then the parts of the step."""
     head = ["axis", "what", "collective", "link", "calls", "buffer", "sent", "time", "exposed"]
     rows = [head] + [
         [
@@ -118,13 +118,13 @@ def _table(found: StepEstimate) -> list[str]:
         ]
         for row in found.rows
     ]
-    parts = [("compute", found.compute_s), ("computed again", found.recompute_s)]
+    parts = [("compute", found.compute_s), ("recomputation", found.recompute_s)]
     parts += [("pipeline idle", found.bubble_s)]
     parts += [(f"exposed {axis}", seconds) for axis, seconds in found.exposed]
     shown = [(name, seconds) for name, seconds in parts if seconds > 0]
     shown.append(("step", found.step_time_s))
     return [
-        f"a GPU of pipeline rank {found.bottleneck}, which works longest:",
+        f"a GPU of pipeline rank {found.bottleneck}, which is busiest:",
         *aligned(rows, left=4),
         *(
             f"{name}: {format_quantity(seconds, 's', 'time')} ({seconds / found.step_time_s:.1%})"
@@ -134,7 +134,7 @@ def _table(found: StepEstimate) -> list[str]:
 
 
 def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
-    """What each level of links would have to carry at least; then the throughput."""
+    """The least bandwidth that each level of links needs; then the throughput."""
     levels = [
         f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, can hide at "
         f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} or more "
@@ -145,6 +145,6 @@ def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
     peak = f"of the dense {asked.dtype} peak"
     shares = f"MFU {found.model_flops_utilisation:.1%} {peak} (6nd+attention)"
     if found.recompute_s:
-        again = f"and what is computed again: {found.setup.recompute}"
+        again = f"with recomputation: {found.setup.recompute}"
         shares += f", HFU {found.hardware_flops_utilisation:.1%} ({again})"
     return [*levels, f"{rate}, {shares}"]

@@ -60,7 +60,7 @@ def device_step(asked: TrainingStep, way: str) -> Answer:
         if seconds > 0
     ]
     share = f"MFU {found.model_flops_utilisation:.1%} of the dense BF16 peak (6nd+attention)"
-    interval = f"eight of ten steps of {found.residuals.name!r} lie within these bounds"
+    interval = f"eight of ten steps of {found.residuals.name!r} are within these bounds"
     head = [_line(answer).splitlines()[0], f"as run by {run.job.stack.name}; {interval}"]
     return Answer(answer, "\n".join([*head, *aligned(rows, left=1), share]))
 

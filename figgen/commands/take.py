@@ -65,7 +65,7 @@ def _take(options: argparse.Namespace) -> Answer:
 
 
 def _log_answer(log: Log) -> Answer:
-    """A log that was read: its numbers, and what can be fitted to a table."""
+    """The numbers of a log, with the fit of a table of collectives."""
     kind = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory"}.get(type(log), "steps")
     data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
     data |= {name: value for name, value in asdict(log).items() if value is not None}
@@ -98,16 +98,16 @@ def _log_answer(log: Log) -> Answer:
 
 
 def taken_lines(job: TakenJob) -> list[str]:
-    """A job that was read, for people."""
+    """The job in lines for a terminal."""
     lines = [f"read as {job.dialect}"]
     lines += [f"taken: {_pairs(job.taken)}" if job.taken else "taken: nothing"]
     if job.assumed:
-        lines.append(f"assumed, since the text does not say: {_pairs(job.assumed)}")
+        lines.append(f"assumed, because the text leaves it open: {_pairs(job.assumed)}")
     lines += [f"note: {note}" for note in job.notes]
     if job.asked:
-        lines.append(f"asked for: {', '.join(job.asked)}; give each as --set NAME=VALUE")
+        lines.append(f"missing: {', '.join(job.asked)}; give each as --set NAME=VALUE")
     if job.unsure:
-        lines.append(f"not understood, though it may matter: {', '.join(job.unsure)}")
+        lines.append(f"not understood, but may matter: {', '.join(job.unsure)}")
     others = [name for name in job.left if name not in job.unsure]
     if others:
         lines.append(f"left aside: {', '.join(others)}")

@@ -38,13 +38,13 @@ def add(verbs: Verbs) -> None:
         verbs,
         "trace-export",
         _export,
-        "the modelled step of a configuration as a trace for Perfetto",
+        "write the predicted step of a configuration as a trace for Perfetto",
         "step.json.gz --model llama-3-8b --nodes 2 --gpus-per-node 8 --tp 2 --pp 2",
         "step.json --preset deepseek-v3 --together",
     )
-    parser.add_argument("file", type=Path, help="what to write; packed if it ends with .gz")
+    parser.add_argument("file", type=Path, help="file to write; compressed if it ends with .gz")
     parser.add_argument(
-        "--together", action="store_true", help="equal calls of a microbatch as one event"
+        "--together", action="store_true", help="draw equal calls of a microbatch as one event"
     )
     add_options(parser, "step")
 
@@ -70,7 +70,7 @@ def _export(options: argparse.Namespace) -> Answer:
         described(asked.model.name, setup),
         f"{options.file}: {count:,} events of a step of "
         f"{format_quantity(timeline.step_time_s, 's', 'time')}, "
-        "to open in ui.perfetto.dev beside your own",
+        "to open in ui.perfetto.dev next to your own",
         *interval_lines(asked),
     ]
     return Answer(data, "\n".join(lines))

@@ -198,7 +198,7 @@ def described(name: str, setup: TrainingSetup) -> str:
 
 
 def interval_data(found: TrainingStep) -> dict[str, object]:
-    """The interval of a predicted step for JSON; nothing where none was measured."""
+    """The interval of a predicted step for JSON; empty if none was measured."""
     if not found.has_interval:
         return {}
     return {
@@ -208,19 +208,19 @@ def interval_data(found: TrainingStep) -> dict[str, object]:
 
 
 def interval_lines(found: TrainingStep) -> list[str]:
-    """The same for people, a line or none."""
+    """The interval in a line for a terminal; empty if none was measured."""
     if not found.has_interval:
         return []
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
     software = f"{found.software}{' on what was measured' if found.measured else ''}"
     if found.predicted.residuals.name == UNKNOWN:
         return [
-            f"as predicted for {software}; no run like it had a part in the fit, so that the "
-            f"interval is the widest, {low} to {high}"
+            f"as predicted for {software}; no similar run was part of the fit, so the interval is "
+            f"the widest, {low} to {high}"
         ]
     return [
         f"as predicted for {software}; eight of ten runs of the class "
-        f"{found.predicted.residuals.name!r} lie within {low} to {high}"
+        f"{found.predicted.residuals.name!r} are within {low} to {high}"
     ]
 
 

@@ -72,8 +72,8 @@ def _validate(options: argparse.Namespace) -> Answer:
         f"Errors by publisher\n{text.render(build('validation-publishers', {}))}",
         f"Errors by stack, chips and kind\n{text.render(build('validation-classes', {}))}",
     ]
-    shown += [f"Layouts of the sweep in order\n{text.render(build('validation-ranking', {}))}"]
-    shown += [f"Worst misses of tests\n{text.render(build('validation-misses', {}))}"]
+    shown += [f"Layouts of the sweep, ranked\n{text.render(build('validation-ranking', {}))}"]
+    shown += [f"Largest errors of test runs\n{text.render(build('validation-misses', {}))}"]
     shown += [f"Other models on the same tests\n{text.render(build('validation-rivals', {}))}"]
     judged = judged_publishers()
     publishers = [

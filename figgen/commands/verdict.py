@@ -36,15 +36,15 @@ def add(verbs: Verbs) -> None:
         verbs,
         "verdict",
         _verdict,
-        "whether a job's measured speed is good, beside published runs, and why not if it is not",
+        "compare a job's measured speed with published runs, and list likely causes if it is slow",
         "--model llama-3-70b --accelerator h200-sxm-141gb --nodes 4 --gpus-per-node 8 --tp 8 "
         "--zero 3 --software torchtitan --tokens-per-s 200",
         "--take train.sh --log train.log",
         "--run runs.json --json",
     )
     parser.add_argument("--tokens-per-s", metavar="X", help="measured: tokens per second and GPU")
-    parser.add_argument("--step-time", metavar="s", help="measured: time of a step, as 9.5 s")
-    parser.add_argument("--tflops", metavar="X", help="measured: model TFLOP/s a GPU, as logged")
+    parser.add_argument("--step-time", metavar="s", help="measured: time of a step, such as 9.5 s")
+    parser.add_argument("--tflops", metavar="X", help="measured: model TFLOP/s per GPU, as logged")
     parser.add_argument("--mfu", metavar="X", help="measured: MFU, as 38%% or 0.38")
     parser.add_argument(
         "--log", metavar="FILE", help="measured: a log of steps of Megatron-LM or torchtitan"
@@ -147,24 +147,24 @@ def verdict_lines(found: Verdict) -> list[str]:
     )
     return [
         f"{found.word}: a step took {measured}, {found.ratio:.2f} × the predicted {predicted}; "
-        f"eight of ten runs of {found.predicted.residuals.name!r} lie within {low} to {high}",
+        f"eight of ten runs of {found.predicted.residuals.name!r} are within {low} to {high}",
         *_like_lines(found),
-        "the likeliest reasons, what each is worth of the measured step, and how to tell:",
+        "the likeliest reasons, the time that each costs in the measured step, and how to check:",
         *_reason_lines(found),
     ]
 
 
 def _like_lines(found: Verdict) -> list[str]:
     if not found.like:
-        return [f"MFU {found.utilisation:.1%}; nobody has published a run like it"]
+        return [f"MFU {found.utilisation:.1%}; there is no similar published run"]
     lowest, *_, highest = sorted(one.utilisation for one in (*found.like, found.like[0]))
     rows = [
         f"{one.name}: {one.published.run.gpus} GPUs, MFU {one.utilisation:.1%}, {one.source}"
         for one in found.like[:NEAREST]
     ]
     return [
-        f"MFU {found.utilisation:.1%}; {found.slower_than} of {len(found.like)} published runs "
-        f"like it have more ({lowest:.1%} to {highest:.1%}), the nearest:",
+        f"MFU {found.utilisation:.1%}; {found.slower_than} of {len(found.like)} similar published "
+        f"runs reach more ({lowest:.1%} to {highest:.1%}), the nearest:",
         *(f"  {row}" for row in rows),
     ]
 
@@ -172,16 +172,16 @@ def _like_lines(found: Verdict) -> list[str]:
 def _reason_lines(found: Verdict) -> list[str]:
     lines = []
     for place, one in enumerate(found.reasons[:SHOWN], 1):
-        worth = "the model cannot tell what it is worth"
+        worth = "the model can't tell how much it costs"
         if one.worth_s is not None:
             least, most = (format_quantity(seconds, "s", "time") for seconds in one.worth_s)
-            worth = f"worth {least}" if least == most else f"worth {least} to {most}"
+            worth = f"costs {least}" if least == most else f"costs {least} to {most}"
         lines += [f"  {place}. {one.title}: {worth}", f"     {one.tell}"]
     return lines
 
 
 def _number(text: str | None, name: str) -> float | None:
-    """A number as people type it. Raises InputError for what is none."""
+    """A number as people type it. Raises InputError if it is not a number."""
     if text is None:
         return None
     try:

@@ -22,7 +22,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "write",
         _write,
-        "the file that starts a training job under a framework",
+        "write the file that starts a training job in a framework",
         "megatron-lm --model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --global-batch 512",
         "torchtitan --take train.sh",
         "deepspeed --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --recipe zero16 --json",

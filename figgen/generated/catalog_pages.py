@@ -23,8 +23,8 @@ from figgen.units import format_quantity
 LADDER = figure(
     "bandwidth-ladder",
     "",
-    caption="From its memory to its network port an H100's bandwidth falls "
-    "{{ h100_span:.0f}}-fold; NVLink lies between.",
+    caption="An H100's network port is {{ h100_span:.0f}} times slower than its memory; NVLink "
+    "is in between.",
     alt="Bars on a logarithmic axis for memory, NVLink, PCIe and InfiniBand of three generations. "
     "H100: {{ h100_hbm:si }}, {{ h100_nvlink:si }}, {{ h100_pcie:si }}, {{ h100_infiniband:si }}.",
 )
@@ -39,20 +39,20 @@ GROWTH = figure(
 PUBLISHED = figure(
     "mfu-by-gpus",
     "",
-    caption="The number of accelerators explains little of the utilisation: {{ large }} runs on a "
-    "thousand and more lie between {{ large_least:.0%}} and {{ large_most:.0%}}, all {{ count }} "
-    "between {{ least:.0%}} and {{ most:.0%}}. {{ derived }} of the points were not printed but "
-    "follow from printed tokens per second, and {{ narrow }} are shares of the peak in FP8 or FP4, "
-    "twice to {{ widest:.0f}} times that of 16 bits; the lowest is {{ lowest }}.",
+    caption="The number of accelerators explains little of the utilization: {{ large }} runs on a "
+    "thousand or more reach {{ large_least:.0%}} to {{ large_most:.0%}}, all {{ count }} runs "
+    "{{ least:.0%}} to {{ most:.0%}}. {{ derived }} of the points are computed from printed tokens "
+    "per second, and {{ narrow }} are shares of the peak in FP8 or FP4, which is two to "
+    "{{ widest:.0f}} times the 16-bit peak; the lowest is {{ lowest }}.",
     alt="Points of MFU over accelerators on a logarithmic axis, apart by the dense peak that they "
     "are a share of, 16-bit, FP8 or FP4, and by whether they were printed or derived.",
 )
 
 READING = (
     "Values are written as their source prints them, with the range where sources differ.\n"
-    "A number in brackets names the source, in the last column for a row and beside a value that "
-    "has its own; † marks a value that was not checked at the source.\n"
-    "What has to be said with a row stands under [notes](#notes).\n"
+    "A number in brackets names the source: of a row in its last column, of a single value next to "
+    "it; † marks a value that was not checked at the source.\n"
+    "Remarks on rows are under [notes](#notes).\n"
     "Click a heading to sort, and the # of a row for its address.\n"
 )
 
@@ -98,12 +98,12 @@ def hardware_page() -> str:
         "Hardware",
         "Accelerators and links with dense peaks, memory and bandwidth of one direction, each "
         "value with its source.",
-        "Peaks are dense and bandwidths are those of one direction, whatever the datasheet adds "
-        "up; the [conventions](conventions.md) say why.\n"
-        "[](#fig-bandwidth-ladder) has the levels of three generations.\n",
+        "Peaks are dense and bandwidths are for one direction, even if a datasheet adds up both; "
+        "the [conventions](conventions.md) explain why.\n"
+        "[](#fig-bandwidth-ladder) compares the links of three generations.\n",
         f"{LADDER}\n## Accelerators\n\n{chips}\n## Links\n\n"
-        "What a vendor prints for both directions is in a column of its own, and nothing computes "
-        f"with it.\n\n{links}",
+        "Rates for both directions, as vendors print them, are in a separate column and never used "
+        f"in computations.\n\n{links}",
         (*catalog.ACCELERATORS.values(), *catalog.LINKS.values()),
         sources,
     )
@@ -255,7 +255,7 @@ def runs_page() -> str:
         "Runs",
         "Published training runs with layout, batch, step time and utilisation, each with its "
         "source.",
-        "A dash is a number that was not published, and a run with a page of its own is linked.\n"
+        "A dash means that a number was not published; runs that have their own page are links.\n"
         "Rates are per accelerator; `counted` says whether a FLOP rate counts what the model "
         "needs or what the hardware does, recomputation included.\n"
         "[](#fig-mfu-by-gpus) compares their utilisation.\n",

@@ -19,7 +19,7 @@ MOST_LINKED = 3
 _NESTED = figure(
     "nested-terms",
     "preset: llama-3-405b-8k-16384",
-    caption="One run, taken apart three ways: {{ gpus:, }} GPUs are {{ nodes:, }} nodes, and also "
+    caption="One run, divided in three ways: {{ gpus:, }} GPUs are {{ nodes:, }} nodes, and also "
     "{{ replicas }} replicas of {{ stages }} stages of {{ tp }} shards; a step of {{ tokens:si }} "
     "tokens is {{ microbatches }} microbatches for every replica. {{ title }}.",
     alt="Three ladders of boxes. GPUs: world size {{ gpus:, }}, node, rank. Model: {{ replicas }} "
@@ -30,9 +30,9 @@ _NESTED = figure(
 _SYMBOLS = figure(
     "symbols-of-a-step",
     "preset: deepseek-v3",
-    caption="The ranks of a job are one product for dense layers and another for experts, with P "
-    "in both, and the tokens of a step a third: {{ gpus:, }} GPUs hold {{ dp }} replicas and only "
-    "{{ edp }} copies of each expert, since EP is {{ ep }}. {{ title }}.",
+    caption="Multiply each column from top to bottom: dense layers and experts give the same "
+    "number of ranks, and the last column the tokens of a step. {{ gpus:, }} GPUs hold {{ dp }} "
+    "replicas but only {{ edp }} copies of each expert, because EP is {{ ep }}. {{ title }}.",
     alt="Three columns of boxes with symbol and value. Dense layers: T, C, D {{ dp }} and "
     "P {{ pp }} make W {{ gpus:, }}. Experts: T of experts, E {{ ep }}, D of experts {{ edp }} and "
     "P make the same W. A step: b, s, M and D make {{ tokens:si }} tokens.",
@@ -51,11 +51,12 @@ def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) 
             f'<span id="{term_anchor(term)}">{escape(term)}</span>\n:   {entry["means"]}{more}\n'
         )
     return (
-        "---\ndescription: Terms of art of distributed training, in one sentence each.\n---\n\n"
-        f"# Glossary\n\nThe guide uses these {len(terms)} terms in one sense and one spelling.\n"
+        "---\ndescription: Terms of distributed training, in one sentence each.\n---\n\n"
+        f"# Glossary\n\nThe guide uses each of these {len(terms)} terms in one sense and "
+        "spelling.\n"
         "Symbols are in the [notation](notation.md).\n"
-        "Most of the words name a way to take a job apart; [](#fig-nested-terms) shows how those "
-        f"nest.\n\n{_NESTED}\n" + "\n".join(entries)
+        "Most of them name parts of a job; [](#fig-nested-terms) shows how these parts nest.\n\n"
+        f"{_NESTED}\n" + "\n".join(entries)
     )
 
 
@@ -64,11 +65,11 @@ def notation_page() -> str:
     rows = "\n".join(_symbol_row(name) for name in NOTATION if _users(name))
     return (
         "---\ndescription: Every symbol of the guide with its meaning and unit.\n---\n\n"
-        "# Notation\n\n[](#fig-symbols-of-a-step) has the letters that occur everywhere.\n"
-        f"Within a formula a letter means one thing; {_shared()} of the letters below mean another "
-        "thing in another topic, and have a row for each.\n"
-        "Quantities are in SI units inside; bandwidths are those of one direction.\n"
-        "The [conventions](conventions.md) say which of several customs the guide follows, and "
+        "# Notation\n\n[](#fig-symbols-of-a-step) shows the letters that occur everywhere.\n"
+        f"In a formula a letter has one meaning; {_shared()} of the letters below have a different "
+        "meaning in a different topic, and a row for each.\n"
+        "Formulas use SI units; bandwidths are for one direction.\n"
+        "The [conventions](conventions.md) say how the guide counts, and "
         f"the [glossary](glossary.md) explains the words.\n\n{_SYMBOLS}\n"
         "| symbol | in code | meaning | unit | used by |\n|---|---|---|---|---|\n"
         f"{rows}\n"

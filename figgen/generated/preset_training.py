@@ -98,7 +98,7 @@ def _schedule(step: TrainingStep) -> str:
     if stages == 1:
         return (
             "## Schedule { data-search-exclude }\n\n"
-            "There is one pipeline stage, so no schedule, and no rank idles in one.\n"
+            "There is only one pipeline stage, so there is no schedule and no pipeline idle time.\n"
         )
     small = min(stages, 4 if chunks > 1 or setup.schedule.startswith("dualpipe") else 8)
     count = min(setup.microbatches, 10 if setup.schedule.startswith("dualpipe") else 2 * small)
@@ -110,16 +110,16 @@ def _schedule(step: TrainingStep) -> str:
     share = step.estimate.bubble_s / step.estimate.step_time_s
     copy = small != stages or count != setup.microbatches or fewer != chunks
     words = (
-        f"The run has {real}; [](#fig-pipeline-timeline) is a small copy of it.\n"
+        f"The run has {real}; [](#fig-pipeline-timeline) shows a smaller version.\n"
         if copy
-        else "[](#fig-pipeline-timeline) is the whole step.\n"
+        else "[](#fig-pipeline-timeline) shows the whole step.\n"
     )
     return f"## Schedule {{ data-search-exclude }}\n\n{words}\n" + figure(
         "pipeline-timeline",
         lines,
         caption=f"The schedule {setup.schedule} with {{{{ stages }}}} stages and "
-        "{{ microbatches }} microbatches, when messages take no time: "
-        "{{ bubble_fraction:.1%}} of the wall time is idle"
+        "{{ microbatches }} microbatches, if messages take no time: "
+        "{{ bubble_fraction:.1%}} of the time is idle"
         + (f", and {share:.1%} of the run's own step." if copy else "."),
         alt="{{ stages }} lanes of forward and backward slots for {{ microbatches }} "
         "microbatches; {{ bubble_fraction:.1%}} of the wall time is idle.",
@@ -128,11 +128,11 @@ def _schedule(step: TrainingStep) -> str:
 
 def _memory(preset: TrainingPreset, step: TrainingStep) -> str:
     verdict = (
-        "The fullest GPU needs {{ fullest:bytes }} of {{ capacity:bytes }}, so that it fits with "
+        "The fullest GPU needs {{ fullest:bytes }} of {{ capacity:bytes }}, so it fits with "
         "{{ free:bytes }} to spare."
         if step.memory.fits
-        else "The models count {{ fullest:bytes }} on a GPU of {{ capacity:bytes }}, so that the "
-        "run must keep less than they assume" + _would_fit(step) + "."
+        else "The models count {{ fullest:bytes }} on a GPU of {{ capacity:bytes }}, so the run "
+        "must keep less than they assume" + _would_fit(step) + "."
     )
     return (
         "## Memory per GPU { data-search-exclude }\n\n"
@@ -150,25 +150,25 @@ def _memory(preset: TrainingPreset, step: TrainingStep) -> str:
 
 
 def _would_fit(step: TrainingStep) -> str:
-    """The smallest change with which the models would let it fit, in words."""
+    """The smallest change with which it would fit by the models' count, in words."""
     change = what_fits(step.setup, step.accelerator.capacity_bytes, step.reserve_bytes)
-    return f"; they would let it fit with {change}" if change else ""
+    return f"; by their count it would fit with {change}" if change else ""
 
 
 def _time(preset: TrainingPreset) -> str:
     parameters = f"preset: {preset.name}"
     return (
         "## Time of a step { data-search-exclude }\n\n"
-        "[](#fig-step-breakdown) divides the step of the GPU that works longest, and "
+        "[](#fig-step-breakdown) divides the step of the busiest GPU into its parts, and "
         "[](#fig-step-communication) lists every kind of call that it makes.\n\n"
         + figure(
             "step-breakdown",
             parameters,
             caption="A step takes {{ step_time:time }}, of which {{ compute_share:.0%}} is "
             "computing, {{ bubble_share:.0%}} idle in the pipeline and {{ exposed_share:.0%}} "
-            "communication that nothing hides.",
+            "exposed communication.",
             alt="Two bars. The step of {{ step_time:time }}: computing {{ compute:time }}, "
-            "computed again {{ recompute:time }}, pipeline idle {{ bubble:time }}, exposed "
+            "recomputation {{ recompute:time }}, pipeline idle {{ bubble:time }}, exposed "
             "communication {{ exposed:time }}. Hidden behind it: {{ hidden:time }}.",
         )
         + "\n"
@@ -188,13 +188,13 @@ def _roofline(preset: TrainingPreset) -> str:
         "## Position on the roofline { data-search-exclude }\n\n"
         "[](#fig-setup-roofline) divides the work of a step by the bytes of each axis: below the "
         "ridge of its link, an axis takes longer than all computation.\n"
-        "Work and ridge are at the rate that products reach here; at the peak the ridge is "
+        "Work and ridge are for the rate that matmuls reach here; at the peak the ridge is "
         "higher.\n\n"
         + figure(
             "setup-roofline",
             f"preset: {preset.name}",
             caption="{{ nearest }} is closest to the ridge of its link, with "
-            "{{ nearest_over_ridge:.1f}} times the work per byte that this asks for.",
+            "{{ nearest_over_ridge:.1f}} times the work per byte that the link needs.",
             alt="A table of axes with their link, bytes sent, FLOP per byte, the ridge point of "
             "the link, and the quotient of the two.",
         )

@@ -46,16 +46,16 @@ def _index() -> str:
     maps = [_map_row(p) for p in presets if isinstance(p, MapPreset)]
     nodes = [_node_row(p) for p in presets if isinstance(p, HardwarePreset)]
     return (
-        "---\ndescription: Named configurations, that is rank maps, nodes, and the layouts of "
-        "published runs, each with a page of its own.\n---\n\n# Presets\n\n"
-        "A preset is a configuration with a name, which every figure, tool and command takes.\n"
-        "Each run and each map has a page with its rank map, its groups and what follows from "
-        "them.\nClick a heading to sort, and the # of a row for its address; a dash was not "
-        f"published.\n\n## Published runs\n\n{runs}\n"
-        "[](#fig-published-and-computed) sets the computed step of each beside the published one."
+        "---\ndescription: Named configurations (rank maps, nodes, and the layouts of published "
+        "runs), each with its own page.\n---\n\n# Presets\n\n"
+        "A preset is a named configuration that you can use in every figure, tool and command.\n"
+        "Each run and each map has a page with its rank map, its groups and their traffic.\n"
+        "Click a heading to sort, and the # of a row for its address; a dash means that a value "
+        f"was not published.\n\n## Published runs\n\n{runs}\n"
+        "[](#fig-published-and-computed) compares each computed step with the published one."
         f"\n\n{_compared(steps)}\n"
         f"## Rank maps\n\n{table('Rank maps', MAPS, maps, sources)}\n"
-        "## Nodes\n\nBandwidths are those of one GPU in one direction.\n\n"
+        "## Nodes\n\nBandwidths are per GPU and direction.\n\n"
         f"{table('Nodes', NODES, nodes, sources)}\n"
         f"## Sources {{ data-search-exclude }}\n\n{sources.html()}"
     )
@@ -100,7 +100,8 @@ def _compared(steps: list[TrainingPreset]) -> str:
         caption="With one set of constants for all, computed steps are off by "
         "{{ least_difference:+.0%}} to {{ most_difference:+.0%}}; each preset's page says what "
         "was assumed. {{ overfull }} rows, marked †, do not fit their GPUs by our count. "
-        "Utilisation counts attention whole, that of {{ halved }} without its masked half.",
+        "Utilization counts attention whole, except for {{ halved }}, which leaves out its masked "
+        "half.",
         alt="A table of {{ runs }} published runs with their GPUs, the computed and the published "
         "time of a step, the difference, and both utilisations.",
     )

@@ -43,7 +43,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozens
         if isinstance(found[name], Value)
     ]
     said = (
-        "\n| what | published | computed here |\n|---|--:|--:|\n" + "\n".join(rows) + "\n"
+        "\n| What | Published | Computed here |\n|---|--:|--:|\n" + "\n".join(rows) + "\n"
         if rows
         else "\nNo rate of this run was published.\n"
     )
@@ -57,7 +57,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozens
     ]
     lines += [_difference(preset, step)] if published_step_s(run) else []
     lines += [_planned(preset, tools)]
-    lines += [f"Note of the catalog: {escape(run.note)}"] if run.note else []
+    lines += [f"Note in the catalog: {escape(run.note)}"] if run.note else []
     return "\n".join(lines) + "\n"
 
 
@@ -70,9 +70,9 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
-        f"By the errors of its class ({step.predicted.residuals.name}) eight of ten such runs take "
-        f"{low} to {high}; "
-        "[Validation](../../validation/index.md) says how that is known.\n"
+        f"From the errors of its class ({step.predicted.residuals.name}), eight of ten such runs "
+        f"take {low} to {high}; "
+        "[Validation](../../validation/index.md) explains these intervals.\n"
     )
 
 
@@ -81,14 +81,16 @@ def _planned(preset: TrainingPreset, tools: frozenset[str]) -> str:
     best = found.best.predicted
     term, share = found.loses_by
     by = f", most by {TERMS[term]} ({share:.0%})" if found.behind > LITTLE else ""
-    told = "" if found.apart else ", which the error of the model cannot tell apart"
-    why = "[The planner](../../tools/planner.md#how-far-published-layouts-are-from-it) says why "
-    why = why + "that is no judgement.\n" if "tools/planner.md" in tools else ""
+    told = "" if found.apart else ", which is too close to call"
+    why = (
+        "[The planner](../../tools/planner.md#how-far-published-layouts-are-from-it) explains why "
+    )
+    why = why + "that doesn't judge the run.\n" if "tools/planner.md" in tools else ""
     return (
-        f"\nOf {found.layouts:,} layouts for this job the fastest that fits ("
+        f"\nOf {found.layouts:,} layouts for this job, the fastest that fits ("
         f"{layout_words(found.best.setup)}) is predicted to take {_seconds(best.step_time_s)} "
         f"({_seconds(best.low_s)} to {_seconds(best.high_s)}); the published one "
-        f"{found.behind:.1%} longer{by}{told}.\n{why}"
+        f"takes {found.behind:.1%} longer{by}{told}.\n{why}"
     )
 
 

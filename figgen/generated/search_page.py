@@ -43,7 +43,8 @@ def search_page(titles: Mapping[str, str], terms: Iterable[str]) -> str:
         "---\ndescription: Search the guide, its figures, formulas, terms and tables.\n"
         "hide: [navigation, toc]\n---\n\n# Search\n\n"
         '<div class="find-here"></div>\n\n'
-        "What can be looked up stands here by its name, for the search of your browser too.\n\n"
+        "Everything that you can look up is listed here by name, so your browser's search finds it "
+        "too.\n\n"
         f"{register}\n"
     )
 

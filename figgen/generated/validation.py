@@ -29,13 +29,13 @@ def validation_pages() -> dict[str, str]:
             "Every run, predicted and measured",
             "Published training runs with layout, measured and predicted step time, and error.",
             others,
-            "The sweep of nanotron has [a page of its own](sweep.md).\n",
+            "The sweep of nanotron has [its own page](sweep.md).\n",
         ),
         "validation/sweep.md": _page(
             "Every layout of the sweep, predicted and measured",
             "Layouts of the Ultra-Scale Playbook's sweep with measured and predicted step time.",
             swept,
-            "All other runs have [another page](runs.md).\n",
+            "All other runs are on [a separate page](runs.md).\n",
         ),
     }
 
@@ -47,10 +47,10 @@ def _page(title: str, about: str, judged: list[JudgedRun], words: str) -> str:
     assert found is not None
     return (
         f"---\ndescription: {about}\nhide: [toc]\n---\n\n# {title}\n\n"
-        "[How accurate the predictions are](index.md) sums these rows up and says how runs were "
-        f"split.\n{words}"
-        "`test` marks runs that had no part in fitting; an error above zero is a prediction that "
-        "is too slow.\n"
+        "[How accurate the predictions are](index.md) summarizes these rows and explains how runs "
+        f"were split.\n{words}"
+        "`test` marks runs that were not part of the fit; a positive error means that the "
+        "predicted step is too long.\n"
         "Click a heading to sort; the filter takes any words of a row, such as a model, a "
         "framework or a release.\n\n"
         + table(title, HEADINGS, rows, sources)

@@ -72,7 +72,7 @@ def test_tools_are_linked_with_the_preset_where_they_exist_and_not_before() -> N
 def test_a_small_copy_of_a_schedule_says_what_it_is_a_copy_of() -> None:
     page = pages()["reference/presets/gpt-1t.md"]
     assert "The run has 64 stages and 512 microbatches; [](#fig-pipeline-timeline)" in page
-    assert "so no schedule" in pages()["reference/presets/opt-175b.md"]
+    assert "so there is no schedule" in pages()["reference/presets/opt-175b.md"]
 
 
 def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> None:

@@ -199,7 +199,7 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
     assert len([line for line in lines if line[:1].isdigit() and "ZeRO-" in line]) == 3
     larger = ["llama-3-70b" if word == "llama-3-8b" else word for word in asked]
     assert main(larger) == 0
-    assert "none fits; the smallest needs" in capsys.readouterr().out
+    assert "no layout fits; the smallest needs" in capsys.readouterr().out
 
 
 def test_a_plan_says_how_likely_its_layouts_fit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Every strategy on one picture: its work per byte against what its link asks for."""
+"""Every strategy in one picture: its work per byte relative to its link's ridge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIDDEN = (("hidden behind all work", 1.0), ("behind backward", BACKWARD_SHARE), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedStrategy:
-    """A strategy: its FLOP per byte, those that its link asks for, the work that hides messages."""
+    """A strategy: its FLOP per byte, its link's ridge, and the work that hides its messages."""
 
     key: str
     label: str
@@ -39,7 +39,7 @@ class PlacedStrategy:
 
     @property
     def headroom(self) -> float:
-        """How many times over the work pays for the bytes."""
+        """Work per byte over the ridge of the link."""
         return self.ccr / self.ridge
 
     @property
@@ -118,7 +118,7 @@ def strategies_roofline(
     tensor_parallel: tuple[int, ...] = (2, 4, 8),
     stage_layers: int = 8,
 ) -> Curves:
-    """Share of the peak over how many times a strategy's work pays for its bytes.
+    """Share of the peak over a strategy's work per byte, as a multiple of its link's ridge.
 
     A curve for messages that hide behind all of the work, behind backward, and not at all; FSDP
     lies on the first, DDP on the second, TP and a pipeline's borders on the last.
@@ -133,7 +133,7 @@ def strategies_roofline(
     )
     return Curves(
         x=Axis(
-            label="FLOP per byte over those that the link asks for",
+            label="FLOP per byte over the ridge of the link",
             scale="log10",
             low=0.05,
             high=200.0,

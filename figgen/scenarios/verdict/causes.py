@@ -31,12 +31,12 @@ AS_PREDICTED = "as-predicted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowCause:
-    """A cause with what tells it.
+    """A cause and the way to recognize it.
 
-    Of the solved threads with which the order was made, `concerned` are those that it may concern,
-    and `named` those that it was the cause of, a half where it was named second. `mistake` gives
-    a step's time with it, `choice` the time without it, where the job's options say it; `unseen`
-    by which factors it lengthens a step that no model sees.
+    The ranking counts solved threads: `concerned` is the number of threads in which the cause was
+    possible, `named` the number in which it was right, with a half for a second cause. `mistake`
+    gives a step's time with it, `choice` the time without it if the job's options have it, and
+    `unseen` the factors by which it lengthens a step if no model covers it.
     """
 
     title: str
@@ -56,8 +56,8 @@ class SlowCause:
 CAUSES: Mapping[str, SlowCause] = MappingProxyType(
     {
         AS_PREDICTED: SlowCause(
-            title="nothing is wrong: runs of this kind take that long",
-            tell="compare it with the published runs below; a faster step needs another layout",
+            title="nothing is wrong: such runs take that long",
+            tell="compare it with the published runs below; a faster step needs a different layout",
             named=3,
             concerned=20,
             unseen=(1.0, 1.0),
@@ -81,9 +81,9 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "attention": SlowCause(
             title="attention is unfused, or has an explicit mask",
-            tell="kernels named flash or fmha in a profile; softmax and masked_fill as kernels of "
-            "their own are unfused; attn_implementation, --use-flash-attn, is_causal in place of a "
-            "mask",
+            tell="kernels named flash or fmha in a profile; separate kernels "
+            "for softmax and masked_fill are unfused; attn_implementation, --use-flash-attn, "
+            "is_causal instead of a mask",
             named=2,
             concerned=19,
             mistake=slow_attention,
@@ -98,7 +98,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             mistake=wide_numbers,
         ),
         "recompute": SlowCause(
-            title="activations are computed again",
+            title="activations are recomputed",
             tell="--recompute-granularity, activation_checkpoint or gradient_checkpointing in the "
             "log; forward kernels twice in a profile; take it out or recompute less if memory "
             "allows",
@@ -108,9 +108,9 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             choice=not_recomputed,
         ),
         "compile": SlowCause(
-            title="the model is not compiled, and elementwise operations are kernels of their own",
+            title="the model is not compiled, and every elementwise operation is a separate kernel",
             tell="compile in the configuration; triton kernels in a profile; more than a hundred "
-            "kernels a layer are eager",
+            "kernels per layer are eager",
             named=0.5,
             concerned=12,
             mistake=not_compiled,
@@ -126,23 +126,23 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "overlap": SlowCause(
             title="messages do not hide behind computing",
-            tell="NCCL kernels with nothing beside them in a profile; --overlap-grad-reduce, "
+            tell="NCCL kernels alone on the timeline of a profile; --overlap-grad-reduce, "
             "--overlap-param-gather, --tp-comm-overlap; CUDA_DEVICE_MAX_CONNECTIONS",
             named=1,
             concerned=11,
             mistake=nothing_hidden,
         ),
         "experts": SlowCause(
-            title="experts are exchanged or computed in a slow way",
+            title="experts exchange tokens or compute in a slow way",
             tell="--moe-token-dispatcher-type alltoall or flex (DeepEP, HybridEP), "
             "--moe-grouped-gemm; "
-            "many small matmuls a layer in a profile are a loop over experts",
+            "many small matmuls per layer in a profile are a loop over experts",
             named=2,
             concerned=4,
             mistake=slow_experts,
         ),
         "offload": SlowCause(
-            title="the optimizer works on the CPU",
+            title="the optimizer runs on the CPU",
             tell="offload_optimizer, cpu_offload or DeepSpeedCPUAdam in the configuration; idle "
             "GPUs "
             "and busy CPUs at the end of every step",
@@ -152,17 +152,17 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "small": SlowCause(
             title="too little work for a kernel: a small model, or small microbatches",
-            tell="gaps between kernels in a profile and a busy CPU; parameters in the log are "
-            "those "
-            "that you meant; raise the microbatch while it fits, or compile, or use CUDA graphs",
+            tell="gaps between kernels in a profile and a busy CPU; check the number of "
+            "parameters in the log; raise the microbatch while it fits, or compile, or use CUDA "
+            "graphs",
             named=1,
             concerned=15,
             mistake=small_kernels,
             choice=larger_microbatches,
         ),
         "bubble": SlowCause(
-            title="pipeline ranks idle",
-            tell="microbatches a replica over pipeline ranks; interleaving "
+            title="pipeline ranks are idle",
+            tell="few microbatches per replica for so many pipeline ranks; interleaving "
             "(--num-layers-per-virtual-"
             "pipeline-stage), more microbatches, fewer stages",
             named=0,
@@ -170,7 +170,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             choice=fuller_pipeline,
         ),
         "memory-full": SlowCause(
-            title="GPU memory is full, and the allocator frees and asks again",
+            title="GPU memory is full, and the allocator frees memory and retries",
             tell="torch.cuda.memory_stats()['num_alloc_retries'] grows; nvidia-smi close to all "
             "memory; cudaMalloc and cudaFree in a profile; expandable_segments:True, a smaller "
             "microbatch",
@@ -186,7 +186,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             unseen=(1.2, 30.0),
         ),
         "straggler": SlowCause(
-            title="one GPU or host is slow, and all wait for it",
+            title="one GPU or host is slow, and all others wait for it",
             tell="one rank waits least in its collectives (figgen profile on several ranks); "
             "nvidia-smi -q -d PERFORMANCE shows throttling; step time without that node",
             named=0,
@@ -196,7 +196,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         "data": SlowCause(
             title="GPUs wait for data",
             tell="a gap at the start of every step in a profile; synthetic data are faster; more "
-            "workers, tokens stored beforehand",
+            "workers, tokenized data on disk",
             named=0,
             concerned=20,
             unseen=(1.1, 10.0),
