@@ -180,7 +180,8 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{told:,} are too close to the best to call: eight of ten runs of the class "
         f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
     )
-    return [*lines, *_table(found, rows), *_chances(found)]
+    peak = f"MFU is of the dense {question.values['dtype']} peak, attention whole (6nd+attention)"
+    return [*lines, *_table(found, rows), peak, *_chances(found)]
 
 
 def _chances(found: Plan) -> list[str]:

@@ -49,8 +49,8 @@ class StepEstimate:
     """A step in seconds, divided so that the parts add up to it.
 
     `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows`
-    are its own. `bubble_s` is what it idles when messages take no time. `exposed` is, by axis,
-    what communication adds: to the bottleneck's microbatches, to the schedule by messages between
+    are its own. `bubble_s` is what it idles when messages take no time. `exposed` is, by axis, the
+    time in which it waits for messages and computes nothing: within its microbatches, between
     stages, and before and after the schedule. `rows` say which calls it is.
     """
 

@@ -63,7 +63,7 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
     best, *terms = terms_of(plan, [0, *places])
     setup, known, rows = job.setup, question.residuals, []
     tokens = job.global_batch * setup.sequence
-    peak = question.run.accelerator.peak_flops_per_s(question.run.dtype)
+    peak = question.accelerator.peak_flops_per_s(str(question.values["dtype"]))
     for place, mine in zip(places, terms, strict=True):
         seconds = float(found.step_s[place])
         behind = {name: mine[name] - best[name] for name in TERMS}
@@ -86,6 +86,7 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
                     tokens_per_step=tokens,
                     gpus=job.world_size,
                     peak_flops_per_s=peak,
+                    sequence=setup.sequence,
                 ),
                 apart=bool(plan.apart[place]),
                 terms=mine,
