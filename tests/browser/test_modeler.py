@@ -143,6 +143,11 @@ def test_first_screen_names_the_bandwidth_that_is_needed_and_why_idle_time_diffe
         expect(link).to_contain_text("wide enough")
         expect(link).not_to_contain_text("✓")
         assert link.locator(".modeler-good").count() == 0
+    # Four times as many microbatches hide nearly all of what leaves the nodes.
+    choose(page, "microbatches", "32")
+    settled(page)
+    expect(rows.filter(has_text="between nodes")).to_contain_text("✓ enough")
+    expect(waiting).to_contain_text("wide enough")
 
 
 def test_two_configurations_are_told_apart_in_every_section(
