@@ -90,7 +90,10 @@ def _answered(choices: Choices) -> Choices:
     data = step_data(found, cluster, values["compute_efficiency"], stages)
     narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
     wide = catalog.accelerator(chip).peak_flops_per_s("bf16") if narrow else None
-    data |= muon_data(found, (wide or cluster.peak_flops_per_s) * values["compute_efficiency"])
+    rate = (wide or cluster.peak_flops_per_s) * (UNTIMED if said is None else said)
+    if wanted is not None and said is None:
+        rate = float(wanted.attained.plain_flops_per_s)
+    data |= muon_data(found, rate)
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
 
 

@@ -116,8 +116,10 @@ class TrainingStep:
     @property
     def wide_flops_per_s(self) -> float:
         """The rate of matmuls in at least 16 bits, in which Muon orthogonalizes matrices."""
+        if self.chosen_efficiency is None:
+            return float(self.predicted.attained.plain_flops_per_s)
         wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
-        return self.accelerator.peak_flops_per_s(wide) * self.compute_efficiency
+        return self.accelerator.peak_flops_per_s(wide) * self.chosen_efficiency
 
     @property
     def _parts(self) -> PredictedParts | None:

@@ -25,13 +25,14 @@ export function jobOf(catalog, choices) {
   const found = predictedTime(catalog, { ...job, setup: timed });
   if (!found) {
     const share = given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED;
-    return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share };
+    return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share, wide_flops_per_s: job.wide_peak_flops_per_s * share };
   }
   const { attained, rates, parts, ...predicted } = found;
   const tuned = setup.lora_rank !== null;
   return {
     ...job, attained, rates, parts: tuned ? null : parts, compute_efficiency: computing_share(timed, cluster, parts),
     matmul_share: attained.product_flops_per_s / cluster.peak_flops_per_s,
+    wide_flops_per_s: given.compute_efficiency === null ? attained.plain_flops_per_s : job.wide_peak_flops_per_s * given.compute_efficiency,
     predicted: tuned || given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
   };
 }
@@ -66,7 +67,7 @@ export function answersOf(job) {
     step: {
       ...about, accelerator: job.accelerator, nic: job.nic, compute_efficiency, software: job.software, ...interval,
       ...plain(step_data(found, cluster, compute_efficiency, stagesOf(job))),
-      ...plain(muon_data(found, job.wide_peak_flops_per_s * compute_efficiency)),
+      ...plain(muon_data(found, job.wide_flops_per_s)),
     },
     memory: { ...about, ...plain(memory_data(memory(setup, capacity_bytes, given.reserve_bytes))) },
   };

@@ -13,7 +13,7 @@ import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP", "si.4");
 const parameters = (count) => quantity(count, "param", "si");
-const rateText = ({ cluster, compute_efficiency: share }, peak = cluster.peak_flops_per_s) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
+const rateText = ({ cluster, compute_efficiency }, peak = cluster.peak_flops_per_s, share = compute_efficiency) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
 
 /** Computing of the pipeline rank that works longest, where adapters alone are trained. */
 export function tunedComputing({ setup, job, step }) {
@@ -107,7 +107,7 @@ export const UPDATE = {
       plainLine(
         `All that the GPU with most of them makes orthogonal, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
         "FLOP / (peak · share)",
-        `${flop(flops)} / ${rateText(job, job.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
+        `${flop(flops)} / ${rateText(job, job.wide_peak_flops_per_s, job.wide_flops_per_s / job.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
       ),
     ];
   },
