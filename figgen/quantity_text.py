@@ -20,7 +20,7 @@ POWERS: dict[str, int] = {
 }  # fmt: skip
 BINARY: dict[str, int] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 SHORT_SCALE: dict[str, int] = {"K": 3, "M": 6, "B": 9, "T": 12}
-"""Powers of ten of the prefixes before a word that is counted, as in "4M tokens"."""
+"""Powers of ten of the prefixes before a word that is counted, as in "4M tokens" and "5.6M USD"."""
 PLAIN_COUNTS: dict[str, int] = {"k": 3, "K": 3, "M": 6, "T": 12}
 """Prefixes that may stand alone after a number; a lone B is bytes."""
 TIMES: dict[str, int] = {"min": 60, "h": 3600, "day": 86_400}
@@ -151,7 +151,7 @@ def unit_factor(text: str) -> Factor:
     counted = re.fullmatch(_COUNTED, text)
     if counted:
         count = base_unit(counted[2])
-        if count in THINGS or count in AMOUNTS:
+        if count in THINGS or count in AMOUNTS or count == "USD":
             times = BINARY.get(counted[1], 1)
             return Factor(
                 unit=count, times=times, power=0 if times > 1 else SHORT_SCALE[counted[1]]

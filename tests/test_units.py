@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
+from figgen.quantity_text import MEASURED
 from figgen.units import canonical_unit, format_quantity, parse_quantity
 
 READ = {
@@ -49,6 +50,7 @@ READ = {
     "4 Mtokens": (4_000_000, "token"),
     "8k": (8000, "1"),
     "8K tokens": (8000, "token"),
+    "5.576M USD": (5_576_000, "USD"),
     "1.5e6": (1_500_000, "1"),
     "1.5e6 tokens": (1_500_000, "token"),
     "2h30": (9000, "s"),
@@ -250,3 +252,12 @@ def test_misspelled_format_names_the_likely_one() -> None:
     with pytest.raises(InputError) as caught:
         format_quantity(1, "B", "byte")
     assert caught.value.nearest == ("bytes",)
+
+
+@pytest.mark.parametrize("unit", ["USD", *sorted(MEASURED)])
+@pytest.mark.parametrize("spec", ["", "si", "si.4", "unit"])
+def test_an_amount_of_any_size_reads_back(unit: str, spec: str) -> None:
+    for value in (2, 1234, 5_576_000, 12e9, 3.4e12):
+        read = parse_quantity(format_quantity(value, unit, spec))
+        assert read.unit == unit
+        assert read.value == pytest.approx(value, rel=0.005)
