@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-import numpy as np
 import pytest
 
 from figgen import catalog
@@ -15,8 +14,7 @@ from figgen.errors import InputError
 from figgen.models.memory.activations import stage_bytes
 from figgen.models.memory.memory import fullest_load, memory
 from figgen.models.memory.rank_bytes import RankBytes, rank_bytes
-from figgen.models.memory.rank_load import RankLoad
-from figgen.models.planner.plan import Pipeline, PlannedJob, held_bytes, pipelines_of, sizes_of
+from figgen.models.planner.plan import Pipeline, PlannedJob, held_sizes, pipelines_of
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.setup.stage_layers import by_stage
 from figgen.models.setup.training_setup import TrainingSetup
@@ -26,6 +24,7 @@ from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import choices_of
 from figgen.scenarios.planning.planner import plan
 from tests.browser.training_cases import random_choices
+from tests.scenarios.test_planner_space import columns_of, total_of
 
 JOBS, WINNERS = 300, 20
 AXES = ("tp", "cp", "pp", "ep", "etp")
@@ -71,15 +70,9 @@ def only_layout(setup: TrainingSetup, job: PlannedJob) -> Pipeline | None:
     return next(iter(pipelines_of(alone)), None)
 
 
-def as_array(load: RankLoad) -> RankLoad:
-    """A load as the planner asks it, of one entry."""
-    each = {field.name: getattr(load, field.name) for field in fields(load)}
-    return RankLoad(**{name: np.full((1, 1, 1), float(count)) for name, count in each.items()})
-
-
 def lines(held: RankBytes) -> dict[str, float]:
     """Every component, of the only layout."""
-    return {f.name: float(np.max(getattr(held, f.name))) for f in fields(held)}
+    return {f.name: float(getattr(held, f.name)) for f in fields(held)}
 
 
 def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: PlannedJob) -> None:
@@ -90,13 +83,13 @@ def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: Plan
         if layout is None:
             continue
         step = memory(setup, reserve_bytes=RESERVE_BYTES)
-        sizes = sizes_of(layout, (setup.recompute,))
+        sizes = held_sizes(layout, layout.modes[0], layout.zeros[0], layout.entries[0])
         stages = by_stage(setup, lambda share, setup=setup: stage_bytes(setup, share))
         for rank in step.ranks:
             load = fullest_load(setup, rank.pipeline_rank, stages)
-            planned = lines(rank_bytes(as_array(load), sizes))
+            planned = lines(rank_bytes(load, sizes))
             assert planned == pytest.approx(lines(rank.held), rel=SAME), setup
-        total = float(held_bytes(layout).total.max())
+        total = float(max(columns_of(layout, total_of)))
         assert total == pytest.approx(step.fullest.total_bytes, rel=SAME), setup
         found += 1
         kinds |= set(kinds_of(setup))

@@ -15,7 +15,7 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.models.planner.plan import pipelines_of, timed
+from figgen.models.planner.plan import pipelines_of, step_s
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.profiles.chrome_trace import trace_events
 from figgen.models.step.step_timeline import step_timeline
@@ -28,6 +28,7 @@ from figgen.scenarios.planning.planner import fastest
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from tests.browser.training_cases import Choices, answered, random_choices
+from tests.scenarios.test_planner_space import columns_of
 
 JOBS, WINNERS = 120, 10
 MOST_EVENTS = 4000
@@ -141,7 +142,7 @@ def test_arrays_of_the_planner_have_the_time_of_each_layout(
         found = [p for p in pipelines_of(question.job) if p.chunks == chunks]
         if not found:
             continue  # chunks that no search tries
-        times = np.concatenate([np.ravel(timed(p).total_s) for p in found])
+        times = np.concatenate([columns_of(p, step_s) for p in found])
         assert times == pytest.approx(one.estimate.step_time_s, rel=SAME), choices
         checked += 1
     assert checked > JOBS / 4
@@ -163,7 +164,7 @@ def test_winners_of_the_planner_take_as_long_in_a_step_of_their_own() -> None:
         }
         with contextlib.suppress(InputError):
             plan = fastest(plan_question(scenario(**job)))
-            if not len(plan.found):
+            if not plan.fitting:
                 continue
             choices = {**job, **choices_of(plan, 0)}
             wanted_s = float(plan.found.step_s[0])

@@ -99,7 +99,7 @@ def _plan(options: argparse.Namespace) -> Answer:
     found = plan(plan_question(planned_scenario_of(options), options.every_schedule))
     places = range(found.fitting) if options.variants else list(found.meshes)
     rows = plan_rows(found, places[: options.top]) if found.fitting else []
-    front = plan_rows(found, found.front.tolist()) if found.fitting else []
+    front = plan_rows(found, found.front) if found.fitting else []
     data, lines = plan_data(found, rows, front), _text(found, rows)
     if options.tokens and rows:
         asked = (found.question, rows[0], options.tokens, interruption(options.failures))
@@ -129,10 +129,10 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "capacity_bytes": question.job.capacity_bytes,
         "layouts": found.layouts,
         "fitting": found.fitting,
-        "refused": dict(found.refused),
-        "least_bytes": found.least_bytes,
+        "refused": dict(found.found.refused),
+        "least_bytes": found.found.least_bytes,
         "interval_of": question.residuals.name,
-        "not_told_apart": int((~found.apart).sum()) if found.fitting else 0,
+        "not_told_apart": found.same,
         "meshes": len(found.meshes),
         "safest": _safest(found),
         "best": [_row(found, row) for row in rows],
@@ -166,15 +166,15 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
-        *(f"  {count:,}: {REASONS[name]}" for name, count in found.refused.items() if count),
+        *(f"  {count:,}: {REASONS[name]}" for name, count in found.found.refused.items() if count),
     ]
     if not found.fitting:
-        least = format_quantity(found.least_bytes, "B", "bytes")
+        least = format_quantity(found.found.least_bytes, "B", "bytes")
         return [
             *lines,
             f"no layout fits; the smallest needs {least}: use more nodes, ZeRO or recomputation",
         ]
-    told = int((~found.apart).sum())
+    told = found.same
     known = question.residuals
     lines.append(
         f"{told:,} are too close to the best to call: eight of ten runs of the class "

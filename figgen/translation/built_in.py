@@ -224,9 +224,8 @@ class BuiltIn(Library):
         items = array(value)
         given = without_none(value.type)
         made = not isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript)
-        copied = (
-            items.text if made or about == "tuple" or items is not value else f"[...{items.text}]"
-        )
+        shared = about == "tuple" and given.about != "list"
+        copied = items.text if made or shared or items is not value else f"[...{items.text}]"
         found = given if given.kind == "tuple" else Type("list", (element(items.type),), about)
         return Code(copied, items.level if copied == items.text else Level.ATOM, found)
 

@@ -27,6 +27,8 @@ from figgen.translation.types import (
     without_none,
 )
 
+COLUMNS = "figgen.equations.columns"
+
 
 class CallPrinter(BuiltIn):
     """Prints calls."""
@@ -165,6 +167,8 @@ class CallPrinter(BuiltIn):
 
     def at(self, place: Place, node: ast.Call, wanted: Type) -> Code:
         """A call of what stands at a place."""
+        if place.module == COLUMNS:
+            return self.of_columns(place, node)
         if not place.printed:
             return self.library(place, node, wanted)
         value = place.value
@@ -180,6 +184,17 @@ class CallPrinter(BuiltIn):
         if any(ast.unparse(one) == "contextmanager" for one in definition.decorator_list):
             raise self.no(node, "a context manager")
         return Code(f"{function.text}({listed(parts)})", type=result)
+
+    def of_columns(self, place: Place, node: ast.Call) -> Code:
+        """A function of columns, which stands in `columns.js`."""
+        self.helpers[f"columns.{place.name}"] = None
+        source = source_of(place.module)
+        definition = self.signature(place)
+        assert definition is not None
+        hints = self.parameters(definition, source.hint, method=False)
+        parts, known = self.arranged(node, hints)
+        result = bound(source.hint(definition.returns), known)
+        return Code(f"{place.name}({listed(parts)})", type=result)
 
     def made(self, place: Place, cls: type, node: ast.Call) -> Code:
         """A new record."""

@@ -2,7 +2,10 @@
 
 import { InputError } from "./engine/errors.js";
 import { daysOf, kept } from "./engine/goodput.js";
-import { planAll, planJob, termsOf } from "./engine/plan.js";
+import { layoutOf, planAll } from "./engine/plan.js";
+import { planJob } from "./engine/plan_job.js";
+import { plain } from "./engine/records.js";
+import { front, layout_at, same_as_best, terms_at } from "./models/planner/ranking.js";
 import { parameter_counts } from "./models/shape/transformer.js";
 import { ratesOf } from "./tools/measured_file.js";
 import { evaluate } from "./tools/modeler_model.js";
@@ -10,20 +13,16 @@ import * as modeler from "./tools/modeler_state.js";
 import { fromQuery, planChoices, planSchema, toAddress, ways } from "./tools/planner_state.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
-const NAMES = ["tp", "cp", "pp", "ep", "etp", "dp", "schedule", "chunks", "microbatch_size", "microbatches", "zero_stage", "recompute"];
-
 function plan(catalog, choices, every) {
   try {
-    const job = planJob(catalog, choices, every);
-    const { layouts, fitting, refused, least_bytes, best, meshes, front, told } = planAll(job);
-    const shown = (one) => ({
-      ...Object.fromEntries(NAMES.map((name) => [name, one[name]])), step_time_s: one.step_s, memory_bytes: one.memory_bytes,
-      terms: termsOf(job, one),
-    });
+    const { job, residuals } = planJob(catalog, choices, every);
+    const found = planAll(job);
+    const { layouts, fitting, refused, least_bytes, step_s, memory_bytes, meshes } = found;
+    const best = Array.from({ length: Math.min(40, fitting) }, (_, place) => ({ ...layout_at(found, place) }));
     return {
-      layouts, fitting, refused, least_bytes: fitting ? 0 : least_bytes, told, global_batch: job.global_batch,
-      schedules: job.schedules, recomputations: job.recompute,
-      best: best.slice(0, 40).map(shown), meshes: meshes.map((one) => [one.step_s, one.variants]), front: front.map((one) => [one.step_s, one.memory_bytes]),
+      layouts, fitting, refused: plain(refused), least_bytes, step_s: [...step_s], memory_bytes: [...memory_bytes],
+      meshes: [...meshes], front: front(found), same: same_as_best(found, ...residuals),
+      best, terms: best.map((_, place) => plain(terms_at(found, place))),
     };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -58,8 +57,8 @@ export const suites = {
   opened: async (query) => {
     const catalog = await fetched;
     const { state } = fromQuery(planSchema(catalog), catalog, query);
-    const job = planJob(catalog, planChoices(catalog, state), state.every);
-    const [best] = planAll(job).best;
+    const { job } = planJob(catalog, planChoices(catalog, state), state.every);
+    const best = layoutOf(planAll(job), 0);
     const found = ways(catalog, state, best);
     const there = evaluate(catalog, modeler.fromQuery(modeler.schemaOf(catalog), catalog, found.modeler).a);
     return { ...found, step_time_s: best.step_s, memory_bytes: best.memory_bytes, modeler_s: there.step.step_time_s };
@@ -67,8 +66,8 @@ export const suites = {
   goodput: async (cases) => {
     const catalog = await fetched;
     return cases.map(([choices, way, failures, tokens, tokensPerStep, step_s]) => {
-      const { setup, world } = planJob(catalog, choices);
-      const found = kept({ parameters: parameter_counts(setup.shape).total, recipe: setup.recipe }, world, way, failures);
+      const { setup } = planJob(catalog, choices).job;
+      const found = kept({ parameters: parameter_counts(setup.shape).total, recipe: setup.recipe }, setup.parallel.world_size, way, failures);
       return { ...found, days: daysOf(found, tokens, tokensPerStep, step_s) };
     });
   },
@@ -76,7 +75,7 @@ export const suites = {
   rate: async (choices) => {
     const catalog = await fetched;
     const begun = performance.now();
-    const { layouts } = planAll(planJob(catalog, choices));
+    const { layouts } = planAll(planJob(catalog, choices).job);
     return (1000 * layouts) / (performance.now() - begun);
   },
 };

@@ -13,7 +13,6 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.models.machine.layout import layout
-from figgen.models.planner.plan import held_bytes
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import RECIPES
@@ -22,7 +21,9 @@ from tests.scenarios.test_planner_space import (
     SMALL_EXPERTS,
     SMALL_HYBRID,
     planned,
+    reason_of,
     small_job,
+    total_of,
     up_to_each_reason,
 )
 
@@ -85,7 +86,7 @@ def test_a_layout_takes_what_the_ledger_says_and_is_refused_for_the_first_part_t
         sums = up_to_each_reason(setup, job)
         capacity = float(draw.choice(sums)) * draw.choice((0.999, 1.001))
         job = replace(job, global_batch=setup.global_batch, capacity_bytes=capacity)
-        (total,) = planned(job, lambda one: held_bytes(one).total).values()
+        (total,) = planned(job, total_of).values()
         assert total == pytest.approx(sums[-1], rel=1e-12), setup
-        (first,) = planned(job, lambda one: held_bytes(one).reason).values()
+        (first,) = planned(job, reason_of).values()
         assert first == np.sum(sums <= capacity), setup

@@ -19,8 +19,8 @@ from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import (
     SEARCHED,
     SMALL,
-    _global_batch,
     plan_question,
+    usual_batch,
 )
 from figgen.scenarios.planning.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
 from figgen.scenarios.planning.planner import Plan, plan
@@ -152,7 +152,7 @@ def test_the_front_is_what_nothing_beats_in_both() -> None:
         assert not any(o[0] <= one[0] and o[1] <= one[1] and o != one for o in pairs)
     for one in pairs:
         assert any(o[0] <= one[0] and o[1] <= one[1] for o in front)
-    assert sum(found.refused.values()) + found.fitting == found.layouts
+    assert sum(found.found.refused.values()) + found.fitting == found.layouts
 
 
 @pytest.mark.parametrize("model", ["llama-3-8b", "mixtral-8x7b"])
@@ -192,7 +192,7 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
     assert said["meshes"] == len(found.meshes)
     assert main([*asked, "--json", "--variants"]) == 0
     best = json.loads(capsys.readouterr().out)["best"]
-    assert [row["step_time_s"] for row in best] == found.found.step_s[:3].tolist()
+    assert [row["step_time_s"] for row in best] == list(found.found.step_s[:3])
     assert said["fitting"] + sum(said["refused"].values()) == said["layouts"] == found.layouts
     assert main(asked) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -229,7 +229,6 @@ def test_a_plan_says_how_likely_its_layouts_fit(capsys: pytest.CaptureFixture[st
 def test_a_batch_that_nobody_says_is_the_power_of_two_below_four_million_tokens(
     sequence: int,
 ) -> None:
-    values = {"global_batch": None, "sequence": sequence, "nodes": 1, "gpus_per_node": 1}
-    batch, usual = _global_batch(values, catalog.model("llama-3-8b").shape)
     powers = [1 << bits for bits in range(23) if sequence << bits <= 2**22]
-    assert (batch, usual) == (max(powers, default=1), True)
+    assert usual_batch(sequence, 1) == max(powers, default=1)
+    assert usual_batch(sequence, 2**23) == 2**23

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from figgen import catalog
+from figgen.equations.columns import over
 from figgen.errors import InputError
 from figgen.models.machine.layout import layout
 from figgen.models.memory.memory import memory
@@ -24,7 +25,7 @@ from figgen.models.planner.plan import (
     PlannedJob,
     held_bytes,
     pipelines_of,
-    timed,
+    step_s,
 )
 from figgen.models.planner.plan_loads import alike, rank_loads
 from figgen.models.planner.plan_space import (
@@ -150,32 +151,47 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Key, TrainingSetup]]:
                     yield key, replace(one, zero_stage=zero, recompute=mode)
 
 
-def planned(job: PlannedJob, numbers: Callable[[Pipeline], np.ndarray]) -> dict[Key, float]:
-    """What the planner finds of every layout that it lists."""
+def planned(job: PlannedJob, model: Callable[..., Any]) -> dict[Key, float]:
+    """What a model of the planner finds of every layout that it lists."""
     found: dict[Key, float] = {}
     for one in pipelines_of(job):
-        for place, number in np.ndenumerate(numbers(one)):
-            entry, zero, mode = place
-            axes = (getattr(one.meshes, axis) for axis in ("tp", "cp", "ep", "etp", "dp"))
-            tp, cp, ep, etp, dp = (int(axis[entry]) for axis in axes)
-            size, microbatches = int(one.microbatch_size[entry]), int(one.microbatches[entry])
+        for place, number in enumerate(columns_of(one, model)):
+            rest, entry = divmod(place, len(one.entries))
+            mode, zero = divmod(rest, len(one.zeros))
+            at = one.entries[entry]
             key = (
-                tp,
-                cp,
+                at.tp,
+                at.cp,
                 one.pp,
-                ep,
-                etp,
-                dp,
+                at.ep,
+                at.etp,
+                at.dp,
                 one.schedule,
                 one.chunks,
-                size,
-                microbatches,
-                one.zero[zero],
-                job.recompute[mode],
+                at.microbatch_size,
+                at.microbatches,
+                one.zeros[zero].stage,
+                job.recompute[one.modes[mode].place],
             )
             assert key not in found
             found[key] = number
     return found
+
+
+def columns_of(found: Pipeline, model: Callable[..., Any]) -> Any:
+    """What a model finds of all layouts of a pipeline, in their order."""
+    (column,) = over(found.modes, found.zeros, found.entries, lambda *one: (model(found, *one),))
+    return column
+
+
+def total_of(*one: Any) -> Any:
+    """Bytes of the fullest rank."""
+    return held_bytes(*one)[0]
+
+
+def reason_of(*one: Any) -> Any:
+    """What is first too much."""
+    return held_bytes(*one)[1]
 
 
 def up_to_each_reason(setup: TrainingSetup, job: PlannedJob) -> np.ndarray:
@@ -251,9 +267,9 @@ def test_every_layout_is_tried_and_no_other(name: str) -> None:
     assert len(expected) > (400 if many else 10)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
     job = replace(job, capacity_bytes=capacity)
-    found = planned(job, lambda one: held_bytes(one).total)
+    found = planned(job, total_of)
     assert found == pytest.approx({key: sums[-1] for key, sums in expected.items()}, rel=1e-12)
-    reasons = planned(job, lambda one: held_bytes(one).reason)
+    reasons = planned(job, reason_of)
     assert reasons == {key: sum(sums <= capacity) for key, sums in expected.items()}
     assert not many or set(reasons.values()) == {*range(len(REASONS) + 1)}
 
@@ -272,21 +288,20 @@ def test_every_layout_takes_as_long_as_it_does_alone(name: str) -> None:
         ).total_s
         for key, setup in by_hand(job)
     }
-    assert planned(job, lambda one: timed(one).total_s) == pytest.approx(alone, rel=1e-12)
+    assert planned(job, step_s) == pytest.approx(alone, rel=1e-12)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 12])
 def test_batches_are_all_products_of_replicas_microbatches_and_their_size(batch: int) -> None:
-    dp = np.array([4, 1, 8, 2, 12, 1])
-    for wanted in (None, 1, 3, 5):
-        index, size, number = (part.tolist() for part in batches(dp, batch, wanted))
+    for dp, wanted in product((1, 2, 4, 8, 12), (None, 1, 3, 5)):
         expected = {
-            (mesh, each, many)
-            for mesh, each, many in product(range(6), range(1, 13), range(1, 13))
-            if dp[mesh] * each * many == batch and wanted in (None, each)
+            (each, many)
+            for each, many in product(range(1, 13), repeat=2)
+            if dp * each * many == batch and wanted in (None, each)
         }
-        assert len(index) == len(expected)
-        assert {*zip(index, size, number, strict=True)} == expected
+        found = batches(dp, batch, wanted)
+        assert len(found) == len(expected)
+        assert set(found) == expected
 
 
 def test_divisors_are_those_that_divide() -> None:
@@ -299,7 +314,7 @@ def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
         small_job(SMALL_DENSE, gpus=4), global_batch=2**16, schedules=("1f1b",), fixed={"pp": 4}
     )
     [found] = pipelines_of(job)
-    assert max(found.microbatches) == MOST_VISITS // 4 == 2**15
+    assert max(entry.microbatches for entry in found.entries) == MOST_VISITS // 4 == 2**15
 
 
 @pytest.mark.parametrize("schedule", CHUNKS)
@@ -311,16 +326,14 @@ def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
         pipes = 2 if schedule == "dualpipe" else 1
         shares = stage_shares(shape, stages * chunks) * pipes
         for number in range(1, 5 * stages + 3):
-            like = int(alike(schedule, stages, np.array([number]), chunks)[0])
+            like = alike(schedule, stages, number, chunks)
             try:
                 held = rank_loads(schedule, stages, number, chunks, shares, shape, again)
             except InputError:
                 with pytest.raises(InputError):
                     rank_loads(schedule, stages, like, chunks, shares, shape, again)
                 continue
-            np.testing.assert_array_equal(
-                held, rank_loads(schedule, stages, like, chunks, shares, shape, again)
-            )
+            assert held == rank_loads(schedule, stages, like, chunks, shares, shape, again)
             if schedule != "naive":
                 assert filling(schedule, stages, number, chunks) == pytest.approx(
                     filling(schedule, stages, like, chunks), abs=1e-9
@@ -438,17 +451,6 @@ def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]
     for pp in pipelines(WORLD, wanted):
         if not list(schedules(setup.shape.layers, pp, ["1f1b"], None)):
             continue
-        some = meshes(
-            setup.shape,
-            setup.parallel.convention,
-            pp,
-            world=WORLD,
-            gpus_per_node=6,
-            sequence=30,
-            sequence_parallel=setup.sequence_parallel,
-            trades_heads=setup.trades_heads,
-            wanted=wanted,
-        )
-        columns = [[pp] * len(some) if axis == "pp" else getattr(some, axis) for axis in AXES]
-        found += zip(*columns, strict=True)
-    return sorted(tuple(map(int, mesh)) for mesh in found)
+        for mesh in meshes(setup, pp, wanted):
+            found.append(tuple(pp if axis == "pp" else getattr(mesh, axis) for axis in AXES))
+    return sorted(found)

@@ -16,6 +16,7 @@ from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.lookups import remembered
+from figgen.models.planner.ranking import layout_at
 from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -59,11 +60,11 @@ def search(model: str, nodes: int) -> Tried:
     plans = tuple(plan(plan_question(job.but(recompute=mode))) for mode in ("none", "full"))
     fastest: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}
     for which, one in enumerate(plans):
-        found = one.found
-        mesh = zip(found.columns["tp"], found.columns["pp"], strict=True)
-        for place, (tp, pp) in enumerate(mesh):
+        for place in one.meshes:
+            layout = layout_at(one.found, place)
             # Recomputing costs a third of the work: only what does not fit needs it.
-            fastest.setdefault((int(tp), int(pp)), (float(found.step_s[place]), (which, place)))
+            mesh = (int(layout.tp), int(layout.pp))
+            fastest.setdefault(mesh, (float(one.found.step_s[place]), (which, int(place))))
     return Tried(
         layouts=sum(one.layouts for one in plans),
         fitting=sum(one.fitting for one in plans),

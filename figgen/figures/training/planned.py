@@ -17,7 +17,7 @@ def planned(preset: str, model: str, sizes: str, options: str) -> Plan:
     """The plan of a job as pages write it. Raises InputError for one of which nothing fits."""
     found = plan(plan_question(written_scenario(preset, None, model, sizes, options)))
     if not found.fitting:
-        least = f"{found.least_bytes / 1e9:.0f} GB at least"
+        least = f"{found.found.least_bytes / 1e9:.0f} GB at least"
         raise InputError("layouts of the job", expected="one that fits", got=least, key="sizes")
     return found
 
@@ -64,7 +64,7 @@ def _values(found: Plan) -> dict[str, Named]:
     return {
         "tried": Named(found.layouts),
         "fitting": Named(found.fitting),
-        "same": Named(int((~found.apart).sum())),
+        "same": Named(found.same),
         "meshes": Named(len(found.meshes)),
         "gpus": Named(found.question.job.world_size, "GPU"),
         "best": Named(label(best)),
@@ -81,8 +81,8 @@ def planned_front(
 ) -> Curves:
     """Time against memory: the layouts of a job that no other one beats in both."""
     found = planned(preset, model, sizes, options)
-    held = found.found.memory_bytes[found.front].tolist()
-    times = found.found.step_s[found.front].tolist()
+    held = [float(found.found.memory_bytes[place]) for place in found.front]
+    times = [float(found.found.step_s[place]) for place in found.front]
     capacity = found.question.job.capacity_bytes
     return Curves(
         x=Axis(label="memory of the fullest GPU", unit="B", spec="bytes", low=0.0),

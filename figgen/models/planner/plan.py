@@ -1,39 +1,38 @@
-"""Every layout of a job at once: time and memory in closed form, over arrays.
+"""Every layout of a job: its memory and its time in closed form, and those that fit in order.
 
-The model of time is `figgen.models.step.timed_step` itself, the model of memory
-`figgen.models.memory.rank_bytes`. Both take arrays: one axis for meshes with their microbatches,
-one for stages of ZeRO, one for what is recomputed.
+A layout is an entry (a mesh with its microbatches), a stage of ZeRO and what is recomputed, in one
+schedule on so many stages. The models of time (`figgen.models.step.timed_step`) and of memory
+(`figgen.models.memory.rank_bytes`) take one of each, or all of a pipeline at once
+(`figgen.equations.columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
 
-import numpy as np
-
+from figgen.equations.columns import at, crossed, listed
+from figgen.equations.ops import Number, maximum, where
 from figgen.errors import InputError
-from figgen.models.memory.held_sizes import LayerSizes, job_sizes
-from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, rank_bytes
+from figgen.models.memory.held_sizes import JobSizes, LayerSizes, job_sizes
+from figgen.models.memory.rank_bytes import HeldSizes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad
 from figgen.models.pipeline.filling import filling
 from figgen.models.pipeline.schedules import MOST_VISITS
-from figgen.models.planner.plan_loads import LOADED, alike, rank_loads
+from figgen.models.planner.plan_loads import alike, rank_loads
 from figgen.models.planner.plan_sizes import StageNumbers, layer_sizes, stage_numbers
-from figgen.models.planner.plan_space import Meshes, batches, meshes, pipelines, schedules, sharding
+from figgen.models.planner.plan_space import batches, meshes, pipelines, schedules, sharding
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
-from figgen.models.shape.recomputation import recomputation
+from figgen.models.shape.recomputation import Recomputation, recomputation
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job, setup_numbers
 from figgen.models.step.stage_work import repeated
-from figgen.models.step.timed_step import StepSeconds, timed_step
+from figgen.models.step.timed_step import timed_step
 
 REASONS = ("state", "activations", "buffers", "allocator")
 """What is first too much, in this order: weights, gradients, optimizer state and contexts; with
 activations; with what works and communicates; with what the allocator holds beyond."""
-
-SIZES = ("tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "microbatches")
-"""Whole numbers of a layout; the names of its schedule, ZeRO and recomputation are the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,7 @@ class PlannedJob:
     """What all layouts of a search have in common.
 
     `setup` is any layout of the job: its shape, sequence, recipe, formats and framework count.
-    `fixed` are sizes of axes, chunks, microbatch or ZeRO that were said, None or absent if not.
+    `fixed` are sizes of axes, chunks, microbatch or ZeRO that were given, None or absent if not.
     """
 
     setup: TrainingSetup
@@ -59,217 +58,364 @@ class PlannedJob:
     def world_size(self) -> int:
         return self.setup.parallel.world_size
 
-    def sharded(
-        self, zero: Sequence[int] | np.ndarray, pp: np.ndarray | int
-    ) -> dict[str, np.ndarray]:
-        """What of a `Job` says how stages of ZeRO send, in pipelines of `pp` stages."""
-        rows = [sharding_of(self.setup, stage, p) for stage, p in np.broadcast(zero, pp)]
-        names = ("gathers", "scatters", "overlapped")
-        return dict(zip(names, np.array(rows, dtype=float).reshape(-1, 3).T, strict=True))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A way to recompute: its place in the job, and that of its loads."""
+
+    place: Number
+    loads: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """The shares of a layer's forward and of its attention core that a mode repeats."""
+
+    layer: Number
+    core: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zero:
+    """A stage of ZeRO and how it sends, as `sharding_of` says."""
+
+    stage: Number
+    gathers: Number
+    scatters: Number
+    overlapped: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshEntry:
+    """A mesh with its microbatches.
+
+    `mesh` is the mesh's place among all with as many stages, `widths` the place of its TP and ETP,
+    `contexts` that of its CP, and `number` that of the number of microbatches.
+    """
+
+    tp: Number
+    cp: Number
+    ep: Number
+    etp: Number
+    dp: Number
+    microbatch_size: Number
+    microbatches: Number
+    mesh: Number
+    widths: Number
+    contexts: Number
+    number: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """All entries with as many stages, with the tables that their places are in."""
+
+    entries: tuple[MeshEntry, ...]
+    meshes: int
+    widths: tuple[tuple[int, int], ...]
+    contexts: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """Layouts of one schedule: meshes with their microbatches, one entry each.
+    """Layouts of one schedule: every mode with every stage of ZeRO and every entry, in this order.
 
-    Stages of ZeRO and `recompute` are the other two axes.
+    `job_time` and `job_memory` are what time and memory need to know of the job.
+    `sizes` has a row for each mode with what each pair of TP and ETP takes, `repeats` one with what
+    each CP repeats, `loads` a row for each kind of recomputation with the loads of each number of
+    microbatches, and `idle` how long those wait. Its meshes are numbered from `first_mesh` on.
     """
 
     job: PlannedJob
     pp: int
     schedule: str
     chunks: int
-    meshes: Meshes
-    microbatch_size: np.ndarray
-    microbatches: np.ndarray
-    zero: tuple[int, ...]
+    first_mesh: int
+    modes: tuple[Mode, ...]
+    zeros: tuple[Zero, ...]
+    entries: tuple[MeshEntry, ...]
+    sizes: tuple[tuple[LayerSizes, ...], ...]
+    repeats: tuple[tuple[Repeats, ...], ...]
+    loads: tuple[tuple[tuple[RankLoad, ...], ...], ...]
+    idle: tuple[float, ...]
     stages: StageNumbers
+    job_time: Job
+    job_memory: JobSizes
 
     @property
     def count(self) -> int:
         """Number of layouts."""
-        return len(self.meshes) * len(self.zero) * len(self.job.recompute)
-
-    def some(self, chosen: np.ndarray) -> Pipeline:
-        """The same with these entries only."""
-        return replace(
-            self,
-            meshes=self.meshes.some(chosen),
-            microbatch_size=self.microbatch_size[chosen],
-            microbatches=self.microbatches[chosen],
-        )
+        return len(self.modes) * len(self.zeros) * len(self.entries)
 
 
 def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
-    """All layouts of a job, one schedule and number of stages after the other."""
-    setup, fixed = job.setup, job.fixed
-    shape, parallel = setup.shape, setup.parallel
-    for pp in pipelines(job.world_size, fixed):
-        if not (zero := sharding(setup.framework, pp, fixed.get("zero_stage"))):
+    """Yield all layouts of a job, one schedule and number of stages after the other."""
+    first_mesh = 0
+    for pp in pipelines(job.world_size, job.fixed):
+        stages = sharding(job.setup.framework, pp, job.fixed.get("zero_stage"))
+        if not stages:
             continue
-        found = meshes(
-            shape, parallel.convention, pp, world=job.world_size,
-            gpus_per_node=parallel.gpus_per_node, sequence=setup.sequence,
-            sequence_parallel=setup.sequence_parallel, trades_heads=setup.trades_heads,
-            wanted=fixed,
-        )  # fmt: skip
-        index, size, number = batches(found.dp, job.global_batch, fixed.get("microbatch_size"))
-        for schedule, chunks in schedules(shape.layers, pp, job.schedules, fixed.get("chunks")):
-            every = Pipeline(
-                job=job,
-                pp=pp,
-                schedule=schedule,
-                chunks=chunks,
-                meshes=found.some(index),
-                microbatch_size=size,
-                microbatches=number,
-                zero=zero,
-                stages=stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1),
+        found = _entries(job, pp)
+        zeros = tuple(_zero(job.setup, stage, pp) for stage in stages)
+        chosen = schedules(job.setup.shape.layers, pp, job.schedules, job.fixed.get("chunks"))
+        for schedule, chunks in chosen:
+            one = _pipeline(job, pp, schedule, chunks, found, first_mesh, zeros)
+            if one.entries:
+                yield one
+        first_mesh += found.meshes
+
+
+def pipelines_tried(job: PlannedJob) -> int:
+    """Return how many pipelines a job has, those without layouts included."""
+    layers, chunks = job.setup.shape.layers, job.fixed.get("chunks")
+    sizes = pipelines(job.world_size, job.fixed)
+    return sum(len(tuple(schedules(layers, pp, job.schedules, chunks))) for pp in sizes)
+
+
+def _entries(job: PlannedJob, pp: int) -> Entries:
+    """Return every mesh with every microbatch that divides its batch."""
+    entries: list[MeshEntry] = []
+    widths: dict[tuple[int, int], int] = {}
+    contexts: dict[int, int] = {}
+    numbers: dict[int, int] = {}
+    found = meshes(job.setup, pp, job.fixed)
+    for place, mesh in enumerate(found):
+        pair = (mesh.tp, mesh.etp)
+        if pair not in widths:
+            widths[pair] = len(widths)
+        if mesh.cp not in contexts:
+            contexts[mesh.cp] = len(contexts)
+        for size, number in batches(mesh.dp, job.global_batch, job.fixed.get("microbatch_size")):
+            if number not in numbers:
+                numbers[number] = len(numbers)
+            entries.append(
+                MeshEntry(
+                    tp=mesh.tp,
+                    cp=mesh.cp,
+                    ep=mesh.ep,
+                    etp=mesh.etp,
+                    dp=mesh.dp,
+                    microbatch_size=size,
+                    microbatches=number,
+                    mesh=place,
+                    widths=widths[pair],
+                    contexts=contexts[mesh.cp],
+                    number=numbers[number],
+                )
             )
-            kept = _runnable(every)
-            if kept.any():
-                yield every.some(kept)
+    return Entries(
+        entries=tuple(entries),
+        meshes=len(found),
+        widths=tuple(widths),
+        contexts=tuple(contexts),
+        numbers=tuple(numbers),
+    )
 
 
-def _runnable(found: Pipeline) -> np.ndarray:
-    """Which entries have numbers of microbatches that the schedule can have."""
-    within = found.microbatches * found.pp * found.chunks <= MOST_VISITS
-    numbers = _alike(found)
-    for number in np.unique(numbers[within]):
-        try:
-            _loads(found, int(number), found.job.recompute[0])
-        except InputError:
-            within &= numbers != number
-    return within
+def _zero(setup: TrainingSetup, stage: int, pp: int) -> Zero:
+    gathers, scatters, overlapped = sharding_of(setup, stage, pp)
+    return Zero(stage=stage, gathers=gathers, scatters=scatters, overlapped=int(overlapped))
 
 
-def _loads(found: Pipeline, microbatches: int, recompute: str) -> np.ndarray:
-    # Modules drop parts of every layer and leave its count alone: one set of loads for all.
-    again = replace(recomputation(recompute), modules=frozenset())
-    return rank_loads(
-        found.schedule, found.pp, microbatches, found.chunks, found.stages.shares,
-        found.job.setup.shape, again,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBytes:
-    """Bytes of the fullest rank, and which of `REASONS` is first too much (len(REASONS): none)."""
-
-    total: np.ndarray
-    reason: np.ndarray
-
-
-def held_bytes(found: Pipeline) -> HeldBytes:
-    """Memory of all layouts of a pipeline: entries × stages of ZeRO × recomputations."""
-    job = found.job
-    shape = (len(found.meshes), len(found.zero), len(job.recompute))
-    total, reason = np.zeros(shape), np.zeros(shape, dtype=np.int8)
-    by_method: dict[str, list[int]] = {}
-    for at, text in enumerate(job.recompute):
-        by_method.setdefault(recomputation(text).method, []).append(at)
-    for modes in by_method.values():
-        texts = tuple(job.recompute[at] for at in modes)
-        total[:, :, modes], reason[:, :, modes] = _fullest(found, texts)
-    return HeldBytes(total, reason)
-
-
-def _alike(found: Pipeline) -> np.ndarray:
-    return alike(found.schedule, found.pp, found.microbatches, found.chunks)
-
-
-def _fullest(found: Pipeline, recompute: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Most bytes of any rank and moment, and what is first too much."""
-    held, capacity = sizes_of(found, recompute), found.job.capacity_bytes
-    numbers, row = np.unique(_alike(found), return_inverse=True)
-    tables = [_loads(found, int(number), recompute[0]) for number in numbers]
-    shape = (len(found.meshes), len(found.zero), len(recompute))
-    most = [np.zeros(shape) for _ in REASONS]
-    for at in range(max(map(len, tables))):
-        # A pipeline with fewer loads has its last one again.
-        each = np.array([table[min(at, len(table) - 1)] for table in tables])[row]
-        load = RankLoad(**{name: each[:, i, None, None] for i, name in enumerate(LOADED)})
-        for most_yet, size in zip(most, _sums(rank_bytes(load, held)), strict=True):
-            np.maximum(most_yet, size, out=most_yet)
-    first = np.full(shape, len(REASONS), dtype=np.int8)
-    for at in reversed(range(len(REASONS))):
-        first[most[at] > capacity] = at
-    return most[-1], first
-
-
-def _sums(parts: RankBytes) -> Iterator[np.ndarray]:
-    state, contexts = parts.state, parts.contexts
-    active = state + parts.activations
-    allocated = active + parts.working
-    yield state + contexts
-    yield active + contexts
-    yield allocated + contexts
-    yield allocated + parts.allocator + contexts
-
-
-def sizes_of(found: Pipeline, recompute: tuple[str, ...]) -> HeldSizes:
-    """What things take in every layout of a pipeline."""
-    job, mesh = found.job, found.meshes
+def _pipeline(
+    job: PlannedJob,
+    pp: int,
+    schedule: str,
+    chunks: int,
+    found: Entries,
+    first_mesh: int,
+    zeros: tuple[Zero, ...],
+) -> Pipeline:
+    """Return the layouts of a schedule whose number of microbatches it can have."""
     setup = job.setup
-    pairs, row = np.unique(np.stack([mesh.tp, mesh.etp]), axis=1, return_inverse=True)
-    tables = [
-        [layer_sizes(setup, int(tp), int(etp), text) for text in recompute] for tp, etp in pairs.T
+    stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
+    ways: dict[Recomputation, int] = {}
+    for text in job.recompute:
+        if _whole_layers(text) not in ways:
+            ways[_whole_layers(text)] = len(ways)
+    likes = [
+        alike(schedule, pp, number, chunks) if number * pp * chunks <= MOST_VISITS else 0
+        for number in found.numbers
     ]
-    by_layer = {
-        field.name: np.array(
-            [[getattr(one, field.name) for one in line] for line in tables], dtype=float
-        )[row][:, None]
-        for field in fields(LayerSizes)
-    }
-    tokens = _column(found.microbatch_size * setup.sequence / mesh.cp)
-    experts = setup.shape.experts is not None
-    return HeldSizes(
-        layer=LayerSizes(**by_layer),
-        job=job_sizes(setup, setup.framework_memory.allocator_share, job.reserve_bytes),
-        tokens=tokens,
-        split_tokens=tokens / _column(mesh.tp) if setup.sequence_parallel else tokens,
-        tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp, ep=_column(mesh.ep),
-        expert_ways=_column(mesh.ep * mesh.etp) if experts else 1,
-        shards=_column(mesh.dp * mesh.cp),
-        expert_shards=_column(job.world_size // (mesh.etp * mesh.ep * found.pp)),
-        zero_stage=np.array(found.zero)[None, :, None],
-        microbatches=_column(found.microbatches),
-    )  # fmt: skip
-
-
-def _column(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values, dtype=float)[:, None, None]
-
-
-def timed(found: Pipeline) -> StepSeconds:
-    """Time of all layouts of a pipeline: entries × stages of ZeRO × recomputations."""
-    job, mesh, stages = found.job, found.meshes, found.stages
-    setup = job.setup
-    zero = np.array(found.zero)[None, :, None]
-    sharded = job.sharded(found.zero, found.pp)
-    ranks, row = np.unique(mesh.cp, return_inverse=True)
-    again = np.array([
-        [repeated(setup, stages.shares, text, int(cp)) for text in job.recompute] for cp in ranks
-    ])[row]  # fmt: skip
-    return timed_step(
-        Job(
-            **setup_numbers(setup),
-            tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp, ep=_column(mesh.ep),
-            etp=_column(mesh.etp), gpus=job.world_size,
-            gpus_per_node=setup.parallel.gpus_per_node, chunks=found.chunks,
-            filling=_filling(found), fullest_layers=stages.fullest_layers,
-            head_layers=stages.head_layers, microbatch=_column(found.microbatch_size),
-            microbatches=_column(found.microbatches), zero_stage=zero,
-            repeats_layer=again[:, None, :, 0], repeats_core=again[:, None, :, 1],
-            quantized=job.quantized,
-            **{name: values[None, :, None] for name, values in sharded.items()},
-            per_tensor=job.per_tensor,
+    loads = [_loads(job, stages, schedule, pp, like, chunks, tuple(ways)) for like in likes]
+    return Pipeline(
+        job=job,
+        pp=pp,
+        schedule=schedule,
+        chunks=chunks,
+        first_mesh=first_mesh,
+        modes=tuple(
+            Mode(place=place, loads=ways[_whole_layers(text)])
+            for place, text in enumerate(job.recompute)
         ),
-        job.attained,
-    )  # fmt: skip
+        zeros=zeros,
+        entries=(
+            found.entries
+            if all(loads)
+            else tuple(one for one in found.entries if loads[int(one.number)])
+        ),
+        sizes=tuple(
+            tuple(layer_sizes(setup, tp, etp, text) for tp, etp in found.widths)
+            for text in job.recompute
+        ),
+        repeats=tuple(
+            tuple(_repeats(setup, stages, text, cp) for cp in found.contexts)
+            for text in job.recompute
+        ),
+        loads=tuple(tuple(each[way] if each else () for each in loads) for way in range(len(ways))),
+        idle=tuple(
+            filling(schedule, pp, like, chunks) if each else 0.0
+            for like, each in zip(likes, loads, strict=True)
+        ),
+        stages=stages,
+        job_time=_job_time(job, pp, chunks, stages),
+        job_memory=job_sizes(setup, setup.framework_memory.allocator_share, job.reserve_bytes),
+    )
 
 
-def _filling(found: Pipeline) -> np.ndarray:
-    known, row = np.unique(_alike(found), return_inverse=True)
-    each = [filling(found.schedule, found.pp, int(m), found.chunks) for m in known]
-    return np.array(each)[row][:, None, None]
+def _repeats(setup: TrainingSetup, stages: StageNumbers, recompute: str, cp: int) -> Repeats:
+    layer, core = repeated(setup, stages.shares, recompute, cp)
+    return Repeats(layer=layer, core=core)
+
+
+def _whole_layers(recompute: str) -> Recomputation:
+    """Return which layers are recomputed whole.
+
+    Modules drop parts of every layer and leave its count alone: one set of loads for all.
+    """
+    return replace(recomputation(recompute), modules=frozenset())
+
+
+def _loads(
+    job: PlannedJob,
+    stages: StageNumbers,
+    schedule: str,
+    pp: int,
+    microbatches: int,
+    chunks: int,
+    ways: tuple[Recomputation, ...],
+) -> tuple[tuple[RankLoad, ...], ...]:
+    """Return the loads of each way to recompute; none where the schedule has no such sizes.
+
+    No microbatches are more than a schedule can have.
+    """
+    if not microbatches:
+        return ()
+    shape = job.setup.shape
+    try:
+        return tuple(
+            rank_loads(schedule, pp, microbatches, chunks, stages.shares, shape, again)
+            for again in ways
+        )
+    except InputError:
+        return ()
+
+
+def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Job:
+    """Return what time is asked with, as yet without the rest of a layout."""
+    return Job(
+        **setup_numbers(job.setup),
+        tp=1,
+        cp=1,
+        pp=pp,
+        ep=1,
+        etp=1,
+        gpus=job.world_size,
+        gpus_per_node=job.setup.parallel.gpus_per_node,
+        chunks=chunks,
+        filling=0.0,
+        fullest_layers=stages.fullest_layers,
+        head_layers=stages.head_layers,
+        microbatch=1,
+        microbatches=1,
+        zero_stage=0,
+        repeats_layer=0.0,
+        repeats_core=0.0,
+        quantized=job.quantized,
+        gathers=0,
+        scatters=0,
+        overlapped=0,
+        per_tensor=job.per_tensor,
+    )
+
+
+def held_sizes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> HeldSizes:
+    """Return what things take in a layout."""
+    setup = found.job.setup
+    tokens = entry.microbatch_size * setup.sequence / entry.cp
+    return HeldSizes(
+        layer=crossed(found.sizes, mode.place, entry.widths),
+        job=found.job_memory,
+        tokens=tokens,
+        split_tokens=tokens / entry.tp if setup.sequence_parallel else tokens,
+        tp=entry.tp,
+        cp=entry.cp,
+        pp=found.pp,
+        ep=entry.ep,
+        expert_ways=entry.ep * entry.etp if setup.shape.experts else 1,
+        shards=entry.dp * entry.cp,
+        expert_shards=found.job.world_size // (entry.etp * entry.ep * found.pp),
+        zero_stage=zero.stage,
+        microbatches=entry.microbatches,
+    )
+
+
+def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, Number]:
+    """Return the bytes of the fullest rank, and which of `REASONS` is first too much.
+
+    The reason is len(REASONS) where the layout fits.
+    """
+    held, capacity = held_sizes(found, mode, zero, entry), found.job.capacity_bytes
+    state, active, moving, total = 0.0, 0.0, 0.0, 0.0
+    for load in listed(found.loads, mode.loads, entry.number):
+        parts = rank_bytes(load, held)
+        lasting, contexts, working = parts.state, parts.contexts, parts.working
+        kept = lasting + parts.activations
+        state, active = maximum(state, lasting + contexts), maximum(active, kept + contexts)
+        moving = maximum(moving, kept + working + contexts)
+        total = maximum(total, kept + working + parts.allocator + contexts)
+    late = where(moving > capacity, 2, where(total > capacity, 3, len(REASONS)))
+    return total, where(state > capacity, 0, where(active > capacity, 1, late))
+
+
+def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
+    """Return the numbers that the time of a layout depends on."""
+    repeats = crossed(found.repeats, mode.place, entry.contexts)
+    return replace(
+        found.job_time,
+        tp=entry.tp,
+        cp=entry.cp,
+        ep=entry.ep,
+        etp=entry.etp,
+        filling=at(found.idle, entry.number),
+        microbatch=entry.microbatch_size,
+        microbatches=entry.microbatches,
+        zero_stage=zero.stage,
+        repeats_layer=repeats.layer,
+        repeats_core=repeats.core,
+        gathers=zero.gathers,
+        scatters=zero.scatters,
+        overlapped=zero.overlapped,
+    )
+
+
+def step_s(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Number:
+    """Return the seconds of a step."""
+    return timed_step(job_of(found, mode, zero, entry), found.job.attained).total_s
+
+
+def cost(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, ...]:
+    """Return what a layout costs, as columns of numbers.
+
+    Bytes and reason as `held_bytes` has them, the seconds of a step where it fits, a number by
+    which layouts of equal time stand in order (less repeated and less divided first), the mesh.
+    """
+    held, reason = held_bytes(found, mode, zero, entry)
+    seconds = where(reason == len(REASONS), step_s(found, mode, zero, entry), inf)
+    ties = ((mode.place * 4 + zero.stage) * _MOST + entry.tp) * _MOST + entry.cp
+    return held, reason, seconds, ties + found.chunks / 32, found.first_mesh + entry.mesh
+
+
+_MOST = 2**17
+"""More than GPUs of an axis."""

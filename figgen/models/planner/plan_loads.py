@@ -2,18 +2,16 @@
 forms say it: the few moments among which the fullest GPU of a layout is found.
 
 1F1B holds min(P − r, M) microbatches on rank r; interleaved 1F1B holds what its window of forwards
-ahead covers, whose counts per chunk come from cumulated turns; GPipe and breadth first hold all M.
-Every other schedule is walked action by action.
+ahead covers; GPipe and breadth first hold all M. Every other schedule is walked action by action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-import numpy as np
-
-from figgen.models.memory.rank_load import kept_counts, kinds_held, lasting_counts
+from figgen.equations.ops import Number, minimum, where
+from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
 from figgen.models.pipeline.one_f_one_b import chunk_turns, microbatch_group_size
 from figgen.models.pipeline.order import Schedule
 from figgen.models.pipeline.schedules import build
@@ -22,37 +20,35 @@ from figgen.models.setup.stage_layers import StageShare
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import Recomputation
 
-Counts = np.ndarray
-"""Microbatches in flight of each virtual stage that a rank holds: moments × stages held."""
+Counts = tuple[int, ...]
+"""Microbatches in flight of each virtual stage that a rank holds."""
 
-STATIC = ("dense_layers", "expert_layers", "embeddings", "heads", "tables", "mixers")
-KEPT = (
-    "kept_inputs", "kept_dense", "kept_experts", "kept_embeddings", "kept_heads", "kept_outputs",
-    "kept_mixers",
+LOADED = (
+    "dense_layers", "expert_layers", "embeddings", "heads", "tables", "mixers", "kept_inputs",
+    "kept_dense", "kept_experts", "kept_embeddings", "kept_heads", "kept_outputs", "kept_mixers",
+    "only_dense", "only_experts", "both",
 )  # fmt: skip
-KINDS = ("only_dense", "only_experts", "both")
-LOADED = (*STATIC, *KEPT, *KINDS)
-"""The columns of `rank_loads`, which are the fields of `RankLoad`."""
+"""The fields of `RankLoad`, in the order of the counts below."""
 
 WINDOWED = ("1f1b", "interleaved-1f1b")
 """Schedules in which an earlier rank holds at least what a later one with the same stages does."""
 
 
-def alike(schedule: str, stages: int, microbatches: np.ndarray, chunks: int) -> np.ndarray:
-    """The least numbers of microbatches with which a schedule idles and holds as with these.
+def alike(schedule: str, stages: int, microbatches: Number, chunks: int) -> Number:
+    """Return the least number of microbatches with which a schedule idles and holds as with these.
 
     A pipeline that is full does the same again with every microbatch, or every P of them where
     chunks take turns. Tested for every schedule.
     """
     if schedule == "1f1b":
-        return np.asarray(np.minimum(microbatches, stages))
+        return minimum(microbatches, stages)
     if schedule in ("naive", "gpipe", "looped-bfs"):
         return microbatches
     if schedule == "interleaved-1f1b" or (schedule == "zb1p" and chunks > 1):
         whole = microbatches % stages == 0
-        return np.where(whole, np.minimum(microbatches, 4 * stages), microbatches)
+        return where(whole, minimum(microbatches, 4 * stages), microbatches)
     odd = microbatches % 2 if schedule == "dualpipe" else 0
-    return np.asarray(np.minimum(microbatches, 4 * stages + odd))
+    return minimum(microbatches, 4 * stages + odd)
 
 
 @lru_cache(maxsize=8192)
@@ -64,95 +60,111 @@ def rank_loads(
     shares: tuple[StageShare, ...],
     shape: ModelShape,
     again: Recomputation,
-) -> np.ndarray:
-    """Loads of a pipeline of P `stages`, a row of `LOADED` each, none of which another one exceeds.
+) -> tuple[RankLoad, ...]:
+    """Return the loads of a pipeline of P `stages` that no other load exceeds in everything.
 
     `shares` of `shape` are those of all virtual stages, which recompute `again`.
     Raises InputError where the schedule cannot have these sizes.
     """
-    placement, counts = _in_flight(schedule, stages, microbatches, chunks)
-    rows, seen = [], set[tuple[tuple[int, int, bool, bool, int], ...]]()
+    placement, moments = _in_flight(schedule, stages, microbatches, chunks)
+    rows: list[Counts] = []
+    seen = set[tuple[tuple[int, int, bool, bool, int], ...]]()
     for rank in range(stages):
         held = [shares[stage] for stage in placement.stages_of_rank(rank)]
         key = tuple((s.layers, s.expert_layers, s.embedding, s.head, s.mixer_layers) for s in held)
         if schedule in WINDOWED and key in seen:
             continue
         seen.add(key)
-        kept = counts(rank) @ np.array([kept_counts(shape, again, share) for share in held])
-        static, kinds = lasting_counts(held, shape.tied_embeddings), kinds_held(held)
-        width = len(STATIC) + len(KEPT)
-        block = np.empty((len(kept), len(LOADED)))
-        block[:, : len(STATIC)], block[:, len(STATIC) : width] = static, kept
-        block[:, width:] = kinds
-        rows.append(block)
-    return _undominated(np.concatenate(rows))
+        still, kinds = (
+            lasting_counts(held, shape.tied_embeddings),
+            [int(kind) for kind in kinds_held(held)],
+        )
+        each = [kept_counts(shape, again, share) for share in held]
+        rows += [(*still, *_weighted(counts, each), *kinds) for counts in moments(rank)]
+    return tuple(RankLoad(**dict(zip(LOADED, row, strict=True))) for row in _undominated(rows))
 
 
 def _in_flight(
     schedule: str, stages: int, microbatches: int, chunks: int
-) -> tuple[Placement, Callable[[int], Counts]]:
-    """The placement, and what each rank holds at its fullest moments."""
+) -> tuple[Placement, Callable[[int], list[Counts]]]:
+    """Return the placement, and what each rank holds at its fullest moments."""
     if schedule == "1f1b":
-        return contiguous(stages), lambda rank: np.array([[min(stages - rank, microbatches)]])
+        return contiguous(stages), lambda rank: [(min(stages - rank, microbatches),)]
     if schedule == "naive":
-        return contiguous(stages), lambda rank: np.array([[1]])
+        return contiguous(stages), lambda rank: [(1,)]
     if schedule == "gpipe":
-        return contiguous(stages), lambda rank: np.array([[microbatches]])
+        return contiguous(stages), lambda rank: [(microbatches,)]
     if schedule == "looped-bfs":
-        return looping(stages, chunks), lambda rank: np.array([[microbatches] * chunks])
+        return looping(stages, chunks), lambda rank: [(microbatches,) * chunks]
     if schedule == "interleaved-1f1b":
         return looping(stages, chunks), _interleaved(stages, microbatches, chunks)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     return order.placement, lambda rank: _walked(order, rank)
 
 
-def _interleaved(stages: int, microbatches: int, chunks: int) -> Callable[[int], Counts]:
-    """A window over the turns of chunks: forwards done so far less backwards done so far."""
-    group, visits = microbatch_group_size(stages, microbatches), microbatches * chunks
-    turns = np.array([chunk for chunk, _ in chunk_turns(microbatches, chunks, group)])
-    forward = np.zeros((visits + 1, chunks), dtype=int)
-    np.cumsum(turns[:, None] == np.arange(chunks), axis=0, out=forward[1:])
-    backward = forward[:, ::-1]
+def _interleaved(stages: int, microbatches: int, chunks: int) -> Callable[[int], list[Counts]]:
+    """Return a window over the turns of chunks: forwards done so far less backwards done so far."""
+    group = microbatch_group_size(stages, microbatches)
+    turns = [chunk for chunk, _ in chunk_turns(microbatches, chunks, group)]
+    visits = len(turns)
     period = stages * chunks if group == stages else visits
 
-    def held(rank: int) -> Counts:
+    def held(rank: int) -> list[Counts]:
         ahead = min(2 * (stages - rank - 1) + (chunks - 1) * group, visits)
+        now = [0] * chunks
+        for turn in turns[: ahead + 1]:
+            now[turn] += 1
+        found = {tuple(now): True}
         # After P·V forwards of full groups the window meets the same counts again.
-        steps = min(visits - ahead, period)
-        return forward[ahead + 1 : ahead + 1 + steps] - backward[:steps] if steps else forward[-1:]
+        for step in range(1, min(visits - ahead, period)):
+            now[turns[ahead + step]] += 1
+            now[chunks - 1 - turns[step - 1]] -= 1
+            found[tuple(now)] = True
+        return list(found)
 
     return held
 
 
-def _walked(order: Schedule, rank: int) -> Counts:
+def _walked(order: Schedule, rank: int) -> list[Counts]:
     held = dict.fromkeys(order.placement.stages_of_rank(rank), 0)
-    moments: dict[tuple[int, ...], None] = {}
+    moments: dict[Counts, bool] = {}
     for action in order.orders[rank]:
         if action.kind == "F":
             held[action.stage] += 1
-            moments[tuple(held.values())] = None
+            moments[tuple(held.values())] = True
         elif action.kind != "I":
             held[action.stage] -= 1
-    return np.array(list(moments))
+    return list(moments)
 
 
-def _undominated(rows: np.ndarray) -> np.ndarray:
-    """The rows that no other one has in full: bytes grow with every count.
+def _weighted(counts: Counts, each: Sequence[Counts]) -> list[int]:
+    return [
+        sum(one * other for one, other in zip(counts, column, strict=True))
+        for column in zip(*each, strict=True)
+    ]
 
-    With those of layers that have a mixer and of layers that have none.
-    """
-    at = LOADED.index
-    attention = (
-        rows[:, [at("dense_layers"), at("expert_layers")]].sum(axis=1) - rows[:, at("mixers")]
-    )
-    kept = rows[:, [at("kept_dense"), at("kept_experts")]].sum(axis=1) - rows[:, at("kept_mixers")]
-    counted = np.column_stack((rows, attention, kept))
-    kinds = slice(at("only_dense"), at("both"))
-    counted[:, kinds] = np.maximum(counted[:, kinds], rows[:, [at("both")]])
-    order = np.argsort(-counted.sum(axis=1), kind="stable")
-    rows, counted, found = rows[order], counted[order], []
-    while len(rows):
-        found.append(rows[0])  # nothing that follows has more of everything
-        within = np.all(counted <= counted[0], axis=1)
-        rows, counted = rows[~within], counted[~within]
-    return np.array(found)
+
+def _undominated(rows: list[Counts]) -> list[Counts]:
+    """Return the rows that no other one has in full: bytes grow with every count."""
+    counted = [_counted(row) for row in rows]
+    sizes = [sum(counts) for counts in counted]
+    found: list[int] = []
+    for place in sorted(range(len(rows)), key=lambda place: -sizes[place]):
+        mine = counted[place]  # nothing that follows has more of everything
+        if not any(_within(mine, counted[other]) for other in found):
+            found.append(place)
+    return [rows[place] for place in found]
+
+
+def _within(counts: Counts, others: Counts) -> bool:
+    return all(one <= other for one, other in zip(counts, others, strict=True))
+
+
+def _counted(row: Counts) -> Counts:
+    """Return all counts with those of layers that have attention; stages of both kinds as each."""
+    load = dict(zip(LOADED, row, strict=True))
+    layers = load["dense_layers"] + load["expert_layers"] - load["mixers"]
+    kept = load["kept_dense"] + load["kept_experts"] - load["kept_mixers"]
+    both = load["both"]
+    alone = max(load["only_dense"], both), max(load["only_experts"], both)
+    return (*row[:-3], *alone, both, layers, kept)

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from math import isqrt
 
-import numpy as np
-
-from figgen.models.machine.frameworks import Convention
 from figgen.models.machine.nearest import Sizes, problem
 from figgen.models.pipeline.schedules import MOST_STAGES
-from figgen.models.setup.training_setup import ZERO_STAGES
+from figgen.models.setup.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 
 MOST_CHUNKS = 16
@@ -46,32 +43,19 @@ Wanted = Mapping[str, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meshes:
-    """Meshes of one pipeline size, each axis an array."""
+class Mesh:
+    """Sizes of the axes beside the pipeline's."""
 
-    tp: np.ndarray
-    cp: np.ndarray
-    ep: np.ndarray
-    etp: np.ndarray
-    dp: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.tp)
-
-    def some(self, chosen: np.ndarray) -> Meshes:
-        """These of them."""
-        return Meshes(
-            tp=self.tp[chosen],
-            cp=self.cp[chosen],
-            ep=self.ep[chosen],
-            etp=self.etp[chosen],
-            dp=self.dp[chosen],
-        )
+    tp: int
+    cp: int
+    ep: int
+    etp: int
+    dp: int
 
 
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors of a positive number, ascending."""
-    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    small = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
     return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
 
 
@@ -93,67 +77,49 @@ def schedules(
                 yield name, each
 
 
-def meshes(
-    shape: ModelShape,
-    convention: Convention,
-    pp: int,
-    *,
-    world: int,
-    gpus_per_node: int,
-    sequence: int,
-    sequence_parallel: bool,
-    trades_heads: bool,
-    wanted: Wanted,
-) -> Meshes:
-    """Every mesh with `pp` stages."""
-    parts, experts = world // pp, shape.experts
-    tps = [
-        tp
-        for tp in _allowed(divisors(parts), wanted.get("tp"), gpus_per_node, gpus_per_node)
-        if _divides_model(shape, tp, sequence_parallel)
-    ]
-    eps = _allowed(divisors(parts) if experts else (1,), wanted.get("ep"), parts)
-    etps = _allowed(divisors(parts), wanted.get("etp"), gpus_per_node, gpus_per_node)
-    found = []
-    for tp in tps:
-        cps = [
-            cp
-            for cp in _allowed(divisors(parts // tp), wanted.get("cp"), sequence)
-            if sequence % (cp * (tp if sequence_parallel else 1)) == 0
-            and _divides_mixers(shape, tp, cp)
-            and not (trades_heads and shape.attention_layers and shape.heads // tp % cp)
-        ]
-        own = (tp if convention.etp == "tp" else 1,)
-        mixtures = [
-            (ep, etp)
-            for etp, ep in product(etps if experts else own, eps)
-            if not experts or (experts.count % ep == 0 and experts.ffn_hidden % etp == 0)
-        ]
-        found += [
-            (tp, cp, ep, etp, parts // (tp * cp))
-            for cp, (ep, etp) in product(cps, mixtures)
-            if problem(world, Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp), convention) is None
-        ]
-    dp = wanted.get("dp")
-    rows = [row for row in found if dp is None or row[-1] == dp]
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    return Meshes(tp=columns[0], cp=columns[1], ep=columns[2], etp=columns[3], dp=columns[4])
-
-
-def batches(dp: np.ndarray, global_batch: int, wanted: int | None) -> tuple[np.ndarray, ...]:
-    """Index of the mesh, microbatch and number of microbatches of all that divide the batch."""
-    index, size, number = [], [], []
-    for ways in np.unique(dp):
-        if global_batch % ways:
+def meshes(setup: TrainingSetup, pp: int, wanted: Wanted) -> tuple[Mesh, ...]:
+    """Every mesh with `pp` stages, by TP, then CP, then ETP and EP."""
+    shape, parallel, split = setup.shape, setup.parallel, setup.sequence_parallel
+    parts, width = parallel.world_size // pp, parallel.gpus_per_node
+    found: list[Mesh] = []
+    for tp in _allowed(divisors(parts), wanted.get("tp"), width, width):
+        if not _divides_model(shape, tp, split):
             continue
-        mine = np.flatnonzero(dp == ways)
-        sizes = divisors(global_batch // int(ways))
-        for each in sizes if wanted is None else tuple(s for s in sizes if s == wanted):
-            index.append(mine)
-            size.append(np.full(len(mine), each))
-            number.append(np.full(len(mine), global_batch // int(ways) // each))
-    empty = [np.zeros(0, dtype=np.int64)]
-    return tuple(np.concatenate(part or empty) for part in (index, size, number))
+        mixtures = _mixtures(setup, parts, tp, wanted)
+        for cp in _allowed(divisors(parts // tp), wanted.get("cp"), setup.sequence):
+            dp, own = parts // (tp * cp), wanted.get("dp")
+            if not _divides_sequence(setup, tp, cp) or (own is not None and own != dp):
+                continue
+            for etp, ep in mixtures:
+                sizes = Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp)
+                if problem(parallel.world_size, sizes, parallel.convention) is None:
+                    found.append(Mesh(tp=tp, cp=cp, ep=ep, etp=etp, dp=dp))
+    return tuple(found)
+
+
+def _mixtures(
+    setup: TrainingSetup, parts: int, tp: int, wanted: Wanted
+) -> tuple[tuple[int, int], ...]:
+    """ETP and EP that divide the experts on so many `parts`."""
+    experts, parallel = setup.shape.experts, setup.parallel
+    width, own = parallel.gpus_per_node, wanted.get("ep")
+    if experts is None:
+        etp = tp if parallel.convention.etp == "tp" else 1
+        return tuple((etp, ep) for ep in _allowed((1,), own, parts))
+    return tuple(
+        (etp, ep)
+        for etp in _allowed(divisors(parts), wanted.get("etp"), width, width)
+        for ep in _allowed(divisors(parts), own, parts)
+        if experts.count % ep == 0 and experts.ffn_hidden % etp == 0
+    )
+
+
+def batches(dp: int, global_batch: int, wanted: int | None) -> tuple[tuple[int, int], ...]:
+    """Microbatches and their number of all that divide the batch of `dp` replicas."""
+    if global_batch % dp:
+        return ()
+    mine = global_batch // dp
+    return tuple((each, mine // each) for each in divisors(mine) if wanted in (None, each))
 
 
 def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
@@ -165,6 +131,15 @@ def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
     first_two = framework == "nanotron" or (framework == "megatron-deepspeed" and pp > 1)
     known = ZERO_STAGES[:2] if first_two else ZERO_STAGES
     return known if wanted is None else tuple({wanted} & set(known))
+
+
+def _divides_sequence(setup: TrainingSetup, tp: int, cp: int) -> bool:
+    """Whether context ranks can share tokens, heads where they trade them, and mixers."""
+    shape = setup.shape
+    if setup.sequence % (cp * (tp if setup.sequence_parallel else 1)):
+        return False
+    traded = setup.trades_heads and shape.attention_layers > 0
+    return _divides_mixers(shape, tp, cp) and not (traded and shape.heads // tp % cp)
 
 
 def _divides_mixers(shape: ModelShape, tp: int, cp: int) -> bool:

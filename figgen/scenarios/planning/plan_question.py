@@ -114,8 +114,8 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         global_batch=batch,
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
         reserve_bytes=float(str(values["reserve_bytes"])),
-        schedules=_schedules(fixed, run, every_schedule),
-        recompute=_recomputations(fixed, setup),
+        schedules=schedules_tried(_text(fixed.get("schedule")), run.framework, every_schedule),
+        recompute=recomputations_tried(_text(fixed.get("recompute")), setup),
         fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
         quantized=float(run.dtype in ("fp8", "fp4")),
         per_tensor=float(run.framework == "nanotron"),
@@ -154,14 +154,20 @@ def setup_batch(asked: Scenario) -> int:
 
 
 def _global_batch(values: Mapping[str, Value], shape: ModelShape) -> tuple[int, bool]:
-    """Sequences of a step, and whether nobody said so: a power of two of about four million
-    tokens, at least one for each GPU."""
+    """Sequences of a step, and whether they are the usual batch because none was given."""
     if values["global_batch"] is not None:
         return check_size("global_batch", values["global_batch"]), False
     sequence = shape.sequence if values["sequence"] is None else int(str(values["sequence"]))
     gpus = int(str(values["nodes"])) * int(str(values["gpus_per_node"]))
-    batch = 2 ** max(0, (max(1, USUAL_TOKENS // sequence)).bit_length() - 1)
-    return max(batch, gpus), True
+    return usual_batch(sequence, gpus), True
+
+
+def usual_batch(sequence: int, gpus: int) -> int:
+    """A power of two sequences of about four million tokens, at least one for each GPU."""
+    batch = 1
+    while 2 * batch * sequence <= USUAL_TOKENS:
+        batch *= 2
+    return max(batch, gpus)
 
 
 def _any_setup(values: Mapping[str, Value], shape: ModelShape) -> TrainingSetup:
@@ -172,23 +178,21 @@ def _any_setup(values: Mapping[str, Value], shape: ModelShape) -> TrainingSetup:
     return setup_of(shape, parallel, alone)
 
 
-def _schedules(
-    fixed: Mapping[str, Value], run: DescribedRun, every_schedule: bool
-) -> tuple[str, ...]:
-    if "schedule" in fixed:
-        return (str(fixed["schedule"]),)
-    if every_schedule:
+def schedules_tried(given: str | None, framework: str, every: bool) -> tuple[str, ...]:
+    """The schedule that was given, or those of the framework, or all."""
+    if given is not None:
+        return (given,)
+    if every:
         return tuple(CHUNKS)
-    return SCHEDULES_OF.get(run.framework, SCHEDULES_OF["megatron"])
+    return SCHEDULES_OF.get(framework, SCHEDULES_OF["megatron"])
 
 
-def _recomputations(fixed: Mapping[str, Value], setup: TrainingSetup) -> tuple[str, ...]:
+def recomputations_tried(given: str | None, setup: TrainingSetup) -> tuple[str, ...]:
     """From the cheapest on; those of experts or of latent attention only where they are."""
-    if "recompute" in fixed:
-        if recomputation(str(fixed["recompute"])).method and fixed["recompute"] != "full":
-            expected = "none, full or modules with commas"
-            raise InputError("recompute", expected=expected, got=fixed["recompute"])
-        return (str(fixed["recompute"]),)
+    if given is not None:
+        if recomputation(given).method and given != "full":
+            raise InputError("recompute", expected="none, full or modules with commas", got=given)
+        return (given,)
     shape, modes = setup.shape, ["none"]
     if not setup.flash_attention:
         modes.append("selective")
@@ -198,6 +202,10 @@ def _recomputations(fixed: Mapping[str, Value], setup: TrainingSetup) -> tuple[s
     if shape.latent is not None:
         modes.append(f"{SMALL},mla_up_proj" if shape.experts else "layernorm,mla_up_proj")
     return (*modes, "mlp,moe" if shape.experts else "mlp", "full")
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
 
 
 def _whole(value: Value) -> int | None:

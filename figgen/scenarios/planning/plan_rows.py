@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figgen.models.planner.plan_terms import named_terms
+from figgen.models.planner.ranking import layout_at, terms_at
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import utilisation_of_step
-from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.options.option import Choices
-from figgen.scenarios.options.resolve import layout_of, setup_of
 from figgen.scenarios.planning.planner import Plan
-from figgen.scenarios.runs.step_job import step_job
 
 TERMS = {
     "products": "products with weights",
@@ -68,13 +65,14 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
         seconds = float(found.step_s[place])
         behind = {name: mine[name] - best[name] for name in TERMS}
         worst = max(behind, key=lambda name: behind[name])
+        layout = layout_at(found, place)
         loses = float(found.step_s[place] - found.step_s[0])
         rows.append(
             PlanRow(
                 place=place,
                 choices=choices_of(plan, place),
-                dp=int(found.columns["dp"][place]),
-                microbatches=int(found.columns["microbatches"][place]),
+                dp=int(layout.dp),
+                microbatches=int(layout.microbatches),
                 step_s=seconds,
                 low_s=seconds * known.low,
                 high_s=seconds * known.high,
@@ -88,7 +86,7 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
                     peak_flops_per_s=peak,
                     sequence=setup.sequence,
                 ),
-                apart=bool(plan.apart[place]),
+                apart=bool(seconds * known.low > found.step_s[0] * known.high),
                 terms=mine,
                 loses_by=worst if loses > 0 else "",
                 loses_s=loses,
@@ -132,38 +130,19 @@ def _words(given: Choices, dp: int, microbatches: int) -> str:
 
 def choices_of(plan: Plan, place: int) -> Choices:
     """A layout by the options of the schema."""
-    job, columns = plan.question.job, plan.found.columns
-    at = {name: int(values[place]) for name, values in columns.items()}
-    piped = at["pp"] > 1
+    layout = layout_at(plan.found, place)
+    piped = layout.pp > 1
     return {
-        **{name: at[name] for name in ("tp", "cp", "pp", "ep", "etp")},
-        "schedule": job.schedules[at["schedule"]] if piped else "1f1b",
-        "chunks": at["chunks"] if piped else None,
-        "microbatch_size": at["microbatch_size"],
-        "zero_stage": at["zero_stage"],
-        "recompute": job.recompute[at["recompute"]],
+        **{name: int(getattr(layout, name)) for name in ("tp", "cp", "pp", "ep", "etp")},
+        "schedule": layout.schedule,
+        "chunks": layout.chunks if piped else None,
+        "microbatch_size": int(layout.microbatch_size),
+        "zero_stage": int(layout.zero_stage),
+        "recompute": layout.recompute,
     }
-
-
-def layout_of_plan(plan: Plan, place: int) -> TrainingSetup:
-    """The setup of a layout of a plan."""
-    question = plan.question
-    values = {
-        **question.values,
-        **choices_of(plan, place),
-        "global_batch": question.job.global_batch,
-        "microbatches": None,
-    }
-    return setup_of(question.model.shape, layout_of(values), values)
 
 
 def terms_of(plan: Plan, places: Sequence[int]) -> list[dict[str, float]]:
     """Seconds by `TERMS` of these layouts."""
-    job, found = plan.question.job, []
-    for place in places:
-        asked = step_job(
-            layout_of_plan(plan, place), quantized=job.quantized, per_tensor=job.per_tensor
-        )
-        terms = named_terms(asked, timed_step(asked, job.attained))
-        found.append({name: float(terms[name]) for name in TERMS})
-    return found
+    found = [terms_at(plan.found, place) for place in places]
+    return [{name: float(terms[name]) for name in TERMS} for terms in found]

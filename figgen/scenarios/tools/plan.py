@@ -7,12 +7,7 @@ import json
 from figgen.catalog.interruptions import interruptions
 from figgen.equations.javascript import functions_module
 from figgen.formulas import FORMULAS
-from figgen.models.pipeline.schedules import MOST_VISITS
-from figgen.models.planner.plan import REASONS
-from figgen.models.planner.plan_loads import LOADED
-from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
-from figgen.scenarios.options.schema import SMALL
-from figgen.scenarios.planning.plan_question import NOT_PLANNED, USUAL_TOKENS
+from figgen.scenarios.planning.plan_question import NOT_PLANNED
 from figgen.scenarios.planning.plan_rows import TERMS
 from figgen.scenarios.planning.saving import (
     CONFIDENCE,
@@ -32,14 +27,7 @@ GOODPUT = ("checkpoint_size", "checkpoint_write_time", "goodput", "job_mtbf", "n
 def plan_module() -> str:
     """The tables of the planner and the formulas of its panel of failures as an ES module."""
     tables = {
-        "schedules_of": dict(SCHEDULES_OF),
-        "chunks": dict(CHUNKS),
-        "loaded": LOADED,
-        "reasons": REASONS,
         "terms": TERMS,
-        "small": SMALL,
-        "most_visits": MOST_VISITS,
-        "usual_tokens": USUAL_TOKENS,
         "no_adapters": NOT_PLANNED["lora_rank"],
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
         "saving": {

@@ -23,10 +23,11 @@ function identity(value) {
 
 /** Equal to another one by its fields. */
 export class Record {
-  #key;
   get key() {
     const { $name, $fields } = this;
-    return this.#key ??= $fields ? `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})` : identity(this);
+    const value = $fields ? `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})` : identity(this);
+    Object.defineProperty(this, "key", { value });
+    return value;
   }
 }
 export const fields = (cls, names) =>

@@ -1,10 +1,12 @@
 // Searches the layouts of a job beside the page, which is never kept waiting.
 
 import { InputError } from "../engine/errors.js";
-import { planJob, planned, termsOf } from "../engine/plan.js";
+import { layoutOf, planned } from "../engine/plan.js";
+import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
 import { asdict } from "../engine/runtime.js";
 import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
+import { front, same_as_best } from "../models/planner/ranking.js";
 import { parameter_counts } from "../models/shape/transformer.js";
 import { CONVENTIONS } from "../models/step/compute.js";
 
@@ -14,34 +16,38 @@ const EVERY_MS = 100;
 addEventListener("message", ({ data: { catalog, choices, every } }) => {
   try {
     const begun = performance.now();
-    const job = planJob(catalog, choices, every);
-    let [found, told] = [null, begun];
-    for (found of planned(job)) {
+    const asked = planJob(catalog, choices, every);
+    const { job, about: { accelerator, measured, cluster }, interval_of, residuals, capacity_bytes } = asked;
+    let [last, told] = [null, begun];
+    for (last of planned(job)) {
       if (performance.now() - told < EVERY_MS) continue;
       told = performance.now();
-      postMessage({ progress: { done: found.done, of: found.of, layouts: found.layouts, fitting: found.fitting } });
+      const { done, of, layouts, fitting } = last;
+      postMessage({ progress: { done, of, layouts, fitting } });
     }
-    const { setup, about: { accelerator, measured, cluster }, world, sequence = setup.sequence } = job;
-    const tokens = job.global_batch * sequence;
+    const { found } = last;
+    const { setup, global_batch } = job;
+    const { sequence, framework_memory: { peak_spread }, parallel: { world_size: gpus } } = setup;
+    const tokens = global_batch * sequence;
     const flops = CONVENTIONS.get("6nd+attention").count(setup.shape, sequence);
-    const { capacity_bytes } = job;
-    const { peak_spread } = setup.framework_memory;
-    const full = (layout) => ({
-      ...layout, terms: termsOf(job, layout),
-      chance: capacity_bytes === null ? null : fit_probability(layout.memory_bytes, capacity_bytes, peak_spread),
-      mfu: ((tokens / layout.step_s / world) * flops) / cluster.peak_flops_per_s,
-    });
-    const front = found.front.map(full);
-    const { interval_of, residuals, global_batch, batch_assumed } = job;
+    const full = (place) => {
+      const layout = layoutOf(found, place);
+      const chance = capacity_bytes === null ? null : fit_probability(layout.memory_bytes, capacity_bytes, peak_spread);
+      return { ...layout, chance, mfu: ((tokens / layout.step_s / gpus) * flops) / cluster.peak_flops_per_s };
+    };
+    const { layouts, fitting, refused, least_bytes } = found;
+    const fastest = Array.from({ length: Math.min(SHOWN, fitting) }, (_, place) => full(place));
+    const meshes = [...found.meshes].slice(0, SHOWN).map(([place, variants]) => ({ ...full(place), place: place + 1, variants }));
+    const ends = front(found).map(full);
     const guessed = accelerator === "own" && !measured;
     postMessage({ found: {
-      ...found, best: found.best.slice(0, SHOWN).map(full),
-      meshes: found.meshes.slice(0, SHOWN).map(full), front,
+      layouts, fitting, refused: plain(refused), least_bytes, best: fastest, meshes, front: ends,
+      told: same_as_best(found, ...residuals),
       // The fastest layout that fits surely takes less memory than any faster layout, so it is on the front.
-      safest: front.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals,
-      global_batch, batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
+      safest: ends.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals, global_batch,
+      batch_assumed: asked.batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
-      gpus: world, sequence, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
+      gpus, sequence, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
     } });
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
