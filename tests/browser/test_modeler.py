@@ -136,7 +136,7 @@ def test_first_screen_names_the_bandwidth_that_is_needed_and_why_idle_time_diffe
     assert f"{step['bubble_fraction']:.1%}" in card(page, 4)
     assert "equal stages alone 27.3%" in card(page, 4)
     # Wide enough is not enough where much of a step waits for the link all the same.
-    rows = section(page, "Links: bandwidth that is needed").get_by_role("row")
+    rows = section(page, "Links: bandwidth needed").get_by_role("row")
     waiting = rows.filter(has_text="inside a node")
     assert min(level["exposed_s"] for level in (inside, between)) / step["step_time_s"] > 0.02
     for link in (waiting, rows.filter(has_text="between nodes")):
@@ -259,7 +259,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         if name == "deepseek-v3":
             told = section(page, "Where the time goes").inner_text()
             assert "1,542 tokens/s per GPU" in told
-            assumed = told.partition("Assumed, since the run does not say: ")[2]
+            assumed = told.partition("Assumed, because the run doesn't say: ")[2]
             assert "rank order" in assumed
             assert "_" not in assumed, "in words"
             # Multiplied in FP8, while the report's 38.94 % at 1,542 tokens/s are of the BF16 peak.

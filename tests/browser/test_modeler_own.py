@@ -68,7 +68,7 @@ def test_of_two_files_the_one_that_was_chosen_last_counts_whichever_is_read_firs
 ) -> None:
     page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8", answered)
     page.evaluate(LATE)
-    load = page.get_by_label("Rates that measure.py measured")
+    load = page.get_by_label("Rates measured by measure.py")
     said = page.locator("#modeler .tool-message")
     for name, text in (("first.json", "{}"), ("second.json", "{")):
         file = {"name": name, "mimeType": "application/json", "buffer": text.encode()}
@@ -150,7 +150,7 @@ def test_measured_rates_stand_in_the_place_of_datasheets(
     bad.write_text('{"format": "another"}')
     page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8", answered)
     before = card(page, 0)
-    load = page.get_by_label("Rates that measure.py measured")
+    load = page.get_by_label("Rates measured by measure.py")
     load.set_input_files(bad)
     expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
     expect(page.get_by_role("button", name="Forget it")).to_be_hidden()

@@ -293,7 +293,7 @@ def test_a_text_that_cannot_be_read_is_refused_in_words_without_the_modeler(
     said = page.locator("#planner .tool-message")
     expect(said).to_contain_text("the text: expected")
     file = {"name": "measured.json", "mimeType": "application/json", "buffer": b"{}"}
-    page.get_by_label("Rates that measure.py measured").set_input_files([file])
+    page.get_by_label("Rates measured by measure.py").set_input_files([file])
     expect(said).to_have_count(2)
     expect(page.locator("#planner .plan-messages")).to_contain_text("measured.json: ")
     assert not any(request.url.endswith("/modeler.js") for request in asked)

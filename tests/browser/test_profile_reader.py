@@ -312,7 +312,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     page.get_by_label("A configuration of the modeler").fill("?tp=7")
     expect(page.locator(".profile-beside .tool-message")).to_contain_text("expected")
     asked.set_input_files([{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}])
-    expect(page.get_by_label("Parts of what is reserved")).to_contain_text("free segments0.021")
+    expect(page.get_by_label("Parts of the reserved memory")).to_contain_text("free segments0.021")
     page.get_by_label("GPU").select_option("1")
     expect(page.get_by_role("heading", name="Memory of GPU 1")).to_be_visible()
     hostile = '<img src=x onerror="alert(1)">'
@@ -338,7 +338,7 @@ def files_chosen_while_the_example_loads(page: Page, site: str) -> tuple[Held, L
     page.get_by_label("Traces of one or several ranks").set_input_files(
         [{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}]
     )
-    answer = page.get_by_label("Parts of what is reserved")
+    answer = page.get_by_label("Parts of the reserved memory")
     expect(answer).to_contain_text("free segments")
     return held, answer
 

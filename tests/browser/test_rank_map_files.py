@@ -136,7 +136,7 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     line.fill("python -m x --nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 3")
     load.click()
     told = page.locator(".tool-answer")
-    expect(told).to_contain_text("cannot be placed")
+    expect(told).to_contain_text("can't be placed")
     expect(told).not_to_contain_text("was loaded")
     expect(told).to_contain_text("32 GPUs cannot be divided into replicas of 3")
     expect(page.locator(".map-messages .is-bad")).to_contain_text("got 3")

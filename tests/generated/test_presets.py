@@ -53,8 +53,8 @@ def test_what_is_assumed_of_a_run_has_its_reason_and_source_on_the_page() -> Non
     assert "- Pipeline schedule, Chunks per rank: Interleaved, says the report; the depth" in page
     assert "Source: NVIDIA 2024, arXiv:2406.11704, section 2.4.\n" in page
     llama = pages()["reference/presets/llama-3-405b-131k.md"]
-    assert "- Network link of a GPU, Rank order (published): " in llama.replace(
-        "Rank order, Network link of a GPU", "Network link of a GPU, Rank order"
+    assert "- Network, Rank order (published): " in llama.replace(
+        "Rank order, Network", "Network, Rank order"
     )
 
 

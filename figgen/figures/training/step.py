@@ -1,4 +1,4 @@
-"""One training step: where its time goes, what it sends, what it keeps, and how it was set up."""
+"""One training step: its time, messages, memory and settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from figgen.scenarios.options.written import written_step
 from figgen.units import NBSP
 
 LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
-"""What the page calls the levels of links."""
+"""The page's names for the levels of links."""
 
 
 def hidden_s(found: TrainingStep) -> dict[str, float]:
@@ -42,7 +42,7 @@ def step_breakdown(found: TrainingStep) -> Bars:
     estimate, hidden = found.estimate, hidden_s(found)
     parts = (
         ("computing", "series-2", estimate.compute_s),
-        ("computed again", "series-4", estimate.recompute_s),
+        ("recomputation", "series-4", estimate.recompute_s),
         ("pipeline idle", "idle", estimate.bubble_s),
     )
     shown = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]
@@ -68,7 +68,7 @@ def step_interval(*steps: TrainingStep) -> dict[str, Named]:
 
 
 def step_values(found: TrainingStep) -> dict[str, Named]:
-    """What a page says about a step, by name; `published_s` only where a source prints it."""
+    """The values of a step, by name; `published_s` only if a source prints it."""
     estimate, hidden = found.estimate, hidden_s(found)
     total = estimate.step_time_s
     values = {
@@ -132,7 +132,7 @@ SENT = (
 
 @figure("step-communication", about=written_step)
 def step_communication(found: TrainingStep) -> Table:
-    """Every kind of call of the GPU that works longest: bytes, link, time, and what is exposed."""
+    """Every kind of call of the busiest GPU: bytes, link, time, and exposed time."""
     rows: list[tuple[Scalar, ...]] = [
         (
             label_of(row.axis), row.purpose, row.collective, row.size, row.calls,
@@ -153,12 +153,12 @@ SAID = {
     "working": "loss or one layer at work",
     "communication": "buffers of communication",
 }
-"""What a reader sees a part of memory called, where that is not its name."""
+"""Labels of parts of memory that differ from their names."""
 
 
 @figure("memory-by-stage", about=written_step, explorable=True)
 def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
-    """Bytes that a GPU of each pipeline rank needs, part by part, against what it has.
+    """Memory that a GPU of each pipeline rank needs, part by part, and its capacity.
 
     Neighbours that need the same share a bar; of a deep pipeline `most` bars are shown, the
     first, the last and the fullest among them.
@@ -190,7 +190,7 @@ def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
 
 
 def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
-    """The parts of bars that stand for what ranks hold."""
+    """The segments of bars for the memory of ranks."""
     return segments(
         {SAID.get(name, name): [rank.bytes_of(name) for rank in ranks] for name in PARTS}
     )

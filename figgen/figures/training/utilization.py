@@ -1,4 +1,4 @@
-"""What a GPU's peak becomes: conventions of MFU, published values, losses of a step, scaling."""
+"""From peak to MFU: conventions, published values, losses of a step, scaling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT = {
 
 @figure("mfu-conventions")
 def mfu_conventions(*, run: str = "korthikanti22-175b-seqsel") -> Bars:
-    """One measured throughput under every convention, with and without what is done again."""
+    """One measured throughput under every convention, with and without recomputation."""
     found = catalog_run(run)
     rate = found.tokens_per_s_per_gpu
     if rate is None:
@@ -78,7 +78,7 @@ PRINTED = (
 
 @figure("mfu-printed")
 def mfu_printed() -> Table:
-    """MFU as printed and as it follows from the printed throughput, masked attention in or out."""
+    """MFU as printed and as computed from the printed throughput, by count of attention."""
     rows: list[tuple[Scalar, ...]] = []
     for name in PRINTED:
         found = catalog_run(name)
@@ -120,13 +120,13 @@ LOSSES = ("gpt-3-175b", "gpt-175b-selective", "mt-nlg-530b", "bloom-176b", "mega
 
 
 def shares_of_wall(found: TrainingStep) -> dict[str, float]:
-    """What the wall time of a step is spent on, as shares: useful work at the peak comes first."""
+    """Shares of the step time; useful work at the peak comes first."""
     estimate = found.estimate
     wall, mfu = estimate.step_time_s, estimate.model_flops_utilisation
     return {
         "work at the peak (MFU)": mfu,
         "kernels below the peak": estimate.compute_s / wall - mfu,
-        "computed again": estimate.recompute_s / wall,
+        "recomputation": estimate.recompute_s / wall,
         "pipeline idle": estimate.bubble_s / wall,
         "exposed communication": estimate.exposed_s / wall,
     }

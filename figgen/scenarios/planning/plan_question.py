@@ -51,18 +51,18 @@ NOT_PLANNED: Mapping[str, str] = MappingProxyType(
                 "compute_efficiency",
                 "buckets",
             ),
-            "no value: a search has no use for it",
+            "no value: the planner does not use it",
         ),
         **dict.fromkeys(
             ("lora_rank", "lora_matrices", "frozen_weights"),
-            "no value: no run with adapters was timed, so layouts of one cannot be ranked",
+            "no value: no run with adapters was timed, so their layouts cannot be ranked",
         ),
     }
 )
-"""Options that say something of one layout, or that the model of time does not know, with why."""
+"""Options that describe a single layout, or that the model of time ignores, with the reason."""
 
 USUAL_TOKENS = 2**22
-"""Tokens of a step where no batch is said: four million, as published runs have."""
+"""Tokens of a step if no batch is given: four million, as in published runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
 
 
 def _without_layout(asked: Scenario) -> dict[str, Value]:
-    """All options but those that are searched, which have their defaults."""
+    """All options; options that the planner searches have their defaults."""
     base = base_of(asked).values
     values = base | {n: v for n, v in asked.chosen if n not in SEARCHED}
     if values.get("global_batch") is None and values.get("microbatches") is not None:

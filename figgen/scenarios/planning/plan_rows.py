@@ -12,30 +12,30 @@ from figgen.scenarios.options.option import Choices
 from figgen.scenarios.planning.planner import Plan
 
 TERMS = {
-    "products": "products with weights",
+    "products": "matmuls",
     "attention": "attention core",
-    "memory": "kernels bound by memory",
+    "memory": "memory-bound kernels",
     "messages": "messages within layers",
-    "repeated": "computing again",
+    "repeated": "recomputation",
     "host": "waiting for the host",
-    "ends": "head, loss, uneven stages",
-    "gathers": "sharding in every microbatch",
-    "idle": "idle pipeline",
+    "ends": "output layer, loss, uneven stages",
+    "gathers": "ZeRO messages in every microbatch",
+    "idle": "idle pipeline stages",
     "stages": "messages between stages",
-    "gradients": "gradients",
+    "gradients": "gradient messages",
     "update": "optimizer update",
     "straggling": "stragglers",
-    "fixed": "what every step costs",
+    "fixed": "fixed time of a step",
 }
-"""Terms of a step in the order of its making, which add up to it."""
+"""The terms of a step in the order in which they are computed; they add up to its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
     """A layout of a plan: its options, its time and memory, and the terms of its time.
 
-    `loses_by` is the term in which it exceeds the best one most, "" for the best itself; `apart`
-    says that the model's error can tell it from the best.
+    `loses_by` is the term that makes it slower than the best layout by most, "" for the best
+    itself; `apart` is true if the difference exceeds the error of the model.
     """
 
     place: int

@@ -54,7 +54,7 @@ def take_schedule(given: Given, dialect: str) -> None:
     if said in SCHEDULES:
         take(given, "schedule", SCHEDULES[said])
     elif said:
-        given.notes.append(f"the schedule {said!r} is not among those that this site computes")
+        given.notes.append(f"the schedule {said!r} is not one that this site computes")
         _unheed(given, "schedule")
     if stages > 1 and virtual > 1:
         take(given, "chunks", virtual)

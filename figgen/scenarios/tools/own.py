@@ -15,28 +15,28 @@ _FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
     ("model", "whole", {
         "layers": ("Layers",), "hidden": ("Hidden width",), "heads": ("Attention heads",),
         "kv_heads": ("KV heads",), "ffn_hidden": ("FFN width",), "vocab": ("Vocabulary",),
-        "head_dim": ("Width of a head", "hidden ÷ heads"),
+        "head_dim": ("Head width", "hidden ÷ heads"),
     }),
     ("model", "select", {"ffn": ("FFN",)}),
-    ("model", "check", {"tied": ("Tied embeddings: head and table are one",)}),
+    ("model", "check", {"tied": ("Tied embeddings: output layer and embedding share weights",)}),
     ("model", "whole", {"experts": ("Experts", "none")}),
     ("experts", "whole", {
-        "top_k": ("Experts per token",), "expert_ffn": ("FFN width of an expert",),
+        "top_k": ("Experts per token",), "expert_ffn": ("Expert FFN width",),
         "shared": ("Shared experts",), "dense_layers": ("Leading dense layers",),
     }),
     ("kv_rank", "whole", {
         "kv_rank": ("Rank of keys and values (MLA)", "none"),
         "query_rank": ("Rank of queries (MLA)", "none"),
-        "nope_head_dim": ("Head without position", "none"),
-        "rope_head_dim": ("Head with position", "none"),
-        "value_head_dim": ("Head of values", "none"),
+        "nope_head_dim": ("Head width without position", "none"),
+        "rope_head_dim": ("Head width with position", "none"),
+        "value_head_dim": ("Value head width", "none"),
     }),
-    ("model", "whole", {"mixer_heads": ("Heads of a mixer (Mamba-2)", "none")}),
+    ("model", "whole", {"mixer_heads": ("Mamba-2 heads", "none")}),
     ("mixer_heads", "whole", {
-        "mixer_head_dim": ("Width of its heads",), "mixer_state": ("Numbers of its state",),
-        "mixer_groups": ("Groups of its heads",), "mixer_chunk": ("Tokens of a chunk",),
+        "mixer_head_dim": ("Mamba-2 head width",), "mixer_state": ("Mamba-2 state size",),
+        "mixer_groups": ("Mamba-2 groups",), "mixer_chunk": ("Mamba-2 chunk, tokens",),
         "attention_every": ("Attention every … layers",),
-        "attention_first": ("First such layer, from 0",),
+        "attention_first": ("First attention layer, from 0",),
     }),
 )  # fmt: skip
 """What each field is of, its kind, and label and empty word by its key."""

@@ -52,7 +52,7 @@ export function scoreOf(of, run) {
 export function makePlacing({ signal, say, onChange }) {
   let [runs, run, of, rank, cursor, moves] = [[], null, null, 0, null, ""];
   const picture = el("div", { class: "lab-board" });
-  const score = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": "Your schedule against the other" });
+  const score = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": "Your schedule compared with the other" });
   const answer = el("div", { class: "lab-answer" });
   const offered = el("div", { class: "tool-chips", role: "group", "aria-label": "Next actions of the rank" });
   const against = selectField("Against", { name: "against", options: [], onChange: (key) => begin(runs.find((one) => one.key === key), "") });
@@ -66,7 +66,7 @@ export function makePlacing({ signal, say, onChange }) {
     button("Take over at the cursor", takeOver),
     button("Finish as the schedule would", finish));
   const element = el("div", { class: "lab-place" },
-    el("p", { class: "modeler-note" }, "Choose a rank, then what it runs next; it starts as early as it can. B is a whole backward; I and W are its two parts. What may not run yet is refused, with the reason."),
+    el("p", { class: "modeler-note" }, "Choose a rank, then what it runs next; it starts as early as it can. B is a whole backward; I and W are its two parts. An action that can't run yet is refused, with the reason."),
     el("div", { class: "lab-choices" }, against.box, ranks.box, form), offered, answer, actions, picture, score);
 
   function begin(chosen, from) {
@@ -151,7 +151,7 @@ export function makePlacing({ signal, say, onChange }) {
     if (seen) draw(); // else it is drawn once its width is known, without a layout in between
     const { rows, over } = scoreOf(of, run);
     score.replaceChildren(el("table", { class: "tool-table lab-score" },
-      el("caption", { class: "tool-live" }, "Your schedule against the other"),
+      el("caption", { class: "tool-live" }, "Your schedule compared with the other"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, over ? "All placed" : `${left(of)} passes to place`), el("th", { class: "num", scope: "col" }, "You"), el("th", { class: "num", scope: "col" }, run.title))),
       el("tbody", {}, rows.map(([what, yours, its]) => el("tr", {}, el("th", { scope: "row" }, what), el("td", { class: "num" }, yours), el("td", { class: "num" }, its))))));
   }

@@ -16,7 +16,7 @@ export function makeStage({ signal, say, onCursor }) {
   const marks = svgEl("g", {});
   const lanes = svgEl("g", {});
   const svg = svgEl("svg", { class: "fig modeler-svg lab-svg", role: "img" }, lanes, marks);
-  const keys = "Arrow keys go from slot to slot, up and down from rank to rank, Page Up and Page Down from schedule to schedule; Enter keeps a slot, Escape lets it go.";
+  const keys = "Arrow keys go from slot to slot, up and down from rank to rank, Page Up and Page Down from schedule to schedule; Enter keeps a slot selected, Escape clears it.";
   const scroller = el("div", { class: "lab-scroll" , role: "group", tabindex: 0, "aria-label": `Timelines. ${keys}` }, svg);
   const told = el("div", { class: "lab-told", "aria-live": "off" });
   const legend = el("div", { class: "modeler-legend" });
@@ -171,7 +171,7 @@ export function makeStage({ signal, say, onCursor }) {
     told.replaceChildren(el("p", {}, HINT));
     legend.replaceChildren(...kindsOf(runs).map(([words, role]) => el("span", {}, swatch(role), words)),
       el("span", {}, swatch("idle"), "idle"),
-      ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; at the right the most of each rank")] : []));
+      ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; the peak of each rank is at the right")] : []));
     tellMoment();
     if (seen) draw(); // else it is drawn once its width is known, and has its height until then
     else if (runs.length) svg.setAttribute("height", planned(700).bottom + 24);

@@ -39,7 +39,7 @@ export function makeTaking(say, picture) {
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
   const element = el("div", { class: "lab-take" },
     el("div", { class: "lab-choices" }, which.box, tabs), code, el("div", { class: "tool-actions" }, copy, save, svg, traced),
-    el("p", { class: "modeler-note" }, "The same from the command line; with --json all measures, with --as csv or --as torch the files above, with --as trace what ui.perfetto.dev opens:"), command,
+    el("p", { class: "modeler-note" }, "On the command line; --json prints all measures, --as csv or --as torch the files above, and --as trace a file for ui.perfetto.dev:"), command,
     el("div", { class: "modeler-share" }, field("Link to this configuration", link), button("Copy link", told(() => link.value))));
 
   function show() {

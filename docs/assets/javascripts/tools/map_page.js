@@ -49,7 +49,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
       summary.focus(); // the button that was pressed will be gone
     });
     problems.replaceChildren(...found.problems);
-    const other = el("p", {}, "The picture shows another configuration, one that fits.");
+    const other = el("p", {}, "The picture shows a different configuration, which fits.");
     errors.replaceChildren(...found.errors, ...(found.errors.length ? [other] : []));
     warnings.replaceChildren(...found.warnings);
   }

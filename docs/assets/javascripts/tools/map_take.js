@@ -22,9 +22,9 @@ export function titleOf(parallel, show) {
 }
 
 const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan" });
-const NOTHING = { text: "", note: "This configuration cannot be placed, so there is nothing to launch." };
+const NOTHING = { text: "", note: "This configuration can't be placed, so there's nothing to launch." };
 const LOADING = Symbol("loading");
-const UNPLACED = "The line was read, but its layout cannot be placed; above the picture stands what is wrong and what would fit.";
+const UNPLACED = "The line was read, but its layout can't be placed; the message above the picture says why, and what would fit.";
 
 // Files look the same whatever the window's size.
 function sceneOf({ nodes, gpus_per_node, world_size }) {
@@ -102,7 +102,7 @@ export function makeTakeaway(load, say, signal) {
       "data-file": "csv",
     }),
   );
-  const prints = el("p", { class: "map-note" }, "The JSON is what this prints:");
+  const prints = el("p", { class: "map-note" }, "This command prints the JSON:");
   const command = el("pre", { class: "tool-code map-command", tabindex: 0 });
 
   const code = el("pre", { class: "tool-code", tabindex: 0, "aria-label": "Launch settings" });

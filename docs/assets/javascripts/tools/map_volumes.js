@@ -44,7 +44,7 @@ export function makeVolumes() {
     select.value = found.state.model;
     scroll.hidden = Boolean(found.error);
     if (found.error) {
-      said.textContent = `No step of this model can be laid out like this: ${found.error.message}.`;
+      said.textContent = `This model can't be laid out like this: ${found.error.message}.`;
       return;
     }
     const { step, setup } = found;

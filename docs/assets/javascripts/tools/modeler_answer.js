@@ -32,7 +32,7 @@ export function answer(found) {
     ],
     ["Memory of the fullest GPU", memoryAnswer],
     ["Links need at least", linksAnswer],
-    ["Costs most apart from computing", costAnswer],
+    ["Largest loss besides computing", costAnswer],
   ];
   return cards.map(([title, of]) =>
     el(
@@ -69,7 +69,7 @@ function mfuNote(found, of) {
   const sameBasis = there === basisOf(found);
   const samePeak = peak === job.cluster.peak_flops_per_s;
   if (sameBasis && samePeak) return words;
-  const how = there === "causal" ? " without masked attention" : " with all of attention";
+  const how = there === "causal" ? " without masked attention" : " with full attention";
   const counted = (step.utilisation[there] * job.cluster.peak_flops_per_s) / peak;
   return [
     ...words,
@@ -139,7 +139,7 @@ export function spoken(found, index = null) {
   const fits =
     memory.fits === null
       ? ""
-      : `, ${fit_words(memory.fit_probability)} with ${bytes(Math.abs(memory.free_bytes))} ${memory.fits ? "free" : "too much"}`;
+      : `, ${fit_words(memory.fit_probability)} with ${bytes(Math.abs(memory.free_bytes))} ${memory.fits ? "free" : "missing"}`;
   const cost = key === "compute" ? "" : `, ${label} ${percent(s / step.step_time_s)}`;
   return `${name}step ${seconds(step.step_time_s)}, MFU ${percent(mfuOf(found))}${fits}${cost}.`.replaceAll(
     "\u00a0",

@@ -32,7 +32,7 @@ export function comparison([one, other]) {
     el("p", {}, el("strong", {}, "B differs from A in "), differences(one, other), "."),
     el("p", {}, outcome(one, other)),
     table("Two configurations side by side", ["measure", "#A", "#B", "#B against A"], rows),
-    note("Only differences that are better or worse in any case are marked; the others depend on your batch, or on other GPUs."),
+    note("Marked differences are better or worse in any case; the others depend on your batch, or on other GPUs."),
   ];
 }
 

@@ -25,13 +25,13 @@ const AFTER = {
   accelerator: [
     number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
     number("hbm", "Memory, GB", { shows: own("chip") }),
-    number("bw", "Memory bandwidth, GB/s", { shows: own("chip"), empty: "unknown", hint: "with it a time is predicted" }),
+    number("bw", "Memory bandwidth, GB/s", { shows: own("chip"), empty: "unknown", hint: "needed to predict a time" }),
     number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
   ],
   nic: [
     number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
   ],
-  sequence: [{ key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true }],
+  sequence: [{ key: "hold", label: "Keep the global batch; adjust microbatches", kind: "hold", wide: true }],
 };
 
 const microseconds = (time_s) => Math.round(1e8 * time_s) / 100;
@@ -120,7 +120,7 @@ export function shortFirst(catalog) {
   const [model, ...others] = groupsOf(catalog);
   const isShort = ({ key }) => SHORT.includes(key);
   return [
-    { ...model, title: "The job in short", always: true, fields: [...model.fields, ...others.flatMap(({ fields }) => fields.filter(isShort))] },
+    { ...model, title: "Your job", always: true, fields: [...model.fields, ...others.flatMap(({ fields }) => fields.filter(isShort))] },
     ...others.map((group) => ({ ...group, rest: true, fields: group.fields.filter((one) => !isShort(one)) })),
   ];
 }

@@ -28,7 +28,7 @@ const computing = ({ step }) => step.compute_s + step.recompute_s;
 const HOW = {
   step: (found) => [
     sumLine(
-      "A step is what the GPU that works longest computes, waits for and idles.",
+      "The time that the busiest GPU computes, waits for messages and idles.",
       partsOf(found).map(({ label, seconds: s }) => [label, s]),
       found.step.step_time_s,
       seconds,
@@ -37,7 +37,7 @@ const HOW = {
 
   interval: ({ job: { predicted }, step }) => [
     plainLine(
-      `Eight of ten measured runs of the class "${predicted.interval_of}" lie within such an interval of their prediction.`,
+      `Eight of ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
     ),
@@ -58,10 +58,10 @@ const HOW = {
   computing: (found) => [
     ...computeLines(found),
     sumLine(
-      "With what is computed again",
+      "Including recomputation",
       [
         ["computing", found.step.compute_s],
-        ["computed again", found.step.recompute_s],
+        ["recomputation", found.step.recompute_s],
       ],
       computing(found),
       seconds,
@@ -79,8 +79,8 @@ const HOW = {
   },
   recompute: (found) => [
     plainLine(
-      "The forward that backward repeats.",
-      "FLOP computed again / (peak · share)",
+      "The forward pass that the backward pass repeats.",
+      "recomputed FLOP / (peak · share)",
       `${quantity(found.step.recompute_s * rate(found), "FLOP")} / ${rateText(found)} = ${seconds(found.step.recompute_s)}`,
     ),
   ],
@@ -90,7 +90,7 @@ const HOW = {
     const others = partsOf(found).filter(({ key }) => key !== "bubble");
     return [
       plainLine(
-        "Idle time of the GPU that works longest while the pipeline fills and drains: what the other parts leave of the step.",
+        "Idle time of the busiest GPU while the pipeline fills and drains: the step minus its other parts.",
         ["step", ...others.map(({ label }) => label)].join(" − "),
         `${[step.step_time_s, ...others.map(({ seconds: s }) => s)].map(seconds).join(" − ")} = ${seconds(step.bubble_s)}`,
       ),
@@ -116,7 +116,7 @@ const HOW = {
         "stages that a microbatch passes · microbatches",
         `${plainNumber(depth)} · ${plainNumber(setup.microbatches)} = ${plainNumber(depth * setup.microbatches)}`,
       ),
-      sumLine("Forwards and backwards of all pipeline ranks.", parts, total, plainNumber),
+      sumLine("Forward and backward passes of all pipeline ranks.", parts, total, plainNumber),
     ];
   },
   fraction: ({ pipeline }, notes) => closed(pipeline, notes, "bubble_fraction", pipeline.bubble_fraction),
@@ -131,10 +131,10 @@ const HOW = {
 
   exposed: (found, _, axis) =>
     axis
-      ? rowSums(found, axis, ({ exposed_s }) => exposed_s, "What of it the step waits for, by kind of call.")
+      ? rowSums(found, axis, ({ exposed_s }) => exposed_s, "The part that the step waits for, by kind of call.")
       : [
           sumLine(
-            "What the step waits for, by communicator.",
+            "Waiting for messages, by communicator.",
             Object.entries(found.step.exposed_s).map(([name, s]) => [name.toUpperCase(), s]),
             Object.values(found.step.exposed_s).reduce((sum, s) => sum + s, 0),
             seconds,
@@ -145,7 +145,7 @@ const HOW = {
       found,
       axis,
       ({ time_s, exposed_s }) => Math.max(0, time_s - exposed_s),
-      "What runs behind something else, by kind of call.",
+      "Hidden communication, by kind of call.",
     ),
 
   ...TRAFFIC,
@@ -157,7 +157,7 @@ const HOW = {
     const load = loadOf(found, level);
     return [
       plainLine(
-        `Sent evenly behind computing, the bytes of the GPU's own link ${LEVELS[level]} need this rate. With less, the link sets the pace however well the two overlap.`,
+        `To hide behind computing, the bytes of the GPU's own link ${LEVELS[level]} need this rate. With less, the link limits the step even if everything overlaps.`,
         "bytes of the link / computing",
         `${bytes(load.port_bytes)} / ${seconds(computing(found))} = ${quantity(load.needed_bandwidth_bytes_per_s, "B/s")}`,
       ),
@@ -201,7 +201,7 @@ const HOW = {
   inflight: (found, _, rank) => inFlightLines(found, found.memory.ranks[Number(rank)]),
   free: ({ memory, ...found }) => [
     plainLine(
-      "What the fullest rank leaves of the capacity.",
+      "The capacity minus the memory of the fullest rank.",
       "capacity − fullest rank",
       `${bytes(memory.capacity_bytes)} − ${bytes(fullestOf({ memory, ...found }).total_bytes)} = ${bytes(memory.free_bytes)}`,
     ),
@@ -211,7 +211,7 @@ const HOW = {
     const { label, peak_spread } = setup.framework_memory;
     return [
       plainLine(
-        `The logarithm of what a step needs is normal around the prediction; measured peaks of ${label} are off by ${percent(peak_spread)}, one standard deviation.`,
+        `The logarithm of a step's memory is normal around the prediction; measured peaks of ${label} are off by ${percent(peak_spread)}, one standard deviation.`,
         "Φ(ln(capacity / fullest rank) / spread)",
         `Φ(ln(${bytes(memory.capacity_bytes)} / ${bytes(fullestOf({ memory, ...found }).total_bytes)}) / ${plainNumber(peak_spread)}): ${fit_words(memory.fit_probability)}`,
       ),

@@ -11,7 +11,7 @@ export function changeLines(found, notes, measure, howOf) {
   const [old, now] = [before, after].map((value) => shownAs(unit, value));
   const sign = after >= before ? "+" : "−";
   const difference = shownAs(unit, Math.abs(after - before)).replace("%", " points");
-  const lines = [plainLine(`${label}: how much it moves.`, "new − old", `${now} − ${old} = ${sign}${difference}`)];
+  const lines = [plainLine(`${label}: how much it changes.`, "new − old", `${now} − ${old} = ${sign}${difference}`)];
   if (unit !== "%" && before)
     lines.push(plainLine("In relation.", "new / old − 1", `${now} / ${old} − 1 = ${change(after / before - 1)}`));
   return [...lines, ...howOf(how, found, notes)];

@@ -22,7 +22,7 @@ export function memoryLines(found, notes, rank, part) {
         bytes,
       ),
       sumLine(
-        "The same as PyTorch prints it.",
+        "The same in PyTorch's units.",
         [["allocated", rank.allocated_bytes], ["reserved but unallocated", rank.reserved_bytes - rank.allocated_bytes]],
         rank.reserved_bytes,
         bytes,
@@ -33,11 +33,11 @@ export function memoryLines(found, notes, rank, part) {
   if (part === "activations") return activationLines(found, rank);
   if (part === "communication") return [lineSum("Buffers of collectives.", rank, part)];
   if (part === "working")
-    return [lineSum("While the loss or the backward of one layer is at work, whichever takes more.", rank, part)];
+    return [lineSum("During the loss or the backward pass of one layer, whichever takes more.", rank, part)];
   if (part === "reserve") return [reserveLine(found, rank)];
   const state = stateLine(found, rank, part);
   const beside = rank.lines.filter(([of]) => of === part).length > 1;
-  return beside ? [state, lineSum("Including what the framework keeps along with them.", rank, part)] : [state];
+  return beside ? [state, lineSum("Including the framework's own buffers for them.", rank, part)] : [state];
 }
 
 function stateLine({ setup }, rank, part) {
@@ -80,7 +80,7 @@ function activationLines(found, rank) {
   const layers = layersKept(setup, shares);
   const inside = sum(layers.map(([count, size]) => count * size));
   const one = plainLine(
-    `What this rank keeps of one microbatch until its backward, recomputation “${setup.recompute}”.`,
+    `Activations of one microbatch that this rank keeps until its backward pass, recomputation “${setup.recompute}”.`,
     [...layers.map(([, , name]) => `${name} · bytes of one`), "embedding and head"].join(" + "),
     `${layers.map(([count, size]) => `${plainNumber(count)} · ${bytes(size)}`).join(" + ")} + ${bytes(sum(kept) - inside)} = ${bytes(sum(kept))}`,
   );
@@ -90,13 +90,13 @@ function activationLines(found, rank) {
     one,
     whole
       ? plainLine(
-          "At the peak, with the microbatches that are in flight here.",
+          "At the peak, with this rank's microbatches in flight.",
           "in flight · one microbatch",
           `${plainNumber(rank.in_flight)} · ${bytes(sum(kept))} = ${bytes(peak)}`,
         )
       : plainLine(
           `At the peak, counted along the order of ${setup.schedule}: its ${shares.length} stages hold different numbers of microbatches.`,
-          "microbatches of each stage · what that stage keeps",
+          "microbatches of each stage · activations it keeps",
           bytes(peak),
         ),
   ];
@@ -158,7 +158,7 @@ export function inFlightLines({ setup, pipeline }, { pipeline_rank, in_flight })
   if (setup.schedule === "1f1b")
     return [
       plainLine(
-        "1F1B starts as many forwards as there are stages from here to the end, then alternates.",
+        "1F1B starts one forward pass for each stage from here to the end, then alternates.",
         "min(microbatches, stages − rank)",
         `min(${plainNumber(setup.microbatches)}, ${pipeline.stages} − ${pipeline_rank}) = ${plainNumber(in_flight)}`,
       ),

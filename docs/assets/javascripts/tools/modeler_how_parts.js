@@ -51,7 +51,7 @@ export function computeLines({ setup, job, step }) {
     ),
     plainLine(
       job.parts
-        ? "The GPU computes for as long as the model of time says: matmuls, attention, elementwise kernels, loss, update and the host's launches together. Over that time the FLOPs reach this share of the dense peak."
+        ? "The predicted time of matmuls, attention, elementwise kernels, loss, update and the host's launches together. In that time the FLOPs reach this share of the dense peak."
         : "At the share of the dense peak that matmuls reach.",
       "FLOP / (peak · share)",
       `${flop(total)} / (${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)}) = ${seconds(step.compute_s)}`,

@@ -43,7 +43,7 @@ function sentLines(row) {
         passes === 2 ? "2 · (n − 1) / n · buffer" : "(n − 1) / n · buffer",
         `${passes === 2 ? "2 · " : ""}${plainNumber(row.size - 1)} / ${plainNumber(row.size)} · ${bytes(row.buffer_bytes)} = ${bytes(row.call_bytes)}`,
       )
-    : plainLine("One send hands on the whole buffer.", "buffer", bytes(row.call_bytes));
+    : plainLine("One send passes on the whole buffer.", "buffer", bytes(row.call_bytes));
   return [one, sentLine(row)];
 }
 
@@ -52,7 +52,7 @@ function sizeLines({ setup: { parallel } }, { axis, size }) {
   const { tp, cp, pp, ep, etp, dp, world_size } = parallel;
   const quotient = (name, ...divided) =>
     plainLine(
-      `${axisLabel(axis)}: what the other axes leave of the GPUs.`,
+      `${axisLabel(axis)}: the GPUs divided by the other axes.`,
       `GPUs / (${name})`,
       `${plainNumber(world_size)} / (${divided.map((value) => plainNumber(value)).join(" · ")}) = ${plainNumber(size)}`,
     );
@@ -180,7 +180,7 @@ function callLines(found, notes, row) {
   const mixed = row.collective === "all-to-all" && near > 1;
   const one = mixed
     ? plainLine(
-        "Both links at once: the longer of what leaves the node and what stays, and the latencies of its steps.",
+        "Both links work at once: the longer of the two times, inside the node and between nodes, plus the latencies of its steps.",
         "one call",
         seconds(each),
       )
@@ -189,7 +189,7 @@ function callLines(found, notes, row) {
     one,
     each > one.value * (1 + 1e-9)
       ? plainLine(
-          "The step waits longer for them than they take at the bandwidth of the datasheet, so that a call takes at least as long as it is waited for.",
+          "The step waits longer for these calls than they take at the datasheet's bandwidth, so a call takes at least as long as the wait.",
           "one call · longer",
           `${seconds(one.value)} · ${plainNumber(each / one.value, 4)} = ${seconds(each)}`,
         )
@@ -206,12 +206,12 @@ function callLines(found, notes, row) {
 const exposedLine = ({ job }, row) =>
   row.axis === "pp" && !job.parts
     ? plainLine(
-        "By how much messages lengthen the simulated step. The hops of all stages add up, so that it can be more than this GPU's own sends take.",
+        "By how much messages lengthen the simulated step. The hops of all stages add up, so this can exceed the time of this GPU's own sends.",
         "simulated step − the same with messages in no time, shared by the kinds of sends",
         seconds(row.exposed_s),
       )
     : plainLine(
-        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${row.rule}.`,
+        `The part of ${seconds(row.time_s)} that the step waits for, by the rule: ${row.rule}.`,
         "exposed / time",
         `${seconds(row.exposed_s)} / ${seconds(row.time_s)} = ${percent(row.time_s ? row.exposed_s / row.time_s : 0)}`,
       );
@@ -239,7 +239,7 @@ export const TRAFFIC = {
   buffer: (found, notes, index) => bufferLines(found, notes, rowOf(found, index)),
   sent: (found, _, index) =>
     index === undefined
-      ? [together("All that a GPU sends in a step.", meeting(found), (row) => row.sent_bytes, bytes)]
+      ? [together("All bytes that a GPU sends in a step.", meeting(found), (row) => row.sent_bytes, bytes)]
       : sentLines(rowOf(found, index)),
   transfer: (found, _, axis, level) => {
     const rows = meeting(found, axis, level);
@@ -251,11 +251,11 @@ export const TRAFFIC = {
     together("Time of all its calls.", meeting(found, axis, level), (row) => row.time_s, seconds),
   ],
   waiting: (found, _, axis, level) => [
-    together("What of it the step waits for.", meeting(found, axis, level), (row) => row.exposed_s, seconds),
+    together("The part that the step waits for.", meeting(found, axis, level), (row) => row.exposed_s, seconds),
   ],
   load: (found, _, level) => {
     const port = (row) => row.calls * port_bytes(row, group_link(found.setup.parallel, row.axis)).get(level);
-    const title = "What goes out of the GPU's own link; ranks of a ring on one node share their adapters.";
+    const title = "Bytes that leave through the GPU's own link; ranks of a ring on one node share their adapters.";
     return [together(title, meeting(found), port, bytes)];
   },
   keys: ({ setup }, notes) => [workedLine(notes, "kv_ring_buffer_bytes", ringArguments(setup))],

@@ -35,7 +35,7 @@ export function tunedComputing({ setup, job, step }) {
       `${flop(weights)} + ${flop(adapters)} + ${flop(core)} = ${flop(forward)}`,
     ),
     plainLine(
-      "Backward needs gradients of inputs, but of none before the first adapters, and those of adapters; not those of frozen weights.",
+      "The backward pass computes gradients of inputs after the first adapters, and of adapters, but not of frozen weights.",
       "weights + 2 · adapters + 2 · core − first inputs",
       `${flop(weights)} + 2 · ${flop(adapters)} + 2 · ${flop(core)} − ${flop(spared)} = ${flop(backward)}`,
     ),
@@ -46,7 +46,7 @@ export function tunedComputing({ setup, job, step }) {
     ),
     unpacking
       ? plainLine(
-          "Every pass makes 16 bits of quantized weights first, slower than memory reads them.",
+          "Every pass first converts quantized weights to 16 bits, more slowly than memory reads them.",
           "weights · bytes read and written / (rate of memory · share)",
           `${parameters(kept)} · (${bytes(setup.frozen_format.weight_bytes)} + ${bytes(2)}) / (${read} · ${percent(UNPACKED_SHARE)}) = ${seconds(unpacking)}`,
         )
@@ -105,7 +105,7 @@ export const UPDATE = {
         rows: Math.max(...sides), columns: Math.min(...sides), iterations: setup.recipe.iterations,
       }),
       plainLine(
-        `All that the GPU with most of them makes orthogonal, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
+        `All matrices that the busiest GPU orthogonalizes, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
         "FLOP / (peak · share)",
         `${flop(flops)} / ${rateText(job, job.wide_peak_flops_per_s, job.wide_flops_per_s / job.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
       ),

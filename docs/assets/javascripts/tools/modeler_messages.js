@@ -13,7 +13,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
     shown.push(
       message(
         "is-warning",
-        "The address says something that cannot be read; the defaults take its place.",
+        "Part of the address can't be read, so defaults are used for it.",
         el(
           "ul",
           {},
@@ -46,7 +46,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
     shown.push(
       message(
         "is-bad",
-        `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
+        `The address asks for what cannot be computed: ${sentence(error)} You see the first example instead.`,
         nearest(schema, { state, error }, works, (changes, next) => apply(next, 0)),
       ),
     );

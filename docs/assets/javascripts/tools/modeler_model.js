@@ -72,7 +72,7 @@ function pipelineOf({ schedule, order, parallel, microbatches }) {
 export function partsOf({ step }) {
   const parts = [
     { key: "compute", label: "computing", role: "series-2", seconds: step.compute_s },
-    { key: "recompute", label: "computed again", role: "series-4", seconds: step.recompute_s },
+    { key: "recompute", label: "recomputation", role: "series-4", seconds: step.recompute_s },
     { key: "bubble", label: "pipeline idle", role: "idle", seconds: step.bubble_s },
     ...Object.entries(step.exposed_s).map(([axis, seconds]) => ({
       key: `exposed-${axis}`,

@@ -33,7 +33,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   const pipeline = section("Pipeline");
   const memory = section("Memory");
   const traffic = section("What a GPU sends");
-  const links = section("Links: bandwidth that is needed");
+  const links = section("Links: bandwidth needed");
   const units = section("What one more unit buys", waiting());
   const utilisation = section("Utilization");
   const away = section("Take away");
@@ -167,7 +167,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   };
 }
 
-const waiting = () => el("p", { class: "modeler-note" }, "Variants of the configuration are being evaluated …");
+const waiting = () => el("p", { class: "modeler-note" }, "Computing variants of the configuration …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 
 // When the frame that is being made has been painted; without frames (a page that is not seen), soon.

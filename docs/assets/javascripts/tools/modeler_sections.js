@@ -61,7 +61,7 @@ export function pipelineSection(found, at, width) {
       value(quantity(setup.tokens_per_step, "token", "unit"), "batch", at),
       "; a replica carries out ",
       value(plainNumber(operationsOf(setup).total), "operations", at),
-      " forwards and backwards a step; a number in the picture is that of its microbatch.",
+      " forward and backward passes per step; the numbers in the picture are microbatches.",
       lanes < pipeline.stages ? ` Drawn: the first and last ${lanes / 2} ranks.` : "",
     ),
     ...chunksPart(found, at),
@@ -72,9 +72,9 @@ export function pipelineSection(found, at, width) {
 function whyNot({ step }, at) {
   const waits = sum(Object.values(step.exposed_s));
   return note(
-    "The schedule alone has equal stages and free messages, and idles as the closed form says. This step counts the idle time of the GPU that works longest, whose stage is the slowest",
+    "The schedule alone has equal stages and messages that take no time, as in the closed form. This step counts the idle time of the busiest GPU, which has the slowest stage",
     waits > 0
-      ? [", over a wall time that also holds ", value(seconds(waits), "exposed", at), " of exposed communication."]
+      ? [", divided by a time that includes ", value(seconds(waits), "exposed", at), " of exposed communication."]
       : ".",
   );
 }
@@ -103,13 +103,13 @@ function chunksPart({ chunked, ...now }, at) {
   );
   const words = best
     ? [
-        `Chunks per rank: the best of those that were tried and fit is ${best[0]}, a step of `,
+        `Chunks per rank: the best number that fits is ${best[0]}, a step of `,
         value(seconds(best[1].step.step_time_s), "step", best[2]),
         best[0] === mine[0] ? ", as now. " : ". ",
       ]
-    : ["Chunks per rank: none of the numbers that were tried fits in memory. "];
+    : ["Chunks per rank: no number that we tried fits in memory. "];
   return [
-    note(words, "One chunk is 1F1B, more are interleaved 1F1B: a smaller bubble for more messages and activations."),
+    note(words, "One chunk is 1F1B; more chunks are interleaved 1F1B, which idles less but needs more messages and activations."),
     el(
       "details",
       { class: "modeler-more modeler-calls" },
@@ -164,10 +164,10 @@ export function memorySection(found, at, width) {
       ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
       rows,
     ),
-    table("The same as PyTorch prints it", ["rank", ...sums.map(([name]) => `#${name}`)], printed),
+    table("The same in PyTorch's units", ["rank", ...sums.map(([name]) => `#${name}`)], printed),
     note(
-      "Ranks are those of the pipeline, and alike ones share a line. Allocated and reserved are what PyTorch prints; contexts of CUDA and NCCL are outside its allocator.",
-      groups.length < alike.length ? " Some are left out, the fullest never; the CSV has all." : "",
+      "Pipeline ranks with equal memory share a line. PyTorch prints allocated and reserved memory; the contexts of CUDA and NCCL are outside its allocator.",
+      groups.length < alike.length ? " Some ranks are left out, but never the fullest; the CSV has all of them." : "",
     ),
   ];
 }
@@ -189,7 +189,7 @@ export function utilisationSection(found, at) {
     table("Utilization by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
     updateNote(found, at),
     note(
-      `With what this configuration computes again, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu holds for the recomputation in its name.`,
+      `With this configuration's recomputation, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu holds for the recomputation in its name.`,
     ),
   ];
 }

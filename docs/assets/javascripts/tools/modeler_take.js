@@ -60,7 +60,7 @@ export function takeaway(say, mapQueryOf, catalog) {
     ),
     start.element,
     files,
-    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints; open the trace in ui.perfetto.dev, next to one of your own:"),
+    el("p", { class: "modeler-note" }, "The command line prints the same JSON. Open the trace in ui.perfetto.dev, next to your own:"),
     commands,
     el(
       "p",
@@ -81,7 +81,7 @@ export function takeaway(say, mapQueryOf, catalog) {
       map.setAttribute("href", `../rank-map/?${mapQueryOf(now.state)}`);
       for (const one of files.children) one.disabled = Boolean(now.error);
       showCommand(commands, hasOwnNumbers(now.state)
-        ? "# Your own numbers have no name on the command line: take the files."
+        ? "# The command line has no names for your own numbers: use the files."
         : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}\n${traceCommand(now.state, catalog)}`);
     },
   };

@@ -61,7 +61,7 @@ function modelOf(known) {
   if ("model" in known || !sizes.has("layers") || !sizes.has("hidden")) return { changes: null, problems: [] };
   const missing = missing_sizes(sizes);
   // A table that no script sizes comes with its tokenizer.
-  const problems = missing.includes("vocab") ? ["the text does not say how many rows the vocabulary has: 128,256 are taken"] : [];
+  const problems = missing.includes("vocab") ? ["the text gives no size of the vocabulary: 128,256 is assumed"] : [];
   if (problems.length) sizes.set("vocab", 128_256);
   try {
     return { changes: { ...ownOfShape(shape_of_sizes(sizes, null)), sequence: undefined, ep: undefined, etp: undefined }, problems };
@@ -88,7 +88,7 @@ export function jobRows(catalog, { found, problems, kept }, state) {
   return [
     ...problems.map((problem) => ["bad", `${problem[0].toUpperCase()}${problem.slice(1)}${/[.?]$/.test(problem) ? "" : "."}`]),
     ...takenRows(found),
-    ...(stays.length ? [["plain", `Kept from the page, since the text does not say: ${stays.join(", ")}.`]] : []),
+    ...(stays.length ? [["plain", `Not in the text, so kept from the page: ${stays.join(", ")}.`]] : []),
   ];
 }
 

@@ -52,7 +52,7 @@ export function timeSection(all, at, width, choose) {
         )
       : null,
     note(
-      `A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`,
+      `A GPU of pipeline rank ${step.pipeline_rank}, the busiest one. The thin bar is communication hidden behind the bar above.`,
     ),
     table("Where the time goes", ["part", "#time", "#share", "#hidden"], rows),
     published && publishedNote(published, at),
@@ -72,5 +72,5 @@ function publishedNote({ assumed, ...published }, at) {
     unit,
   ]);
   const inputs = assumed.map(labelOf).join(", ");
-  return note(words, words.length ? ". " : "", `Assumed, since the run does not say: ${inputs}.`);
+  return note(words, words.length ? ". " : "", `Assumed, because the run doesn't say: ${inputs}.`);
 }

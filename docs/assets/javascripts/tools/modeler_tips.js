@@ -10,15 +10,15 @@ export function tips(now, found, at, apply) {
   if (!found.length) {
     const what =
       now.memory.fits === false
-        ? "None of the changes that were tried, alone or two at a time, makes it fit."
-        : "No single change of those that were tried gains half a percent and fits.";
+        ? "None of the changes we tried, alone or in pairs, makes it fit."
+        : "No single change that fits gains half a percent.";
     return [note(what)];
   }
   const item = (tip, index) => [tip.same, tipItem(tip, `t${index}`, at, now, apply)];
   const items = found.map(item);
   return [
     ["With the same GPUs and the same batch", true],
-    ["With another batch, or other GPUs", false],
+    ["With a different batch or different GPUs", false],
   ].flatMap(([title, same]) => {
     const mine = items.filter(([of]) => of === same).map(([, one]) => one);
     return mine.length ? [el("h3", {}, title), el("ul", { class: "modeler-tips" }, mine)] : [];
@@ -84,7 +84,7 @@ export function sensitivities(rows, missing, fitting) {
   return [
     table("What one more unit buys", ["one more unit", "#tokens/s per GPU", "~effect", "#step time", "#fullest GPU"], body),
     note(
-      "The next value that the layout allows, with the microbatches that leave the global batch as it is where there are such; another batch is named. Links and peaks 10% faster, latencies 10% shorter.",
+      "Each input moves to the next value that the layout allows. Microbatches keep the global batch if possible; otherwise the new batch is given. Links and peaks get 10% faster, latencies 10% shorter.",
       missing.length ? ` No next value works for ${missing.join(", ")}.` : "",
     ),
   ];

@@ -21,10 +21,10 @@ import { addressWriter } from "./state.js";
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
 const WAIT_MS = 250; // after the last change, before a search begins
 const TOO_MUCH = {
-  state: "weights, gradients and optimizer state alone are too much",
-  activations: "with activations too much",
-  buffers: "with the work of a layer, gathers and messages too much",
-  allocator: "with what the allocator holds beyond too much",
+  state: "weights, gradients and optimizer state alone don't fit",
+  activations: "too large with activations",
+  buffers: "too large with the temporary buffers of layers, gathers and messages",
+  allocator: "too large with the allocator's overhead",
 };
 
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
@@ -50,7 +50,7 @@ async function build(root, signal, catalog) {
   }, planGroups(catalog));
   await pause(signal);
   const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
-  const preset = selectField("Begin with the job of a published run", {
+  const preset = selectField("Start with a published job", {
     name: "preset", value: state.preset, options: [["", "none"], ...presets.map(({ name, title }) => [name, title])],
     onChange: (name) => { given = null; brought.forget(); bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
   });
@@ -82,14 +82,14 @@ async function build(root, signal, catalog) {
     start.update(jobOfQuery(catalog, waysOf(found.rows[0], found).modeler));
   }, { "data-write": "" });
   const figure = el("div", { class: "plan-figure" });
-  const front = layoutTable("The front of time against memory", waysOf);
-  const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
+  const front = layoutTable("Time against memory", waysOf);
+  const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const results = el("div", { class: "plan-results", hidden: true }, answer,
     section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
-    section("With failures: until the tokens are through", goodput.element));
+    section("With failures: days of the whole training", goodput.element));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
@@ -241,11 +241,11 @@ async function build(root, signal, catalog) {
       lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} MFU, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
       if (!found.safest) lines.splice(1, 0, note("This is the fastest; no layout fits with a chance of 95% or more."));
       else if (offered.step_s > fastest.step_s) lines.splice(1, 0, note(`The fastest, ${nameOf(fastest)}, takes ${seconds(fastest.step_s)}.${likely(fastest)}`));
-      lines.push(note(`${plainNumber(told)} cannot be told from the fastest, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
-    } else lines.unshift(el("p", { class: "plan-best" }, `None fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: take more nodes, or hold fewer sizes.`));
-    if (found.reached) lines.push(note(`Nobody timed your accelerator: products are taken to reach ${percent(found.reached)} of its peak. What measure.py measures on it says better.`));
-    if (found.asked.measured) lines.push(note("Computed with the rates that measure.py measured, where it did."));
-    answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why others do not fit"), el("ul", {}, reasons))] : []));
+      lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
+    } else lines.unshift(el("p", { class: "plan-best" }, `No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: use more nodes, or fix fewer sizes.`));
+    if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
+    if (found.asked.measured) lines.push(note("Uses the rates that measure.py measured."));
+    answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why other layouts don't fit"), el("ul", {}, reasons))] : []));
     say(answer.querySelector(".plan-best").textContent);
   }
   renderNow();

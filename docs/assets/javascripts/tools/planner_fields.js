@@ -3,9 +3,9 @@
 import { groupsOf } from "./modeler_fields.js";
 import { searchedKeys } from "./planner_state.js";
 
-// What one layout has and a search has no use for; and what the model of time does not know: it has
-// one order of ranks, gradients behind the last backward, the latencies of its fit or of a file, and
-// trains every weight.
+// Fields that describe a single layout, and fields that the model of time ignores: it has one rank
+// order, hides gradients behind the last backward pass, takes latencies from its fit or from a file,
+// and trains every weight.
 const NO_USE = [
   "order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net",
   "lora_rank", "lora_matrices", "frozen_weights",
@@ -33,7 +33,7 @@ export function planGroups(catalog) {
     fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
       one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" } : plain(one)),
   })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
-  const every = { key: "every", label: "Schedules too that the software does not come with", kind: "check", wide: true };
+  const every = { key: "every", label: "Also schedules that the software doesn't have", kind: "check", wide: true };
   return [...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
 }
 

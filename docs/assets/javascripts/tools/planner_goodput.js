@@ -43,8 +43,8 @@ export function goodputPanel(onChange) {
     const [first] = ways;
     const times = [1, ...found.residuals].map((factor) => row.step_s * factor);
     answer.replaceChildren(
-      note(`A job of ${plainNumber(found.gpus)} GPUs that fails as often stops every ${seconds(first.mtbf_s)}; a checkpoint has ${bytes(first.checkpoint_bytes)}, spare nodes that are enough in ${percent(TABLES.saving.confidence, 0)} of all moments: ${plainNumber(first.spares)}.`),
-      table("What failures leave", ["Saved", "#Stall", "#Save every", "#Goodput", "#Days"], ways.map((one) => {
+      note(`At this failure rate, a job of ${plainNumber(found.gpus)} GPUs stops every ${seconds(first.mtbf_s)}. A checkpoint takes ${bytes(first.checkpoint_bytes)}; ${plainNumber(first.spares)} spare nodes are enough ${percent(TABLES.saving.confidence, 0)} of the time.`),
+      table("Goodput with failures", ["Saved", "#Stall", "#Save every", "#Goodput", "#Days"], ways.map((one) => {
         const [days, low, high] = times.map((step_s) => daysOf(one, state.tokens * 1e9, found.global_batch * found.sequence, step_s));
         return el("tr", {},
           el("th", { scope: "row" }, TABLES.saving.ways[one.way]), num(seconds(one.saving.stall_s)), num(seconds(one.interval_s)),

@@ -24,5 +24,5 @@ export function readPlanJob(catalog, state, brought, apply) {
   const said = readJob(catalog, { ...defaults(schema), ...known, preset: "" }, brought, take);
   if (!layout) return said;
   const { tp, pp, cp, ep } = layout;
-  return [...said, told(["plain", `Its layout, TP ${tp}, PP ${pp}, CP ${cp}, EP ${ep}, is not held: the planner tries all.`])];
+  return [...said, told(["plain", `Its layout, TP ${tp}, PP ${pp}, CP ${cp}, EP ${ep}, isn't fixed: the planner tries all of them.`])];
 }

@@ -69,7 +69,7 @@ export function layoutTable(caption, ways) {
     const { modeler, map } = ways(row, found);
     const name = nameOf(row);
     return el("tr", {},
-      el("td", { class: "num" }, String(row.place), row.apart ? "" : el("abbr", { title: "cannot be told from the best" }, "≈")),
+      el("td", { class: "num" }, String(row.place), row.apart ? "" : el("abbr", { title: "too close to the best to call" }, "≈")),
       el("th", { scope: "row" }, name.replaceAll(/(?<=\d|×|[A-Z]) (?=\d|×)/g, "\u00a0"), row.variants > 1 ? el("small", {}, `fastest of ${plainNumber(row.variants)} of this mesh`) : ""),
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
       el("td", { class: "num" }, percent(row.mfu)),

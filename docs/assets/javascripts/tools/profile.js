@@ -14,11 +14,11 @@ const SECTIONS = {
   parts: ["A step, rank by rank", "Shares of a step, rank by rank"],
   calls: ["Communication", "Calls of that rank"],
   kinds: ["What the kernels do", "Kernels by kind"],
-  savings: ["What would save time", "Changes by what they save"],
-  gaps: ["Launched late", "Operators whose launches came late"],
+  savings: ["What would save time", "Changes by time saved"],
+  gaps: ["Launched late", "Operators launched late"],
   modules: ["Modules", "Time by module"],
   waits: ["Who waits for whom", "Waiting for others"],
-  against: ["Against the other recording", "Causes of the difference"],
+  against: ["Compared with the other recording", "Causes of the difference"],
 };
 const MOST_ROWS = 200; // of a table; the file to take away has all
 const LONGEST_NAME = 120;
@@ -46,7 +46,7 @@ function build(root, signal, { pages, examples }) {
   const drop = el("div", { class: "profile-drop" },
     field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .pickle, packed or not, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
     el("details", {}, el("summary", {}, "Compare with other steps"),
-      field("Traces of the steps to compare with", against, "before a change, or of a rank that is faster")),
+      field("Traces of the steps to compare with", against, "from before a change, or from a faster rank")),
     el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
   root.replaceChildren(drop, progress, messages, answer, region);
 
@@ -135,7 +135,7 @@ function build(root, signal, { pages, examples }) {
       const [heading, caption] = SECTIONS[one.name];
       const first = one.name === "parts"
         ? [el("p", { class: "profile-largest" }, text, page ? [" About it: ", el("a", { href: `../../${page}/` }, title), "."] : null,
-          saving ? ` The most would be saved by ${saving.change}: ${quantity(saving.seconds, "s", "time")}, ${percent(saving.share)} of the step.` : null), bars(data.ranks)]
+          saving ? ` The largest saving is ${saving.change}: ${quantity(saving.seconds, "s", "time")}, ${percent(saving.share)} of the step.` : null), bars(data.ranks)]
         : [one.title ? el("p", {}, cut(one.title)) : null];
       const notes = one.notes.map((note) => el("p", { class: one.rows.length ? "profile-note" : null }, cut(note, 400)));
       return section(heading, first, one.rows.length ? table(caption, one.rows, one.left) : null, notes,
@@ -173,7 +173,7 @@ function build(root, signal, { pages, examples }) {
     const link = el("span", {});
     return [
       section("Compared with the model",
-        field("A configuration of the modeler", address, "its address: “Link to this configuration” under what can be taken away there"),
+        field("A configuration of the modeler", address, "its address: see “Link to this configuration” there"),
         el("div", { class: "tool-actions" }, from, link), found),
       taking("profile", () => profileText([...sections, ...(beside ? [beside.section] : [])]), () => (beside ? { ...data, model: beside.data } : data)),
     ];
@@ -189,7 +189,7 @@ function build(root, signal, { pages, examples }) {
       ["idle time", rank.idle_s, idle],
     ].sort((one, other) => other[1] - one[1]);
     const [[name, seconds, key]] = shares;
-    if (!(seconds > 0)) return { text: `${cut(rank.name)} computes all of the time.` };
+    if (!(seconds > 0)) return { text: `${cut(rank.name)} computes all the time.` };
     const { page, title } = pages[key];
     const who = data.ranks.length > 1 ? `${cut(rank.name)}, which computes longest` : cut(rank.name);
     return { text: `On ${who}, most of what is not computing is ${name}: ${percent(seconds / rank.wall_s)} of the step.`, page, title };
@@ -206,7 +206,7 @@ function build(root, signal, { pages, examples }) {
         sentence ? el("p", { class: "profile-largest" }, sentence, page ? [" About it: ", el("a", { href: `../../${page}/` }, TITLES[page] ?? "Out of memory"), "."] : null) : null,
         refusals.map((text) => el("div", { class: "tool-message is-bad" }, el("p", {}, text))),
         peak ? memoryPicture(history, peak) : null,
-        table("Parts of what is reserved", rows, 1),
+        table("Parts of the reserved memory", rows, 1),
         kinds.map((text) => el("p", {}, `${text}.`)),
         el("p", { class: "profile-note" }, "What to do about each: ", el("a", { href: "../../guide/out-of-memory/" }, "Out of memory"), ".")),
       taking("memory-snapshot", () => snapshotText(snapshot), () => data),

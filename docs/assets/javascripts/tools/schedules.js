@@ -53,7 +53,7 @@ function build(root, signal, { titles }) {
     showAnswer();
     stage.show(runs, state);
     paths.hidden = !state.path;
-    paths.replaceChildren(...(state.path ? [el("p", {}, "Critical paths: what would have to be shorter for the step to be."), ...runs.map((run) => el("p", {}, pathSentence(run)))] : []));
+    paths.replaceChildren(...(state.path ? [el("p", {}, "Critical paths: the step gets shorter only if these slots do."), ...runs.map((run) => el("p", {}, pathSentence(run)))] : []));
     placing.update(runs, stage.cursor(), first ? moves : null);
     taking.update(state, runs);
     first = false;

@@ -44,9 +44,9 @@ export function takenRows({ dialect, taken, assumed, left, unsure, notes, shape 
   const said = shape ? `a model of ${grouped(parameter_counts(shape).total)} parameters` : pairs(taken);
   return [
     ["plain", `Read as ${dialect}. Taken: ${said || "nothing"}.`],
-    ...(Object.keys(assumed).length ? [["plain", `Assumed, since the text does not say: ${pairs(assumed)}.`]] : []),
+    ...(Object.keys(assumed).length ? [["plain", `Assumed, because the text doesn't say: ${pairs(assumed)}.`]] : []),
     ...notes.map((note) => ["warning", `${note[0].toUpperCase()}${note.slice(1)}${/[.?]$/.test(note) ? "" : "."}`]),
-    ...(unsure.length ? [["warning", `Not understood, though it may matter: ${unsure.join(", ")}.`]] : []),
+    ...(unsure.length ? [["warning", `Not understood, but may matter: ${unsure.join(", ")}.`]] : []),
     ...(others.length ? [["plain", `Left aside: ${others.join(", ")}.`]] : []),
   ];
 }
@@ -64,7 +64,7 @@ export function askFor([name, ...others], again) {
     if (value.value.trim()) again({ [name]: value.value.trim() });
     else value.focus();
   };
-  const form = el("form", { class: "tool-ask", on: { submit: go } }, field(`The text does not set $${name}. Its value`, value, rest), button("Go on", go));
+  const form = el("form", { class: "tool-ask", on: { submit: go } }, field(`The text doesn't set $${name}. Its value`, value, rest), button("Go on", go));
   setTimeout(() => value.focus());
   return [form];
 }

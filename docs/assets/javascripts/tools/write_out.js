@@ -31,7 +31,7 @@ export function writeBox(say) {
     showCommand(code, found?.text ?? "");
     const left = (found?.left_out ?? []).map(([name, why]) => `${name}, ${why}`);
     note.textContent = found?.refused ? `Not with ${LABELS.get(chosen)}: ${found.refused}.`
-      : left.length ? `Not in this file: ${left.join("; ")}.` : "The file says all of the job. It reads random tokens or a public text for 50 steps.";
+      : left.length ? `Not in this file: ${left.join("; ")}.` : "The file describes the whole job. It trains on random tokens or a public text for 50 steps.";
     note.hidden = !job;
   }
   const element = el("section", { class: "tool-write" }, el("h3", {}, "Start this job"), tabs, note, code, actions);

@@ -16,7 +16,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// The search's own parts: a field, what is told about the results, and their list.
+// The search's own parts: a field, the message about the results, and their list.
 function parts(query) {
   const input = make("input", {
     type: "search", name: "q", value: query, autocomplete: "off", spellcheck: false, enterKeyHint: "search",
