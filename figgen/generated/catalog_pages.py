@@ -23,8 +23,8 @@ from figgen.units import format_quantity
 LADDER = figure(
     "bandwidth-ladder",
     "",
-    caption="An H100's network port is {{ h100_span:.0f}} times slower than its memory; NVLink "
-    "is in between.",
+    caption="From its memory to its network port, an H100's bandwidth falls "
+    "{{ h100_span:.0f}}-fold; NVLink bandwidth is in between.",
     alt="Bars on a logarithmic axis for memory, NVLink, PCIe and InfiniBand of three generations. "
     "H100: {{ h100_hbm:si }}, {{ h100_nvlink:si }}, {{ h100_pcie:si }}, {{ h100_infiniband:si }}.",
 )
