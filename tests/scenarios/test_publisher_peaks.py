@@ -56,7 +56,8 @@ def spread(errors: Iterable[float]) -> float:
 )
 def test_spreads_of_new_stacks_are_those_of_their_publishers(name: str, publishers: int) -> None:
     """For torchtune and plain PyTorch the habits were chosen while looking at these runs: they
-    describe, and confirm nothing. Habits of the others are those of their code alone."""
+    describe, and confirm nothing. Habits of the others come from their code, but their peaks had
+    been seen before."""
     found = logarithmic_errors(name)
     assert len(found) == publishers
     errors = [error for of_one in found.values() for error in of_one]

@@ -38,8 +38,9 @@ class FrameworkMemory:
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
     nanotron's 898 measured ones, but for frameworks with measured peaks of their own. For
     torchtune and plain PyTorch it is that of two publishers each, whose runs were looked at while
-    the habits were chosen; for DeepSpeed and prime-rl, whose habits are read in their code alone,
-    that of one publisher each. Unknown software and Hugging Face Trainer have the widest.
+    the habits were chosen; for DeepSpeed and prime-rl, whose habits come from their code, that of
+    one publisher each, whose peaks were known by then. Unknown software and Hugging Face Trainer
+    have the widest.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
