@@ -94,4 +94,4 @@ def test_a_failed_build_is_a_red_box_until_the_next_one_works(what: str) -> None
 def test_an_error_of_our_code_is_told_with_its_place() -> None:
     with pytest.raises(TypeError) as raised:
         parse_quantity(None)  # type: ignore[arg-type]
-    assert "(units.py:" in in_words(raised.value) or "(quantities.py:" in in_words(raised.value)
+    assert "(quantity_text.py:" in in_words(raised.value)

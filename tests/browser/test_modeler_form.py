@@ -32,7 +32,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     page = open_modeler("?tp=<img src=x>&nodes=4&pp=3&model=constructor&b.zero=9", answered)
     said = page.locator("#modeler .tool-message")
     expect(said).to_have_count(2)
-    expect(said.first).to_contain_text("cannot be read")
+    expect(said.first).to_contain_text("can't be read")
     assert page.locator("#modeler img").count() == 0
     expect(said.nth(1)).to_contain_text("cannot be computed")
     assert card(page, 0).startswith(f"Step time {first_step()}".replace("\u00a0", " ")), (

@@ -70,7 +70,7 @@ def test_sixty_queries_find_their_page_among_the_first_three(found: dict[str, An
 
 
 FILLED = {
-    "70B on 16 H200": "tools/planner/?model=llama-3-70b&nodes=2&chip=h200-sxm-141gb",
+    "70B on 16 H200": "tools/planner/?model=llama-3-70b&chip=h200-sxm-141gb&nodes=2",
     "16 nodes of H200 for a 405B": "tools/planner/?nodes=16&chip=h200-sxm-141gb&model=llama-3-405b",
     "llama 8b on 4 gpus": "tools/planner/?model=llama-3-8b&nodes=1&gpus=4",
 }

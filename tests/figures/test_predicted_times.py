@@ -58,7 +58,7 @@ def shown() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_what_shows_a_predicted_step_has_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    predicted, timed = TrainingStep.predicted.fget, plan_rows.timed_step
+    predicted, timed = TrainingStep.predicted.fget, plan_rows.layout_at
     assert predicted
 
     def noted(found: TrainingStep) -> object:
@@ -70,7 +70,7 @@ def test_what_shows_a_predicted_step_has_its_interval(monkeypatch: pytest.Monkey
         return timed(*given)
 
     monkeypatch.setattr(TrainingStep, "predicted", property(noted))
-    monkeypatch.setattr(plan_rows, "timed_step", noted_rows)
+    monkeypatch.setattr(plan_rows, "layout_at", noted_rows)
     silent, predicting = set[str](), set[str]()
     times = Counter[str]()
     for name, given in shown():
