@@ -206,7 +206,7 @@ def _term(written: str, whole: str) -> Factor:
 
 
 def _unknown_unit(whole: str) -> InputError:
-    """The error for a unit that nobody knows, with those that it may have meant."""
+    """The error for an unknown unit, with the units that it may have meant."""
     known = [*MEASURED, *THINGS, *AMOUNTS, *OTHER, *TIMES]
     for prefix, power in POWERS.items():
         if power > 0:

@@ -35,7 +35,7 @@ class Names:
         self.all: dict[str, int] = {}
 
     def add(self, others: Names, hidden: frozenset[str] = frozenset()) -> None:
-        """Add the names of a part but those that are hidden from outside."""
+        """Add the names of a part, except the hidden ones."""
         for name in others.all.keys() - hidden:
             self.all[name] = self.all.get(name, 0) + others.all[name]
         self.assigned |= others.assigned - hidden

@@ -193,7 +193,7 @@ def _divided(dense: Number, routed: Number, held: HeldSizes, first_stage: Number
 
 @dataclass(frozen=True, slots=True)
 class _Working:
-    """Bytes of the loss, and of the backward of one layer; of these, those that are made anew."""
+    """Bytes of the loss, of the backward of one layer, and of what that backward recomputes."""
 
     loss: Number
     backward: Number

@@ -1,4 +1,4 @@
-"""Every layout of a job: its memory and its time in closed form, and those that fit in order.
+"""Every layout of a job, with its memory and time in closed form.
 
 A layout is an entry (a mesh with its microbatches), a stage of ZeRO and what is recomputed, in one
 schedule on so many stages. The models of time (`figgen.models.step.timed_step`) and of memory

@@ -36,7 +36,7 @@ from figgen.models.step.timed_step import timed_step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedPipeline:
-    """What trying all layouts of a pipeline gave: those that fit as columns, the others counted.
+    """The layouts of a pipeline that fit, as columns, and counts of the others.
 
     `places` are those of layouts in the pipeline, `refused` counts by `REASONS`.
     """
