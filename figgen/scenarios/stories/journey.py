@@ -35,7 +35,7 @@ def tokens_to_hide(
 
 @dataclass(frozen=True, slots=True)
 class JourneyJob:
-    """A training step in the numbers that the journey's pages speak of; times are predicted.
+    """A training step in the numbers that the journey's pages quote; times are predicted.
 
     Memory is counted on the fullest GPU, bytes sent on the busiest one.
     """
@@ -257,6 +257,11 @@ class JourneyJob:
     def capacity_bytes(self) -> float:
         """Memory that a GPU has."""
         return float(self.found.memory.capacity_bytes or 0.0)
+
+    @property
+    def fit_chance(self) -> float:
+        """The chance that the fullest GPU's memory is enough, 0 to 1."""
+        return float(self.found.memory.fit_probability or 0.0)
 
     @property
     def missing_bytes(self) -> float:

@@ -55,7 +55,7 @@ RUNGS: tuple[Rung, ...] = (
         model="llama-3-70b",
         layout="TP 8 · FSDP 8",
         sizes=f"{_NODES} tp=8",
-        options=f"{_SHARDED} global_batch=512",
+        options=f"{_SHARDED} global_batch=512 microbatch_size=2",
     ),
     Rung(
         page=7,

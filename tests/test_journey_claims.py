@@ -1,0 +1,115 @@
+"""What pages of the journey claim about layouts, against the planner's search of all layouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
+from figgen.scenarios.planning.planner import fastest
+from figgen.scenarios.stories.journey import JourneyJob, job, rung
+
+JOURNEY = Path(__file__).parents[1] / "docs/journey"
+BATCH = "sequence=8192 global_batch=512"
+
+
+def page(name: str) -> str:
+    return (JOURNEY / f"{name}.md").read_text("utf-8")
+
+
+def quoted(name: str, model: str, sizes: str, options: str) -> JourneyJob:
+    """A job that a page quotes in an inline value and in a figure."""
+    text = page(name)
+    assert f'job("{model}", "{sizes}", "{BATCH} {options}")' in text
+    assert f"| {model} | {sizes} | {BATCH} {options}" in text
+    return job(model, sizes, f"{BATCH} {options}")
+
+
+def best(model: str, nodes: int, **fixed: object) -> PlanRow:
+    """The fastest layout that fits; what is fixed is not searched."""
+    asked = scenario(
+        model=model, nodes=nodes, gpus_per_node=8, sequence=8192, global_batch=512, **fixed
+    )
+    return plan_rows(fastest(plan_question(asked)), [0])[0]
+
+
+def test_page_6_shows_the_planners_best_layout_and_it_has_no_pipeline() -> None:
+    found = best("llama-3-70b", 8)
+    chosen = {name: found.choices[name] for name in ("tp", "pp", "cp", "zero_stage", "recompute")}
+    assert chosen == {"tp": 8, "pp": 1, "cp": 1, "zero_stage": 2, "recompute": "layernorm"}
+    assert found.choices["microbatch_size"] == 2
+    shown = quoted(
+        "splitting-the-layer",
+        "llama-3-70b",
+        "nodes=8 gpus_per_node=8 tp=8",
+        "zero_stage=2 microbatch_size=2 recompute=layernorm",
+    )
+    assert shown.step_time_s == pytest.approx(found.step_s)
+    assert shown.total_bytes == pytest.approx(found.memory_bytes)
+    assert 0.5 < shown.fit_chance < 0.95 < rung(7).fit_chance
+
+
+def test_on_page_6_layouts_that_use_their_memory_beat_recomputation() -> None:
+    sizes = "nodes=8 gpus_per_node=8 tp=8"
+    one = quoted("splitting-the-layer", "llama-3-70b", sizes, "zero_stage=3")
+    repeated = quoted(
+        "splitting-the-layer",
+        "llama-3-70b",
+        "nodes=8 gpus_per_node=8",
+        "zero_stage=3 recompute=full",
+    )
+    two = rung(6)
+    whole = job("llama-3-70b", sizes, f"{BATCH} zero_stage=2 microbatch_size=2 recompute=layernorm")
+    assert whole.high_s < two.step_time_s < two.high_s < repeated.high_s < one.low_s
+    assert one.waiting_s > 0.4 * one.step_time_s > two.waiting_s
+    assert one.far_bytes == pytest.approx(2 * two.far_bytes)
+    assert job("llama-3-70b", sizes, f"{BATCH} zero_stage=1").missing_bytes > 0
+    # Half the bandwidth costs full sharding within whole nodes nothing, the others their messages.
+    slower = job(
+        "llama-3-70b", "nodes=8 gpus_per_node=8", f"{BATCH} zero_stage=3 recompute=full nic=ib-hdr"
+    )
+    assert slower.step_time_s < 1.01 * repeated.step_time_s
+    assert "Before you add another kind of parallelism, use up the memory" in page(
+        "splitting-the-layer"
+    )
+
+
+def test_405b_on_512_gpus_needs_stages_and_context_parallelism_to_be_fast() -> None:
+    name, whole = "splitting-the-depth", "nodes=64 gpus_per_node=8"
+    flat = quoted(
+        name, "llama-3-405b", f"{whole} tp=2", "zero_stage=3 recompute=full microbatch_size=2"
+    )
+    deep = quoted(
+        name,
+        "llama-3-405b",
+        f"{whole} tp=8 cp=2 pp=8",
+        "zero_stage=1 schedule=interleaved-1f1b chunks=16 recompute=layernorm",
+    )
+    found = best("llama-3-405b", 64)
+    assert (found.choices["pp"], found.choices["cp"]) == (8, 2)
+    assert deep.step_time_s == pytest.approx(found.step_s)
+    without = best("llama-3-405b", 64, pp=1)
+    assert (without.choices["tp"], without.choices["recompute"]) == (2, "full")
+    assert flat.step_time_s == pytest.approx(without.step_s)
+    assert deep.high_s < flat.step_time_s
+    # "Stages alone aren't enough here, and neither is CP alone."
+    assert best("llama-3-405b", 64, cp=1).choices["pp"] == 1
+    assert job("llama-3-405b", f"{whole} tp=8", f"{BATCH} zero_stage=3").missing_bytes > 0
+
+
+def test_for_70b_two_stages_are_no_faster_but_safer_and_hardly_use_the_network() -> None:
+    sizes, options = "nodes=8 gpus_per_node=8", f"{BATCH} zero_stage=2 microbatch_size=2"
+    flat = job("llama-3-70b", f"{sizes} tp=8", f"{options} recompute=layernorm")
+    stages = rung(7)
+    assert flat.step_time_s < stages.step_time_s < flat.high_s
+    assert stages.total_bytes < 0.85 * flat.total_bytes
+    assert stages.far_bytes < flat.far_bytes / 20
+    half = (
+        job("llama-3-70b", f"{sizes} tp=8 pp=2", f"{BATCH} zero_stage=1 nic=ib-hdr"),
+        job("llama-3-70b", f"{sizes} tp=8", f"{options} recompute=layernorm nic=ib-hdr"),
+    )
+    assert half[0].high_s < half[1].low_s
+    assert half[0].step_time_s < 1.01 * stages.step_time_s
