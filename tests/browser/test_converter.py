@@ -132,7 +132,7 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     assert page.locator("#converter img").count() == 0
     expect(page.locator("#converter .is-bad")).to_have_count(1)
     expect(page.locator("#converter .is-warning")).to_contain_text(
-        "Of the address, collective: expected one of all-reduce, "
+        "In the address, collective: expected one of all-reduce, "
     )
     opened(page, site, "?colective=broadcast&ranks=4&ranks=8")
     told = page.locator("#converter .is-warning")

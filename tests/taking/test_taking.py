@@ -312,6 +312,24 @@ def test_a_size_without_a_number_is_not_passed_over(text: str, said: str) -> Non
     assert job.taken.keys() <= {"tp", "order", "dtype"}
 
 
+@pytest.mark.parametrize(
+    ("text", "size", "said"),
+    [
+        ("x --tensor-model-parallel-size 1 TB", 1, "expected one number, got '1 TB': 1 is taken"),
+        ("L=(4 5)\nx --tensor-model-parallel-size ${L[@]}", 4, "expected one number, got '4 5'"),
+        ("TP=4 5\nx --tensor-model-parallel-size $TP", 4, "TP=4 5: a value with a blank needs"),
+    ],
+)
+def test_what_follows_a_number_is_named(text: str, size: int, said: str) -> None:
+    job = take(text)
+    assert any(said in note for note in job.notes), job.notes
+    assert job.taken["tp"] == size
+
+
+def test_a_file_behind_a_number_is_an_argument_of_its_own() -> None:
+    assert take("x --tensor-model-parallel-size 4 run/train.yaml").notes == []
+
+
 def test_an_option_given_twice_is_named() -> None:
     job = take(
         "torchrun --nnodes 1 --nproc-per-node 8 x.py --micro-batch-size 1 "

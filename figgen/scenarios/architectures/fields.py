@@ -14,11 +14,12 @@ INNER = ("text_config.", "llm_config.", "language_config.", "thinker_config.text
 NOTHING = ("", "null", "None", "NaN")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Fields:
-    """The fields of a file, fields that were missing, and notes for the reader."""
+    """The fields of a file, whether each is a string, those that are missing, and notes."""
 
     values: dict[str, str]
+    quoted: dict[str, bool]
     missing: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -29,15 +30,18 @@ def fields_of(entries: list[Entry]) -> Fields:
     Raises InputError for a key that is given twice.
     """
     values: dict[str, str] = {}
+    quoted: dict[str, bool] = {}
     for one in entries:
         if one.name in values and one.name:
             raise InputError("the text", expected="each key once", got=one.name[:80])
         values[one.name] = one.words
+        quoted[one.name] = one.quoted
     for start in INNER:
         for one in entries:
             if one.name.startswith(start):
                 values[one.name[len(start) :]] = one.words
-    return Fields(values)
+                quoted[one.name[len(start) :]] = one.quoted
+    return Fields(values=values, quoted=quoted)
 
 
 def has(fields: Fields, name: str) -> bool:
@@ -47,38 +51,53 @@ def has(fields: Fields, name: str) -> bool:
 
 def whole(fields: Fields, *names: str) -> int:
     """The whole number of a field under any of its names; it is missing where there is none."""
-    found = _found(fields, names)
-    if found == "":
+    name = _named(fields, names)
+    if name == "":
         fields.missing.append(" or ".join(names))
         return 1
-    return _number(found, names)
+    return _number(fields, name, names)
 
 
 def whole_or(fields: Fields, usual: int, *names: str) -> int:
     """The whole number of a field, `usual` where the file has none; the first of a list."""
-    found = _found(fields, names)
-    return usual if found == "" else _number(found, names)
+    name = _named(fields, names)
+    return usual if name == "" else _number(fields, name, names)
 
 
 def switch_or(fields: Fields, usual: bool, *names: str) -> bool:
     """Whether a field is on, `usual` where the file does not say."""
-    found = _found(fields, names)
-    return usual if found == "" else found in ("true", "True", "1")
+    name = _named(fields, names)
+    if name == "":
+        return usual
+    if fields.quoted.get(name, False):
+        raise InputError(name, expected="true or false", got=_string(fields, name))
+    return fields.values[name] in ("true", "True", "1")
 
 
 def words_of(fields: Fields, *names: str) -> list[str]:
     """The list of a field, nothing where the file has none."""
-    return _found(fields, names).split()
+    name = _named(fields, names)
+    return fields.values[name].split() if name else []
 
 
-def _found(fields: Fields, names: tuple[str, ...]) -> str:
+def _named(fields: Fields, names: tuple[str, ...]) -> str:
+    """The first of the names whose field has a value, "" where none has."""
     for name in names:
         if has(fields, name):
-            return fields.values[name]
+            return name
     return ""
 
 
-def _number(found: str, names: tuple[str, ...]) -> int:
+def _string(fields: Fields, name: str) -> str:
+    return '"' + fields.values[name][:40] + '"'
+
+
+def _number(fields: Fields, name: str, names: tuple[str, ...]) -> int:
+    """The number of a field; a string is refused, as transformers 5 refuses it."""
+    found = fields.values[name]
+    if fields.quoted.get(name, False):
+        expected = "a whole number"
+        raise InputError(" or ".join(names), expected=expected, got=_string(fields, name))
     first = found.split()[0]
     plain = first[:-2] if first.endswith(".0") else first
     padded = len(plain) > 1 and plain.startswith("0")

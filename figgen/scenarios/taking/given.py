@@ -118,9 +118,16 @@ def _note_twice(given: Given, known: list[Entry]) -> None:
 def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
     """The whole number of a key, 0 where none is given; anything else is noted."""
     text = text_of(given, key, order)
-    first = text.split()[0] if text else ""
-    first = _thousands(first)
+    words = text.split()
+    first = _thousands(words[0]) if words else ""
     if is_whole(first) and 0 <= int(first) <= MOST:
+        # A file behind a number is an argument of its own: `--tp 4 train.yaml`.
+        more = [one for one in words[1:] if "." not in one and "/" not in one]
+        if more:
+            name = given.keys[key][-1].name
+            note = f"{name}: expected one number, got {text[:40]!r}: {first} is taken"
+            if note not in given.notes:
+                given.notes.append(note)
         return int(first)
     if first == "auto":
         note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"

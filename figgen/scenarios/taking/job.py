@@ -181,7 +181,9 @@ def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
 
 
 def _note_variables(given: Given, shell: Shell) -> None:
-    """Notes numbers that variables get more than once, or by default only."""
+    """Notes numbers that variables get more than once, in part, or by default only."""
+    for said in shell.unquoted:
+        given.notes.append(f"{said[:40]}: a value with a blank needs quotes: its first word holds")
     for name in shell.changed():
         values = shell.values[name]
         if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):

@@ -15,6 +15,7 @@ from figgen.scenarios.texts.entry import is_name
 
 BLANKS = " \t\r"
 ENDS = "\n;&|()"
+DIGITS = "0123456789"
 KEYWORDS = (
     "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!", "time",
     "exec", "nohup", "set", "export", "readonly", "declare", "local", "typeset", "env", "sudo",
@@ -24,7 +25,10 @@ KEYWORDS = (
 
 @dataclass(slots=True, kw_only=True)
 class Shell:
-    """What is known while a script is read; `answers` are values that the reader has given."""
+    """What is known while a script is read; `answers` are values that the reader has given.
+
+    `unquoted` are assignments before a number that is no command, such as `TP=4 5`.
+    """
 
     answers: dict[str, str]
     variables: dict[str, str] = field(default_factory=dict)
@@ -34,6 +38,7 @@ class Shell:
     commands: list[list[str]] = field(default_factory=list)
     directives: list[str] = field(default_factory=list)
     documents: list[str] = field(default_factory=list)
+    unquoted: list[str] = field(default_factory=list)
 
     def changed(self) -> list[str]:
         """Variables that get more than one value."""
@@ -271,6 +276,8 @@ def _finish(command: list[str], shell: Shell) -> None:
         elif word not in KEYWORDS:
             break
         at += 1
+    if 0 < at < len(command) and command[at][:1] in DIGITS and "=" in command[at - 1]:
+        shell.unquoted.append(command[at - 1] + " " + command[at])
     if at < len(command):
         shell.commands.append(command[at:])
 

@@ -12,18 +12,21 @@ class Entry:
     `name` is dotted where the file nests it, and keeps the spelling of the file. `value` is the
     first word of the value, `words` all of it: a list is written with spaces. `origin` says where
     it stands: "sbatch", "slurm", "mpi", "launcher", "script", "config", "python" or "variable".
+    `quoted` says that JSON has the value as a string.
     """
 
     name: str
     value: str
     words: str
     origin: str
+    quoted: bool = False
 
 
-def entry(name: str, words: str, origin: str) -> Entry:
+def entry(name: str, words: str, origin: str, quoted: bool = False) -> Entry:
     """An entry whose value is the first of these words."""
     parts = words.split()
-    return Entry(name=name, value=parts[0] if parts else "", words=words.strip(), origin=origin)
+    first = parts[0] if parts else ""
+    return Entry(name=name, value=first, words=words.strip(), origin=origin, quoted=quoted)
 
 
 def normal(name: str) -> str:

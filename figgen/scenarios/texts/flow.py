@@ -58,7 +58,8 @@ def _value(flow: Flow, name: str, depth: int) -> None:
         flow.at += 1
         _list(flow, name, depth)
     else:
-        flow.entries.append(entry(name, _scalar(flow), "config"))
+        quoted = letter == '"'
+        flow.entries.append(entry(name, _scalar(flow), "config", quoted))
 
 
 def _mapping(flow: Flow, name: str, depth: int) -> None:

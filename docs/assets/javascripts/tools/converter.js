@@ -5,7 +5,7 @@ import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
-import { addressWriter, choice, parseQuery, text, toQuery } from "./state.js";
+import { addressWriter, choice, parseQuery, readAddress, text, toQuery } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
@@ -23,7 +23,7 @@ function build(root, signal, { busbw }) {
   const kind = ([key, first]) =>
     [key, options[key] ? choice(first, options[key].map(([name]) => name)) : text(first, () => {})];
   const schema = Object.fromEntries(Object.entries(FIRST).map(kind));
-  const { given, problems } = parseQuery(schema, location.search);
+  const { given, problems } = readAddress(location.search, (query) => parseQuery(schema, query));
   const state = { ...FIRST, ...given };
   const writeAddress = addressWriter(signal);
   let notes = null; // of the formulas, which come after the first answer
@@ -70,7 +70,7 @@ function build(root, signal, { busbw }) {
       chosen("zeros", "Counted"),
     ], peak),
   ];
-  const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `Of the address, ${text}.`)));
+  const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `In the address, ${text}.`)));
   root.replaceChildren(...messages, ...parts, region);
 
   function change(key, value) {

@@ -6,7 +6,7 @@ import { by_action } from "../models/pipeline/arrivals.js";
 import { carried_out, peak_held, stage_shares } from "../models/pipeline/schedule_work.js";
 import { CHUNKED, SCHEDULES, USUAL_CHUNKS } from "../models/pipeline/schedules.js";
 import { Durations } from "../models/pipeline/trace.js";
-import { choice, flag, number, parseQuery, text, toQuery, whole } from "./state.js";
+import { choice, flag, number, onlyValue, parseQuery, text, toQuery, whole } from "./state.js";
 
 /** Throws InputError where `size` is more than the lab is made for. */
 function checkMost(what, size, most) {
@@ -49,10 +49,12 @@ export const SCHEMA = {
   path: flag(false),
 };
 
+/** { state, moves, problems } of an address. */
 export const fromQuery = (query) => {
   const { given, problems } = parseQuery(SCHEMA, query);
   const state = Object.fromEntries(Object.entries(SCHEMA).map(([key, kind]) => [key, kind.fallback]));
-  return { state: { ...state, ...given }, problems };
+  const moves = onlyValue(new URLSearchParams(query), "moves", problems) ?? "";
+  return { state: { ...state, ...given }, moves, problems };
 };
 export const queryOf = (state) => toQuery(SCHEMA, state);
 

@@ -11,7 +11,7 @@ import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
-import { addressWriter, defaults } from "./state.js";
+import { addressWriter, defaults, readAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
@@ -19,7 +19,7 @@ async function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
   const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
-  let { a, b, problems } = fromQuery(schema, catalog, location.search);
+  let { a, b, problems } = readAddress(location.search, (query) => fromQuery(schema, catalog, query));
   // What an address says and nobody can compute is refused, with what would work, for the defaults;
   // beside a first configuration that can be, a second one is left to be mended in the form.
   // A state is never changed, only replaced.

@@ -17,7 +17,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
         el(
           "ul",
           {},
-          problems.slice(0, 8).map((text) => el("li", {}, text)),
+          problems.map((text) => el("li", {}, text)),
         ),
       ),
     );

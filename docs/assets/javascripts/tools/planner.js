@@ -16,7 +16,7 @@ import { goodputPanel } from "./planner_goodput.js";
 import { fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
-import { addressWriter } from "./state.js";
+import { addressWriter, readAddress } from "./state.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
 const WAIT_MS = 250; // after the last change, before a search begins
@@ -33,7 +33,7 @@ async function build(root, signal, catalog) {
   const schema = planSchema(catalog);
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
-  let { state, problems } = fromQuery(schema, catalog, location.search);
+  let { state, problems } = readAddress(location.search, (query) => fromQuery(schema, catalog, query));
   let [worker, waiting, shown, every, found, drawn, width] = [null, 0, FIRST_SHOWN, false, null, false, 0];
   const bad = new Map(); // field → what cannot be read of it
   const change = (changes) => {
@@ -132,7 +132,7 @@ async function build(root, signal, catalog) {
   function tellProblems() {
     const box = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
     messages.replaceChildren(
-      ...problems.map((text) => box("warning", `Of the address, ${text}.`)),
+      ...problems.map((text) => box("warning", `In the address, ${text}.`)),
       ...[...bad.values()].map((message) => box("bad", `${message}.`)),
       ...(refused ? [box("bad", `${refused}.`)] : []));
   }

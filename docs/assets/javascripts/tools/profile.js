@@ -155,7 +155,7 @@ function build(root, signal, { pages, examples }) {
       const typed = address.value.trim();
       const { step, error, problems } = typed ? modelled(typed) : {};
       beside = step ? compared(worst, step) : null;
-      const wrong = error ? [error.message] : (problems ?? []).slice(0, 8);
+      const wrong = error ? [error.message] : (problems ?? []);
       found.replaceChildren(
         ...wrong.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `${text}.`))),
         beside ? el("p", {}, cut(beside.section.title)) : "",

@@ -7,6 +7,7 @@ import { beside_section } from "../models/profiles/profile_text.js";
 import { evaluate } from "./modeler_model.js";
 import { fromQuery, schemaOf } from "./modeler_state.js";
 import { quantity } from "./quantities.js";
+import { readAddress } from "./state.js";
 
 /**
  * What the modeler says of an address or its query: { setup, step }, or { error }; with `problems` of the
@@ -18,7 +19,7 @@ export function modelled(address) {
   if (at < 0 && !/^[\w.]+=/.test(query)) {
     return { error: { message: `the configuration: expected an address of the modeler, which has a "?", got '${query.slice(0, 60)}'` } };
   }
-  const { a, problems } = fromQuery(schemaOf(catalog), catalog, query.slice(at + 1));
+  const { a, problems } = readAddress(query.slice(at + 1), (given) => fromQuery(schemaOf(catalog), catalog, given));
   return { ...evaluate(catalog, a), problems };
 }
 

@@ -14,7 +14,7 @@ import {
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
 import { warnings } from "../models/machine/placement.js";
-import { addressWriter } from "./state.js";
+import { addressWriter, readAddress } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -26,7 +26,7 @@ function movedOf(parallel) {
 function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   const writeAddress = addressWriter(signal);
-  let { state, problems } = fromQuery(schema, layouts, location.search);
+  let { state, problems } = readAddress(location.search, (query) => fromQuery(schema, layouts, query));
   const carried = carriedOf(location.search);
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
 

@@ -6,19 +6,15 @@ import { makeLabForm } from "./lab_form.js";
 import { fromQuery, queryOf, runsOf } from "./lab_state.js";
 import { makeStage } from "./lab_stage.js";
 import { makeTaking } from "./lab_take.js";
-import { MOST_MOVES, makePlacing } from "./lab_place.js";
+import { makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
-import { addressWriter, onlyValue } from "./state.js";
-
-const LONGEST_MOVES = 8 * MOST_MOVES;
+import { addressWriter, readAddress } from "./state.js";
 
 /** Builds the tool in `root`; `titles` has what each schedule is called. */
 function build(root, signal, { titles }) {
-  let { state, problems } = fromQuery(location.search);
-  const query = new URLSearchParams(location.search);
-  let moves = (onlyValue(query, "moves", problems) ?? "").slice(0, LONGEST_MOVES);
+  let { state, moves, problems } = readAddress(location.search, fromQuery);
   let [runs, failed, first] = [[], [], true];
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
@@ -64,7 +60,7 @@ function build(root, signal, { titles }) {
   function showMessages() {
     const box = (kind, text, ...more) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), ...more);
     messages.replaceChildren(
-      ...problems.map((text) => box("warning", `Of the address, ${text}.`)),
+      ...problems.map((text) => box("warning", `In the address, ${text}.`)),
       ...failed.filter(({ name }, at) => failed.findIndex((one) => one.name === name) === at).map(({ name, error, nearest }) =>
         box("bad", `${titles[name]}: ${error.message}.`,
           nearest.length ? el("div", { class: "tool-actions" }, nearest.map(({ stages, microbatches }) =>

@@ -10,6 +10,8 @@ import { MOST_RANKS } from "../models/machine/layout.js";
 
 const LONGEST = 80; // characters of a value that anybody would type
 const SHOWN = 40; // characters of a refused value that a message repeats
+const LONGEST_ADDRESS = 16_384; // characters of a query; the longest that a tool writes has about 9,000
+const MOST_PROBLEMS = 20; // of an address that are listed; the others are counted
 
 /** A whole number in `min` … `max`; `fallback` null means "derived" and is never written. */
 export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
@@ -150,6 +152,22 @@ export function onlyValue(query, key, problems) {
   const all = query.getAll(key);
   if (all.length > 1) problems.push(new InputError(key, { expected: "one value", got: "several" }).message);
   return all[0] ?? null;
+}
+
+/**
+ * What `read(query)` makes of the query of an address, with at most MOST_PROBLEMS different `problems`.
+ * A query that is too long is not read. Every tool reads its address through this function.
+ */
+export function readAddress(query, read) {
+  const found = read(query.length > LONGEST_ADDRESS ? "" : query);
+  if (query.length > LONGEST_ADDRESS) {
+    const expected = `at most ${grouped(LONGEST_ADDRESS)} characters`;
+    return { ...found, problems: [new InputError("its length", { expected, got: query.length }).message] };
+  }
+  const problems = [...new Set(found.problems)];
+  const more = problems.splice(MOST_PROBLEMS).length;
+  if (more) problems.push(`${grouped(more)} more ${more === 1 ? "value" : "values"} cannot be read`);
+  return { ...found, problems };
 }
 
 /** The query, without its question mark, of what in `state` differs from `base`. */

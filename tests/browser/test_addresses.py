@@ -1,0 +1,55 @@
+"""Addresses of tools that are longer or wronger than anybody writes them."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MESSAGES = ".tool .is-warning"
+TOOLS = {
+    "rank-map": "order",
+    "modeler": "nodes",
+    "planner": "nodes",
+    "schedules": "stages",
+    "converter": "ranks",
+}
+
+
+def said(page: Page, address: str) -> str:
+    """What the messages of the tool at this address say, once it shows its form."""
+    page.goto(address)
+    page.locator(".tool form, .tool input").first.wait_for()
+    page.locator(MESSAGES).first.wait_for()
+    return "\n".join(page.locator(MESSAGES).all_inner_texts())
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_address_that_is_too_long_gets_one_message(page: Page, site: str, tool: str) -> None:
+    query = "&".join([f"{TOOLS[tool]}=4"] * 5_000)
+    found = said(page, f"{site}/tools/{tool}/?{query}")
+    assert f"its length: expected at most 16,384 characters, got {len(query) + 1}" in found
+    assert "several" not in found
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_mistakes_of_an_address_are_listed_once_up_to_twenty_and_the_others_counted(
+    page: Page, site: str, tool: str
+) -> None:
+    key = TOOLS[tool]
+    slips = [f"{key}{letter}" for letter in ascii_lowercase]
+    query = "&".join(f"{slip}=<b>1</b>" for slip in slips * 4)
+    found = said(page, f"{site}/tools/{tool}/?{query}")
+    assert [f"'{slip}'" in found for slip in slips] == [True] * 20 + [False] * 6
+    assert found.count("unknown key") == 20
+    assert "6 more values cannot be read" in found
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_one_mistake_beyond_twenty_is_counted_as_one(page: Page, site: str, tool: str) -> None:
+    query = "&".join(f"{TOOLS[tool]}{letter}=1" for letter in ascii_lowercase[:21])
+    assert "1 more value cannot be read" in said(page, f"{site}/tools/{tool}/?{query}")
