@@ -14,7 +14,7 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 from figgen.models.memory.memory import memory
-from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup
 from figgen.models.shape.activation_formats import FORMATS
 from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
@@ -210,6 +210,7 @@ def _options(rng: random.Random) -> Choices:
     }
     choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
     choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
+    choices["dispatcher"] = rng.choice(("usual", "usual", *DISPATCHERS))
     choices["offloaded_optimizer"] = rng.choice((0, 0, 0, 0.5, 1))
     if rng.random() < 0.1:
         choices |= {"scale_up_latency_s": 2e-6, "network_latency_s": rng.choice((None, 7e-6))}

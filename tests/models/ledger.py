@@ -123,15 +123,46 @@ def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
 
 
 def shuffle_s(job: Job, at: Attained) -> float:
-    """Tokens to their experts or back, in the node and between nodes at the same time."""
+    """Tokens to their experts or back, in the node and between nodes at the same time; with what
+    another dispatcher than the usual one sends and sorts."""
     tokens, width = job.tokens / job.tp, job.hidden * HALF
     nodes = max(1, job.ep * job.etp // job.gpus_per_node)
-    leaving = copies_elsewhere(nodes, job.top_k, at.once_per_node > 0)
+    leaving = copies_elsewhere(nodes, job.top_k, at.dispatcher > 1)
     between = tokens * leaving * width / at.shuffle_bytes_per_s
     to_each = tokens * job.top_k * width / job.ep
     within = fsum(to_each / nodes / at.near_shuffle_bytes_per_s for _ in range(job.ep - 1))
     shared = fsum(tokens * job.top_k * width / at.scale_up_bytes_per_s for _ in range(job.etp - 1))
-    return max(within, between) * at.exposed_experts + shared * at.exposed_within_experts
+    other = job.dispatcher or at.dispatcher
+    more = dispatched_s(job, at, other) - dispatched_s(job, at, at.dispatcher)
+    messages = max(within, between) * at.exposed_experts
+    return max(0.0, messages + more) + shared * at.exposed_within_experts
+
+
+def ranks_reached(job: Job) -> float:
+    """Ranks that get a token, over all ways to deal its experts to ranks."""
+    ways = list(product(range(job.ep), repeat=job.top_k))
+    return fsum(len(set(way)) for way in ways) / len(ways)
+
+
+def dispatched_s(job: Job, at: Attained, dispatcher: float) -> float:
+    """What a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends and sorts once."""
+    if job.ep == 1:
+        return 0.0
+    token = job.tokens / job.tp * job.hidden * HALF
+    nodes = max(1, job.ep * job.etp / job.gpus_per_node)
+    away = (job.ep - 1) / job.ep
+    near = token * (job.top_k / nodes if dispatcher == 1 else ranks_reached(job)) * away
+    far = token * copies_elsewhere(int(nodes), job.top_k, dispatcher > 1)
+    sent = max(near / at.near_shuffle_bytes_per_s, far / at.shuffle_bytes_per_s)
+    copies = token * job.top_k
+    reads_and_writes = {
+        1: [token, copies, *([copies, copies] if job.experts > job.ep else [])],
+        2: [token * ranks_reached(job), copies],
+        3: [copies],
+    }[int(dispatcher)]
+    # Without experts nothing is read either.
+    sorted_s = fsum(reads_and_writes) * (job.top_k > 0) / at.memory_bytes_per_s
+    return sent * min(1, at.exposed_experts) + sorted_s
 
 
 def host_s(job: Job, at: Attained, layer_s: float) -> float:

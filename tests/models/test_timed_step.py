@@ -112,8 +112,8 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
     job = replace(run_job(run), ep=32, tp=1, etp=1, gpus_per_node=8, top_k=8)
     rates = replace(attained(run), exposed_experts=1.0, scale_up_bytes_per_s=1e30)
     each, once = (
-        _shuffle_s(job, replace(rates, once_per_node=said), job.tokens * job.top_k)
-        for said in (0.0, 1.0)
+        _shuffle_s(job, replace(rates, dispatcher=said), job.tokens * job.top_k)
+        for said in (1.0, 2.0)
     )
     call = Traffic(
         axis="ep",

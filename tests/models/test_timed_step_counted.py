@@ -23,7 +23,7 @@ RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s
 def drawn_constants(draw: random.Random) -> Attained:
     """Chips that nobody built: all parts of a step take times of one order."""
     found = {field.name: 2 ** draw.uniform(-2, 2) for field in fields(Attained)}
-    return Attained(**found | {"once_per_node": draw.randint(0, 1)})
+    return Attained(**found | {"dispatcher": draw.randint(1, 3)})
 
 
 def drawn_job(draw: random.Random) -> Job:
@@ -56,6 +56,7 @@ def drawn_job(draw: random.Random) -> Job:
             "head_layers": draw.randint(0, layers),
             "chunks": draw.randint(1, 3),
             "offloaded": draw.choice((0, 0.5, 1)),
+            "dispatcher": draw.randint(0, 3),
             **drawn_sharding(draw),
         }
     )

@@ -254,3 +254,15 @@ CHECKS = {
     "torchtitan": check_torchtitan, "deepspeed": check_deepspeed, "accelerate": check_accelerate,
     "fsdp2": check_fsdp2,
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("software", ["megatron-lm", "megatron-bridge"])
+@pytest.mark.parametrize("dispatcher", ["all-to-all", "deepep", "hybridep"])
+def test_a_dispatcher_is_written_and_read_back(software: str, dispatcher: str) -> None:
+    chosen = {"model": "qwen-3-30b-a3b", "nodes": 2, "gpus_per_node": 8, "ep": 8}
+    job = job_of(chosen | {"dispatcher": dispatcher})
+    assert job is not None
+    written = write_job(software, job)
+    assert "dispatcher" not in written.left_out
+    taken = named_after_sizes(read_job(written.text, {}, own_names()))
+    assert options_of(taken)["dispatcher"] == dispatcher

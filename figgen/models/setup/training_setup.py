@@ -23,6 +23,8 @@ from figgen.models.shape.recomputation import Recomputation, recomputation
 ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
 CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all")
+DISPATCHERS: dict[str, int] = {"usual": 0, "all-to-all": 1, "deepep": 2, "hybridep": 3}
+"""Ways to send tokens to their experts, each with the number by which `Job` knows it."""
 
 MOST_MTP_LAYERS = 16
 
@@ -45,6 +47,8 @@ class TrainingSetup:
     never stores the core and skips its masked half. `dropout` adds the masks
     that older models keep. `context_exchange` names how context parallelism brings queries and keys
     together; with `zigzag` every rank has the same causal work, without it the last one has most.
+    `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank or a
+    node; "usual" is the dispatcher of the software's release.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
@@ -78,6 +82,7 @@ class TrainingSetup:
     dropout: bool = False
     context_exchange: str = "p2p"
     zigzag: bool = True
+    dispatcher: str = "usual"
     buckets: int | None = None
     overlap_data_parallel: bool = True
     double_buffering: bool = True
@@ -106,6 +111,7 @@ class TrainingSetup:
         for name, known in (
             ("zero_stage", ZERO_STAGES),
             ("context_exchange", CONTEXT_EXCHANGES),
+            ("dispatcher", tuple(DISPATCHERS)),
         ):
             if getattr(self, name) not in known:
                 expected = " or ".join(map(str, known))
@@ -218,6 +224,11 @@ class TrainingSetup:
     def trades_heads(self) -> bool:
         """Whether context ranks attend to whole sequences with some of the heads."""
         return self.context_exchange == "all-to-all"
+
+    @property
+    def sends_once(self) -> bool:
+        """Whether a token goes once to a rank or a node that has several of its experts."""
+        return DISPATCHERS[self.dispatcher] >= DISPATCHERS["deepep"]
 
     @property
     def core_imbalance(self) -> float:

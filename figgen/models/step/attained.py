@@ -36,7 +36,8 @@ class Attained:
     A GPU's own link to its host has `host_link_bytes_per_s`; the host's processor updates a
     parameter that is offloaded in `host_update_s`, of one GPU's process alone.
     `neighbor_share` of the bandwidth in a node goes to one peer.
-    `once_per_node` is 1 where a token goes to a node once, however many of its experts are there.
+    `dispatcher` is the number of the release's way to send tokens to experts, in `DISPATCHERS`;
+    from DeepEP on a token goes to a node once, however many of its experts are there.
     """
 
     product_flops_per_s: Number
@@ -67,7 +68,7 @@ class Attained:
     exposed_context: Number
     exposed_experts: Number
     exposed_within_experts: Number
-    once_per_node: Number
+    dispatcher: Number
     exposed_pipeline: Number
     exposed_data: Number
     latency_s: Number

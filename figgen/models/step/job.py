@@ -8,7 +8,7 @@ import numpy as np
 
 from figgen.equations.ops import Number
 from figgen.errors import InputError
-from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,
@@ -38,7 +38,8 @@ class Job:
     theirs. The share `offloaded` of the optimizer's state is updated by the host, and copies run
     beside that where `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or
     pass keys around a ring, `keys_in_turns` where one block comes while another one is read; where
-    the sequence is cut `in_order` the last one has most of the attention.
+    the sequence is cut `in_order` the last one has most of the attention. `dispatcher` is the
+    number of a dispatcher in `DISPATCHERS`, 0 for that of the release.
     """
 
     layers: Number
@@ -94,6 +95,7 @@ class Job:
     trades_heads: Number = 0.0
     keys_in_turns: Number = 1.0
     in_order: Number = 0.0
+    dispatcher: Number = 0.0
 
     @property
     def dp(self) -> Number:
@@ -164,6 +166,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "trades_heads": 1.0 if setup.trades_heads else 0.0,
         "keys_in_turns": 1.0 if setup.double_buffering else 0.0,
         "in_order": 0.0 if setup.zigzag else 1.0,
+        "dispatcher": DISPATCHERS[setup.dispatcher],
     }
 
 

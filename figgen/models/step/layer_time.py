@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number, maximum, minimum, where
+from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 
@@ -27,6 +28,8 @@ CAST_BYTES = 5
 """Bytes an element whose format is changed: 2 read, 1 written twice, 1 for scales."""
 PERMUTED_BYTES = 16
 """Bytes an element of routed tokens: sorted and unsorted, forward, with what backward keeps."""
+RECEIVED_ONCE = DISPATCHERS["deepep"]
+SORTED_IN_FLIGHT = DISPATCHERS["hybridep"]
 BLOCK_PRODUCTS = 2
 """Products of attention with weights, and of a feed-forward block: one in, one out; three times
 as many with their backward."""
@@ -43,7 +46,8 @@ class LayerSeconds:
     """Seconds of one layer and one microbatch, forward and backward together, by part.
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
-    way to experts, and tokens within experts that several GPUs share.
+    way to experts, and tokens within experts that several GPUs share. `experts_s` also has what a
+    dispatcher sorts more than the usual one.
     """
 
     products_s: Number
@@ -255,17 +259,57 @@ def _traded_s(job: Job, attained: Attained) -> Number:
 
 
 def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
-    """Routed tokens to their experts and back, once: between nodes and inside at the same time."""
+    """Return the time of routed tokens to their experts and back, once.
+
+    Messages between nodes and inside move at the same time. Published runs used the release's
+    dispatcher; another one adds or saves what it sends and sorts more or less.
+    """
     sent = routed * job.hidden * ACTIVATION_BYTES
-    nodes = maximum(1, job.ep * job.etp / job.gpus_per_node)
-    # Copies of a token that leave the node: one for each expert elsewhere, or for each other node.
-    copies = job.top_k * (1 - 1 / nodes)
-    distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
-    leaving = where(attained.once_per_node > 0, distinct, copies) / maximum(1, job.top_k)
+    nodes = _expert_nodes(job)
     other = sent * (job.ep - 1) / job.ep
     near = other / nodes / attained.near_shuffle_bytes_per_s
-    far = sent * leaving / attained.shuffle_bytes_per_s
-    return 2 * maximum(near, far) * attained.exposed_experts
+    far = sent * _leaving(job, attained.dispatcher) / attained.shuffle_bytes_per_s
+    usual = 2 * maximum(near, far) * attained.exposed_experts
+    chosen = where(job.dispatcher > 0, job.dispatcher, attained.dispatcher)
+    more = _dispatched_s(job, attained, sent, chosen)
+    more = more - _dispatched_s(job, attained, sent, attained.dispatcher)
+    return maximum(0.0, usual + where(job.ep > 1, more, 0.0))
+
+
+def _expert_nodes(job: Job) -> Number:
+    return maximum(1, job.ep * job.etp / job.gpus_per_node)
+
+
+def _leaving(job: Job, dispatcher: Number) -> Number:
+    """Copies of a token that leave the node, over its experts.
+
+    One for each expert elsewhere, or for each other node.
+    """
+    nodes = _expert_nodes(job)
+    copies = job.top_k * (1 - 1 / nodes)
+    distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
+    return where(dispatcher >= RECEIVED_ONCE, distinct, copies) / maximum(1, job.top_k)
+
+
+def _dispatched_s(job: Job, attained: Attained, sent: Number, dispatcher: Number) -> Number:
+    """Return what a dispatcher sends and sorts, there and back, by the count of its bytes.
+
+    An all-to-all sorts copies by rank (reads a token, writes its copies), and once more by expert
+    where a rank has several. DeepEP sends a token once to each rank, which copies it for its
+    experts; HybridEP writes these copies as they arrive. Sources: NVIDIA/Megatron-LM
+    core/transformer/moe/token_dispatcher.py and fused_a2a.py; deepseek-ai/DeepEP README.md.
+    """
+    choices = maximum(1, job.top_k)
+    ranks = job.ep * (1 - (1 - 1 / job.ep) ** job.top_k) / choices
+    once = dispatcher >= RECEIVED_ONCE
+    nodes = _expert_nodes(job)
+    near = where(once, ranks, 1 / nodes) * (job.ep - 1) / job.ep
+    far = _leaving(job, dispatcher) / attained.shuffle_bytes_per_s
+    messages = maximum(near / attained.near_shuffle_bytes_per_s, far)
+    by_rank = 1 / choices + 1 + where(job.experts > job.ep, 2, 0)
+    arriving = where(dispatcher >= SORTED_IN_FLIGHT, 1, ranks + 1)
+    moved = where(once, arriving, by_rank) / attained.memory_bytes_per_s
+    return 2 * sent * (messages * minimum(1.0, attained.exposed_experts) + moved)
 
 
 def _within_s(job: Job, attained: Attained, routed: Number) -> Number:

@@ -17,6 +17,7 @@ from figgen.models.memory.communication_buffers import (
 from figgen.models.setup.layer_parts import parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
+from figgen.models.step.step_links import NETWORK, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
 
 LAYERS = "layers"
@@ -407,6 +408,8 @@ def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     """Tokens to their experts and back, forward and backward, with uniform routing.
 
+    Every copy is sent, or one to each node that a token goes to, or to each rank of one node.
+
     Experts that are divided themselves gather the tokens of all their ranks and reduce what
     comes out of them.
     """
@@ -416,9 +419,10 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     elements = setup.split_tokens * experts.top_k * setup.shape.hidden
     dispatched = elements * setup.activation_format.dispatch_bytes
     returned = elements * ACTIVATION_BYTES
+    sent = _copies_sent(setup, experts.top_k)
     backward = share.expert_layers + repeated_parts(setup, share).routed
     for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
-        for routed in (dispatched, returned):
+        for routed in (sent * dispatched, sent * returned):
             yield Traffic(
                 axis="ep",
                 purpose=TOKENS,
@@ -447,6 +451,15 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
             buffer_bytes=scattered,
             size=parallel.etp,
         )
+
+
+def _copies_sent(setup: TrainingSetup, top_k: int) -> float:
+    """The copies of a token that are sent, over its experts."""
+    if not setup.sends_once:
+        return 1.0
+    link = group_link(setup.parallel, "ep")
+    groups = -(-link.size // link.members_per_node) if link.level == NETWORK else link.size
+    return groups * (1 - (1 - 1 / groups) ** top_k) / top_k
 
 
 def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:

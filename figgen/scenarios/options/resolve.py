@@ -40,7 +40,9 @@ SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 
 _SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys()
 _BATCH = ("microbatches", "global_batch", "microbatch_size")
-_MATTERS_WITH = {"context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp"}
+_MATTERS_WITH = {
+    "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
+}  # fmt: skip
 """Options that say nothing of a layout in which that axis has one rank."""
 
 _ASSUMABLE = frozenset(

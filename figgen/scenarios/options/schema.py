@@ -84,6 +84,12 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "all-gather": "all-gather of keys and values",
         "all-to-all": "all-to-all, tokens for heads (Ulysses)",
     },
+    "dispatcher": {
+        "usual": "the usual one of the software's release",
+        "all-to-all": "all-to-all: every copy of a token",
+        "deepep": "DeepEP: once to each rank and node",
+        "hybridep": "HybridEP: once, sorted as it arrives",
+    },
     "dtype": {name: name.upper() for name in DTYPES},
 }
 
@@ -531,6 +537,17 @@ _ALL = (
         label="Zig-zag: give context-parallel ranks equal work",
         asked_by=_STEP,
         default=_usual("zigzag"),
+    ),
+    Option(
+        name="dispatcher",
+        kind="choice",
+        group="overlap",
+        label="Dispatcher of tokens to experts",
+        asked_by=_SETUP,
+        default=_usual("dispatcher"),
+        choices=_words("dispatcher"),
+        hint="how tokens reach experts on other ranks; DeepEP and HybridEP send a token once to "
+        "a node that has several of its experts",
     ),
     Option(
         name="scale_up_latency_s",

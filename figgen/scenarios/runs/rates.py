@@ -14,6 +14,7 @@ from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
+from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.step.attained import Attained
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.measured_rates import Measured, as_measured, head_share
@@ -46,8 +47,12 @@ ERAS = (
 )
 """Releases of NeMo and Megatron-Bridge, as year and month/12, and what they are called."""
 
-SENDS_EVERY_COPY = ("until-2025-02", "until-2025-06")
-"""Releases before DeepEP and its like, which send a token to a node once."""
+USUAL_DISPATCHERS = {
+    "until-2025-02": "all-to-all", "until-2025-06": "all-to-all", "until-2025-12": "deepep",
+    "deepseek": "deepep", "until-2026-04": "hybridep", "later": "hybridep",
+}  # fmt: skip
+"""How most recipes of a release send tokens to experts: Megatron-Bridge's scripts/performance,
+tags v0.2 to v0.6."""
 
 EAGER = ("nanotron", "llm-foundry")
 
@@ -149,7 +154,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "exposed_context": (1.0, ("exposed_context.all",)),
         "exposed_experts": (1.0, ("exposed_experts.all", *routed)),
         "exposed_within_experts": (1.0, ("exposed_within_experts.all",)),
-        "once_per_node": (0.0 if era in SENDS_EVERY_COPY else 1.0, ()),
+        "dispatcher": (float(DISPATCHERS[USUAL_DISPATCHERS[era]]), ()),
         "exposed_pipeline": (1.0, (_one("exposed_pipeline", family),)),
         "exposed_data": (1.0, (_one("exposed_data", family),)),
         "latency_s": (1.0, ("latency_s.all",)),

@@ -173,6 +173,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "overlap_gradients": ("overlap_grad_reduce", "overlap_comm", "ddp.overlap_grad_reduce"),
     "buckets": ("ddp_num_buckets",),
     "dispatcher": ("moe_token_dispatcher_type",),
+    "dispatcher_backend": ("moe_flex_dispatcher_backend",),
+    "deepep": ("moe_enable_deepep",),
     "as_modelled": (
         "overlap_param_gather", "ddp.overlap_param_gather", "moe_grouped_gemm", "fsdp_version",
         "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",

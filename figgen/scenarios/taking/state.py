@@ -296,8 +296,7 @@ def _take_switches(given: Given, dialect: str) -> None:
     elif dialect == "megatron-lm":
         assume(given, "overlap_data_parallel", False)
     text_of(given, "as_modelled")  # how the models take it to be done
-    if text_of(given, "dispatcher").split(" ")[0] == "allgather":
-        given.notes.append("tokens are gathered for the experts: copies are counted as sent")
+    _take_dispatcher(given)
     buckets = whole_of(given, "buckets")
     if buckets:
         take(given, "buckets", buckets)
@@ -329,6 +328,19 @@ def _take_switches(given: Given, dialect: str) -> None:
         take(given, "dropout", any(not _is_zero(rate) for rate in said))
     elif dialect == "megatron-lm":
         assume(given, "dropout", True)
+
+
+def _take_dispatcher(given: Given) -> None:
+    """A flexible dispatcher of Megatron-Core is DeepEP unless a backend is named."""
+    kind = text_of(given, "dispatcher").split(" ")[0].lower()
+    backend = text_of(given, "dispatcher_backend").split(" ")[0].lower()
+    once = "hybridep" if backend == "hybridep" else "deepep"
+    if kind == "allgather":
+        given.notes.append("tokens are gathered for the experts: copies are counted as sent")
+    elif kind == "flex" or backend in ("deepep", "hybridep") or switch_of(given, "deepep"):
+        take(given, "dispatcher", once)
+    elif kind == "alltoall":
+        take(given, "dispatcher", "all-to-all")
 
 
 def _is_zero(rate: str) -> bool:

@@ -215,7 +215,7 @@ def slow_experts(timed: TimedJob) -> Seconds | None:
     plain = {
         "exposed_experts": max(1.0, float(rates.exposed_experts)),
         "permutation": 2 * rates.permutation,
-        "once_per_node": 0.0,
+        "dispatcher": 1.0,
         "expert_flops_per_s": rates.expert_flops_per_s / 1.5,
     }
     alone = EXPERT_LAUNCHES * job.experts / job.ep * LAUNCH_S

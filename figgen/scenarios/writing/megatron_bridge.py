@@ -11,6 +11,7 @@ from figgen.scenarios.writing.layouts import cannot_place, megatron_order
 from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES
 from figgen.scenarios.writing.megatron_options import (
     Option,
+    dispatcher_options,
     recompute_options,
     schedule_options,
 )
@@ -77,7 +78,7 @@ def megatron_bridge(job: JobToWrite) -> Written:
         options.append(("dist.use_tp_pp_dp_mapping", "true"))
     options = options + _pipeline(setup, left_out) + _state(setup)
     options = options + _precision(setup, job.dtype, left_out) + _kept(setup, left_out)
-    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations"))
+    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations", "dispatcher"))
     if not setup.flash_attention:
         left_out["flash_attention"] = "the recipe decides how attention is computed"
     words = [f"{name}={value}" for name, value in options]
@@ -144,6 +145,9 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     options.append(("model.hidden_dropout", rate))
     if setup.parallel.cp > 1:
         options.append(("model.cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
+    if setup.dispatcher != "usual":
+        chosen = dispatcher_options(setup.dispatcher)
+        options = options + [(f"model.{name}", value) for name, value in chosen]
     if setup.mtp_layers:
         options.append(("model.mtp_num_layers", str(setup.mtp_layers)))
     return options

@@ -51,14 +51,15 @@ def megatron_lm(job: JobToWrite) -> Written:
     if why:
         return refusal(why)
     left_out: dict[str, str] = {}
-    options = megatron_degrees(parallel, order) + model_options(setup.shape, left_out)
+    options = megatron_degrees(parallel, order) + model_options(setup, left_out)
     options.append(("vocab_size", str(setup.shape.vocab)))
     options = options + _batch(setup) + schedule_options(setup, left_out)
     options = options + _state(setup, left_out)
     options = options + _numbers(setup, job.dtype, left_out)
     options = options + recompute_options(setup.recompute, left_out)
     options = options + _rest(setup) + BEGINNING
-    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations", "buckets"))
+    known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher")
+    leave_out_rest(setup, left_out, known)
     start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
     body = start + command(torchrun(parallel), "pretrain_gpt.py", flags(options))
     return Written(text=script("Megatron-LM", job, body, left_out), left_out=left_out)

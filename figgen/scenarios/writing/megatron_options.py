@@ -18,8 +18,9 @@ FORMATS = ("bf16", "fp16", "fp8", "fp4", "tf32")
 """Number formats of matmuls that options name."""
 
 
-def model_options(shape: ModelShape, left_out: dict[str, str]) -> list[Option]:
+def model_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     """What the layers are made of."""
+    shape = setup.shape
     options: list[Option] = [
         ("num_layers", str(shape.layers)),
         ("hidden_size", str(shape.hidden)),
@@ -53,7 +54,7 @@ def model_options(shape: ModelShape, left_out: dict[str, str]) -> list[Option]:
             options.append(("window_attn_skip_freq", str(shape.full_every)))
     if shape.extra or shape.norms_per_layer != 2 or not shape.final_norm:
         left_out["model"] = "some norms, biases or other parameters of it have no option"
-    return options + _latent(shape) + _experts(shape)
+    return options + _latent(shape) + _experts(shape, setup.dispatcher)
 
 
 def _latent(shape: ModelShape) -> list[Option]:
@@ -69,7 +70,17 @@ def _latent(shape: ModelShape) -> list[Option]:
     return found
 
 
-def _experts(shape: ModelShape) -> list[Option]:
+def dispatcher_options(dispatcher: str) -> list[Option]:
+    """How tokens reach experts: by all-to-all, which needs no library, unless chosen."""
+    if dispatcher in ("usual", "all-to-all"):
+        return [("moe_token_dispatcher_type", "alltoall")]
+    return [
+        ("moe_token_dispatcher_type", "flex"),
+        ("moe_flex_dispatcher_backend", dispatcher),
+    ]
+
+
+def _experts(shape: ModelShape, dispatcher: str) -> list[Option]:
     experts = shape.experts
     if experts is None:
         return []
@@ -77,7 +88,7 @@ def _experts(shape: ModelShape) -> list[Option]:
         ("num_experts", str(experts.count)),
         ("moe_router_topk", str(experts.top_k)),
         ("moe_ffn_hidden_size", str(experts.ffn_hidden)),
-        ("moe_token_dispatcher_type", "alltoall"),
+        *dispatcher_options(dispatcher),
         ("moe_grouped_gemm", ""),
     ]
     if experts.shared:

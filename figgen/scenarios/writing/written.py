@@ -91,6 +91,8 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
         left_out["dropout"] = "the model's file decides it"
     if setup.mtp_layers and "mtp" not in known:
         left_out["mtp_layers"] = "the model's file decides it"
+    if setup.dispatcher != "usual" and setup.parallel.ep > 1 and "dispatcher" not in known:
+        left_out["dispatcher"] = "the framework decides how tokens reach their experts"
     if not setup.flash_attention and "flash" not in known:
         left_out["flash_attention"] = "attention is always fused"
     if setup.activations != "16-bit" and "activations" not in known:
