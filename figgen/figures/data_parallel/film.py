@@ -5,7 +5,12 @@ from __future__ import annotations
 from figgen.catalog import hardware_preset
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
-from figgen.figures.data_parallel.overlap import filled_buckets, overlap, overlap_values
+from figgen.figures.data_parallel.overlap import (
+    GRADIENT_BYTES,
+    filled_buckets,
+    overlap,
+    overlap_values,
+)
 from figgen.figures.data_parallel.replicas import job
 from figgen.models.algorithms.gradient_overlap import MIB, ReducedBucket
 from figgen.registry import figure
@@ -30,6 +35,7 @@ def bucket_film(
     bucket_mib: int = 350,
     first_bucket_mib: int = 150,
     utilization: float = 0.4,
+    gradient_bytes: int = GRADIENT_BYTES,
 ) -> Film:
     """One backward pass by bucket: gradients that are final, on their way, and everywhere.
 
@@ -44,9 +50,12 @@ def bucket_film(
         tokens=tokens,
         utilization=utilization,
     )
-    buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
+    check_between("gradient_bytes", gradient_bytes, 1, 4)
+    buckets = filled_buckets(
+        model, found, first_bucket_mib * MIB, bucket_mib * MIB, gradient_bytes=gradient_bytes
+    )
     check_between("buckets", len(buckets), 2, 12)
-    times = overlap(found, buckets)
+    times = overlap(found, buckets, gradient_bytes=gradient_bytes)
     backward, end, last = times.backward_s, times.naive_s, buckets[-1].end_s
     picture = _Picture(buckets, backward, end)
     scenes = [
@@ -55,7 +64,10 @@ def bucket_film(
             things=picture.at(0.0),
         )
     ]
-    asks = {buckets[0].ready_s: _first(buckets), backward: _last(1 - times.hidden)}
+    asks = {
+        buckets[0].ready_s: _first(buckets),
+        backward: _last(1 - times.hidden, late=buckets[-1].start_s > backward),
+    }
     events = sorted({time for b in buckets for time in (b.ready_s, b.end_s)})
     for now in events[:-1]:
         says = _said(buckets, now, backward, ranks)
@@ -109,12 +121,14 @@ def _first(buckets: tuple[ReducedBucket, ...]) -> Question:
     )
 
 
-def _last(share: float) -> Question:
+def _last(share: float, *, late: bool) -> Question:
+    queued = "The network still has earlier buckets to send, and the last one is full only now."
+    alone = "The last bucket is full only now, when there is nothing left to hide behind."
     return Question(
         text="Backward ends now. How much of the all-reduce, by time, sticks out behind it?",
         choices=("nothing", f"{share:.0%}", "all of it"),
         right=1 if share > 0 else 0,
-        because="The last bucket is full only now, when there is nothing left to hide behind.",
+        because=queued if late else alone,
     )
 
 
@@ -156,7 +170,7 @@ class _Picture:
             if before <= now:
                 things.append(
                     self._slot(
-                        f"work {at}", "backward", BACKWARD, before, bucket.ready_s, str(at), now
+                        f"work {at}", "backward", BACKWARD, before, bucket.ready_s, f"b{at}", now
                     )
                 )
             before = max(before, bucket.ready_s)
@@ -223,7 +237,7 @@ class _Picture:
                 NETWORK,
                 start,
                 end,
-                str(at) if (role, start, end) == wider else "",
+                f"b{at}" if (role, start, end) == wider else "",
                 now,
                 came if bucket.start_s == now else None,
             )

@@ -35,13 +35,18 @@ SLIVER = 0.03
 
 
 def filled_buckets(
-    model: str, found: ReplicatedJob, first: float, cap: float
+    model: str,
+    found: ReplicatedJob,
+    first: float,
+    cap: float,
+    *,
+    gradient_bytes: int = GRADIENT_BYTES,
 ) -> tuple[ReducedBucket, ...]:
     """The model's buckets beside the backward of `found`; `first` and `cap` in bytes."""
     return reduced_buckets(
         gradient_tensors(catalog_model(model).shape),
         backward_s=found.backward_s,
-        bytes_per_element=GRADIENT_BYTES,
+        bytes_per_element=gradient_bytes,
         seconds_per_byte=found.seconds_per_byte,
         bucket_overhead_s=found.bucket_overhead_s,
         first_bucket_bytes=first,
@@ -71,11 +76,17 @@ class Overlap:
         return 1 - self.exposed_s / self.all_reduce_s
 
 
-def overlap(found: ReplicatedJob, buckets: tuple[ReducedBucket, ...]) -> Overlap:
+def overlap(
+    found: ReplicatedJob,
+    buckets: tuple[ReducedBucket, ...],
+    *,
+    gradient_bytes: int = GRADIENT_BYTES,
+) -> Overlap:
+    """What the buckets leave exposed, next to one all-reduce after the backward pass."""
     return Overlap(
         backward_s=found.backward_s,
         all_reduce_s=found.bucket_overhead_s
-        + GRADIENT_BYTES * found.parameters * found.seconds_per_byte,
+        + gradient_bytes * found.parameters * found.seconds_per_byte,
         exposed_s=exposed_s(buckets, found.backward_s),
     )
 

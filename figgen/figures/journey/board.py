@@ -145,9 +145,9 @@ def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
     shown = [_written(text) for text in jobs]
     steps = [one.predicted for _, one in shown]
     parts = {
-        ("forward and backward", "forward"): [step.parts.work_s for step in steps],
+        ("forward and backward", "forward"): [one.computing_s for _, one in shown],
+        ("exposed messages", "exposed"): [one.exposed_s for _, one in shown],
         ("pipeline fills and drains", "idle"): [step.parts.idle_s for step in steps],
-        ("messages that wait", "exposed"): [one.waiting_s for _, one in shown],
         ("update", "backward-weight"): [step.parts.update_s for step in steps],
         ("everything else", "neutral"): [
             step.parts.straggling_s + step.parts.fixed_s for step in steps

@@ -12,6 +12,7 @@ from figgen.charts import (
     DiagramLink,
     Mark,
     Named,
+    Rule,
     Series,
     interval_values,
 )
@@ -141,11 +142,11 @@ def journey_two_clocks(
     as the journey's job does it.
     """
     node, parameters = hardware_preset(preset), catalog_model(model).parameters
+    sequence = catalog_model(model).shape.sequence
     peak = node.accelerator.peak_flops_per_s("bf16")
     links = {
         "one adapter alone": node.network_bandwidth_bytes_per_s,
         "whole nodes": node.node_bandwidth_bytes_per_s,
-        "inside a node": node.scale_up_bandwidth_bytes_per_s,
     }
     tokens = logarithmic(float(least), float(most))
     work = Series(
@@ -155,7 +156,7 @@ def journey_two_clocks(
         role="forward",
     )
     times = {name: SHARDED_BYTES * parameters / bandwidth for name, bandwidth in links.items()}
-    roles = ("exposed", "dp", "cp")
+    roles = ("exposed", "dp")
     lines = tuple(
         Series(name=name, x=(float(least), float(most)), y=(time, time), role=role)
         for (name, time), role in zip(times.items(), roles, strict=True)
@@ -176,13 +177,13 @@ def journey_two_clocks(
         y=Axis(label="time of a microbatch", unit="s", scale="log10", spec="time"),
         series=(work, *lines),
         marks=marks,
+        rules=(Rule(axis="x", at=float(sequence), label="one sequence"),),
         values={
             "alone": Named(even["one adapter alone"], "token"),
             "whole": Named(even["whole nodes"], "token"),
-            "inside": Named(even["inside a node"], "token"),
+            "sequence": Named(sequence, "token"),
             "alone_s": Named(times["one adapter alone"], "s"),
             "whole_s": Named(times["whole nodes"], "s"),
-            "inside_s": Named(times["inside a node"], "s"),
         },
     )
 

@@ -30,7 +30,7 @@ from figgen.scenarios.planning.planner import Plan, plan
 TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""
 
-PLAIN: Choices = {"cp": 1, "microbatch_size": 1, "schedule": "1f1b"}
+PLAIN: Choices = {"cp": 1, "schedule": "1f1b"}
 """Options that stay fixed, so that only meshes are compared."""
 
 
@@ -53,10 +53,14 @@ class Tried:
 
 
 @remembered(16)
-def search(model: str, nodes: int) -> Tried:
-    """Every mesh of plain 1F1B on nodes of eight GPUs, recomputing nothing or else everything."""
+def search(model: str, nodes: int, microbatch_size: int = 1) -> Tried:
+    """Every mesh of plain 1F1B on nodes of eight GPUs, recomputing nothing or else everything.
+
+    A `microbatch_size` of 0 tries all sizes.
+    """
     batch = TOKENS_PER_STEP // catalog_model(model).shape.sequence
-    job = scenario(model=model, nodes=nodes, gpus_per_node=8, global_batch=batch, **PLAIN)
+    fixed = PLAIN | ({"microbatch_size": microbatch_size} if microbatch_size else {})
+    job = scenario(model=model, nodes=nodes, gpus_per_node=8, global_batch=batch, **fixed)
     plans = tuple(plan(plan_question(job.but(recompute=mode))) for mode in ("none", "full"))
     fastest: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}
     for which, one in enumerate(plans):
@@ -78,20 +82,26 @@ def mesh_label(row: PlanRow) -> str:
     given = row.choices
     sizes = [(axis, given[axis.lower()]) for axis in ("TP", "PP") if given[axis.lower()] != 1]
     axes = [f"{axis} {size}" for axis, size in (*sizes, ("DP", row.dp))]
+    size = given["microbatch_size"]
+    more = "" if size == 1 else f", {size} sequences"
     said = ", recomputed" if given["recompute"] == "full" else ""
-    return " · ".join(axes) + f", ZeRO-{given['zero_stage']}{said}"
+    return " · ".join(axes) + f", ZeRO-{given['zero_stage']}{more}{said}"
 
 
 @figure("layout-search")
-def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) -> Table:
+def layout_search(
+    *, model: str = "llama-3-70b", nodes: int = 8, most: int = 6, microbatch_size: int = 1
+) -> Table:
     """The fastest meshes of a model on some nodes, each in its fastest way, with what it idles.
 
     Idle is the pipeline rank that works longest, as a share of the whole step: less than the
     bubble_fraction of its schedule, whose wall holds no communication and no longer stage.
+    A `microbatch_size` of 0 tries all sizes.
     """
+    check_between("microbatch_size", microbatch_size, 0, 64)
     check_between("nodes", nodes, 1, 512)
     check_between("most", most, 2, 20)
-    tried = search(model, nodes)
+    tried = search(model, nodes, microbatch_size)
     if not len(tried):
         raise InputError(
             f"layouts of {model!r}", expected="more nodes; none fits", got=nodes, key="nodes"

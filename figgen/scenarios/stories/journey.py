@@ -105,7 +105,7 @@ class JourneyJob:
 
     @property
     def work_s(self) -> float:
-        """Forward and backward of all microbatches."""
+        """Forward and backward of all microbatches, with what messages within layers expose."""
         return float(self.predicted.parts.work_s)
 
     @property
@@ -114,10 +114,16 @@ class JourneyJob:
         return self.work_s * 2 / 3
 
     @property
-    def waiting_s(self) -> float:
-        """All messages that wait, those within layers left out."""
+    def exposed_s(self) -> float:
+        """Messages that nothing hides, those within layers included."""
+        return float(self.found.estimate.exposed_s)
+
+    @property
+    def computing_s(self) -> float:
+        """Forward and backward of all microbatches without the messages within layers."""
         parts = self.predicted.parts
-        return float(parts.stage_messages_s + parts.gradients_s + parts.sharding_s)
+        between_s = float(parts.stage_messages_s + parts.gradients_s + parts.sharding_s)
+        return self.work_s + between_s - self.exposed_s
 
     @property
     def fixed_s(self) -> float:

@@ -34,7 +34,11 @@ RUNGS: tuple[Rung, ...] = (
         options=f"{_PLAIN} global_batch=2",
     ),
     Rung(
-        page=3, model="llama-3-1b", layout="DP 8", sizes=_NODE, options=f"{_PLAIN} global_batch=64"
+        page=3,
+        model="llama-3-1b",
+        layout="DP 8",
+        sizes="nodes=8 gpus_per_node=1",
+        options=f"{_PLAIN} global_batch=64",
     ),
     Rung(
         page=4,
