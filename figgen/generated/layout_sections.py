@@ -33,7 +33,7 @@ def _rank_map(laid: Laid) -> str:
         if len(smaller.ranks) > laid.parallel.gpus_per_node:
             parameters, block = f"{parameters}\nmost: {HEAVY_GRID}", smaller
         else:
-            # Only whole pipelines say anything: they are coloured by their stages' groups alone.
+            # Only whole pipelines say anything: they are colored by their stages' groups alone.
             parameters += "\ncommunicators: [pp]\nfirst: pp"
     part = (
         ""
@@ -42,7 +42,7 @@ def _rank_map(laid: Laid) -> str:
     )
     return (
         "## Rank map { data-search-exclude }\n\n"
-        "[](#fig-rank-grid) is coloured by the groups of one communicator; choose it above the "
+        "[](#fig-rank-grid) is colored by the groups of one communicator; choose it above the "
         "grid.\nGPUs with the same shade and the same number talk to each other.\n\n"
         + figure(
             "rank-grid",
@@ -50,7 +50,7 @@ def _rank_map(laid: Laid) -> str:
             caption="{{ world_size }} GPUs on {{ nodes }} nodes as TP {{ tp }} · CP {{ cp }} · "
             f"DP {{{{ dp }}}} · PP {{{{ pp }}}}.{part}",
             alt="A grid of {{ shown }} GPUs in rows of {{ gpus_per_node }}, one row for each node, "
-            "with ranks in order and coloured by process group; the table of groups below says "
+            "with ranks in order and colored by process group; the table of groups below says "
             "the same in words.",
         )
     )

@@ -67,6 +67,7 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"gives? away", "sends"),
     (r"beside", "next to, along with, or while"),
     # One spelling.
+    (r"(?:dis|re)?colour\w*", "color, as American English spells it"),
     (r"\w+(?:ptimis|inimis|aximis|ormalis|nitialis|ummaris|rganis|ynchronis|uantis|tilis|eneralis)"
      r"(?:e|ed|es|ing|er|ation)", "-ize, -ization"),
 )  # fmt: skip

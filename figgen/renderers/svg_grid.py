@@ -1,4 +1,4 @@
-"""GPUs by node; the class names of a cell let the page's stylesheet colour it by communicator."""
+"""GPUs by node; the class names of a cell let the page's stylesheet color it by communicator."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def controls(chart: RankGrid, figure_id: str) -> str:
     chosen = [_choice(name, view, first=not at) for at, view in enumerate(chart.communicators)]
     none = f'<label><input type="radio" name="{escape(name)}" value="none"> none'
     return (
-        '<fieldset class="fig-controls"><legend>Colour the groups of</legend>'
+        '<fieldset class="fig-controls"><legend>Color the groups of</legend>'
         f"{''.join(chosen)}{none}</label></fieldset>"
     )
 

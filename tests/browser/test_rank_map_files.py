@@ -188,7 +188,7 @@ def test_files_are_handed_over(page: Page, site: str) -> None:
         }"""
     )
     assert answers["error"] == 0
-    assert answers["title"].startswith("32 GPUs, 4 × 8: TP 8, CP 1, DP 2, PP 2; coloured by PP")
+    assert answers["title"].startswith("32 GPUs, 4 × 8: TP 8, CP 1, DP 2, PP 2; colored by PP")
     assert answers["pp"] == [rank % 16 for rank in range(32)]
     assert answers["lines"] == 1 + 8 * 32 + 1
     assert min(answers["size"]) > 100

@@ -15,7 +15,7 @@ Spot = tuple[float, float]
 def moe_film() -> Film:
     """The eight tokens of the example on four ranks: routed, sent, computed on, brought back.
 
-    A colour is the rank that a token belongs to; copy `3b` is the second one of token 3.
+    A color is the rank that a token belongs to; copy `3b` is the second one of token 3.
     """
     routing = routed()
     loads = routing.loads

@@ -25,7 +25,7 @@ WORDS = {
 def room_film(parallel: ParallelLayout) -> Film:
     """Global ranks take their places in the nodes, fastest axis first; then the groups of rank 0.
 
-    A colour is a rank's place along the fastest axis, so equal colours hold equal slices.
+    A color is a rank's place along the fastest axis, so equal colors hold equal slices.
     """
     check_between("nodes", parallel.nodes, 2, MOST_NODES)
     check_between("gpus_per_node", parallel.gpus_per_node, 2, 8)
@@ -159,7 +159,7 @@ class _Room:
     ) -> tuple[Thing, ...]:
         """The first `filled` ranks in place; ranks from `new` on come from `stride` ranks before.
 
-        Colours are places along the axis `lead`, or along the fastest.
+        Colors are places along the axis `lead`, or along the fastest.
         """
         lead = lead or mesh.names[0]
         apart, size = axis_stride(mesh, lead), dict(mesh.axes)[lead]

@@ -40,10 +40,10 @@ def rank_grid(
     most: int = LARGEST_GRID,
     whole: bool = False,
 ) -> RankGrid:
-    """Every GPU by node, with all its coordinates, coloured by the groups of one communicator.
+    """Every GPU by node, with all its coordinates, colored by the groups of one communicator.
 
     Above `most` GPUs one block of whole nodes stands for the others, unless the `whole` world is
-    wanted, as for the download.  `first` is the communicator that the grid is coloured by until a
+    wanted, as for the download.  `first` is the communicator that the grid is colored by until a
     reader chooses another, of all or of the given `communicators`.
     """
     names = communicators or shown_communicators(parallel)

@@ -67,7 +67,7 @@ def _with(held: Held, **found: list[Matrix]) -> Held:
 def _cut_in_two(held: Held) -> tuple[Scene, ...]:
     return (
         Scene(
-            says="One GPU would compute Y = ReLU(X A) B. Colours are where two will cut: A by "
+            says="One GPU would compute Y = ReLU(X A) B. Colors are where two will cut: A by "
             "columns, B by rows.",
             things=_whole(),
         ),

@@ -26,7 +26,7 @@ def sharded_product(
 ) -> Diagram:
     """x·A·B on a mesh of `dp` × `tp` GPUs: the piece on each GPU, and the single sum.
 
-    Pieces of one colour are cut by one axis, and two that are shaded alike are the same.
+    Pieces of one color are cut by one axis, and two that are shaded alike are the same.
     """
     check_between("dp", dp, 1, 3)
     check_between("tp", tp, 2, 3)

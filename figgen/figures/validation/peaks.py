@@ -24,7 +24,7 @@ GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
 
 @figure("memory-validation", explorable=True)
 def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
-    """Modelled over measured peak memory of every run, grouped by colour, around the diagonal."""
+    """Modelled over measured peak memory of every run, grouped by color, around the diagonal."""
     chosen = on_side(side, list(judged_peaks()))
     shown = _grouped(by, chosen)
     low = min(min(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)

@@ -26,7 +26,7 @@ LARGEST_GROUPS = 6
 
 @figure("validation-scatter", explorable=True)
 def validation_scatter(*, by: str = "class", side: str = "test", apart: str = "") -> Curves:
-    """Predicted over measured seconds of every run, grouped by colour, around the diagonal.
+    """Predicted over measured seconds of every run, grouped by color, around the diagonal.
 
     With `apart`, only that group has a color of its own.
     """

@@ -14,7 +14,7 @@ PART, HIGH, TOP, LEFT, GAP, ROW = 22.0, 20.0, 22.0, 40.0, 5.0, 32.0
 def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
     """One step of `layers` fully sharded layers on `ranks` GPUs, one collective or pass a scene.
 
-    A box is the part of a layer that one GPU owns, in that GPU's colour. Weights are gathered
+    A box is the part of a layer that one GPU owns, in that GPU's color. Weights are gathered
     before a layer's forward and again before its backward; its gradient is reduce-scattered.
     """
     check_between("ranks", ranks, 2, 4)

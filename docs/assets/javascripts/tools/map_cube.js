@@ -20,7 +20,7 @@ export function makeCube({ signal, onPoint, onPick }) {
   const said = el("p", { class: "map-note" });
   const again = button("Turn back", () => turn(START.yaw, START.pitch));
   const element = el("div", {}, el("div", { class: "tool-actions" },
-    el("label", { class: "tool-check" }, byNode, "Colour by node"), again), canvas, said);
+    el("label", { class: "tool-check" }, byNode, "Color by node"), again), canvas, said);
   let [picture, points, view, pointed, drag] = [null, null, { ...START }, null, null];
   const paint = perFrame(() => picture && canvas.isConnected && paintNow());
 

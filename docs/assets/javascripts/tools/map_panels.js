@@ -22,7 +22,7 @@ export function makeShows(change) {
   const element = el("div", {
     class: "map-shows tool-actions",
     role: "group",
-    "aria-label": "Colour by groups of",
+    "aria-label": "Color by groups of",
   });
   let names = "";
   function update({ show }, parallel) {

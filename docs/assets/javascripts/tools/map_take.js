@@ -17,7 +17,7 @@ import { sceneFile } from "./map_svg.js";
 export function titleOf(parallel, show) {
   const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
   const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";
-  const shown = show === "none" ? "" : `; coloured by ${labelOf(show)} groups`;
+  const shown = show === "none" ? "" : `; colored by ${labelOf(show)} groups`;
   return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
