@@ -59,8 +59,8 @@ def search(model: str, nodes: int, microbatch_size: int = 1) -> Tried:
     A `microbatch_size` of 0 tries all sizes.
     """
     batch = TOKENS_PER_STEP // catalog_model(model).shape.sequence
-    fixed = PLAIN | ({"microbatch_size": microbatch_size} if microbatch_size else {})
-    job = scenario(model=model, nodes=nodes, gpus_per_node=8, global_batch=batch, **fixed)
+    job = scenario(model=model, nodes=nodes, gpus_per_node=8, global_batch=batch, **PLAIN)
+    job = job.but(microbatch_size=microbatch_size) if microbatch_size else job
     plans = tuple(plan(plan_question(job.but(recompute=mode))) for mode in ("none", "full"))
     fastest: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}
     for which, one in enumerate(plans):
