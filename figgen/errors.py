@@ -95,7 +95,11 @@ class EntryPlace:
     ) -> InputError:
         """The error for this place: "links.toml:12: [nvlink4] bandwidth: what …"."""
         line = f":{self.line}" if self.line else ""
-        where = f"{self.file}{line}: [{self.entry}]" + (f" {self.key}" if self.key else "")
+        key = f" {_cut(self.key)}" if self.key else ""
+        where = f"{self.file}{line}: [{_cut(self.entry)}]{key}"
+        got = (
+            f"{got[:LONGEST_SHOWN]}…" if isinstance(got, str) and len(got) > LONGEST_SHOWN else got
+        )
         return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
 
     def at(self, key: str) -> EntryPlace:
@@ -114,6 +118,15 @@ class EntryPlace:
             elif own and self.key and re.match(rf"{re.escape(self.key)}\s*=", text):
                 return number
         return found
+
+
+LONGEST_SHOWN = 80  # characters of a name or text that a message repeats
+
+
+def _cut(name: str) -> str:
+    """A name as one short line: what is not printed is escaped."""
+    shown = name if name.isprintable() else repr(name)[1:-1]
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"
 
 
 def closest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

@@ -16,9 +16,15 @@ from figgen.units import parse_quantity
 CONFIDENCE = ("read", "secondary", "memory")
 PROVENANCE = ("source", "seen", "confidence")
 SEEN = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-[0-3]\d)?")
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-MARKUP = re.compile(r"[<>&`{}\[\]$|*\\\x00-\x1f\x7f]")
-"""What no name or note of the catalog has: it would be markup wherever it is shown."""
+NAME = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9._-]{0,63}")
+"""A name has a letter, since JavaScript puts keys that are numbers before all others."""
+INHERITED = ("constructor",)
+"""Names of this form that every object of JavaScript has."""
+MARKUP = re.compile(
+    r"[<>&`{}\[\]$|*\\\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+"""What no text of the catalog has: it would be markup wherever it is shown, or not be seen."""
+LONGEST_TEXT = 500  # characters; the longest note has about 300
 ENTRY_KEYS = (*PROVENANCE, "note")
 VALUE_KEYS = ("value", *PROVENANCE, "low", "high")
 
@@ -39,7 +45,10 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
         if not isinstance(table, dict):
             raise place.fault("a value outside any entry", expected="a table")
         if not NAME.fullmatch(name):
-            raise place.fault("a name", expected="lower-case letters, digits and - . _")
+            allowed = "at most 64 lower-case letters, digits and - . _, among them a letter"
+            raise place.fault("a name", expected=allowed)
+        if name in INHERITED:
+            raise place.fault("a name", expected="none that objects of JavaScript have")
     return tables
 
 
@@ -147,6 +156,8 @@ def _plain(place: EntryPlace, got: str) -> str:
     """A text that means the same in Markdown, HTML and a figure; raises InputError for another."""
     if unfit := MARKUP.search(got):
         raise place.fault("not a plain text", expected=f"no {unfit[0]!r} in it", got=got)
+    if len(got) > LONGEST_TEXT:
+        raise place.fault("too long", expected=f"at most {LONGEST_TEXT} characters", got=len(got))
     return got
 
 

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from figgen.scenarios.options.schema import OPTIONS
+from tests.browser.engine import Ask
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+SUITES = "modeler_suites.js"
+INHERITED = ("constructor", "__proto__", "toString", "hasOwnProperty", "valueOf")
 MESSAGES = ".tool .is-warning"
 TOOLS = {
     "rank-map": "order",
@@ -53,3 +58,23 @@ def test_mistakes_of_an_address_are_listed_once_up_to_twenty_and_the_others_coun
 def test_one_mistake_beyond_twenty_is_counted_as_one(page: Page, site: str, tool: str) -> None:
     query = "&".join(f"{TOOLS[tool]}{letter}=1" for letter in ascii_lowercase[:21])
     assert "1 more value cannot be read" in said(page, f"{site}/tools/{tool}/?{query}")
+
+
+def test_no_value_of_an_address_is_what_objects_of_javascript_have(ask: Ask) -> None:
+    keys = [
+        "preset",
+        *(one.address_key for one in OPTIONS.values() if one.kind in ("switch", "choice")),
+    ]
+    queries = [f"{start}{key}={name}" for key in keys for start in ("", "b.") for name in INHERITED]
+    fresh, *answers = ask("addresses", ["", *queries])
+    assert len(answers) > 100
+    for query, answer in zip(queries, answers, strict=True):
+        assert len(answer["problems"]) == 1, query
+        assert (answer["a"], answer["b"] or fresh["a"]) == (fresh["a"], fresh["a"]), query
+
+
+def test_no_key_of_an_address_is_what_objects_of_javascript_have(ask: Ask) -> None:
+    queries = [f"{start}{name}=1" for start in ("", "b.", "m.") for name in INHERITED]
+    fresh, *answers = ask("addresses", ["", *queries])
+    for query, answer in zip(queries, answers, strict=True):
+        assert (answer["a"], answer["problems"]) == (fresh["a"], []), query

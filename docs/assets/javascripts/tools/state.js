@@ -49,7 +49,7 @@ export const choice = (fallback, choices) => ({
 export const flag = (fallback) => ({
   fallback,
   expected: "1 or 0",
-  read: (text) => ({ 1: true, 0: false })[text],
+  read: (text) => (text === "1" ? true : text === "0" ? false : undefined),
   write: (value) => (value ? "1" : "0"),
 });
 
