@@ -211,6 +211,7 @@ def _options(rng: random.Random) -> Choices:
     choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
     choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
     choices["dispatcher"] = rng.choice(("usual", "usual", *DISPATCHERS))
+    choices["expert_skew"] = rng.choice((1, 1, 1.5, 4))
     choices["offloaded_optimizer"] = rng.choice((0, 0, 0, 0.5, 1))
     if rng.random() < 0.1:
         choices |= {"scale_up_latency_s": 2e-6, "network_latency_s": rng.choice((None, 7e-6))}

@@ -125,7 +125,7 @@ def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
 def shuffle_s(job: Job, at: Attained) -> float:
     """Tokens to their experts or back, in the node and between nodes at the same time; with what
     another dispatcher than the usual one sends and sorts."""
-    tokens, width = job.tokens / job.tp, job.hidden * HALF
+    tokens, width = fullest_tokens(job), job.hidden * HALF
     nodes = max(1, job.ep * job.etp // job.gpus_per_node)
     leaving = copies_elsewhere(nodes, job.top_k, at.dispatcher > 1)
     between = tokens * leaving * width / at.shuffle_bytes_per_s
@@ -138,6 +138,11 @@ def shuffle_s(job: Job, at: Attained) -> float:
     return max(0.0, messages + more) + shared * at.exposed_within_experts
 
 
+def fullest_tokens(job: Job) -> float:
+    """Tokens of which the fullest rank of experts gets copies; at most those of all ranks."""
+    return min(job.ep, job.expert_skew) * job.tokens / job.tp
+
+
 def ranks_reached(job: Job) -> float:
     """Ranks that get a token, over all ways to deal its experts to ranks."""
     ways = list(product(range(job.ep), repeat=job.top_k))
@@ -148,7 +153,7 @@ def dispatched_s(job: Job, at: Attained, dispatcher: float) -> float:
     """What a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends and sorts once."""
     if job.ep == 1:
         return 0.0
-    token = job.tokens / job.tp * job.hidden * HALF
+    token = fullest_tokens(job) * job.hidden * HALF
     nodes = max(1, job.ep * job.etp / job.gpus_per_node)
     away = (job.ep - 1) / job.ep
     near = token * (job.top_k / nodes if dispatcher == 1 else ranks_reached(job)) * away
@@ -176,7 +181,7 @@ def host_s(job: Job, at: Attained, layer_s: float) -> float:
 def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     """The parts of one layer and microbatch, as `LayerSeconds` names them."""
     tokens = job.tokens / job.tp  # a rank's, or its part of the width of all
-    routed = tokens * job.top_k if experts else 0.0
+    routed = fullest_tokens(job) * job.top_k if experts else 0.0
     there_and_back = shuffle_s(job, at) * 2 if experts else 0.0
     weights = job.attention_weights + (
         job.shared * job.expert_weights if experts else job.dense_weights

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from figgen.errors import InputError
+from figgen.models.memory.held_sizes import layer_sizes
+from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.models.setup.training_setup import DISPATCHERS
+from figgen.models.shape.model_shape import ExpertShape
 from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.layer_time import expert_layer
 from figgen.models.step.layer_traffic import TOKENS
@@ -30,6 +33,7 @@ SIZES = {
     },
 }  # fmt: skip
 """The layers of Megatron-LM's test_cases.py."""
+SHAPE_EXPERTS = ExpertShape(count=32, top_k=8, ffn_hidden=2048, shared=1, dense_layers=3)
 WAYS = ("all-to-all", "deepep", "hybridep")
 
 
@@ -128,3 +132,77 @@ def test_dispatchers_change_nothing_where_all_experts_are_on_each_gpu() -> None:
 def test_an_unknown_dispatcher_is_refused() -> None:
     with pytest.raises(InputError, match="dispatcher"):
         qwen("allgather")
+
+
+def test_a_token_that_comes_once_takes_less_memory() -> None:
+    """In the layer of DeepSeek: copies that arrive on the ranks that get some of a token's."""
+    measured = MEASURED["moe_perf_allocated_bytes"]
+    one = training_step(model="deepseek-v3", nodes=1, gpus_per_node=8, ep=8, sequence=4096).setup
+    shape = replace(one.shape, experts=SHAPE_EXPERTS)
+    held = {
+        way: layer_sizes(replace(one, shape=shape, dispatcher=way)).dispatched * 4096 * 7168
+        for way in WAYS
+    }
+    assert held["deepep"] == held["hybridep"] < held["all-to-all"]
+    saved = measured["all-to-all"] - measured["deepep"]
+    assert saved / 4 < held["all-to-all"] - held["deepep"] < saved
+
+
+def mixture(**options: Any) -> TrainingStep:
+    """Qwen3-30B-A3B on eight GB200, as Megatron-Bridge's cards have it."""
+    return training_step(
+        **{
+            "model": "qwen-3-30b-a3b",
+            "accelerator": "gb200-nvl72",
+            "nodes": 2,
+            "gpus_per_node": 4,
+            "ep": 8,
+            "etp": 1,
+            "global_batch": 512,
+            "microbatch_size": 4,
+            "sequence": 4096,
+            "dtype": "fp8",
+            "activations": "fp8",
+            "software": "megatron-bridge mxfp8",
+            **options,
+        }
+    )
+
+
+def test_natural_routing_takes_as_long_as_some_fullest_rank_of_its_size() -> None:
+    natural, balanced = MEASURED["natural_and_balanced_step_s"]
+    even, little, much = (
+        mixture(expert_skew=skew).predicted.step_time_s for skew in (1.0, 1.5, 3.0)
+    )
+    assert little / even < natural / balanced < much / even
+
+
+def test_a_fullest_rank_has_its_tokens_in_messages_memory_and_time() -> None:
+    even, twice = mixture(), mixture(expert_skew=2)
+    one, two = (found.predicted.parts.expert for found in (even, twice))
+    assert two.experts_s == pytest.approx(2 * float(one.experts_s))
+    assert two.attention_s == one.attention_s
+    sent = [
+        sum(e.sent_bytes for e in stage_traffic(found.setup, 0) if e.purpose == TOKENS)
+        for found in (even, twice)
+    ]
+    assert sent[1] == 2 * sent[0]
+    routed = {t.name: t.bytes for t in layer_tensors(even.setup, experts=True)}
+    for tensor in layer_tensors(twice.setup, experts=True):
+        more = 2 if "routed" in tensor.name else 1
+        assert tensor.bytes == more * routed[tensor.name], tensor.name
+    assert twice.memory.fullest.total_bytes > even.memory.fullest.total_bytes
+
+
+def test_no_rank_gets_more_than_all_tokens() -> None:
+    assert mixture(expert_skew=20).predicted.step_time_s == (
+        mixture(expert_skew=8).predicted.step_time_s
+    )
+    alone = [mixture(ep=1, expert_skew=skew).predicted.step_time_s for skew in (1, 4)]
+    assert alone[0] == alone[1]
+
+
+@pytest.mark.parametrize("skew", [0.9, 2000])
+def test_a_fullest_rank_below_the_mean_is_refused(skew: float) -> None:
+    with pytest.raises(InputError, match="expert_skew"):
+        mixture(expert_skew=skew)

@@ -57,6 +57,7 @@ def drawn_job(draw: random.Random) -> Job:
             "chunks": draw.randint(1, 3),
             "offloaded": draw.choice((0, 0.5, 1)),
             "dispatcher": draw.randint(0, 3),
+            "expert_skew": draw.choice((1, 1.5, 3)),
             **drawn_sharding(draw),
         }
     )

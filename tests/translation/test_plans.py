@@ -69,7 +69,7 @@ CUT_IN_ORDER: dict[str, Any] = {
 
 SENT_ONCE: dict[str, Any] = {
     "model": "mixtral-8x7b", "nodes": 4, "gpus_per_node": 8, "global_batch": 64, "sequence": 2048,
-    "ep": 8, "recompute": "full", "dispatcher": "deepep",
+    "recompute": "full", "dispatcher": "deepep", "expert_skew": 1.5,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Widths of the keys, values and queries that context-parallel ranks exchange."""
+"""Widths of what context-parallel ranks exchange, and copies of tokens that experts get."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ def traded_copies(setup: TrainingSetup) -> float:
     Source: Jacobs et al. 2023 (DeepSpeed Ulysses), arXiv:2309.14509, with grouped heads.
     """
     return max(1.0, setup.parallel.cp / traded_heads(setup))
+
+
+def received_copies(setup: TrainingSetup) -> float:
+    """Copies of a token in the buffers of the fullest rank of experts, for each token of its own.
+
+    With DeepEP and HybridEP a rank gets a token once, however many of its experts are there.
+    """
+    experts, ranks = setup.shape.experts, setup.parallel.ep
+    if experts is None:
+        return 0.0
+    copies = float(experts.top_k)
+    if setup.sends_once:
+        copies = ranks * (1 - (1 - 1 / ranks) ** experts.top_k)
+    return copies * setup.fullest_experts

@@ -21,6 +21,7 @@ from figgen.models.memory.activations import (
 from figgen.models.memory.communication_buffers import (
     key_value_width,
     query_width,
+    received_copies,
     traded_heads,
 )
 from figgen.models.memory.rank_parameters import (
@@ -129,7 +130,7 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
         mtp_layers=setup.mtp_layers,
     )
     attends = shape.attention_layers > 0
-    top_k = shape.experts.top_k if shape.experts else 0
+    received = received_copies(setup) if shape.experts else 0
     each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
     anew_dense, anew_experts, anew_both = anew_sizes(setup, _kinds(setup))
     return LayerSizes(
@@ -161,7 +162,7 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
         key_value_width=key_value_width(setup) if attends else 0,
         key_value_heads=traded_heads(setup),
         query_width=query_width(setup) if attends else 0,
-        dispatched=top_k * setup.parallel.etp * each,
+        dispatched=received * setup.parallel.etp * each,
     )
 
 

@@ -158,13 +158,14 @@ def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
         return
     kept_as = setup.activation_format
     linear, gated = kept_as.linear_bytes, kept_as.gated_bytes
-    before, routed = FFN_MATRICES[shape.ffn] - 1, mixture.top_k * mixture.ffn_hidden
+    choices = mixture.top_k * setup.fullest_experts
+    before, routed = FFN_MATRICES[shape.ffn] - 1, choices * mixture.ffn_hidden
     # The router reads 16 bits whatever the products read.
     yield _whole(setup, "router input", shape.hidden, "layernorm")
     logits = mixture.count * LOGIT_BYTES / ACTIVATION_BYTES
     yield _whole(setup, "router logits", logits, "moe")
     # Experts divided over ETP ranks: each of them works on the tokens of all.
-    tokens = mixture.top_k * etp * shape.hidden
+    tokens = choices * etp * shape.hidden
     yield _whole(setup, "routed inputs", tokens, "moe", size=linear)
     yield _whole(setup, "routed activation inputs", before * routed, "moe", size=gated)
     yield _whole(setup, "routed products", routed, "moe", "moe_act", size=linear)
@@ -188,7 +189,7 @@ def _adapter_tensors(setup: TrainingSetup, experts: bool) -> Iterator[KeptTensor
             continue
         name, width = f"adapter of {one.part} {one.name}", setup.lora_rank
         if one.part == "routed" and setup.shape.experts is not None:
-            ways = setup.shape.experts.top_k * setup.parallel.etp
+            ways = setup.shape.experts.top_k * setup.parallel.etp * setup.fullest_experts
             yield _whole(setup, name, ways * width, "moe")
         else:
             yield _divided(setup, name, width, *modules.get(one.part, ()))

@@ -89,8 +89,8 @@ class Zero:
 class MeshEntry:
     """A mesh with its microbatches.
 
-    `mesh` is the mesh's place among all with as many stages, `widths` the place of its TP and ETP,
-    `contexts` that of its CP, and `number` that of the number of microbatches.
+    `mesh` is the mesh's place among all with as many stages, `widths` the place of its TP, ETP and
+    EP, `contexts` that of its CP, and `number` that of the number of microbatches.
     """
 
     tp: Number
@@ -112,7 +112,7 @@ class Entries:
 
     entries: tuple[MeshEntry, ...]
     meshes: int
-    widths: tuple[tuple[int, int], ...]
+    widths: tuple[tuple[int, int, int], ...]
     contexts: tuple[int, ...]
     numbers: tuple[int, ...]
 
@@ -122,7 +122,7 @@ class Pipeline:
     """Layouts of one schedule: every mode with every stage of ZeRO and every entry, in this order.
 
     `job_time` and `job_memory` are what time and memory need to know of the job.
-    `sizes` has a row for each mode with what each pair of TP and ETP takes, `repeats` one with what
+    `sizes` has a row for each mode with what each TP, ETP and EP takes, `repeats` one with what
     each CP repeats, `loads` a row for each kind of recomputation with the loads of each number of
     microbatches, and `idle` how long those wait. Its meshes are numbered from `first_mesh` on.
     """
@@ -176,14 +176,16 @@ def pipelines_tried(job: PlannedJob) -> int:
 def _entries(job: PlannedJob, pp: int) -> Entries:
     """Return every mesh with every microbatch that divides its batch."""
     entries: list[MeshEntry] = []
-    widths: dict[tuple[int, int], int] = {}
+    widths: dict[tuple[int, int, int], int] = {}
     contexts: dict[int, int] = {}
     numbers: dict[int, int] = {}
+    # Otherwise EP divides experts, and nothing of a layer depends on it for each token.
+    uneven = job.setup.expert_skew > 1 or job.setup.sends_once
     found = meshes(job.setup, pp, job.fixed)
     for place, mesh in enumerate(found):
-        pair = (mesh.tp, mesh.etp)
-        if pair not in widths:
-            widths[pair] = len(widths)
+        width = (mesh.tp, mesh.etp, mesh.ep if uneven else 1)
+        if width not in widths:
+            widths[width] = len(widths)
         if mesh.cp not in contexts:
             contexts[mesh.cp] = len(contexts)
         for size, number in batches(mesh.dp, job.global_batch, job.fixed.get("microbatch_size")):
@@ -199,7 +201,7 @@ def _entries(job: PlannedJob, pp: int) -> Entries:
                     microbatch_size=size,
                     microbatches=number,
                     mesh=place,
-                    widths=widths[pair],
+                    widths=widths[width],
                     contexts=contexts[mesh.cp],
                     number=numbers[number],
                 )
@@ -256,7 +258,7 @@ def _pipeline(
             else tuple(one for one in found.entries if loads[int(one.number)])
         ),
         sizes=tuple(
-            tuple(layer_sizes(setup, tp, etp, text) for tp, etp in found.widths)
+            tuple(layer_sizes(setup, tp, etp, ep, text) for tp, etp, ep in found.widths)
             for text in job.recompute
         ),
         repeats=tuple(

@@ -18,10 +18,11 @@ from figgen.models.setup.training_setup import TrainingSetup
 
 
 @lru_cache(maxsize=4096)
-def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> LayerSizes:
-    """What layers take under TP, ETP and a way of recomputing."""
+def layer_sizes(setup: TrainingSetup, tp: int, etp: int, ep: int, recompute: str) -> LayerSizes:
+    """What layers take under TP, ETP, EP and a way of recomputing."""
     order = setup.parallel.order
-    parallel = layout(nodes=1, gpus_per_node=tp * etp, tp=tp, etp=etp, order=order)
+    width = tp * etp * ep
+    parallel = layout(nodes=1, gpus_per_node=width, tp=tp, etp=etp, ep=ep, order=order)
     one = replace(
         setup,
         parallel=parallel,

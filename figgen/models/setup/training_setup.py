@@ -28,6 +28,9 @@ DISPATCHERS: dict[str, int] = {"usual": 0, "all-to-all": 1, "deepep": 2, "hybrid
 
 MOST_MTP_LAYERS = 16
 
+MOST_SKEW = 1024
+"""More times the mean is a slip of the pen."""
+
 MOST_BUCKETS = 2**20
 """Messages into which gradients may be cut; more is a slip of the pen."""
 
@@ -49,6 +52,7 @@ class TrainingSetup:
     together; with `zigzag` every rank has the same causal work, without it the last one has most.
     `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank or a
     node; "usual" is the dispatcher of the software's release.
+    The fullest expert-parallel rank gets `expert_skew` times the mean number of tokens.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
@@ -83,6 +87,7 @@ class TrainingSetup:
     context_exchange: str = "p2p"
     zigzag: bool = True
     dispatcher: str = "usual"
+    expert_skew: float = 1.0
     buckets: int | None = None
     overlap_data_parallel: bool = True
     double_buffering: bool = True
@@ -121,6 +126,9 @@ class TrainingSetup:
         if not 0 <= self.offloaded_optimizer <= 1:
             share = self.offloaded_optimizer
             raise InputError("offloaded_optimizer", expected="0 to 1", got=share)
+        if not 1 <= self.expert_skew <= MOST_SKEW:
+            expected = f"1 (even routing) to {MOST_SKEW}"
+            raise InputError("expert_skew", expected=expected, got=self.expert_skew)
         recomputation(self.recompute)
         activation_format(self.activations)
         framework_memory(self.framework)
@@ -229,6 +237,11 @@ class TrainingSetup:
     def sends_once(self) -> bool:
         """Whether a token goes once to a rank or a node that has several of its experts."""
         return DISPATCHERS[self.dispatcher] >= DISPATCHERS["deepep"]
+
+    @property
+    def fullest_experts(self) -> float:
+        """Tokens of the fullest expert-parallel rank over the mean, at most all of them."""
+        return min(self.expert_skew, self.parallel.ep)
 
     @property
     def core_imbalance(self) -> float:

@@ -39,7 +39,8 @@ class Job:
     beside that where `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or
     pass keys around a ring, `keys_in_turns` where one block comes while another one is read; where
     the sequence is cut `in_order` the last one has most of the attention. `dispatcher` is the
-    number of a dispatcher in `DISPATCHERS`, 0 for that of the release.
+    number of a dispatcher in `DISPATCHERS`, 0 for that of the release; the fullest rank of experts
+    gets `expert_skew` times the mean number of tokens.
     """
 
     layers: Number
@@ -96,6 +97,7 @@ class Job:
     keys_in_turns: Number = 1.0
     in_order: Number = 0.0
     dispatcher: Number = 0.0
+    expert_skew: Number = 1.0
 
     @property
     def dp(self) -> Number:
@@ -167,6 +169,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "keys_in_turns": 1.0 if setup.double_buffering else 0.0,
         "in_order": 0.0 if setup.zigzag else 1.0,
         "dispatcher": DISPATCHERS[setup.dispatcher],
+        "expert_skew": setup.expert_skew,
     }
 
 

@@ -99,9 +99,9 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
 
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
-    """A layer whose feed-forward block is a mixture of experts, with even routing."""
+    """A layer whose feed-forward block is a mixture of experts, on the fullest rank of experts."""
     tokens, rate = job.tokens, attained.product_flops_per_s
-    routed = tokens / job.tp * job.top_k
+    routed = tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
     shared = tokens * job.shared * job.expert_weights / job.tp
     products = 2 * (tokens * job.attention_weights / job.tp + shared) / rate
     products = products + 2 * routed * job.expert_weights / attained.expert_flops_per_s

@@ -406,7 +406,7 @@ def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """Tokens to their experts and back, forward and backward, with uniform routing.
+    """Tokens to their experts and back, forward and backward, of the fullest rank.
 
     Every copy is sent, or one to each node that a token goes to, or to each rank of one node.
 
@@ -416,7 +416,7 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     experts, parallel = setup.shape.experts, setup.parallel
     if experts is None or not share.expert_layers:
         return
-    elements = setup.split_tokens * experts.top_k * setup.shape.hidden
+    elements = setup.split_tokens * experts.top_k * setup.shape.hidden * setup.fullest_experts
     dispatched = elements * setup.activation_format.dispatch_bytes
     returned = elements * ACTIVATION_BYTES
     sent = _copies_sent(setup, experts.top_k)

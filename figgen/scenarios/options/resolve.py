@@ -42,6 +42,7 @@ _SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys
 _BATCH = ("microbatches", "global_batch", "microbatch_size")
 _MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
+    "expert_skew": "ep",
 }  # fmt: skip
 """Options that say nothing of a layout in which that axis has one rank."""
 

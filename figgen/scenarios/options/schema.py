@@ -19,7 +19,12 @@ from figgen.models.machine.frameworks import CONVENTIONS, convention
 from figgen.models.machine.layout import MOST_RANKS, layout
 from figgen.models.memory.memory import RESERVE_BYTES
 from figgen.models.pipeline.schedules import SCHEDULES
-from figgen.models.setup.training_setup import MOST_MTP_LAYERS, ZERO_STAGES, TrainingSetup
+from figgen.models.setup.training_setup import (
+    MOST_MTP_LAYERS,
+    MOST_SKEW,
+    ZERO_STAGES,
+    TrainingSetup,
+)
 from figgen.models.shape.activation_formats import FORMATS, activation_format
 from figgen.models.shape.adapters import ADAPTED, FROZEN, frozen_format
 from figgen.models.shape.recipes import RECIPES, recipe
@@ -548,6 +553,18 @@ _ALL = (
         choices=_words("dispatcher"),
         hint="how tokens reach experts on other ranks; DeepEP and HybridEP send a token once to "
         "a node that has several of its experts",
+    ),
+    Option(
+        name="expert_skew",
+        kind="number",
+        group="overlap",
+        label="Tokens of the fullest rank of experts",
+        asked_by=_SETUP,
+        default=_usual("expert_skew"),
+        hint="times the mean of the ranks that share experts; 1 for even routing",
+        low=1,
+        high=MOST_SKEW,
+        key="skew",
     ),
     Option(
         name="scale_up_latency_s",
