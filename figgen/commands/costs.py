@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from figgen.catalog import link, load, nccl_tuning
@@ -254,8 +255,14 @@ def _two_levels(options: argparse.Namespace, near: AlphaBeta) -> dict[str, float
 
 def _by_nccl(options: argparse.Namespace, size: float) -> Answer:
     """What NCCL reckons, of its own choice or of the algorithm that was named."""
-    nodes, _ = _nodes(options) if options.network else (1, options.ranks)
-    far = link(options.network or "ib-ndr")
+    if options.collective == "all-to-all":
+        expected = "the command without --model: it posts all messages, as NCCL does"
+        raise InputError("NCCL has one way to run an all-to-all", expected=expected)
+    nodes, width = _nodes(options) if options.network else (1, options.ranks)
+    far = link("ib-ndr")
+    if options.network:
+        rate = _rate(options, "network", width)
+        far = replace(far, bandwidth=replace(far.bandwidth, value=rate))
     group = nccl_group(link(options.link), options.ranks, nodes, far)
     found = predictions(nccl_tuning().constants, group, options.collective, size)
     mine = found
@@ -296,15 +303,23 @@ def _link(
     Where `width` ranks of a node share the link, each has its share.
     """
     text, latency = getattr(options, which), getattr(options, latency_option)
+    rate = _rate(options, which, width)
     flag = f"--{latency_option.replace('_', '-')}"
     given = None if latency is None else typed_measure(flag, latency, "s")
     if text not in load.links.names() and text[:1].isdigit():
         if given is None:
             raise InputError("a bandwidth alone has no latency", expected=f"{flag} TIME")
-        return given, rate_per_rank(text, width, f"--{which}")
+        return given, rate
     entry = link(text)
     if given is None and entry.kind == "host":
         raise InputError(f"link {text!r} has no latency of a step", expected=f"{flag} TIME")
-    sharing = width if entry.per == "node" else 1
-    rate = entry.bandwidth_bytes_per_s / sharing
     return step_latency_s(entry) if given is None else given, rate
+
+
+def _rate(options: argparse.Namespace, which: str, width: int) -> float:
+    """Bandwidth of a rank, of a link that `width` ranks of a node may share."""
+    text = getattr(options, which)
+    if text not in load.links.names() and text[:1].isdigit():
+        return rate_per_rank(text, width, f"--{which}")
+    entry = link(text)
+    return entry.bandwidth_bytes_per_s / (width if entry.per == "node" else 1)

@@ -291,6 +291,20 @@ def test_nccl_reckons_with_several_nodes_when_it_is_told_their_network(capsys):
     assert across["time_s"] == min(p.time_s for p in best if p.algorithm == "tree")
 
 
+def test_nccls_model_takes_a_rate_per_gpu_or_per_node_as_the_network(capsys):
+    asked = ("cost", "all-reduce", "--ranks", "64", "--bytes", "1 MB", "--link", "nvlink4",
+             "--model", "nccl", "--network")  # fmt: skip
+    port = said(capsys, *asked, "ib-ndr")
+    assert said(capsys, *asked, "50 GB/s per GPU")["predictions"] == port["predictions"]
+    assert said(capsys, *asked, "400 GB/s per node")["predictions"] == port["predictions"]
+    assert said(capsys, *asked, "1 GB/s")["time_s"] > 5 * port["time_s"]
+
+
+def test_an_all_to_all_under_nccls_model_leads_to_the_one_that_posts_all_messages(capsys):
+    asked = ("cost", "all-to-all", "--ranks", "8", "--bytes", "1 MB", "--link", "nvlink4")
+    assert "without --model" in refused(capsys, *asked, "--model", "nccl")
+
+
 @pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter", "all_gather", "all_to_all",
                                         "broadcast", "reduce"])  # fmt: skip
 @pytest.mark.parametrize("ranks", [2, 8, 512])
