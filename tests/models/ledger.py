@@ -359,9 +359,11 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
     alike = job.microbatches - (1 if job.scatters and not job.gathers else 0)
     waits = [sharded_s(job, at, slowest) - slowest for _ in range(alike)]
     waits.append(job.filling * (sharded_s(job, at, mean) - mean))
+    others = (layers + last - slowest) / max(1, job.pp - 1)
+    stalls = [max(0.0, others + job.stalled * others - slowest) for _ in range(job.microbatches)]
     parts = {
         "work_s": fsum(slowest for _ in range(job.microbatches)),
-        "idle_s": job.filling * (layers + last - slowest) / max(1, job.pp - 1),
+        "idle_s": job.filling * others + (fsum(stalls) if job.stalled else 0.0),
         "sharding_s": fsum(waits),
         "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
         "gradients_s": 0.0 if job.gathers else gradients_s(job, at, job.microbatches * slowest),

@@ -17,7 +17,7 @@ from figgen.equations.columns import over
 from figgen.errors import InputError
 from figgen.models.machine.layout import layout
 from figgen.models.memory.memory import memory
-from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.filling import alike, filling
 from figgen.models.pipeline.schedules import MOST_VISITS, build
 from figgen.models.planner.plan import (
     REASONS,
@@ -27,7 +27,7 @@ from figgen.models.planner.plan import (
     pipelines_of,
     step_s,
 )
-from figgen.models.planner.plan_loads import alike, rank_loads
+from figgen.models.planner.plan_loads import rank_loads
 from figgen.models.planner.plan_space import (
     CHUNKS,
     batches,

@@ -18,16 +18,16 @@ from figgen.errors import InputError
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes, job_sizes
 from figgen.models.memory.rank_bytes import HeldSizes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad
-from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.filling import EVEN, UNSPLIT, Split, alike, filling, stalled
 from figgen.models.pipeline.schedules import MOST_VISITS
-from figgen.models.planner.plan_loads import alike, rank_loads
+from figgen.models.planner.plan_loads import rank_loads
 from figgen.models.planner.plan_sizes import StageNumbers, layer_sizes, stage_numbers
 from figgen.models.planner.plan_space import batches, meshes, pipelines, schedules, sharding
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.recomputation import Recomputation, recomputation
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job, setup_numbers
-from figgen.models.step.stage_work import repeated
+from figgen.models.step.stage_work import passes_split, repeated
 from figgen.models.step.timed_step import timed_step
 
 REASONS = ("state", "activations", "buffers", "allocator")
@@ -123,8 +123,9 @@ class Pipeline:
 
     `job_time` and `job_memory` are what time and memory need to know of the job.
     `sizes` has a row for each mode with what each TP, ETP and EP takes, `repeats` one with what
-    each CP repeats, `loads` a row for each kind of recomputation with the loads of each number of
-    microbatches, and `idle` how long those wait. Its meshes are numbered from `first_mesh` on.
+    each CP repeats, `loads` a row for each kind of recomputation with the loads of each of the
+    `numbers` of microbatches; `idle` and `stalled` say how long those wait, by mode, CP and number.
+    Its meshes are numbered from `first_mesh` on.
     """
 
     job: PlannedJob
@@ -138,7 +139,10 @@ class Pipeline:
     sizes: tuple[tuple[LayerSizes, ...], ...]
     repeats: tuple[tuple[Repeats, ...], ...]
     loads: tuple[tuple[tuple[RankLoad, ...], ...], ...]
+    contexts: int
+    numbers: int
     idle: tuple[float, ...]
+    stalled: tuple[float, ...]
     stages: StageNumbers
     job_time: Job
     job_memory: JobSizes
@@ -241,6 +245,9 @@ def _pipeline(
         for number in found.numbers
     ]
     loads = [_loads(job, stages, schedule, pp, like, chunks, tuple(ways)) for like in likes]
+    splits = [
+        _split(setup, stages, schedule, text, cp) for text in job.recompute for cp in found.contexts
+    ]
     return Pipeline(
         job=job,
         pp=pp,
@@ -266,9 +273,17 @@ def _pipeline(
             for text in job.recompute
         ),
         loads=tuple(tuple(each[way] if each else () for each in loads) for way in range(len(ways))),
+        contexts=len(found.contexts),
+        numbers=len(found.numbers),
         idle=tuple(
-            filling(schedule, pp, like, chunks) if each else 0.0
-            for like, each in zip(likes, loads, strict=True)
+            filling(schedule, pp, number, chunks, split) if each else 0.0
+            for split in splits
+            for number, each in zip(found.numbers, loads, strict=True)
+        ),
+        stalled=tuple(
+            stalled(schedule, pp, number, chunks, split) if each else 0.0
+            for split in splits
+            for number, each in zip(found.numbers, loads, strict=True)
         ),
         stages=stages,
         job_time=_job_time(job, pp, chunks, stages),
@@ -279,6 +294,14 @@ def _pipeline(
 def _repeats(setup: TrainingSetup, stages: StageNumbers, recompute: str, cp: int) -> Repeats:
     layer, core = repeated(setup, stages.shares, recompute, cp)
     return Repeats(layer=layer, core=core)
+
+
+def _split(
+    setup: TrainingSetup, stages: StageNumbers, schedule: str, recompute: str, cp: int
+) -> Split:
+    if schedule in UNSPLIT:
+        return EVEN
+    return passes_split(setup, stages.shares, recompute, cp)
 
 
 def _whole_layers(recompute: str) -> Recomputation:
@@ -384,13 +407,15 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
 def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
     """Return the numbers that the time of a layout depends on."""
     repeats = crossed(found.repeats, mode.place, entry.contexts)
+    wait = (mode.place * found.contexts + entry.contexts) * found.numbers + entry.number
     return replace(
         found.job_time,
         tp=entry.tp,
         cp=entry.cp,
         ep=entry.ep,
         etp=entry.etp,
-        filling=at(found.idle, entry.number),
+        filling=at(found.idle, wait),
+        stalled=at(found.stalled, wait),
         microbatch=entry.microbatch_size,
         microbatches=entry.microbatches,
         zero_stage=zero.stage,

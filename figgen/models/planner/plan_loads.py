@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from figgen.equations.ops import Number, minimum, where
 from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
 from figgen.models.pipeline.one_f_one_b import chunk_turns, microbatch_group_size
 from figgen.models.pipeline.order import Schedule
@@ -32,23 +31,6 @@ LOADED = (
 
 WINDOWED = ("1f1b", "interleaved-1f1b")
 """Schedules in which an earlier rank holds at least what a later one with the same stages does."""
-
-
-def alike(schedule: str, stages: int, microbatches: Number, chunks: int) -> Number:
-    """Return the least number of microbatches with which a schedule idles and holds as with these.
-
-    A pipeline that is full does the same again with every microbatch, or every P of them where
-    chunks take turns. Tested for every schedule.
-    """
-    if schedule == "1f1b":
-        return minimum(microbatches, stages)
-    if schedule in ("naive", "gpipe", "looped-bfs"):
-        return microbatches
-    if schedule == "interleaved-1f1b" or (schedule == "zb1p" and chunks > 1):
-        whole = microbatches % stages == 0
-        return where(whole, minimum(microbatches, 4 * stages), microbatches)
-    odd = microbatches % 2 if schedule == "dualpipe" else 0
-    return minimum(microbatches, 4 * stages + odd)
 
 
 @lru_cache(maxsize=8192)

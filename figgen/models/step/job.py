@@ -26,21 +26,22 @@ class Job:
 
     Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
     those without the head, `head_layers` those of the stage with it. `filling` is how many
-    microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
-    not be whole where a batch does not divide. A `windowed_share` of the layers sees `window`
-    tokens only; a `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token
-    instead of attention, and weights and widths of attention are means of both. `repeats_layer`
-    and `repeats_core` are 1 where backward computes a whole layer or the attention core again,
-    `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
-    microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
-    behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
-    multi-token prediction stand beside the head, not among the layers; the parameters are with
-    theirs. The share `offloaded` of the optimizer's state is updated by the host, and copies run
-    beside that where `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or
-    pass keys around a ring, `keys_in_turns` where one block comes while another one is read; where
-    the sequence is cut `in_order` the last one has most of the attention. `dispatcher` is the
-    number of a dispatcher in `DISPATCHERS`, 0 for that of the release; the fullest rank of experts
-    gets `expert_skew` times the mean number of tokens.
+    microbatches' worth of time a stage idles in a step, P − 1 without chunks, and `stalled` the
+    share of its time that it idles besides in every microbatch, where the schedule has it wait for
+    passes of another length. `microbatches` need not be whole where a batch does not divide. A
+    `windowed_share` of the layers sees `window` tokens only; a `mixer_share` has a state-space
+    mixer with a core of `mixer_work` FLOP a token instead of attention, and weights and widths of
+    attention are means of both. `repeats_layer` and `repeats_core` are 1 where backward computes a
+    whole layer or the attention core again, `quantized` where products are of 8 bits or fewer. ZeRO
+    `gathers` weights so often in every microbatch and `scatters` gradients of `scattered_bytes`;
+    `overlapped` is 1 where it does so behind computing, `per_tensor` where shards are sent tensor
+    by tensor. `mtp_layers` modules of multi-token prediction stand beside the head, not among the
+    layers; the parameters are with theirs. The share `offloaded` of the optimizer's state is
+    updated by the host, and copies run beside that where `offload_overlapped` is 1. Context ranks
+    `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes
+    while another one is read; where the sequence is cut `in_order` the last one has most of the
+    attention. `dispatcher` is the number of a dispatcher in `DISPATCHERS`, 0 for that of the
+    release; the fullest rank of experts gets `expert_skew` times the mean number of tokens.
     """
 
     layers: Number
@@ -90,6 +91,7 @@ class Job:
     scattered_bytes: Number
     overlapped: Number
     per_tensor: Number
+    stalled: Number = 0.0
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
     gathers_keys: Number = 0.0

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from figgen.models.machine.layout import layout
 from figgen.models.memory.trained_state import adapter_weights, adapters_met, first_inputs
+from figgen.models.pipeline.filling import EVEN, Split
 from figgen.models.setup.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
@@ -98,21 +99,38 @@ def repeated(
     """
     if recompute in REPEATED:
         return REPEATED[recompute]
+    work = _inner_work(setup, recompute, _fullest(shares), cp)
+    return (work.recomputed / work.forward if work.forward else 0.0), 0.0
+
+
+def passes_split(
+    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str, cp: int
+) -> Split:
+    """Return how a microbatch's time divides into the passes that a schedule orders.
+
+    By the work of the layers in the fullest stage, on the busiest of `cp` context ranks.
+    """
+    work = _inner_work(setup, recompute, _fullest(shares), cp)
+    inputs, weights = work.recomputed + work.backward_input, work.backward_weight
+    whole = work.forward + inputs + weights
+    return (work.forward / whole, inputs / whole, weights / whole) if whole else EVEN
+
+
+def _fullest(shares: Sequence[StageShare]) -> StageShare:
+    """Return the layers of the fullest stage, without what stands beside them."""
     fullest = max(shares, key=lambda share: share.layers)
-    inner = replace(fullest, embedding=False, head=False)
-    return _repeated_share(setup, recompute, inner, cp), 0.0
+    return replace(fullest, embedding=False, head=False)
 
 
-@lru_cache(maxsize=1024)
-def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare, cp: int) -> float:
-    """Return the recomputed share of a forward; of the layout, only context ranks change it."""
+@lru_cache(maxsize=4096)
+def _inner_work(setup: TrainingSetup, recompute: str, share: StageShare, cp: int) -> StageWork:
+    """Return the work of layers; of the layout, only context ranks change what shares it has."""
     alone = layout(nodes=1, gpus_per_node=cp, cp=cp, order=setup.parallel.order)
     one = replace(
         setup, parallel=alone, microbatches=1, schedule="1f1b", chunks=None, layers_per_stage=(),
         recompute=recompute,
     )  # fmt: skip
-    work = stage_work(one, share)
-    return work.recomputed / work.forward if work.forward else 0.0
+    return stage_work(one, share)
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:

@@ -5,7 +5,8 @@
             + what every step costs
 
 The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
-simulator finds for other schedules; the slowest stage waits for the other ones only. Where ZeRO
+simulator finds for other schedules; the slowest stage waits for the other ones only, and in
+every microbatch where the order of the schedule stalls them for longer than it works. Where ZeRO
 scatters gradients in every microbatch, each backward lasts at least as long as that; where it
 gathers weights too, forward and backward do. Unless it does both, gradients are summed once a
 step too, behind the last backward.
@@ -86,7 +87,9 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     whole = job.layers * layer + head
     mean, others = whole / job.pp, (whole - slowest) / maximum(1, job.pp - 1)
     hop = _hop_s(job, attained)
-    work, idle = job.microbatches * slowest, job.filling * others
+    work = job.microbatches * slowest
+    stalling = maximum(0, (1 + job.stalled) * others - slowest)
+    idle = job.filling * others + where(job.stalled > 0, job.microbatches * stalling, 0.0)
     # Where only gradients are scattered, the last backward's are those of a step without that.
     waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
     sharding = waiting * _sharding_s(job, attained, slowest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from figgen.models.machine.layout import layout
-from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.filling import Split, filling, stalled
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.setup.stage_layers import (
     StageShare,
@@ -16,7 +16,7 @@ from figgen.models.setup.stage_layers import (
 from figgen.models.setup.training_setup import TrainingSetup, sharded_calls
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.job import Job, shape_numbers
-from figgen.models.step.stage_work import repeated
+from figgen.models.step.stage_work import passes_split, repeated
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.setup import before_flash, memory_framework
 
@@ -31,6 +31,7 @@ def run_job(run: DescribedRun) -> Job:
     fullest, with_head = stages_of(run)
     layer, core = repeats_of(run)
     parts = run.gpus // run.pp
+    chunks = run.virtual_stages if run.pp > 1 else 1
     ep = min(run.ep, parts)
     memory = framework_memory(memory_framework(run.framework, run.version))
     gathers, scatters = sharded_calls(run.zero_stage, memory.whole_in_pipeline and run.pp > 1)
@@ -44,10 +45,9 @@ def run_job(run: DescribedRun) -> Job:
         etp=etp if ep > 1 or run.etp else 1,
         gpus=run.gpus,
         gpus_per_node=run.gpus_per_node,
-        chunks=run.virtual_stages if run.pp > 1 else 1,
-        filling=filling(
-            run.schedule, run.pp, run.microbatches, run.virtual_stages if run.pp > 1 else 1
-        ),
+        chunks=chunks,
+        filling=filling(run.schedule, run.pp, run.microbatches, chunks, split_of(run)),
+        stalled=stalled(run.schedule, run.pp, run.microbatches, chunks, split_of(run)),
         fullest_layers=fullest,
         head_layers=with_head,
         microbatch=run.microbatch,
@@ -67,10 +67,21 @@ def run_job(run: DescribedRun) -> Job:
 
 def repeats_of(run: DescribedRun) -> tuple[float, float]:
     """Shares of a layer and of its attention core that backward computes again."""
+    alone, recompute = _alone_of(run)
+    return repeated(alone, shares_of(run)[0], recompute, cp=1)
+
+
+def split_of(run: DescribedRun) -> Split:
+    """How a microbatch's time divides into the passes that a schedule orders."""
+    alone, recompute = _alone_of(run)
+    return passes_split(alone, shares_of(run)[0], recompute, cp=1)
+
+
+def _alone_of(run: DescribedRun) -> tuple[TrainingSetup, str]:
+    """The run's model on one GPU, and what is recomputed."""
     stored = before_flash(run)
     recompute = run.recompute or ("selective" if stored else "none")
-    alone = _alone(run.shape, run.sequence, recompute, run.mtp_layers, stored)
-    return repeated(alone, shares_of(run)[0], recompute, cp=1)
+    return _alone(run.shape, run.sequence, recompute, run.mtp_layers, stored), recompute
 
 
 # How it is laid out decides no share.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.filling import filling, stalled
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.step.job import Job, setup_numbers
-from figgen.models.step.stage_work import repeated
+from figgen.models.step.stage_work import passes_split, repeated
 
 
 def timed_before(setup: TrainingSetup) -> TrainingSetup:
@@ -25,7 +25,9 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     parallel, placement = setup.parallel, setup.placement
     fullest, beside_head = stages_of(setup)
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, parallel.pp)
-    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute, parallel.cp)
+    shares = virtual_stage_shares(setup)
+    layer, core = repeated(setup, shares, setup.recompute, parallel.cp)
+    split = passes_split(setup, shares, setup.recompute, parallel.cp)
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
         **setup_numbers(setup),
@@ -37,7 +39,8 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
         gpus=parallel.world_size,
         gpus_per_node=parallel.gpus_per_node,
         chunks=chunks,
-        filling=filling(setup.schedule, parallel.pp, setup.microbatches, chunks),
+        filling=filling(setup.schedule, parallel.pp, setup.microbatches, chunks, split),
+        stalled=stalled(setup.schedule, parallel.pp, setup.microbatches, chunks, split),
         fullest_layers=fullest,
         head_layers=beside_head,
         microbatch=setup.microbatch_size,
