@@ -18,7 +18,7 @@ from figgen.charts import Named, Scalar
 from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.errors import InputError, check_once, unknown
-from figgen.lookups import remembered
+from figgen.lookups import Opened, remembered
 from figgen.registry import all_formulas, all_lookups, unit_of
 from figgen.subject import Subject, subject
 from figgen.units import format_quantity
@@ -44,7 +44,8 @@ class Computed:
     """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
 
     `quantity` is the formula, or the field of what was looked up, and `inputs` what it was asked
-    for.  `low` and `high` are set where the catalog's sources disagree, and are then shown with it.
+    for.  `opened` is what a value of a model opens to.  `low` and `high` are set where the
+    catalog's sources disagree, and are then shown with it.
     """
 
     value: Scalar
@@ -54,6 +55,7 @@ class Computed:
     evaluation: Evaluation | None = None
     low: float | None = None
     high: float | None = None
+    opened: Opened | None = None
     quantity: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
 
@@ -203,6 +205,8 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     if call.field not in fields:
         raise unknown(f"field of {call.name}", call.field, fields)
     computed = _computed(getattr(found, call.field), found, call, text)
+    if explain := getattr(found, "opened", None):
+        computed = replace(computed, opened=explain(call.field))
     # What an entry is looked up by goes by the name of its kind: model, run, schedule.
     _, *others = signature(look_up).parameters
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords

@@ -23,12 +23,17 @@ from figgen.equations.held import held_by
 from figgen.equations.latex import domain_latex, latex
 from figgen.equations.worked import worked
 from figgen.errors import InputError
+from figgen.lookups import Opened, OpenedPart
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error, place_of
 from figgen.markdown.math import characters, mathml
+from figgen.units import format_quantity
 from figgen.values import Computed, compute
 
 PATTERN = r"\{\{((?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*)\}\}"
+LARGEST = 3
+"""Parts of a number that open with their formula; the others only with their size."""
+
 _MARKS = re.compile(r"[.,;:!?)%]+")
 # Where a button may not stand, or would be read out as part of a name.
 _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "label", "figcaption"}
@@ -105,6 +110,8 @@ def popover(key: str, computed: Computed, shown: str, spec: str, reference: str 
     lines = [f"<p><strong>{escape(shown)}</strong></p>"]
     if computed.evaluation:
         lines += _derivation(computed.evaluation, spec)
+    if computed.opened:
+        lines += _opened(computed.opened)
     if computed.source:
         lines.append(f"<p>Source: {escape(computed.source)}</p>")
     if computed.evaluation:
@@ -130,6 +137,25 @@ def _derivation(evaluation: Evaluation, spec: str) -> list[str]:
     if conditions:
         lines.append(f"<p>Holds for {conditions}.</p>")
     return lines
+
+
+def _opened(found: Opened) -> list[str]:
+    """A formula in words, its substitution, and the three largest parts with theirs."""
+    lines = [f"<p>{escape(found.formula)}</p>"]
+    if found.worked:
+        lines.append(f"<p>= {escape(found.worked)}</p>")
+    items = [
+        f"<li>{escape(f'{part.name}: {_quantity(part)} = {part.how} ({part.source})')}</li>"
+        for part in found.parts[:LARGEST]
+    ]
+    if rest := found.parts[LARGEST:]:
+        named = ", ".join(f"{escape(part.name)} {_quantity(part)}" for part in rest)
+        items.append(f"<li>smaller: {named}</li>")
+    return [*lines, f"<ul>{''.join(items)}</ul>"] if items else lines
+
+
+def _quantity(part: OpenedPart) -> str:
+    return format_quantity(part.value, part.unit, "time" if part.unit == "s" else "bytes")
 
 
 def _held(formula: Formula) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import critical_tokens
+from figgen.lookups import Opened
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.models.step.compute import training_flops_per_token, utilisation
@@ -16,6 +17,7 @@ from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.written import written_step
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.stories.journey_ladder import RUNGS
+from figgen.scenarios.stories.opened import opened
 
 SLOWED = 3
 """The journey's last page: how many times less than it should a broken NVLink carries."""
@@ -41,7 +43,11 @@ class JourneyJob:
     """
 
     found: TrainingStep
-    source = "the step, memory and time models of `figgen step` and `figgen memory`"
+    source = "our models of a step and its memory, which figgen step and figgen memory print"
+
+    def opened(self, field: str) -> Opened:
+        """What a field opens to on a page: its formula, the substitution and its parts."""
+        return opened(self, field)
 
     @property
     def gpus(self) -> int:
@@ -52,6 +58,16 @@ class JourneyJob:
     def microbatches(self) -> int:
         """Microbatches of a replica and step."""
         return self.found.setup.microbatches
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of the model."""
+        return self.found.setup.parallel.dp
+
+    @property
+    def tokens_per_microbatch(self) -> int:
+        """Tokens of a replica's microbatch."""
+        return self.found.setup.microbatch_size * self.found.setup.sequence
 
     @property
     def tokens_per_step(self) -> int:
@@ -159,12 +175,22 @@ class JourneyJob:
     @property
     def tokens_to_hide(self) -> float:
         """Tokens of a microbatch and copy from which its sharded messages hide, at the peak."""
+        rate = self.sharded_bandwidth_bytes_per_s
+        return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
+
+    @property
+    def sharded_bandwidth_bytes_per_s(self) -> float:
+        """What the links give each GPU of a sharding group, which shares its node's adapters."""
         cluster, link = self.found.cluster, group_link(self.found.setup.parallel, "dp")
         fast, slow = cluster.scale_up_bandwidth_bytes_per_s, cluster.network_bandwidth_bytes_per_s
-        rate = fast
-        if link.level == NETWORK:
-            rate = group_bandwidth_bytes_per_s(fast, slow, link.members_per_node)
-        return tokens_to_hide(cluster.peak_flops_per_s, rate, self.sharded_bytes_per_param)
+        if link.level != NETWORK:
+            return float(fast)
+        return float(group_bandwidth_bytes_per_s(fast, slow, link.members_per_node))
+
+    @property
+    def peak_flops_per_s(self) -> float:
+        """The dense peak of a GPU."""
+        return float(self.found.cluster.peak_flops_per_s)
 
     @property
     def slowed(self) -> StepEstimate:
