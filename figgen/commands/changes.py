@@ -71,7 +71,10 @@ def _diff(options: argparse.Namespace) -> Answer:
 
 
 def _is_build(name: str) -> bool:
-    return name != "." and Path(name).exists()
+    try:
+        return name != "." and Path(name).exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _build(name: str) -> Build:

@@ -34,6 +34,18 @@ _HANDLER = re.compile(
     r"(?:mouse|key|pointer|touch|drag|animation|transition)\w+))\s*=",
     re.IGNORECASE,
 )
+_ELEMENT = re.compile(r"(?<!\\)<([A-Za-z][A-Za-z0-9-]*)(?:\s[^<>]*|/)?>")
+_SHOWN = (
+    "a abbr article aside b bdi bdo blockquote br caption circle cite code col colgroup dd "
+    "defs del desc details dfn div dl dt ellipse em figcaption figure footer g h1 h2 h3 h4 h5 "
+    "h6 header hr i img ins kbd li line main mark math nav ol p path picture polygon polyline "
+    "pre q rect rp rt ruby s samp section small source span strong sub summary sup svg table "
+    "tbody td text tfoot th thead time title tr tspan u ul use var video wbr "
+)
+ELEMENTS = frozenset(_SHOWN.split())
+"""Elements that show something; the policy of a page stops others, or readers see nothing."""
+_ATTRIBUTES = re.compile(r"\{:?[ ]*([#.][A-Za-z][^{}\n]*)\}")
+_ATTRIBUTE = re.compile(r"""[#.][\w:.-]+|[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 SCHEMES = {"http", "https", "mailto"}
 """What a link may begin with, beside a path."""
 _FRONT = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -48,8 +60,8 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
 
     A fence that is never closed or called almost `figure`; `{{`, `$` or `$$` without its end; an
     image that has no text for those who cannot see it; `[@` that is no citation; a footnote that
-    is not there; a link that is no address of the web; an attribute that runs a script; front
-    matter that cannot be read.
+    is not there; a link that is no address of the web; an attribute that runs a script; an element
+    or an attribute that is none; front matter that cannot be read.
     """
     yield from _of_front_matter(source)
     yield from _of_notes(source)
@@ -77,6 +89,9 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
         turns = "$$" in line and len(_DISPLAY.findall(line)) % 2
         for error in _of_line(line, dollars=not (turns or displayed)):
             yield number, error
+        if not (turns or displayed):
+            for error in _of_markup(_MATH.sub("", _VALUE.sub("", line))):
+                yield number, error
         if turns:
             displayed = 0 if displayed else number
     if displayed:
@@ -108,6 +123,18 @@ def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
     for name in _HANDLER.findall(left):
         expected = "none that runs a script: the policy of a page lets none run"
         yield InputError("an attribute", expected=expected, got=name)
+
+
+def _of_markup(line: str) -> Iterator[InputError]:
+    """Elements that show nothing, and words in a list of attributes that are none."""
+    for name in _ELEMENT.findall(line):
+        if name.lower() not in ELEMENTS:
+            expected = "an element that shows something, or a backslash before the bracket"
+            yield InputError("an element", expected=expected, got=f"<{name}>")
+    for listed in _ATTRIBUTES.findall(line):
+        if word := _ATTRIBUTE.sub("", listed).strip():
+            expected = "#id, .class or key=value"
+            yield InputError("a list of attributes", expected=expected, got=_short(word))
 
 
 def text_slips(text: str, *, plain: bool = False) -> Iterator[InputError]:

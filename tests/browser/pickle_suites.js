@@ -18,6 +18,13 @@ function said(read) {
 export const suites = {
   pickles: (files) => files.map((hex) => said(() =>
     unpickled(Uint8Array.from(hex.match(/../g) ?? [], (two) => parseInt(two, 16))))),
+  long: (sizes) => sizes.map((size) => said(() => {
+    const bytes = new Uint8Array(12 + size);
+    bytes.set([0x80, 4, 0x8e]);
+    new DataView(bytes.buffer).setUint32(3, size, true);
+    bytes[11 + size] = 0x2e;
+    return unpickled(bytes);
+  })),
   configs: (texts) => texts.map((text) => said(() => read_model_text(text))),
   traces: (texts) => texts.map((text) => said(() => {
     const reader = traceReader("t.json", () => {});

@@ -41,6 +41,15 @@ def test_damaged_pickles_are_refused_in_the_same_words(ask: Ask) -> None:
     assert Counter(found == "read" for found in shown)[True] > 20
 
 
+def test_a_value_is_as_long_as_any_name_and_no_longer(ask: Ask) -> None:
+    """A file of 9 MB unpacked to a value that took 6 GB of memory."""
+    sizes = [2**26, 2**26 + 1]
+    said = [read(b"\x80\x04\x8e" + n.to_bytes(8, "little") + bytes(n) + b".") for n in sizes]
+    assert ask("long", sizes) == said
+    assert said[0] == "read"
+    assert "a value of more than 67,108,864 bytes" in said[1]
+
+
 def test_a_config_json_with_a_slip_is_refused_by_both_in_the_same_words(
     ask: Ask, tmp_path: Path
 ) -> None:

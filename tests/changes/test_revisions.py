@@ -172,6 +172,8 @@ def test_a_revision_that_does_not_exist_is_one_line(guide: Path) -> None:
     assert code == 2
     assert len(said.splitlines()) == 1
     assert not (guide / "x").exists()
+    code, said = diff(guide, "9" * 400)
+    assert (code, len(said.splitlines())) == (2, 1)
 
 
 def test_no_work_tree_is_left_behind(guide: Path) -> None:

@@ -303,6 +303,11 @@ def test_unknown_variables_are_asked_for_and_answered() -> None:
         ("TP=-inf\nx --tensor-model-parallel-size $TP", "parallel-size: expected a whole number"),
         ("torchrun --nnodes 0 x --tensor-model-parallel-size 2", "nodes: expected a whole number"),
         ("torchrun --nnodes () x --tensor-model-parallel-size 2", "nnodes: expected a whole"),
+        (
+            "init_device_mesh('cuda', (0, 2), mesh_dim_names=('dp', 'tp'))",
+            "mesh.dp: expected a whole number from 1 on, got 0",
+        ),
+        ("TP=-1\nx --tensor-model-parallel-size $TP", "from 1 to 1,000,000,000, got '-1'"),
         ("#SBATCH --nodes=1e-400\nsrun x --tensor-model-parallel-size 2", "got '1e-400'"),
     ],
 )
@@ -317,6 +322,7 @@ def test_a_size_without_a_number_is_not_passed_over(text: str, said: str) -> Non
     [
         ("x --tensor-model-parallel-size 1 TB", 1, "expected one number, got '1 TB': 1 is taken"),
         ("L=(4 5)\nx --tensor-model-parallel-size ${L[@]}", 4, "expected one number, got '4 5'"),
+        ("x --tensor-model-parallel-size 1 GB/s", 1, "expected one number, got '1 GB/s'"),
         ("TP=4 5\nx --tensor-model-parallel-size $TP", 4, "TP=4 5: a value with a blank needs"),
     ],
 )
@@ -324,6 +330,14 @@ def test_what_follows_a_number_is_named(text: str, size: int, said: str) -> None
     job = take(text)
     assert any(said in note for note in job.notes), job.notes
     assert job.taken["tp"] == size
+
+
+def test_what_stands_behind_a_list_of_yaml_is_refused_as_a_library_refuses_it() -> None:
+    text = "parallelism:\n  tp: [1]*9\n  pp: 2"
+    with pytest.raises(yaml.YAMLError):
+        yaml.safe_load(text)
+    with pytest.raises(InputError, match="expected nothing behind a closing bracket"):
+        take(text)
 
 
 def test_a_file_behind_a_number_is_an_argument_of_its_own() -> None:

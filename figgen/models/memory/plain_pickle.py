@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NoReturn
 from figgen.errors import InputError
 
 PIECE = 1 << 24
+LONGEST = 1 << 26  # bytes of a value: the longest that torch writes are names of files
 PROTOCOLS = 5
 FRAME = 9
 """Bytes of the operation that says how much may be read ahead."""
@@ -285,6 +286,9 @@ def _look_through(window: _Window) -> None:
             return
         if code in _LENGTHS:
             size = int.from_bytes(window.take(_LENGTHS[code]), "little")
+            if size > LONGEST:
+                window.skip(size)
+                raise _broken(f"a value of more than {LONGEST:,} bytes")
             _check_text(window.take(size)) if code in _TEXTS else window.skip(size)
         elif code == 0x95:
             window.take(FRAME - 1)

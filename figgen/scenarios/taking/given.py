@@ -115,6 +115,12 @@ def _note_twice(given: Given, known: list[Entry]) -> None:
             given.notes.append(note + "the last one holds")
 
 
+GROUPS = ("tp", "pp", "cp", "ep", "etp")
+"""Sizes that no framework derives: where -1 stands for one of them, something is wrong."""
+
+UNSAID = ("null", "none", "None", "gpu")
+
+
 def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
     """The whole number of a key, 0 where none is given; anything else is noted."""
     text = text_of(given, key, order)
@@ -122,18 +128,21 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
     first = _thousands(words[0]) if words else ""
     if is_whole(first) and 0 <= int(first) <= MOST:
         # A file behind a number is an argument of its own: `--tp 4 train.yaml`.
-        more = [one for one in words[1:] if "." not in one and "/" not in one]
+        more = [one for one in words[1:] if "." not in one and one[:1] != "/"]
         if more:
             name = given.keys[key][-1].name
             note = f"{name}: expected one number, got {text[:40]!r}: {first} is taken"
             if note not in given.notes:
                 given.notes.append(note)
+        if first == "0" and given.keys[key][-1].name.startswith("mesh."):
+            note = f"{given.keys[key][-1].name}: expected a whole number from 1 on, got 0"
+            given.notes.append(note)
         return int(first)
     if first == "auto":
         note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
         if note not in given.notes:
             given.notes.append(note)
-    elif text and first not in ("-1", "null", "none", "None", "gpu"):
+    elif text and (key in GROUPS or first != "-1") and first not in UNSAID:
         names = ", ".join([one.name for one in given.keys[key]])
         got = "none" if text == "true" else repr(text[:40])
         note = f"{names}: expected a whole number from 1 to {MOST:,}, got {got}"

@@ -132,7 +132,7 @@ def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Ent
         colon = key_end(line.text)
         if colon < 0:
             if line.text[:1] in ("{", "["):
-                entries.extend(read_flow(line.text, name)[0])
+                entries.extend(_flow(line.text, name))
                 at += 1
                 continue
             raise _unlike(line)
@@ -176,7 +176,7 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
             if at < len(lines) and lines[at].indent > indent:
                 at = _block(lines, at, lines[at].indent, path, entries)
         elif inner[0] in "{[":
-            entries.extend(read_flow(inner, path)[0])
+            entries.extend(_flow(inner, path))
             at += 1
         elif key_end(inner) >= 0 or inner.startswith("- "):
             # The rest of the item is indented as its first key.
@@ -191,9 +191,18 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
     return at
 
 
+def _flow(value: str, path: str) -> list[Entry]:
+    """Settings in braces or brackets. Raises InputError for what stands behind them."""
+    entries, end = read_flow(value, path)
+    behind = value[end:].strip()
+    if behind and not behind.startswith("#"):
+        raise InputError("the text", expected="nothing behind a closing bracket", got=behind[:40])
+    return entries
+
+
 def _scalar_or_flow(value: str, path: str) -> list[Entry]:
     if value[0] in "{[":
-        return read_flow(value, path)[0]
+        return _flow(value, path)
     text = scalar_text(value)
     return [entry(path, "" if text in ("null", "~") else text, "config")]
 

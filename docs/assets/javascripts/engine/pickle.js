@@ -5,6 +5,7 @@
 import { InputError, grouped } from "./errors.js";
 
 const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
+const LONGEST = 2 ** 26; // bytes of a value
 const MARK = Symbol("mark");
 const UNFIT = "operations that do not fit each other";
 const broken = (why) => new InputError("snapshot", { expected: "a pickle of torch", got: why });
@@ -19,6 +20,7 @@ export function unpickled(bytes) {
 
   const take = (count) => {
     if (count > bytes.length - at) throw broken("the end of the file");
+    if (count > LONGEST) throw broken(`a value of more than ${grouped(LONGEST)} bytes`);
     at += count;
     return at - count;
   };
