@@ -54,8 +54,8 @@ def unbounded(path: Path) -> list[str]:
         return [f"{name}: setTimeout"] * ("setTimeout" in text)
     tree = ast.parse(text)
     found = [f"{name}: {call}" for call in sleeps(tree) if (name, call) not in ALLOWED]
-    found += [f"{name}: networkidle before load, see at_rest"] * (
-        re.search(r"wait_until=['\"]networkidle", text) is not None
+    found += [f"{name}: networkidle may never come, see `resting`"] * (
+        re.search(r"['\"]networkidle['\"]", text) is not None
     )
     found += [f"{name}: setTimeout"] * (re.search(r"setTimeout\(", text) is not None)
     return found + [

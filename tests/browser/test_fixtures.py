@@ -14,7 +14,7 @@ from playwright.sync_api import Error
 from tests.browser import site as built
 from tests.browser import slow
 from tests.browser.tab import Tab
-from tests.browser.waits import addressed
+from tests.browser.waits import addressed, at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -29,6 +29,12 @@ FILES = {
     "barred.html": "<meta http-equiv=Content-Security-Policy content=\"script-src 'self'\">"
     "<script>document.title = 'never'</script>",
     "unlabelled.html": "<main><h1>h</h1><img src=data:,></main>",
+    # Asks for nothing for 0.7 s while it loads, and for a script then.
+    "busy.html": "<h1>before</h1><script>{ const end = performance.now() + 700;"
+    " while (performance.now() < end); document.write('<script src=module.mjs><\\/script>') }"
+    "</script>",
+    "later.html": "<h1>before</h1><script>addEventListener('load', async () => {"
+    " await fetch('module.mjs'); document.querySelector('h1').textContent = 'after' })</script>",
     "asking.html": "<script>alert('well?')</script>",
 }
 
@@ -44,6 +50,19 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 def test_modules_are_served_as_scripts(page: Page, address: str) -> None:
     page.goto(f"{address}/sound.html")
+    assert page.text_content("h1") == "after"
+
+
+def test_a_page_that_is_busy_while_it_loads_comes_to_rest(page: Page, address: str) -> None:
+    at_rest(page, f"{address}/busy.html")
+    assert page.text_content("h1") == "after"
+
+
+def test_a_page_is_at_rest_when_an_answer_that_comes_late_has_come(
+    page: Page, address: str
+) -> None:
+    with slow.late(1):
+        at_rest(page, f"{address}/later.html")
     assert page.text_content("h1") == "after"
 
 

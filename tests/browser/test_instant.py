@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
 from tests.browser.rank_map import MAP
-from tests.browser.waits import Held, at_rest
+from tests.browser.waits import Held, at_rest, resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -32,8 +32,8 @@ def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
     page.evaluate(FOLLOW, PIPELINE)
     page.wait_for_url(f"**{PIPELINE}")
     expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
-    held.come()
-    page.wait_for_load_state("networkidle")
+    with resting(page):
+        held.come()
     expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
     assert page.locator("#rank-map").count() == 0
     assert page.evaluate("location.pathname") == PIPELINE

@@ -18,6 +18,7 @@ from figgen.__main__ import main
 from figgen.commands.paper import chapters
 from tests.browser import chromium as finder
 from tests.browser import site as built
+from tests.browser.waits import at_rest, resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Route
@@ -53,8 +54,8 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
     )
     page.reload()
     page.wait_for_function("navigator.serviceWorker.controller !== null")
-    page.reload()
-    page.wait_for_load_state("networkidle")
+    with resting(page):
+        page.reload()
     page.wait_for_function(KEPT)
     context.set_offline(True)
     page.reload()
@@ -174,8 +175,7 @@ def test_the_site_and_its_versions_have_a_worker_and_previews_have_none(
     context.route("https://guide.test/**", answer)
     context.add_init_script(NOTED)
     page = context.new_page()
-    page.goto(f"https://guide.test/{folder}about/wrong-number/")
-    page.wait_for_load_state("networkidle")
+    at_rest(page, f"https://guide.test/{folder}about/wrong-number/")
     assert page.evaluate("window.registered") == worker
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.gate.measured import LIMIT_KB, NAME, kind_of
 from tests.browser.paths import PATHS
-from tests.browser.waits import Held
+from tests.browser.waits import Held, resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request, ViewportSize
@@ -173,10 +173,10 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     """No error, third party or breach of the policy either; see the `page` fixture."""
     whole = path in WHOLLY or request.config.getoption("--site") is not None
     address = f"{site}{path}"
-    on_screen(first_visit, address, DESK if whole else PHONE)
-    if whole:
-        unscripted.goto(address)
-    first_visit.wait_for_load_state("networkidle")
+    with resting(first_visit):
+        on_screen(first_visit, address, DESK if whole else PHONE)
+        if whole:
+            unscripted.goto(address)
     stays_still(first_visit)
     fetched = [request for request in asked if request.url.startswith("http")]
     answers = [request.response() for request in fetched]

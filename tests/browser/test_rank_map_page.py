@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.rank_map import MAP, opened, query_of
-from tests.browser.waits import at_rest, drawn
+from tests.browser.waits import at_rest, drawn, resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
@@ -172,13 +172,13 @@ STYLES_ASKED = """performance.getEntriesByType("resource")
 
 @pytest.mark.usefixtures("first_visit")
 def test_leaving_and_coming_back_without_a_page_load(instant: Page, site: str) -> None:
-    page = opened(instant, site, "?preset=map-64&show=dp")
-    page.wait_for_load_state("networkidle")  # the theme has its site map
+    with resting(instant):  # the theme has its site map
+        page = opened(instant, site, "?preset=map-64&show=dp")
     page.evaluate("window.stays = true")
-    page.locator(".map-note a", has_text="chapter").press("Enter")  # what comes near moves it
-    page.wait_for_url("**/guide/rank-mapping/**")
-    page.locator("#rank-map").wait_for(state="detached")
-    page.wait_for_load_state("networkidle")
+    with resting(page):
+        page.locator(".map-note a", has_text="chapter").press("Enter")  # what comes near moves it
+        page.wait_for_url("**/guide/rank-mapping/**")
+        page.locator("#rank-map").wait_for(state="detached")
     assert page.locator("head [name=color-scheme], head [href*='rank-map.css']").count() == 1
     assert page.locator("head [href*='page.css']").count() == 1
     page.wait_for_function(f"{STYLES_ASKED} > 0")  # an entry comes with the whole of the file

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
-from tests.browser.waits import Held, addressed, at_rest, drawn
+from tests.browser.waits import Held, addressed, at_rest, drawn, resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Request
@@ -146,10 +146,10 @@ def test_nothing_is_loaded_before_somebody_searches_and_little_then(
     at_rest(page, f"{site}{PIPELINE}")
     assert not any("search" in urlsplit(request.url).path for request in asked)
     asked.clear()
-    page.keyboard.press("/")
-    page.keyboard.type("activation checkpointing")
-    page.locator(".find-text:has(mark)").nth(2).wait_for()
-    page.wait_for_load_state("networkidle")
+    with resting(page):
+        page.keyboard.press("/")
+        page.keyboard.type("activation checkpointing")
+        page.locator(".find-text:has(mark)").nth(2).wait_for()
     files = {site_folder / urlsplit(request.url).path.lstrip("/") for request in asked}
     assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= FIRST_QUERY_BYTES
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+    from playwright.sync_api import Locator, Page, Request, Route
 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"
@@ -16,14 +18,60 @@ SAYS = """(keys) => {
 }"""
 
 
+# Half a second in which no answer was complete.
+QUIET = """() => new Promise((done) => {
+  let last = performance.now();
+  const look = () => {
+    const left = last + 500 - performance.now();
+    if (left > 0) AbortSignal.timeout(left).addEventListener("abort", look);
+    else done();
+  };
+  new PerformanceObserver(() => { last = performance.now(); }).observe({ type: "resource" });
+  look();
+})"""
+LONGEST_REST = 60
+
+
+@contextmanager
+def resting(page: Page) -> Iterator[None]:
+    """At the end of the block, wait until the page has asked for nothing for half a second.
+
+    Playwright's `networkidle` never comes where a busy page asks for nothing for half a second
+    before it has loaded, and for something then: the timer, which has run out, isn't started again.
+    """
+    under_way: set[Request] = set()
+
+    def begin(request: Request) -> None:
+        under_way.add(request)
+
+    def end(request: Request) -> None:
+        under_way.discard(request)
+
+    page.on("request", begin)
+    page.on("requestfinished", end)
+    page.on("requestfailed", end)
+    try:
+        yield
+        for _ in range(LONGEST_REST):
+            page.evaluate(QUIET)
+            if not under_way:
+                break
+        else:
+            raise AssertionError(f"still under way: {[request.url for request in under_way]}")
+    finally:
+        page.remove_listener("request", begin)
+        page.remove_listener("requestfinished", end)
+        page.remove_listener("requestfailed", end)
+
+
 def at_rest(page: Page, address: str) -> None:
     """Open a page and wait until it has run and asked for nothing for half a second.
 
     To wait for that rest alone ends before a slow machine has read the page: nothing is asked for
     meanwhile.
     """
-    page.goto(address)
-    page.wait_for_load_state("networkidle")
+    with resting(page):
+        page.goto(address)
 
 
 def drawn(page: Page) -> None:
