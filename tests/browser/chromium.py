@@ -22,7 +22,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+# The shell has no windows: it draws and runs pages alike, in three quarters of the processor time.
 NAMES = (
+    "chromium-headless-shell",
     "chromium",
     "chromium-browser",
     "google-chrome-stable",
@@ -47,7 +49,7 @@ FLAGS = (
 PACKAGE_MANAGERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "apt-get": (
         ("update",),
-        ("install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"),
+        ("install", "-y", "--no-install-recommends", "chromium-headless-shell", "fonts-liberation"),
     ),
     "dnf": (("install", "-y", "chromium"),),
     "apk": (("add", "--no-cache", "chromium", "font-liberation"),),

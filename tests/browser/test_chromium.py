@@ -63,10 +63,11 @@ def test_candidates_come_in_order(
     machine: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHROME_PATH", "/opt/mine")
-    machine["path"] = ["google-chrome", "chromium"]
+    machine["path"] = ["google-chrome", "chromium", "chromium-headless-shell"]
     machine["earlier"] = ["/cache/chrome"]
     assert list(chromium.candidates()) == [
         "/opt/mine",
+        "/bin/chromium-headless-shell",
         "/bin/chromium",
         "/bin/google-chrome",
         "/cache/chrome",
@@ -98,7 +99,7 @@ def test_root_installs_the_systems_package(
     machine["path"], machine["working"] = [manager], ["/bin/chromium"]
     assert chromium.provide() == "/bin/chromium"
     assert {step.split()[0] for step in machine["steps"]} == {manager}
-    assert "chromium" in machine["steps"][-1].split()
+    assert {"chromium", "chromium-headless-shell"} & set(machine["steps"][-1].split())
 
 
 def test_root_downloads_where_the_package_did_not_help(
