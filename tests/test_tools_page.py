@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 
 from figgen import catalog
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.stories.journey_ladder import RUNGS
 
 DOCS = Path(__file__).parents[1] / "docs"
 NAV = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
@@ -32,6 +34,26 @@ def test_what_a_search_fills_in_are_names_of_the_catalog() -> None:
         values = [pair.partition("=")[2] for pair in fill[key].split()]
         assert set(values) <= set(known)
     assert fill["each"] == 8
+
+
+def test_the_job_line_leads_to_every_tool_in_order() -> None:
+    line = (DOCS / "overrides" / "partials" / "job-line.html").read_text(encoding="utf-8")
+    named = re.findall(r'\("([a-z-]+)", "', line)
+    assert sorted(named) == sorted(Path(tool).stem for tool in TOOLS)
+
+
+def test_pages_of_the_journey_hand_on_the_job_of_their_rung() -> None:
+    keys = {option.name: option.address_key for option in OPTIONS.values()}
+    jobs = {}
+    for path in (DOCS / "journey").glob("*.md"):
+        meta = yaml.safe_load(path.read_text(encoding="utf-8").split("---")[1])
+        if "job" in meta:
+            jobs[meta["journey"]] = dict(pair.split("=") for pair in meta["job"].split("&"))
+    for rung in RUNGS:
+        given = dict(pair.split("=") for pair in f"{rung.sizes} {rung.options}".split())
+        expected = {"model": rung.model} | {keys[name]: value for name, value in given.items()}
+        assert jobs.pop(rung.page) == expected
+    assert not jobs
 
 
 def test_home_leads_to_the_page_of_all_tools() -> None:

@@ -17,7 +17,7 @@ import { MEASURES } from "./tools/modeler_measures.js";
 import { evaluate, mfuOf, partsOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
-import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { fromQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
 import { notes } from "./formula-notes.js";
 
 let catalog = null;
@@ -56,7 +56,7 @@ async function answers(queries) {
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
       step: found.step, memory: found.memory, pipeline: found.pipeline,
-      commands: ["step", "memory"].map((verb) => commandOf(verb, a, catalog)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
+      commands: ["step", "memory"].map((verb) => commandOf(verb, a, catalog)), own: hasOwnNumbers(a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
       mfu: mfuOf(found), csv: [communicationCsv(found), memoryCsv(found)],
     };

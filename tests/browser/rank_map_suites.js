@@ -9,7 +9,8 @@ import { pointsOf } from "./tools/map_cube.js";
 import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
 import * as scenes from "./tools/map_scene.js";
 import { applied, evaluate, fromQuery, queryOf, schemaOf, showsOf } from "./tools/map_state.js";
-import { addressWriter, defaults } from "./tools/state.js";
+import { addressWriter } from "./tools/address.js";
+import { defaults } from "./tools/state.js";
 
 async function sha256(text) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.browser.modeler import PATH, answered, card, choose, settled, takeaway
+from tests.browser.modeler import PATH, answered, card, choose, settled
 from tests.browser.waits import addressed, resized
 
 if TYPE_CHECKING:
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
     """Without a new page: what one tool loads must not be missing from the other."""
     page.goto(f"{site}/tools/rank-map/?nodes=4&tp=4&pp=2")
-    # By key: what is made as it comes near moves the link away under a pointer.
-    page.locator("#rank-map a[href*=modeler]").press("Enter")
+    page.locator(".job-line a[href*='modeler/?'][href*='tp=4']").click()
     page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
     answered(page)
     sizes = {name: page.locator(f"[name={name}]").input_value() for name in ("nodes", "tp", "pp")}
@@ -26,13 +25,13 @@ def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str
     choose(page, "model", "llama-3-8b")
     choose(page, "zero", "2")
     addressed(page, model="llama-3-8b", zero=2)
-    takeaway(page).locator("a[href*='rank-map/']").press("Enter")
+    page.locator(".job-line a[href*='rank-map/']").click()
     page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
     tp = page.locator("#rank-map [name=tp]")
     tp.wait_for()
     assert tp.input_value() == "4"
     tp.fill("2")
-    page.locator("#rank-map a[href*='modeler'][href*='tp=2']").press("Enter")
+    page.locator(".job-line a[href*='modeler'][href*='tp=2']").click()
     page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
     answered(page)
     names = ("nodes", "tp", "pp", "model", "zero")

@@ -5,7 +5,9 @@ import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
-import { addressWriter, choice, parseQuery, readAddress, text, toQuery } from "./state.js";
+import { carriedOf } from "./job_carried.js";
+import { addressWriter } from "./address.js";
+import { choice, parseQuery, readAddress, text, toQuery } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
@@ -26,6 +28,7 @@ function build(root, signal, { busbw }) {
   const { given, problems } = readAddress(location.search, (query) => parseQuery(schema, query));
   const state = { ...FIRST, ...given };
   const writeAddress = addressWriter(signal);
+  const carried = new URLSearchParams(carriedOf(location.search)).toString();
   let notes = null; // of the formulas, which come after the first answer
   const { region, say } = liveRegion();
   const inputs = new Map();
@@ -76,7 +79,7 @@ function build(root, signal, { busbw }) {
   function change(key, value) {
     state[key] = value;
     show(parts.findIndex((one) => one.contains(inputs.get(key))));
-    writeAddress(toQuery(schema, state));
+    writeAddress([toQuery(schema, state), carried].filter(Boolean).join("&"));
   }
 
   // The voice is told of the part that changed.

@@ -8,13 +8,14 @@ const KEYS =
   "In the picture: arrow keys move, Enter chooses, i isolates the group, + and − zoom, 0 shows the " +
   "whole; drag or pinch when zoomed, Ctrl and wheel zoom.";
 
-/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks, cube, volumes }. */
+/** Fills `root` with the parts. Returns { showSummary, showMessages, cube, volumes }. */
 export function makePage(root, { form, shows, stage, legend, details, table, take, region }) {
   // An error lies on the picture, which is not what was asked for, and a warning below it: neither
   // moves it while somebody types.
   const [problems, errors, warnings] = ["", " is-over", ""].map((kind) => el("div", { class: `map-messages${kind}` }));
   const summary = el("p", { class: "map-summary", tabindex: -1 });
-  const links = el("p", { class: "map-note" });
+  const links = el("p", { class: "map-note" },
+    "Why ranks are laid out like this: ", el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
   const picture = el("div", { class: "map-picture" },
     el("div", { class: "map-bar" }, shows.element, stage.zooms),
     el("div", { class: "map-under" }, stage.element, errors),
@@ -54,14 +55,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     warnings.replaceChildren(...found.warnings);
   }
 
-  function showLinks(query) {
-    links.replaceChildren(
-      "The same configuration in the ",
-      el("a", { href: `../modeler/?${query}` }, "bandwidth and efficiency modeler"),
-      ", and why it is laid out like this in ",
-      el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
-  }
-  return { showSummary, showMessages, showLinks, cube, volumes };
+  return { showSummary, showMessages, cube, volumes };
 }
 
 function summaryOf(parallel) {

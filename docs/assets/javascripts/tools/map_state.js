@@ -4,13 +4,11 @@
 import { InputError, grouped } from "../engine/errors.js";
 import { CONVENTIONS } from "../models/machine/frameworks.js";
 import { layout } from "../models/machine/layout.js";
-import { CARRIED, SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
+import { CARRIED, SIZES } from "./job_record.js";
+import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 
 /** What the GPUs can be coloured by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
-
-/** Sizes that make a configuration; a preset sets them all. `dp` is derived and never kept. */
-export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
 
 /** The world that is drawn at most. */
 export const MOST_DRAWN = 131_072;
@@ -107,12 +105,6 @@ export function standIn(state, error, layouts) {
   const first = layouts.find(({ name }) => name === FIRST_PRESET);
   return near ?? evaluate({ ...ofPreset(first), dp: null }).parallel;
 }
-
-/** What the modeler's own choices were in an address, as they stand there. */
-export const carriedOf = (query) =>
-  [...new URLSearchParams(query)]
-    .filter(([key, value]) => key.startsWith(CARRIED) && key.length + value.length < 120)
-    .slice(0, 60);
 
 /** The query by which another tool opens the same configuration, with what is `carried` for it. */
 export function handedOn(schema, state, carried = []) {

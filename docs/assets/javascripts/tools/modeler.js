@@ -10,8 +10,10 @@ import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
-import { addressWriter, defaults, readAddress } from "./state.js";
+import { FIRST, fromQuery, jobRecord, ofPreset, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
+import { tellJob } from "./job_record.js";
+import { addressWriter } from "./address.js";
+import { defaults, readAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
@@ -129,7 +131,6 @@ async function build(root, signal, catalog) {
   const bar = topBar(catalog, { choosePreset, chooseSmall, compare, choose });
   const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
   form.form.append(brief);
-  const best = el("a", { class: "tool-button modeler-best", href: "../planner/" }, "What layout is best for this job?");
   const said = el("div", { class: "modeler-messages" });
   const shown = results({
     signal,
@@ -138,7 +139,6 @@ async function build(root, signal, catalog) {
     apply: change,
     evaluate: (state, base) => evaluate(catalog, state, base),
     catalog,
-    mapQueryOf: (state) => mapQuery(schema, catalog, state),
   });
   await pause(signal);
   root.replaceChildren(
@@ -146,7 +146,7 @@ async function build(root, signal, catalog) {
     el(
       "div",
       { class: "modeler-columns" },
-      el("div", { class: "modeler-top" }, said, shown.answer, best),
+      el("div", { class: "modeler-top" }, said, shown.answer),
       form.form,
       shown.details,
     ),
@@ -208,10 +208,7 @@ async function build(root, signal, catalog) {
     brief.replaceChildren(...told.map((text) => el("span", {}, text)));
     say(told.join(" "));
     writeAddress(query);
-    const { setup } = found[at];
-    // The planner knows jobs that train everything.
-    best.hidden = !setup || setup.lora_rank !== null;
-    if (setup) best.setAttribute("href", `../planner/?${planQuery(schema, states()[at], setup.global_batch)}`);
+    tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));
   }
   renderNow();
 }

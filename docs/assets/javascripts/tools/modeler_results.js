@@ -16,7 +16,7 @@ async function loaded() {
  * Returns { answer, details, at(index), alone(), update(found, at, address) }; `alone` is whether the
  * first of two configurations is shown without the second, which cannot be computed.
  */
-export function results({ signal, say, apply, choose, evaluate, catalog, mapQueryOf }) {
+export function results({ signal, say, apply, choose, evaluate, catalog }) {
   const top = el("div", { class: "modeler-answer", role: "group", "aria-label": "Answer" });
   const details = el("div", { class: "modeler-details" });
   const section = (title, ...children) => {
@@ -136,7 +136,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   // What can be taken away is loaded when a reader comes near it.
   const reader = whenNear(async () => {
     const { takeaway } = await import("./modeler_take.js");
-    take = takeaway(say, mapQueryOf, catalog);
+    take = takeaway(say, catalog);
     take.update(...taken);
     await released();
     fill(away, [take.element]);

@@ -6,12 +6,11 @@
 import { InputError } from "../engine/errors.js";
 import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, optional, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
-import { CARRIED, defaults, number, onlyValue, parseQuery, shared, toQuery } from "./state.js";
+import { SIZES } from "./job_record.js";
+import { defaults, number, onlyValue, parseQuery, shared, toQuery } from "./state.js";
 
 export { OWN };
 
-/** Sizes that the rank map and the modeler hand to each other. */
-export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
 const LAYOUT = [...SIZES, "order"];
 
 /** What is left for data parallelism, whole where the sizes go together. */
@@ -175,20 +174,14 @@ function one(schema, catalog, state) {
   return written(schema, state, { ...usual, model, nodes: undefined });
 }
 
-const OF_A_LAYOUT = [...LAYOUT.slice(2, 7), "microbatches", "microbatch_size", "schedule", "chunks", "layers_per_stage", "zero", "recompute", "efficiency", "preset", "show"];
-
-/** The address of the planner for this job, whatever its layout, as a query. */
-export function planQuery(schema, state, global_batch) {
-  const query = written(schema, state, defaults(schema));
-  for (const key of OF_A_LAYOUT) query.delete(key);
-  query.set("global_batch", global_batch);
-  return query.toString();
-}
-
-/** The address of the rank map for this layout, as a query; what the map has no use for is carried. */
-export function mapQuery(schema, catalog, state) {
-  const query = new URLSearchParams(LAYOUT.filter((key) => state[key] !== null).map((key) => [key, state[key]]));
-  const own = state.preset ? one(schema, catalog, state) : written(schema, state, { ...defaults(schema), model: "" });
-  for (const [key, value] of own) if (!LAYOUT.includes(key)) query.set(CARRIED + key, value);
-  return query.toString();
+/** A configuration as every tool takes it; of what was computed, `setup`, it says batch and sequence. */
+export function jobRecord(schema, catalog, state, setup = null) {
+  const job = state.preset ? one(schema, catalog, state) : written(schema, state, defaults(schema));
+  for (const key of [...LAYOUT, "model", "chip", "software"]) if ((state[key] ?? null) !== null) job.set(key, state[key]);
+  if (setup) {
+    for (const key of ["sequence", "global_batch"]) job.set(key, setup[key]);
+    job.delete("microbatches");
+  }
+  job.delete("show");
+  return job;
 }

@@ -13,8 +13,8 @@ const CHAPTERS = [
 
 const tables = () => import("./modeler_files.js");
 
-/** `mapQueryOf(state)` is the query of the rank map. Returns { element, update(found, address) }. */
-export function takeaway(say, mapQueryOf, catalog) {
+/** Returns { element, update(found, address) }. */
+export function takeaway(say, catalog) {
   let found = null;
   const copied = (read) => async (event) => {
     const pressed = event.currentTarget;
@@ -45,7 +45,6 @@ export function takeaway(say, mapQueryOf, catalog) {
   }
   const start = writeBox(say);
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
-  const map = el("a", { href: "../rank-map/" }, "GPU process mapping");
   const element = el(
     "div",
     { class: "modeler-take" },
@@ -65,9 +64,7 @@ export function takeaway(say, mapQueryOf, catalog) {
     el(
       "p",
       {},
-      "The same layout in ",
-      map,
-      "; why in ",
+      "Why it takes that long: ",
       CHAPTERS.flatMap(([name, path], at) => [at ? ", " : "", el("a", { href: `../../${path}/` }, name)]),
       ".",
     ),
@@ -78,7 +75,6 @@ export function takeaway(say, mapQueryOf, catalog) {
       found = now;
       link.value = address;
       start.update(now.error ? null : now.job);
-      map.setAttribute("href", `../rank-map/?${mapQueryOf(now.state)}`);
       for (const one of files.children) one.disabled = Boolean(now.error);
       showCommand(commands, hasOwnNumbers(now.state)
         ? "# The command line has no names for your own numbers: use the files."

@@ -13,10 +13,12 @@ import { note } from "./modeler_table.js";
 import { planGroups } from "./planner_fields.js";
 import { frontPicture } from "./planner_picture.js";
 import { goodputPanel } from "./planner_goodput.js";
-import { fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
+import { tellJob } from "./job_record.js";
+import { askedJob, fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
-import { addressWriter, readAddress } from "./state.js";
+import { addressWriter } from "./address.js";
+import { readAddress } from "./state.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
 const WAIT_MS = 250; // after the last change, before a search begins
@@ -153,6 +155,7 @@ async function build(root, signal, catalog) {
     preset.select.value = state.preset;
     tellProblems();
     writeAddress(toAddress(schema, catalog, state));
+    tellJob(askedJob(catalog, state));
     results.classList.add("is-stale");
     root.setAttribute("aria-busy", "true");
     waiting = setTimeout(search, WAIT_MS, state);
@@ -193,6 +196,7 @@ async function build(root, signal, catalog) {
     found.rows = rows(found.best);
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
+    if (fastest) tellJob(ways(catalog, given.asked, found.safest ?? fastest, found).job);
     if (start) start.element.hidden = true; // it was the fastest of another search
     results.hidden = false;
     results.classList.remove("is-stale");

@@ -4,7 +4,8 @@ import { measuredChanges } from "./measured_file.js";
 import { readJob } from "./modeler_taken.js";
 import { told } from "./taken.js";
 import { defaults } from "./state.js";
-import { planQuery, replicasOf, schemaOf } from "./modeler_state.js";
+import { OF_A_LAYOUT } from "./job_carried.js";
+import { jobRecord, replicasOf, schemaOf } from "./modeler_state.js";
 import { fromQuery, planSchema } from "./planner_state.js";
 
 export { measuredChanges };
@@ -17,8 +18,10 @@ export function readPlanJob(catalog, state, brought, apply) {
   const take = (changes) => {
     if (!("tp" in changes)) return apply(changes); // a model alone
     const batch = changes.microbatches && replicasOf(changes) * changes.microbatch_size * changes.microbatches;
-    const query = planQuery(schema, changes, batch || "auto");
-    apply(fromQuery(planSchema(catalog), catalog, query).state);
+    const job = jobRecord(schema, catalog, changes);
+    for (const key of OF_A_LAYOUT) job.delete(key);
+    job.set("global_batch", batch || "auto");
+    apply(fromQuery(planSchema(catalog), catalog, job).state);
     layout = changes;
   };
   const said = readJob(catalog, { ...defaults(schema), ...known, preset: "" }, brought, take);

@@ -2,7 +2,8 @@
 // modeler has without its layout; what of the layout is said is held, the rest is searched. Pure.
 
 import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
-import { choicesOf, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
+import { mapOf } from "./job_carried.js";
+import { choicesOf, jobRecord, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
 
@@ -67,14 +68,27 @@ export function planChoices(catalog, state) {
   return { ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch };
 }
 
-/** Queries of modeler and rank map for one of the layouts that were found. */
-export function ways(catalog, state, layout) {
+// A state as the modeler has it; what is searched is as usual.
+function jobState(schema, state) {
+  const known = Object.keys(schema).filter((key) => (state[key] ?? null) !== null).map((key) => [key, state[key]]);
+  return { ...defaults(schema), ...Object.fromEntries(known), bw: state.chip === OWN ? state.bw : null, preset: "" };
+}
+
+/** The job that is asked about, for the other tools: before an answer without a layout. */
+export function askedJob(catalog, state) {
   const schema = schemaOf(catalog);
-  const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== undefined).map((key) => [key, state[key]]));
+  const job = jobRecord(schema, catalog, jobState(schema, state));
+  if (state.global_batch !== null) job.set("global_batch", state.global_batch);
+  return job;
+}
+
+/** Queries of modeler and rank map, and the job for all tools, for one of the layouts that were `found`. */
+export function ways(catalog, state, layout, found = null) {
+  const schema = schemaOf(catalog);
   const { tp, cp, pp, ep, etp, microbatch_size, microbatches, schedule, chunks, zero_stage, recompute } = layout;
   const full = {
-    ...defaults(schema), ...known, bw: state.chip === OWN ? state.bw : null, preset: "", tp, cp, pp, ep, etp, microbatch_size, microbatches, recompute,
+    ...jobState(schema, state), tp, cp, pp, ep, etp, microbatch_size, microbatches, recompute,
     schedule: pp > 1 ? schedule : "1f1b", chunks: pp > 1 && chunks > 1 ? chunks : null, zero: String(zero_stage),
   };
-  return { modeler: queryOf(schema, catalog, full), map: mapQuery(schema, catalog, full) };
+  return { modeler: queryOf(schema, catalog, full), map: mapOf(jobRecord(schema, catalog, full)).toString(), job: found && jobRecord(schema, catalog, full, found) };
 }

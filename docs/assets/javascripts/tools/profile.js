@@ -2,8 +2,10 @@
 // `figgen memory-snapshot` divide them, in a worker beside the page. Nothing is sent anywhere, and
 // names out of a file are texts, never markup.
 
+import { addressWriter } from "./address.js";
 import { button, el, field, liveRegion, mountTool, perFrame, released, selectField } from "./dom.js";
 import { copyText, download } from "./files.js";
+import { carry, jobIn } from "./job_carried.js";
 import { lanesPicture } from "./profile_lanes.js";
 import { memoryPicture } from "./profile_memory.js";
 import { profileText, snapshotText } from "./profile_words.js";
@@ -28,6 +30,7 @@ const LARGEST_FILE = 200e6; // together; the worker refuses more
 /** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` files of the site. */
 function build(root, signal, { pages, examples }) {
   const { region, say } = liveRegion();
+  const writeAddress = addressWriter(signal);
   let [worker, given, others, came] = [null, [], [], new AbortController()];
   const input = el("input", {
     type: "file", multiple: true, name: "files", accept: ACCEPTED,
@@ -149,7 +152,7 @@ function build(root, signal, { pages, examples }) {
   function besideModel({ sections, data, worst, setup }) {
     let beside = null;
     const found = el("div", { class: "profile-beside", "aria-live": "polite" });
-    const address = el("input", { type: "text", name: "address", autocomplete: "off", spellcheck: "false", maxlength: 4000, on: { input: () => compare() } });
+    const address = el("input", { type: "text", name: "address", autocomplete: "off", spellcheck: "false", maxlength: 4000, value: broughtJob(), on: { input: () => compare() } });
     const compare = perFrame(async () => {
       const { besideModel: compared, modelled } = await import("./profile_beside.js");
       const typed = address.value.trim();
@@ -167,14 +170,14 @@ function build(root, signal, { pages, examples }) {
       if (!query) return say("The trace does not say which GPU it ran on");
       address.value = query;
       compare();
-      link.replaceChildren(el("a", { href: `../modeler/${query}` }, "Open the modeler with them"));
+      writeAddress(new URLSearchParams(carry(new URLSearchParams(query))).toString());
       return say("Taken from the trace");
     });
-    const link = el("span", {});
+    if (address.value) compare();
     return [
       section("Compared with the model",
         field("A configuration of the modeler", address, "its address: see “Link to this configuration” there"),
-        el("div", { class: "tool-actions" }, from, link), found),
+        el("div", { class: "tool-actions" }, from), found),
       taking("profile", () => profileText([...sections, ...(beside ? [beside.section] : [])]), () => (beside ? { ...data, model: beside.data } : data)),
     ];
   }
@@ -218,6 +221,12 @@ function build(root, signal, { pages, examples }) {
       button("Copy as text", async () => say((await copyText(text())) ? "Copied" : "Select it and copy")),
       button("Text", () => download(`${name}.txt`, text(), "text/plain"), { "data-file": `${name}.txt` }),
       button("JSON", () => download(`${name}.json`, `${JSON.stringify(data(), null, 1)}\n`, "application/json"), { "data-file": `${name}.json` }));
+}
+
+// The job that the address brings along, as one of the modeler's.
+function broughtJob() {
+  const job = jobIn(location.search).toString();
+  return job && `?${job}`;
 }
 
 const TITLES = { "guide/zero-fsdp": "ZeRO and FSDP", "guide/memory": "Memory budgets" };

@@ -9,12 +9,15 @@ import { makePage } from "./map_page.js";
 import { makeDetails, makeLegend, makeShows } from "./map_panels.js";
 import { makeStage } from "./map_stage.js";
 import {
-  MOST_IN_CUBE, carriedOf, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
+  MOST_IN_CUBE, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
 } from "./map_state.js";
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
 import { warnings } from "../models/machine/placement.js";
-import { addressWriter, readAddress } from "./state.js";
+import { carriedOf } from "./job_carried.js";
+import { SIZES, tellJob } from "./job_record.js";
+import { addressWriter } from "./address.js";
+import { readAddress } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -143,7 +146,9 @@ function build(root, signal, layouts) {
     Object.assign(here, { search: query, hash: "" });
     take.setLink(here.href);
     handed = handedOn(schema, state, carried);
-    page.showLinks(handed);
+    const job = new URLSearchParams(handed);
+    for (const key of SIZES) if (state[key] !== null) job.set(key, state[key]);
+    tellJob(job);
     volumes?.update(handed);
     writeAddress(query);
   }

@@ -10,13 +10,16 @@ import { makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
-import { addressWriter, readAddress } from "./state.js";
+import { carriedOf } from "./job_carried.js";
+import { addressWriter } from "./address.js";
+import { readAddress } from "./state.js";
 
 /** Builds the tool in `root`; `titles` has what each schedule is called. */
 function build(root, signal, { titles }) {
   let { state, moves, problems } = readAddress(location.search, fromQuery);
   let [runs, failed, first] = [[], [], true];
   const writeAddress = addressWriter(signal);
+  const carried = new URLSearchParams(carriedOf(location.search)).toString();
   const { region, say } = liveRegion();
   const changed = (partial) => {
     state = { ...state, ...partial };
@@ -89,7 +92,7 @@ function build(root, signal, { titles }) {
   }
 
   function remember() {
-    const now = [queryOf(state), moves ? `moves=${moves}` : ""].filter(Boolean).join("&");
+    const now = [queryOf(state), moves ? `moves=${moves}` : "", carried].filter(Boolean).join("&");
     const here = new URL(location.href);
     Object.assign(here, { search: now, hash: "" });
     taking.setLink(here.href);

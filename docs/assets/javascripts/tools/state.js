@@ -2,10 +2,11 @@
 //
 // A schema is an object: key → kind, made by `whole`, `number`, `choice`, `flag` or `text`. Keys
 // that several tools share have one meaning in all of them, so that an address can be handed on.
-// Nothing here touches the document except `addressWriter`.
+// Nothing here touches the document.
 
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
 import { convention } from "../models/machine/frameworks.js";
+import { CARRIED } from "./job_record.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 
 const LONGEST = 80; // characters of a value that anybody would type
@@ -81,9 +82,6 @@ export const shared = (presets, shows) => ({
 
 /** What the tools pass on to each other. */
 export const SHARED_KEYS = ["preset", "nodes", "gpus", "tp", "cp", "ep", "etp", "pp", "order", "show"];
-
-/** What an address brings along for the other tool, so that a reader who comes back finds it again. */
-export const CARRIED = "m.";
 
 /** Every key of `schema` with its default. */
 export const defaults = (schema) =>
@@ -179,28 +177,4 @@ export function toQuery(schema, state, base = defaults(schema)) {
     query.set(key, kind.write ? kind.write(value) : String(value));
   }
   return query.toString();
-}
-
-/**
- * `write(query)`: puts `query` into the address of the tool's page soon, until `signal`; back.js gives
- * a reader's changes an entry of their own in the history instead.
- */
-export function addressWriter(signal) {
-  const mine = location.pathname;
-  let waiting = 0;
-  const write = (query) => {
-    // Who goes back sees the other page's address before the page itself.
-    if (location.pathname !== mine) return;
-    const url = new URL(location.href);
-    url.search = query;
-    // The theme keeps the place on the page in the state.
-    if (dispatchEvent(new CustomEvent("tool-address", { detail: url, cancelable: true })) && url.href !== location.href)
-      history.replaceState(history.state, "", url);
-  };
-  signal.addEventListener("abort", () => clearTimeout(waiting));
-  return (query) => {
-    clearTimeout(waiting);
-    // Browsers limit how often an address may be rewritten.
-    waiting = setTimeout(write, 150, query);
-  };
 }

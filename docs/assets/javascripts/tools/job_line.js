@@ -1,0 +1,99 @@
+// The line above every tool: the job in words, and links that open the other tools with it. A tool
+// tells its job (`tellJob`); elsewhere it stands in the address or, on the journey, in the page.
+
+import { carry, jobIn, mapOf, OF_A_LAYOUT } from "./job_carried.js";
+
+const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14 }; // what the schedule lab carries out
+
+// What the schedule lab shows of a job; null where it has no pipeline or one that is too long.
+function pipelineOf(job) {
+  const [size, mesh] = [(key) => Number(job.get(key) ?? 1), ["tp", "cp", "pp"]];
+  const replicas = (size("nodes") * size("gpus")) / mesh.reduce((product, key) => product * size(key), 1);
+  const [stages, chunks] = [size("pp"), Number(job.get("chunks")) || 0];
+  const share = replicas * size("microbatch_size");
+  const microbatches = Number(job.get("microbatches") ?? job.get("global_batch") / share);
+  const fits = stages > 1 && stages <= MOST.stages && Number.isInteger(microbatches) && microbatches >= 1
+    && microbatches <= MOST.microbatches && stages * microbatches * (chunks || 2) <= MOST.visits;
+  return fits ? { a: job.get("schedule") ?? "1f1b", stages, microbatches, chunks, share } : null;
+}
+
+function labOf(job) {
+  const found = pipelineOf(job);
+  const { share, chunks, ...own } = found ?? {};
+  // Interleaved schedules compare only with multiples of the stages.
+  const beside = found && found.microbatches % found.stages ? { b: "" } : {};
+  return [...Object.entries({ ...own, ...(chunks && { chunks }), ...beside }), ...carry(job)];
+}
+
+/** The query of a tool that opens a job. */
+export function addressOf(tool, job) {
+  if (!job.toString()) return "";
+  const ranks = Number(job.get("nodes")) * Number(job.get("gpus") ?? 8);
+  return new URLSearchParams({
+    modeler: () => job,
+    planner: () => [...job].filter(([key]) => !OF_A_LAYOUT.includes(key)),
+    "rank-map": () => mapOf(job),
+    schedules: () => labOf(job),
+    converter: () => [...(ranks > 1 ? [["ranks", ranks], ["width", job.get("gpus") ?? 8]] : []), ...carry(job)],
+  }[tool]?.() ?? carry(job)).toString();
+}
+
+/** The job of a tool's address; what the schedule lab was set to since goes into it. */
+export function jobOf(tool, query) {
+  const job = jobIn(query);
+  const before = tool === "schedules" && pipelineOf(job);
+  if (!before) return job;
+  const now = new URLSearchParams(query);
+  const [stages, microbatches] = [["stages", 4], ["microbatches", 8]].map(([key, usual]) => Number(now.get(key) ?? usual));
+  const [schedule, chunks] = [now.get("a") ?? "1f1b", now.get("chunks")];
+  if (stages !== before.stages || microbatches !== before.microbatches) {
+    const share = (before.share * before.stages) / stages;
+    job.delete("microbatches");
+    if (Number.isInteger(share)) job.set("global_batch", share * microbatches);
+    job.set("pp", stages);
+  }
+  if (schedule !== before.a) job.set("schedule", schedule);
+  if (chunks) job.set("chunks", chunks);
+  return job;
+}
+
+const number = (value) => Number(value).toLocaleString("en-US");
+
+/** A job in words: model · GPUs · batch · software, as far as it is known. */
+export function wordsOf(job) {
+  const [model, chip, nodes, batch, sequence, software] =
+    ["model", "chip", "nodes", "global_batch", "sequence", "software"].map((key) => job.get(key));
+  const gpus = number(nodes * (job.get("gpus") ?? 8));
+  const [, kind] = /^([a-z]{1,3}\d+[a-z]?)-/.exec(chip) ?? []; // H200 of h200-sxm-141gb
+  return [
+    model === "own" ? "own model" : model,
+    nodes && (chip ? `${gpus} × ${kind?.toUpperCase() ?? chip}` : `${gpus} GPUs`),
+    batch && (sequence ? `${number(batch)} × ${number(sequence)} tokens` : `${number(batch)} sequences`),
+    software,
+  ].filter(Boolean);
+}
+
+function show(query = location.search) {
+  const line = document.querySelector(".job-line");
+  if (!line) return;
+  const { tool, job: told } = line.dataset;
+  const job = told ? new URLSearchParams(told) : jobOf(tool, query);
+  const [label, text] = line.querySelectorAll(".job-words > *");
+  const words = wordsOf(job);
+  label.textContent = words.length ? "Job" : "";
+  text.textContent = words.join(" · ") || "Describe your job in the modeler or the planner, and it comes along.";
+  for (const link of line.querySelectorAll("a")) {
+    const url = new URL(link.href);
+    url.search = addressOf(link.dataset.tool, job);
+    link.href = url.href;
+  }
+}
+
+addEventListener("job", () => show());
+addEventListener("tool-address", ({ detail }) => show(detail.search));
+addEventListener("popstate", () => show());
+// The theme says when another page has taken this one's place; it may come after this script.
+const follow = () => window.document$?.subscribe(() => show());
+if (window.document$) follow();
+else addEventListener("load", follow, { once: true });
+show();
