@@ -111,6 +111,21 @@ SLIPS = {
 }  # fmt: skip
 
 
+def test_what_objects_of_javascript_have_is_a_word_as_others_are(page: Page, site: str) -> None:
+    """Each piece of the index has a constructor, also where the site has no such word."""
+    page.route("**/search/words-*.json", lambda route: route.fulfill(json={}))
+    page.goto(f"{site}/about/accessibility/")
+    module = f"{site}/assets/javascripts/search/find.js"
+    found = page.evaluate(FIND, [module, ["constructor"]])
+    assert found["constructor"] == {"missing": ["constructor"], "pages": [], "sections": []}
+
+
+def test_an_address_with_a_long_query_is_cut_to_what_the_field_takes(page: Page, site: str) -> None:
+    page.goto(f"{site}/search/?q={'ring+' * 10_000}")
+    page.locator(".find-here .find-item").first.wait_for()
+    assert page.locator(".find-here input").input_value() == "ring " * 40
+
+
 def test_a_slip_in_a_word_or_in_its_ending_is_forgiven(found: dict[str, Any]) -> None:
     pages = {typed: found[typed]["pages"][:3] for typed in SLIPS}
     assert {typed: pages[typed] for typed, page in SLIPS.items() if page not in pages[typed]} == {}

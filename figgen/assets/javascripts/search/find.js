@@ -35,7 +35,8 @@ async function range(head, start, most) {
 
 async function exact(head, word) {
   const number = head.cuts.filter((cut) => cut <= word).length - 1;
-  return number < 0 ? undefined : (await load(`words-${number}.json`))[word];
+  const piece = number < 0 ? {} : await load(`words-${number}.json`);
+  return Object.hasOwn(piece, word) ? piece[word] : undefined; // each object has a constructor
 }
 
 // Postings of words of the index that are close to one that was typed.
@@ -53,7 +54,7 @@ function closeOf(pieces, typed) {
   const close = longer.length || typed.length < 4 ? longer : known.filter((word) => slips(word, stem(typed)));
   // A slip within an ending, recomputaton, keeps the ending: then the longest word that it begins with.
   if (!close.length) close.push(...known.filter((word) => word.length > 4 && typed.startsWith(word)).slice(-1));
-  return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => word in piece)[word]);
+  return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => Object.hasOwn(piece, word))[word]);
 }
 
 // Whether one letter added, left out, changed or swapped makes one word of the other.

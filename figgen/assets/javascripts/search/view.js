@@ -7,6 +7,7 @@ const site = new URL("../../../", import.meta.url);
 const KINDS = { figure: "Figure", formula: "Formula", term: "Term", row: "Table row", section: "Section", page: "Page" };
 const AROUND = 220; // characters of an excerpt
 const EXCERPTS = 6;
+const LONGEST = 200; // characters of a query; an address with more is cut, as the field shows
 const PAUSE_MS = 250; // texts are loaded when nobody types any more
 let dialog;
 
@@ -19,7 +20,7 @@ function make(tag, properties = {}, ...children) {
 // The search's own parts: a field, the message about the results, and their list.
 function parts(query) {
   const input = make("input", {
-    type: "search", name: "q", value: query, autocomplete: "off", spellcheck: false, enterKeyHint: "search",
+    type: "search", name: "q", value: query.slice(0, LONGEST), maxLength: LONGEST, autocomplete: "off", spellcheck: false, enterKeyHint: "search",
     placeholder: "A word, a symbol, a formula, a GPU …", ariaLabel: "Search",
   });
   input.autocapitalize = "off";
