@@ -20,6 +20,7 @@ _JOINT = re.compile(r"[._'’–+/,-]")
 _NAMED = re.compile(r"([^\W\d_]{3,})\d+")
 _PLAIN = re.compile(r"[a-z]{3,}")
 _BRITISH = re.compile(r"(?<=[a-z]{4})is(?=(?:e|ed|es|ing|ations?|ers?)$)")
+_TOOL = re.compile(r"modell?ers?")
 _OUR = re.compile(r"(?<=[a-z]{3})our(?=(?:s|ed|ing|al|ly)?$)")
 
 _STOP = """
@@ -38,8 +39,11 @@ _stem = snowballstemmer.stemmer("porter").stemWord
 def stem(word: str) -> str:
     """The stem of a word (Porter 1980), with British spellings treated as American ones.
 
-    Anything but a plain word is returned unchanged.
+    Anything but a plain word is returned unchanged. A modeler is a tool and keeps its name, apart
+    from models.
     """
+    if _TOOL.fullmatch(word):
+        return "modeler"
     if not _PLAIN.fullmatch(word):
         return word
     return str(_stem(_OUR.sub("or", _BRITISH.sub("iz", word))))

