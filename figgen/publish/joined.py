@@ -1,55 +1,261 @@
-"""A script and everything that it imports as one file, so that a browser makes one request.
+"""A tool's script and everything that it imports as one file, with short names.
 
-Each module becomes a function, so nothing has to be renamed. Only the syntax that our scripts use
-is understood; anything else is an error, never a guess.
+All modules share one scope, so that none has to hand names to another; whatever nobody uses is left
+out. The scripts of a site stay as they are written beside it: names are shortened here alone.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby, product
 
 from figgen.errors import InputError
+from figgen.publish.scopes import Item, Later, Module, Shorthand, module_of
+from figgen.publish.scripts import lean
+from figgen.publish.syntax import Symbol
+from figgen.publish.tokens import RESERVED
 
 _IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n', re.M)
 _AGAIN = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";?\n', re.M)
-_LISTED = re.compile(r"^export \{([^}]*)\};?\n", re.M)
-_DECLARED = re.compile(r"^export ((?:async )?function\*? |class |const |let )(\w+)", re.M)
-_TAKEN_APART = re.compile(r"^export (const|let) ([\[{])([^=]*?)[\]}] =", re.M)
 _LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
-_LEFT = re.compile(r"^(?:import|export)\b.*|\bimport\(.*", re.M)
+_FIRST = "etnaoirsclpdmuhfgbyvxwkqzjETNAOIRSCLPDMUHFGBYVXWKQZJ_$"
+_OTHERS = f"{_FIRST}0123456789"
 
 
-def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
-    """Join the module `entry` and everything that it imports from `scripts`, by path.
+def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) -> dict[str, str]:
+    """Return the module `entry` with all that it imports from `scripts` as one minified file, and
+    so each of the `parts` that it loads later, by path.
 
-    Modules loaded later are included as promises that are already resolved; those not in `scripts`
-    stay files of their own at the same address, so `entry` must lie beside the page that reads it.
-    Modules that the joined module `beside` contains, in the same folder, are taken from there.
-    Raises InputError for imports that are missing or circular, and for forms of import or export
-    that aren't understood.
+    A part takes what `entry` already has from there, so it must lie in the same folder. Of modules
+    loaded later, those that are no parts are included as promises that are already resolved; those
+    not in `scripts` stay files of their own at the same address. Raises InputError for imports
+    that are missing or circular, and for syntax that isn't understood.
     """
-    order = _order(scripts, entry)
-    shared = _order({k: v for k, v in scripts.items() if k != entry}, beside) if beside else []
-    names = {path: f"$m{number}" for number, path in enumerate(shared)}
-    known = [names[path] for path in order if path in names]
-    parts = []
-    if known:
-        parts.append(f'import {{ {", ".join(known)} }} from "./{posixpath.basename(beside)}";\n')
-    own = [path for path in order if path not in names]
-    names |= {path: f"$m{len(shared) + number}" for number, path in enumerate(own)}
-    parts += [_module(scripts[path], path, names) for path in own[:-1]]
-    body, exported = _body(scripts[entry], entry, names)
-    # What is handed on is a member of another module, which `export {…}` cannot name.
-    handed_on = {name: value for name, value in exported.items() if "." in value}
-    for number, (name, value) in enumerate(handed_on.items()):
-        body += f"const $again{number} = {value};\n"
-        exported[name] = f"$again{number}"
-    exported |= {names[path]: names[path] for path in own[:-1]}
-    told = ", ".join(_renamed(value, name, " as ") for name, value in exported.items())
-    return "".join([*parts, body, f"export {{ {told} }};\n" if told else ""])
+    first = {path: script for path, script in scripts.items() if path not in parts}
+    order = _order(first, entry)
+    program = Program({path: scripts[path] for path in order}, entry)
+    main = Bundle(program, order, frozenset(order))
+    later = []
+    for path in parts:
+        every = _order({**first, path: scripts[path]}, path)
+        program.add({one: scripts[one] for one in every}, path)
+        own = [one for one in every if one == path or one not in order]
+        later.append(Bundle(program, own, frozenset((*order, *own))))
+    asked = dict.fromkeys(symbol for part in later for symbol in part.kept()[1])
+    told = main.exports(asked)
+    address = f"./{posixpath.basename(entry)}"
+    made = {entry: main.text(told, {}, "")}
+    for part in later:
+        made[part.order[-1]] = part.text(part.exports({}), told, address)
+    return made
+
+
+class Program:
+    """Modules by path, and what each of their names means."""
+
+    def __init__(self, scripts: Mapping[str, str], entry: str) -> None:
+        self.modules: dict[str, Module] = {}
+        self.wholes: dict[str, Symbol] = {}
+        self.path_of: dict[Symbol, str] = {}
+        self.add(scripts, entry)
+
+    def add(self, scripts: Mapping[str, str], entry: str) -> None:
+        """Read the scripts that are new."""
+        for path, script in scripts.items():
+            if path != entry and "import.meta" in script:
+                raise InputError(
+                    path, expected="import.meta only in an entry, whose address is kept"
+                )
+            if path not in self.modules:
+                self.modules[path] = module_of(lean(script), path)
+
+    def found(self, path: str, name: str) -> Symbol:
+        """What a module exports under a name, wherever it is declared; `*` is all of it."""
+        module = self.modules[path]
+        if name == "*":
+            whole = self.wholes.setdefault(path, Symbol("$all"))
+            self.path_of[whole] = path
+            return whole
+        if name in module.handed_on:
+            target, other = module.handed_on[name]
+            return self.found(_target(path, target), other)
+        if name not in module.exports:
+            raise InputError(path, expected=f"an export {name!r}")
+        return self.meant(path, module.exports[name])
+
+    def meant(self, path: str, symbol: Symbol) -> Symbol:
+        """What a name of a module stands for."""
+        given = self.modules[path].imports.get(symbol)
+        return self.found(_target(path, given[0]), given[1]) if given else symbol
+
+    def exported(self, path: str) -> dict[str, Symbol]:
+        """Everything that a module exports, by name."""
+        module = self.modules[path]
+        return {name: self.found(path, name) for name in (*module.exports, *module.handed_on)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundle:
+    """One file: the modules of `order`, whose last is its entry; `near` are those at hand."""
+
+    program: Program
+    order: list[str]
+    near: frozenset[str]
+
+    def later(self, path: str, piece: Later) -> Symbol | None:
+        """All of a script that is loaded later, if it is at hand already."""
+        target = _target(path, piece.target)
+        return self.program.found(target, "*") if target in self.near else None
+
+    def needed(self, path: str, item: Item) -> Iterator[Symbol]:
+        """What an item uses of any module."""
+        for symbol in item.uses:
+            yield self.program.meant(path, symbol)
+        for piece in item.pieces:
+            if isinstance(piece, Later) and (whole := self.later(path, piece)):
+                yield whole
+
+    def kept(self, asked: Iterable[Symbol] = ()) -> tuple[set[Item], dict[Symbol, None]]:
+        """The items that act or are used, and what they use of other files."""
+        holders = {
+            symbol: (path, item)
+            for path in self.order
+            for item in self.program.modules[path].items
+            for symbol in item.declared
+        }
+        found, taken, seen = set[Item](), dict[Symbol, None](), set[Symbol]()
+        waiting = [*asked, *self.program.exported(self.order[-1]).values()]
+        for path in self.order:
+            for item in self.program.modules[path].items:
+                if not item.idle:
+                    found.add(item)
+                    waiting += self.needed(path, item)
+        while waiting:
+            symbol = waiting.pop()
+            if symbol in seen:
+                continue
+            seen.add(symbol)
+            path_of = self.program.path_of.get(symbol)
+            if path_of in self.order:
+                waiting += self.program.exported(str(path_of)).values()
+            elif symbol not in holders:
+                taken[symbol] = None
+            elif holders[symbol][1] not in found:
+                found.add(holders[symbol][1])
+                waiting += self.needed(*holders[symbol])
+        return found, taken
+
+    def exports(self, asked: Iterable[Symbol]) -> dict[str, Symbol]:
+        """What the file exports by name: what its entry does, and what parts ask it for."""
+        told = dict(self.program.exported(self.order[-1]))
+        for symbol in asked:
+            name, number = symbol.name, 0
+            while name in told:
+                number += 1
+                name = f"{symbol.name}${number}"
+            told[name] = symbol
+        return told
+
+    def text(self, told: Mapping[str, Symbol], given: Mapping[str, Symbol], address: str) -> str:
+        """The file, which exports what is `told` and imports from `address` what is `given`."""
+        kept, taken = self.kept(told.values())
+        names, counted = self.names(kept, [*taken, *told.values()])
+        known = {symbol: name for name, symbol in given.items()}
+        pairs = sorted((known[symbol], names[symbol]) for symbol in taken)
+        begun = f'import{{{_listed(pairs)}}}from"{address}";' if taken else ""
+        pairs = [(names[symbol], name) for name, symbol in told.items()]
+        end = f"export{{{_listed(pairs)}}};" if told else ""
+        body = []
+        for word, group in groupby(self.lines(kept, names, counted), key=lambda line: line[0]):
+            texts = [text for _, text in group]
+            body.append(f"{word} {','.join(texts)};" if word else "".join(texts))
+        return f"{begun}{''.join(body)}{end}\n"
+
+    def lines(
+        self, kept: set[Item], names: Mapping[Symbol, str], counted: Sequence[str]
+    ) -> Iterator[tuple[str, str]]:
+        """The items of the file in order: `const` or `let` of a declaration, and the rest of it."""
+        for path in self.order:
+            for item in self.program.modules[path].items:
+                if item in kept:
+                    text = self.written(path, item, names, counted)
+                    bare = not item.word and not item.declared and not text.endswith(";")
+                    yield item.word, f"{text};" if bare else text
+            whole = self.program.wholes.get(path)
+            if whole and whole in names:
+                own = self.program.exported(path).items()
+                yield "const", f"{names[whole]}={{{_keyed((n, names[s]) for n, s in own)}}}"
+
+    def written(
+        self, path: str, item: Item, names: Mapping[Symbol, str], counted: Sequence[str]
+    ) -> str:
+        """An item with its new names; `counted` are those of the numbers of inner names."""
+
+        def new(symbol: Symbol) -> str:
+            if symbol.slot >= 0:
+                return counted[symbol.slot]
+            return names[self.program.meant(path, symbol)]
+
+        parts = []
+        for piece in item.pieces:
+            match piece:
+                case str():
+                    parts.append(piece)
+                case Symbol():
+                    parts.append(new(piece))
+                case Shorthand(name, between, symbol):
+                    own = new(symbol)
+                    parts.append(own if own == name else f"{name}{between}{own}")
+                case Later(text=text):
+                    whole = self.later(path, piece)
+                    parts.append(f"Promise.resolve({names[whole]})" if whole else text)
+        return "".join(parts)
+
+    def names(
+        self, kept: set[Item], others: Iterable[Symbol]
+    ) -> tuple[dict[Symbol, str], list[str]]:
+        """Short names of symbols and of the numbers of inner names, the shortest for most uses."""
+        uses: dict[Symbol | int, int] = dict.fromkeys(others, 1)
+        outside = set(RESERVED)
+        for path in self.order:
+            module = self.program.modules[path]
+            outside |= module.outside
+            for slot, count in enumerate(module.slots):
+                uses[slot] = uses.get(slot, 0) + count
+            for item in module.items:
+                if item not in kept:
+                    continue
+                for symbol in item.declared:
+                    uses[symbol] = uses.get(symbol, 0) + 1
+                for symbol in self.needed(path, item):
+                    uses[symbol] = uses.get(symbol, 0) + 1
+        ordered = sorted(uses, key=lambda one: -uses[one])
+        found: dict[Symbol | int, str] = dict(zip(ordered, _names(outside), strict=False))
+        slots = sum(isinstance(one, int) for one in uses)
+        return (
+            {one: name for one, name in found.items() if isinstance(one, Symbol)},
+            [found[slot] for slot in range(slots)],
+        )
+
+
+def _names(taken: set[str]) -> Iterator[str]:
+    """Names from short to long, without those that are taken."""
+    for length in range(3):
+        for letters in product(_FIRST, *[_OTHERS] * length):
+            if (name := "".join(letters)) not in taken:
+                yield name
+
+
+def _keyed(pairs: Iterable[tuple[str, str]]) -> str:
+    return ",".join(f"{name}:{own}" for name, own in pairs)
+
+
+def _listed(pairs: Iterable[tuple[str, str]]) -> str:
+    return ",".join(name if name == own else f"{name} as {own}" for name, own in pairs)
 
 
 def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
@@ -108,84 +314,6 @@ def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 def _target(path: str, relative: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
-
-
-def _module(source: str, path: str, names: Mapping[str, str]) -> str:
-    if "import.meta" in source:
-        raise InputError(path, expected="import.meta only in an entry, whose address is kept")
-    body, exported = _body(source, path, names)
-    told = ", ".join(_renamed(name, value, ": ") for name, value in exported.items())
-    return f"const {names[path]} = (() => {{\n{body}return {{ {told} }};\n}})();\n"
-
-
-def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return a module's code without imports and exports, and its exports as name → value."""
-    needed = {name for targets in _imported(source, path) for name in targets} & names.keys()
-    text, exported = _converted(source, path, tuple((name, names[name]) for name in sorted(needed)))
-    return text, dict(exported)
-
-
-@lru_cache(maxsize=512)
-def _converted(
-    source: str, path: str, needed: tuple[tuple[str, str], ...]
-) -> tuple[str, tuple[tuple[str, str], ...]]:
-    names = dict(needed)
-    exported: dict[str, str] = {}
-
-    def bound(match: re.Match[str]) -> str:
-        whole, wanted, relative = match.groups()
-        module = names[_target(path, relative)]
-        if whole:
-            return f"const {whole} = {module};\n"
-        pairs = ", ".join(_renamed(name, own, ": ") for name, own in _pairs(wanted))
-        return f"const {{ {pairs} }} = {module};\n"
-
-    def passed_on(match: re.Match[str]) -> str:
-        module = names[_target(path, match[2])]
-        exported.update({own: f"{module}.{name}" for name, own in _pairs(match[1])})
-        return ""
-
-    def listed(match: re.Match[str]) -> str:
-        exported.update({own: name for name, own in _pairs(match[1])})
-        return ""
-
-    def declared(match: re.Match[str]) -> str:
-        exported[match[2]] = match[2]
-        return match[1] + match[2]
-
-    def taken_apart(match: re.Match[str]) -> str:
-        """`export const [a, b] = …` or `{ a, b: c }`: names alone, without defaults or nesting."""
-        _, bracket, written = match.groups()
-        parts = [part.strip() for part in written.split(",") if part.strip()]
-        own = [part.partition(":")[2].strip() or part if bracket == "{" else part for part in parts]
-        if wrong := [name for name in own if not re.fullmatch(r"[A-Za-z_$][\w$]*", name)]:
-            raise InputError(path, expected="names alone in an export", got=wrong[0])
-        exported.update({name: name for name in own})
-        return match[0].removeprefix("export ")
-
-    apart: list[str] = []
-
-    def later(match: re.Match[str]) -> str:
-        module = names.get(_target(path, match[1]))
-        if module is None:
-            apart.append(match[0])
-            return f"$apart{len(apart) - 1}"
-        return f"Promise.resolve({module})"
-
-    text = _LATER.sub(later, _IMPORT.sub(bound, source))
-    text = _LISTED.sub(listed, _AGAIN.sub(passed_on, text))
-    text = _TAKEN_APART.sub(taken_apart, _DECLARED.sub(declared, text))
-    if left := _LEFT.search(text):
-        raise InputError(
-            path, expected="a form of import or export that can be joined", got=left[0]
-        )
-    for number, form in enumerate(apart):
-        text = text.replace(f"$apart{number}", form)
-    return text, tuple(exported.items())
-
-
-def _renamed(name: str, other: str, by: str) -> str:
-    return name if name == other else f"{name}{by}{other}"
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:

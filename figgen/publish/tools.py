@@ -107,8 +107,5 @@ def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, st
         # Printed models need the runtime, which no script of the tool imports by itself.
         every = {**known, **tools.models(own)}
         own = {path: every[path] for path in reached(every, [entry, *paths])}
-        first = {path: script for path, script in own.items() if path not in paths}
-        made[entry] = joined(first, entry)
-        for path in paths:
-            made[path] = joined(first | {path: own[path]}, path, beside=entry)
-    return {path: lean(script) for path, script in made.items()}
+        made |= joined(own, entry, paths)
+    return made

@@ -38,10 +38,10 @@ ORACLES = ROOT / "tests" / "oracles"
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
-def test_script_of_a_tool_is_one_file_of_at_most_90_kb(site_folder: Path, tool: str) -> None:
+def test_script_of_a_tool_is_one_file_of_at_most_71_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
-    assert len(gzip.compress(script, 9)) <= 90_000
+    assert len(gzip.compress(script, 9)) <= 71_000
 
 
 @pytest.mark.parametrize("name", JOINED["modeler"])
@@ -52,7 +52,7 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
     # reader of scripts comes when there is one.
-    assert len(gzip.compress(part, 9)) <= (50_000 if name == "modeler_taken" else 22_000)
+    assert len(gzip.compress(part, 9)) <= (37_000 if name == "modeler_taken" else 19_000)
 
 
 def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask: Ask) -> None:

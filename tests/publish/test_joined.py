@@ -35,16 +35,34 @@ def printed(program: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_names_of_different_modules_stay_apart() -> None:
-    text = joined(SCRIPTS, "a/entry.js")
-    assert text.count("const one = ") == 2
-    assert not re.search(r"^(import|export)\b(?! \{ \$m)", text, re.M)
-    assert text.index("function four") < text.index("function two") < text.index("globalThis")
+def one_file(scripts: dict[str, str], entry: str) -> str:
+    return joined(scripts, entry)[entry]
+
+
+def address(script: str) -> str:
+    return f"data:text/javascript,{quote(script)}"
 
 
 def test_joined_program_does_what_its_modules_do() -> None:
-    program = f"{joined(SCRIPTS, 'a/entry.js')}console.log(JSON.stringify(told));"
-    assert printed(program) == '[1,2,3,"c"]'
+    """Three modules declare `one` or `$m1`, and one of them is used as a whole."""
+    text = one_file(SCRIPTS, "a/entry.js")
+    assert not re.search(r"\b(import|export)\b", text)
+    assert printed(f"{text}console.log(JSON.stringify(told));") == '[1,2,3,"c"]'
+
+
+def test_declarations_that_nobody_uses_are_left_out_and_what_acts_stays() -> None:
+    scripts = {
+        "entry.js": 'import { used } from "./b.js";\nglobalThis.told.push(used());\n',
+        "b.js": 'globalThis.told = [];\nconst acts = told.push("acts");\n'
+        "export const used = () => deep(2);\n"
+        "function deep(n) {\n  return n ? deep(n - 1) : 'end';\n}\n"
+        'export function unused() {\n  return "never one";\n}\n'
+        'export class Idle {\n  a = "never two";\n}\n'
+        'export const map = new Map([["never three", () => unused()]]);\n',
+    }
+    text = one_file(scripts, "entry.js")
+    assert "never" not in text
+    assert printed(f"{text}console.log(JSON.stringify(told));") == '["acts","end"]'
 
 
 def test_what_is_passed_on_is_found() -> None:
@@ -53,9 +71,8 @@ def test_what_is_passed_on_is_found() -> None:
         "b.js": 'export { y as x } from "./c.js";\n',
         "c.js": "export const y = () => 1;\n",
     }
-    text = joined(scripts, "entry.js")
-    assert "x: $m0.y" in text
-    assert "const { x } = $m1;" in text
+    scripts["entry.js"] += "globalThis.told = x();\n"
+    assert printed(f"{one_file(scripts, 'entry.js')}console.log(told);") == "1"
 
 
 def test_what_a_declaration_takes_apart_is_exported_name_by_name() -> None:
@@ -65,22 +82,16 @@ def test_what_a_declaration_takes_apart_is_exported_name_by_name() -> None:
         "b.js": "export const [a, b] = [1, 2];\nexport let { c: d } = { c: 3 };\n",
         "c.js": "export const {\n  e,\n} = { e: 4 };\n",
     }
-    assert printed(f"{joined(scripts, 'entry.js')}console.log(sum.join());") == "1,2,3,4"
+    assert printed(f"{one_file(scripts, 'entry.js')}console.log(sum.join());") == "1,2,3,4"
 
 
 def test_an_entry_may_pass_on_what_others_export() -> None:
-    """`export { $m0.y as x }` would be no JavaScript: a member has no name of its own."""
     scripts = {
         "entry.js": 'export { y as x, y } from "./c.js";\nexport const own = 2;\n',
         "c.js": "export const y = () => 1;\n",
     }
-    text = joined(scripts, "entry.js")
-    last = text.rstrip().splitlines()[-1]
-    named = [pair.split(" as ")[0] for pair in last[len("export { ") : -len(" };")].split(", ")]
-    assert all(name.replace("$", "").isidentifier() for name in named), last
-    assert re.findall(r" as (\w+)", last) == ["x", "y"]
-    address = f"data:text/javascript,{quote(text)}"
-    program = f"const m = await import({address!r});console.log(m.x() + m.y() + m.own)"
+    text = one_file(scripts, "entry.js")
+    program = f"const m = await import({address(text)!r});console.log(m.x() + m.y() + m.own)"
     assert printed(program) == "4"
 
 
@@ -88,8 +99,8 @@ def test_an_entry_may_pass_on_what_others_export() -> None:
     ("change", "told"),
     [
         ({"c.js": 'import { one } from "./a/b.js";\nexport const three = 1;\n'}, "each other"),
-        ({"c.js": "export default 1;\n"}, "can be joined"),
-        ({"c.js": 'export * from "./d.js";\n'}, "can be joined"),
+        ({"c.js": "export default 1;\n"}, "minify-html"),
+        ({"c.js": 'export * from "./d.js";\n'}, "minify-html"),
         ({"c.js": "export const three = import.meta.url;\n"}, "import.meta"),
         ({"a/b.js": 'import { x } from "./missing.js";\n'}, "a/missing.js"),
     ],
@@ -105,28 +116,45 @@ def test_what_is_loaded_later_comes_along_and_what_is_unknown_stays_apart() -> N
         'export const one = () => import("./e.js");\n',
         "d.js": "export const four = 4;\n",
     }
-    text = joined(later, "a/entry.js")
-    assert "const three = () => Promise.resolve($m0);" in text
-    assert 'const one = () => import("./e.js");' in text
+    later["a/entry.js"] = (
+        'import { one, three } from "../c.js";\n'
+        "const { four } = await three();\nconsole.log(four, String(one));\n"
+    )
+    text = one_file(later, "a/entry.js")
+    assert printed(text) == "4 ()=>import(`./e.js`)"
 
 
 def test_a_later_part_takes_what_the_first_has_from_there() -> None:
-    scripts = SCRIPTS | {"a/how.js": 'import { one } from "./b.js";\nexport const how = one;\n'}
-    first = joined(SCRIPTS, "a/entry.js")
-    assert first.endswith("export { $m0, $m1 };\n")
-    assert joined(scripts, "a/how.js", beside="a/entry.js") == (
-        'import { $m0, $m1 } from "./entry.js";\nconst { one } = $m1;\nconst how = one;\n'
-        "export { how };\n"
-    )
+    """It is the same object; what the part alone needs comes with the part."""
+    scripts = {
+        "entry.js": 'import { kept } from "./b.js";\nexport const mine = () => kept;\n',
+        "b.js": "export const kept = { count: 0 };\n"
+        "export const tale = () => 'told ' + kept.count;\n",
+        "how.js": 'import { kept, tale } from "./b.js";\nimport { own } from "./d.js";\n'
+        "export const how = () => [++kept.count, tale(), own];\n",
+        "d.js": "export const own = 'alone';\n",
+    }
+    made = joined(scripts, "entry.js", ["how.js"])
+    assert made.keys() == {"entry.js", "how.js"}
+    assert "alone" in made["how.js"]
+    assert "alone" not in made["entry.js"]
+    assert "told" not in made["how.js"]
+    part = made["how.js"].replace("./entry.js", address(made["entry.js"]))
+    program = f"""
+      const first = await import({address(made["entry.js"])!r});
+      const part = await import({address(part)!r});
+      console.log(JSON.stringify([...part.how(), first.mine().count]));
+    """
+    assert printed(program) == '[1,"told 1","alone",1]'
 
 
 def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:
     later = {f"{posixpath.dirname(MAP)}/{name}.js" for name in JOINED["rank-map"]}
     every = {path: text for path, text in plain_scripts(DOCS).items() if path not in later}
     own = {path: every[path] for path in reached(every, [MAP])}
-    text = joined({**every, **printed_models(own)}, MAP)
-    assert not re.search(r"^import ", text, re.M), "one request, and everything is there"
-    asked = set(re.findall(r'\bimport\("\./([\w.]+)"\)', text))
+    text = one_file({**every, **printed_models(own)}, MAP)
+    assert not re.search(r'\bimport\b[^("]+"', text), "one request, and everything is there"
+    asked = set(re.findall(r"\bimport\([\"`]\./([\w.]+)[\"`]\)", text))
     assert asked == {posixpath.basename(path) for path in later}
 
 
