@@ -317,7 +317,7 @@ def test_a_split_backward_idles_as_the_simulator_says(name: str, chunks: int) ->
 def test_a_predicted_step_takes_what_its_own_passes_take_in_the_simulator(
     schedule: str, sequence: int
 ) -> None:
-    """Passes of equal length, as assumed before, err by up to 7.5%, and the worst by 9%.
+    """Passes of equal length, as assumed before, err by up to 7.5% on these twelve.
 
     What is left is a head that only one stage has.
     """
