@@ -13,6 +13,7 @@ from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models.planner.plan_space import CHUNKS
+from figgen.models.planner.ranking import TIED, layout_at
 from figgen.models.shape.transformer import flops_per_token
 from figgen.scenarios.options.resolve import resolve, training_step
 from figgen.scenarios.options.scenario import scenario
@@ -23,7 +24,7 @@ from figgen.scenarios.planning.plan_question import (
     usual_batch,
 )
 from figgen.scenarios.planning.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
-from figgen.scenarios.planning.planner import Plan, plan
+from figgen.scenarios.planning.planner import Plan, fastest, plan
 
 EIGHT_BITS = {"dtype": "fp8", "activations": "fp8"}
 TITAN = {"software": "torchtitan", "order": "torchtitan"}
@@ -151,8 +152,26 @@ def test_the_front_is_what_nothing_beats_in_both() -> None:
     for one in front:
         assert not any(o[0] <= one[0] and o[1] <= one[1] and o != one for o in pairs)
     for one in pairs:
-        assert any(o[0] <= one[0] and o[1] <= one[1] for o in front)
+        assert any(o[0] <= one[0] * (1 + TIED) and o[1] <= one[1] for o in front)
     assert sum(found.found.refused.values()) + found.fitting == found.layouts
+
+
+def test_of_layouts_as_fast_as_the_fastest_the_smallest_is_first() -> None:
+    """Bytes decide among steps within a thousandth, and seconds among all others."""
+    tied = 0
+    for nodes in (1, 2, 4):
+        question = plan_question(scenario(model="llama-3-8b", nodes=nodes, global_batch=64))
+        found = plan(question).found
+        pairs = list(zip(found.step_s, found.memory_bytes, strict=True))
+        fastest_s = min(found.step_s)
+        near = [pair for pair in pairs if pair[0] <= fastest_s * (1 + TIED)]
+        assert pairs[: len(near)] == sorted(near, key=lambda pair: pair[1])
+        assert pairs[len(near) :] == sorted(pairs[len(near) :], key=lambda pair: pair[0])
+        first = fastest(question).found
+        assert layout_at(first, 0) == layout_at(found, 0)
+        assert max(first.step_s) <= fastest_s * (1 + TIED)
+        tied += len({pair[1] for pair in near}) > 1
+    assert tied
 
 
 @pytest.mark.parametrize("model", ["llama-3-8b", "mixtral-8x7b"])

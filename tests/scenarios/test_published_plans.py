@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from figgen.catalog.planned import planned_best
+from figgen.models.planner.ranking import TIED
 from figgen.scenarios.evidence.published_plans import published_plan, searched, training_presets
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import scenario
@@ -32,7 +33,7 @@ def test_the_fastest_is_the_first_of_all(job: dict[str, Any]) -> None:
     assert first.layouts == whole.layouts
     assert choices_of(first, 0) == choices_of(whole, 0)
     assert first.found.step_s[0] == whole.found.step_s[0]
-    assert set(first.found.step_s) == {first.found.step_s[0]}
+    assert max(first.found.step_s) <= min(whole.found.step_s) * (1 + TIED)
 
 
 @pytest.mark.parametrize("preset", QUICK)

@@ -33,6 +33,10 @@ from figgen.models.planner.plan import (
 from figgen.models.planner.plan_terms import named_terms
 from figgen.models.step.timed_step import timed_step
 
+TIED = 1e-3
+"""Share of the fastest step within which layouts are ordered by memory: the model errs by far more,
+and what needs less memory fits more surely."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedPipeline:
@@ -54,6 +58,8 @@ class TriedPipeline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
     """The layouts that fit, fastest first, one in every column; how many there are in all.
+
+    Those within `TIED` of the fastest stand first, by memory.
 
     A layout is a place in one of the `pipelines`, which `which` counts. `refused` counts layouts by
     `REASONS`, and `least_bytes` is what the smallest one needs. `meshes` has the place of the
@@ -116,10 +122,11 @@ def tried(found: Pipeline) -> TriedPipeline:
 
 
 def ranked(found: Iterable[TriedPipeline]) -> Ranked:
-    """Return all layouts in order."""
+    """Return all layouts in order: by time, and by memory where they are as fast as the fastest."""
     parts = list(found)
     step_s = joined([one.step_s for one in parts])
-    order = order_of(step_s, joined([one.ties for one in parts]))
+    memory_bytes = joined([one.memory_bytes for one in parts])
+    order = _order(step_s, memory_bytes, joined([one.ties for one in parts]))
     which = joined([filled(len(one.places), at) for at, one in enumerate(parts)])
     places, counts = firsts(chosen(joined([one.meshes for one in parts]), order))
     return Ranked(
@@ -130,9 +137,20 @@ def ranked(found: Iterable[TriedPipeline]) -> Ranked:
         which=chosen(which, order),
         places=chosen(joined([one.places for one in parts]), order),
         step_s=chosen(step_s, order),
-        memory_bytes=chosen(joined([one.memory_bytes for one in parts]), order),
+        memory_bytes=chosen(memory_bytes, order),
         meshes=dict(zip(places, counts, strict=True)),
     )
+
+
+def _order(step_s: Column, memory_bytes: Column, ties: Column) -> Column:
+    """Return the places of layouts in order."""
+    order = order_of(step_s, ties)
+    count = 0
+    while count < len(order) and step_s[order[count]] <= step_s[order[0]] * (1 + TIED):
+        count += 1
+    first = order[:count]
+    smallest = order_of(chosen(memory_bytes, first), chosen(ties, first))
+    return joined([chosen(first, smallest), order[count:]])
 
 
 def parts_of(found: Ranked, place: int) -> tuple[Pipeline, Mode, Zero, MeshEntry]:

@@ -10,10 +10,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from figgen.equations.columns import chosen, equal_to, least, over
+from figgen.equations.columns import chosen, least, over
 from figgen.models.memory.fit_probability import SAFE, fit_probability
 from figgen.models.planner.plan import Pipeline, pipelines_of, step_s
 from figgen.models.planner.ranking import (
+    TIED,
     Ranked,
     TriedPipeline,
     front,
@@ -85,25 +86,24 @@ def plan(question: PlanQuestion) -> Plan:
 
 
 def fastest(question: PlanQuestion) -> Plan:
-    """The plan whose first layout is that of `plan`, with no other that is slower.
+    """The plan whose first layout is that of `plan`, with none that is slower by more than `TIED`.
 
     Only what is faster than the best so far is asked whether it fits, so that what does not fit is
     not counted. Raises InputError as `plan` does.
     """
-    found, best_s, layouts = list[TriedPipeline](), np.inf, 0
+    found, most_s, layouts = list[TriedPipeline](), np.inf, 0
     for pipeline in pipelines_of(question.job):
         layouts += pipeline.count
         least_s = _least_s(pipeline)
         order = np.argsort(least_s, kind="stable")
         for at in range(0, len(order), AT_ONCE):
-            places = sorted(place for place in order[at : at + AT_ONCE] if least_s[place] <= best_s)
+            places = sorted(place for place in order[at : at + AT_ONCE] if least_s[place] <= most_s)
             if not places:
                 break
             one = tried(replace(pipeline, entries=tuple(pipeline.entries[at] for at in places)))
-            if len(one.step_s) and least(one.step_s) <= best_s:
-                found = found if least(one.step_s) == best_s else []
-                best_s = least(one.step_s)
-                found.append(_only(one, best_s))
+            if len(one.step_s) and least(one.step_s) <= most_s:
+                most_s = min(most_s, least(one.step_s) * (1 + TIED))
+                found = [_within(each, most_s) for each in (*found, one)]
     if not layouts:
         raise no_layout(question.job)
     best = replace(ranked(found), layouts=layouts, refused={}, least_bytes=np.inf)
@@ -122,9 +122,9 @@ def _least_s(found: Pipeline) -> np.ndarray:
     return least_s
 
 
-def _only(found: TriedPipeline, seconds: float) -> TriedPipeline:
-    """The layouts that take just as long."""
-    kept = equal_to(found.step_s, seconds)
+def _within(found: TriedPipeline, most_s: float) -> TriedPipeline:
+    """The layouts that take no longer than that."""
+    kept = [place for place, step_s in enumerate(found.step_s) if step_s <= most_s]
     return replace(
         found,
         places=chosen(found.places, kept),
