@@ -274,7 +274,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
     assert len(rows) == 1 + len(step["communication"])
     stages = file_of(page, "memory.csv").splitlines()
     assert len(stages) == 1 + step["pp"]
-    handed = takeaway(page).get_by_role("link", name="GPU process mapping")
+    handed = page.locator(".job-line").get_by_role("link", name="Rank map")
     assert "nodes=2048" in str(handed.get_attribute("href"))
 
 
