@@ -16,8 +16,7 @@ from itertools import groupby, product
 from figgen.errors import InputError
 from figgen.publish.scopes import Item, Later, Module, Shorthand, module_of
 from figgen.publish.scripts import lean
-from figgen.publish.syntax import Symbol
-from figgen.publish.tokens import RESERVED
+from figgen.publish.syntax import RESERVED, Symbol
 
 _IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n', re.M)
 _AGAIN = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";?\n', re.M)
@@ -207,9 +206,9 @@ class Bundle:
                     parts.append(piece)
                 case Symbol():
                     parts.append(new(piece))
-                case Shorthand(name, between, symbol):
+                case Shorthand(name, symbol):
                     own = new(symbol)
-                    parts.append(own if own == name else f"{name}{between}{own}")
+                    parts.append(own if own == name else f"{name}:{own}")
                 case Later(text=text):
                     whole = self.later(path, piece)
                     parts.append(f"Promise.resolve({names[whole]})" if whole else text)

@@ -1,24 +1,29 @@
 """Which declaration every name of a script means, and what each part of a script uses.
 
-It reads the JavaScript that minify-html writes, in which every statement ends with `;` or `}`. It
-knows the syntax of modules without `var`, `with`, static blocks and default exports, and refuses
+It knows the syntax of modules without `var`, `with`, decorators and default exports, and refuses
 what it doesn't know.
 """
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from figgen.publish.syntax import NameScope, Symbol, Syntax
+from tree_sitter import Node
+
+from figgen.errors import InputError
+from figgen.publish.syntax import NameScope, Symbol, Syntax, parts
+
+_LOADED = re.compile(r"""import\(\s*(["'`])([^"'`$\\]+)\1\s*\)""")
 
 
 @dataclass(frozen=True, slots=True)
 class Shorthand:
-    """A name that stands for a key too, and what to write between the key and another name."""
+    """A name that stands for a key too, as in `{ a }`."""
 
     name: str
-    between: str
     symbol: Symbol
 
 
@@ -77,17 +82,20 @@ class Reader(Syntax):
         self.handed_on: dict[str, tuple[str, str]] = {}
 
     def module(self) -> Module:
-        while self.kind[self.at] != "end":
-            if self.now == "import" and self.next not in ("(", "."):
-                self.imported()
-            elif self.now == "export":
-                self.export()
-            else:
-                self.item()
+        for node in parts(self.root):
+            match node.type:
+                case "import_statement":
+                    self.imported(node)
+                case "export_statement":
+                    self.export(node)
+                case _:
+                    self.item(node)
         outside = self.resolved()
         counts = list[int]()
         for scope in self.top.within:
             _number(scope, 0, counts)
+        if unknown := [name for _, name in self.exported if name not in self.top.names]:
+            raise InputError(self.path, expected="exports that are declared", got=unknown[0])
         exports = {own: self.top.names[name] for own, name in self.exported}
         return Module(
             items=self.items,
@@ -98,120 +106,89 @@ class Reader(Syntax):
             slots=counts,
         )
 
-    def item(self) -> list[Symbol]:
+    def item(self, node: Node) -> list[Symbol]:
         """A statement of the module; returns what it declares."""
-        word = self.now
-        if word not in ("const", "let"):
-            start, known, self.acts = self.at, set(self.top.names), False
-            idle = word in ("function", "class") or (word == "async" and self.next == "function")
-            self.statement(self.top)
-            declared = [one for name, one in self.top.names.items() if name not in known]
-            self.keep("", start, declared, idle)
-            return declared
-        found = list[Symbol]()
-        self.at += 1
-        while True:
-            start, known, self.acts = self.at, set(self.top.names), False
-            self.pattern(self.top)
-            if self.ate("="):
-                self.expression(self.top, comma=False)
-            declared = [one for name, one in self.top.names.items() if name not in known]
-            self.keep(word, start, declared, True)
-            found += declared
-            if not self.ate(","):
-                self.end()
-                return found
+        if node.type != "lexical_declaration":
+            return self.keep("", node, idle=node.type.endswith("_declaration"))
+        word = node.children[0].type
+        return [symbol for part in parts(node) for symbol in self.keep(word, part, idle=True)]
 
-    def keep(self, word: str, start: int, declared: list[Symbol], idle: bool) -> None:
+    def keep(self, word: str, node: Node, *, idle: bool) -> list[Symbol]:
+        known, self.acts = len(self.top.names), False
+        self.read(node, self.top)
+        declared = list(self.top.names.values())[known:]
         idle = idle and not self.acts and bool(declared)
-        if start < self.at:
-            item = Item(word=word, start=start, end=self.at, declared=declared, idle=idle)
-            self.items.append(item)
+        begin, end = node.byte_range
+        self.items.append(Item(word=word, start=begin, end=end, declared=declared, idle=idle))
+        return declared
 
-    def imported(self) -> None:
-        self.eat("import")
-        if self.ate("*"):
-            self.eat("as")
-            symbol = self.top.names.setdefault(self.now, Symbol(self.now))
-            self.at += 1
-            self.eat("from")
-            self.imports[symbol] = (self.address(), "*")
-            return
-        pairs = self.pairs()
-        self.eat("from")
-        target = self.address()
+    def imported(self, node: Node) -> None:
+        """`import * as a from "…"` or `import { a, b as c } from "…"`."""
+        clause, *others = parts(node)
+        given = parts(clause)
+        kinds = [part.type for part in (*given, *others)]
+        if kinds == ["namespace_import", "string"]:
+            pairs = [("*", self.named(parts(given[0])[0]))]
+        elif kinds == ["named_imports", "string"]:
+            pairs = self.pairs(given[0])
+        else:
+            raise self.wrong(node)
         for name, own in pairs:
             symbol = self.top.names.setdefault(own, Symbol(own))
-            self.imports[symbol] = (target, name)
+            self.imports[symbol] = (self.unquoted(others[0]), name)
 
-    def export(self) -> None:
-        self.eat("export")
-        if self.now in ("*", "default"):
-            raise self.wrong("an export of this form")
-        if self.now != "{":
-            self.exported += [(one.name, one.name) for one in self.item()]
-            return
-        pairs = self.pairs()
-        if self.ate("from"):
-            target = self.address()
-            self.handed_on |= {own: (target, name) for name, own in pairs}
-            return
-        self.exported += [(own, name) for name, own in pairs]
-        self.end()
+    def export(self, node: Node) -> None:
+        kinds = [child.type for child in node.children if child.type not in ("comment", ";")]
+        if kinds == ["export", "export_clause"]:
+            self.exported += [(own, name) for name, own in self.pairs(parts(node)[0])]
+        elif kinds == ["export", "export_clause", "from", "string"]:
+            clause, target = parts(node)
+            self.handed_on |= {
+                own: (self.unquoted(target), name) for name, own in self.pairs(clause)
+            }
+        elif len(kinds) == 2 and kinds[1].endswith("_declaration"):
+            self.exported += [(one.name, one.name) for one in self.item(parts(node)[0])]
+        else:
+            raise self.wrong(node)
 
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self, node: Node) -> list[tuple[str, str]]:
         """`{ a, b as c }` → [("a", "a"), ("b", "c")]."""
-        found = []
-        self.eat("{")
-        while not self.ate("}"):
-            name = own = self.now
-            self.at += 1
-            if self.ate("as"):
-                own = self.now
-                self.at += 1
-            self.ate(",")
-            found.append((name, own))
-        return found
+        given = [parts(part) for part in parts(node)]
+        return [(self.named(part[0]), self.named(part[-1])) for part in given]
 
-    def address(self) -> str:
-        if self.kind[self.at] != "string":
-            raise self.wrong("the address of a script")
-        self.at += 1
-        found = _unquoted(self.text[self.at - 1])
-        self.end()
-        return found
+    def unquoted(self, node: Node) -> str:
+        return self.named(node)[1:-1]
 
     def resolved(self) -> frozenset[str]:
         """Find what each name means, and cut the items into pieces; returns names from outside."""
         outside = set[str]()
-        marks: list[tuple[int, Piece, int]] = []
-        for at, scope, between in self.used:
-            name, above = self.text[at], scope
-            while name not in above.names and above.above is not None:
-                above = above.above
-            if name not in above.names:
+        marks = list[tuple[int, int, Piece]]()
+        for node, scope in self.used:
+            name = self.named(node)
+            if "\\" in name:
+                raise self.wrong(node)  # the same name may be written in other ways
+            if meant := scope.find(name):
+                meant.uses += 1
+                short = node.type.startswith("shorthand")
+                marks.append((*node.byte_range, Shorthand(name, meant) if short else meant))
+            else:
                 outside.add(name)
-                continue
-            meant = above.names[name]
-            meant.uses += 1
-            marks.append((at, Shorthand(name, between, meant) if between else meant, at + 1))
-        for at in self.later:
-            text = self.source[self.begins[at] : self.begins[at + 3] + 1]
-            marks.append((at, Later(_unquoted(self.text[at + 2]), text), at + 4))
+        for node in self.later:
+            if not (found := _LOADED.fullmatch(self.named(node))):
+                raise self.wrong(node)
+            marks.append((*node.byte_range, Later(found[2], found[0])))
         marks.sort(key=lambda mark: mark[0])
-        position = 0
+        waiting = deque(marks)
         for item in self.items:
-            place = self.begins[item.start]
-            while position < len(marks) and marks[position][0] < item.end:
-                at, piece, behind = marks[position]
-                item.pieces += [self.source[place : self.begins[at]], piece]
-                place = self.begins[behind - 1] + len(self.text[behind - 1])
+            place = item.start
+            while waiting and waiting[0][0] < item.end:
+                begin, end, piece = waiting.popleft()
+                item.pieces += [self.text(place, begin), piece]
+                place = end
                 symbol = piece.symbol if isinstance(piece, Shorthand) else piece
                 if isinstance(symbol, Symbol) and self.top.names.get(symbol.name) is symbol:
                     item.uses[symbol] = None
-                position += 1
-            last = item.end - 1
-            item.pieces.append(self.source[place : self.begins[last] + len(self.text[last])])
+            item.pieces.append(self.text(place, item.end))
         return frozenset(outside)
 
 
@@ -226,11 +203,7 @@ def _number(scope: NameScope, first: int, counts: list[int]) -> None:
         _number(inner, first, counts)
 
 
-def _unquoted(text: str) -> str:
-    return text[1:-1]
-
-
 @lru_cache(maxsize=512)
 def module_of(source: str, path: str) -> Module:
-    """Read a script that minify-html wrote. Raises InputError for what is not understood."""
+    """Read a script. Raises InputError for what is not understood."""
     return Reader(source, path).module()

@@ -1,33 +1,51 @@
-"""Statements and expressions of a script, with the scope that every name stands in."""
+"""The scope of every name in a script, from the syntax tree that tree-sitter makes of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from figgen.errors import InputError
-from figgen.publish.tokens import PREFIXES, RESERVED, UNKNOWN, Tokens
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
 
-_VALUES = frozenset(("this", "null", "true", "false", "super"))
-_ENDS = frozenset((")", "]", "}", ";", ""))
-_COMPARED = frozenset(("==", "===", "!=", "!==", "<=", ">="))
-_STATEMENTS = frozenset(
-    (
-        "if",
-        "for",
-        "while",
-        "do",
-        "return",
-        "throw",
-        "switch",
-        "case",
-        "try",
-        "catch",
-        "const",
-        "let",
-        "export",
-    )
+from figgen.errors import InputError
+
+_JAVASCRIPT = Language(tree_sitter_javascript.language())
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split(" "))
+
+
+RESERVED = _words(
+    "arguments async await break case catch class const continue debugger default delete do else",
+    "enum eval export extends false finally for function get if implements import in instanceof",
+    "interface let new null of package private protected public return set static super switch",
+    "this throw true try typeof undefined var void while with yield NaN Infinity",
 )
-_IDLE_CLASSES = frozenset(("Map", "Set", "WeakMap", "WeakSet", "RegExp"))
+"""Names that nothing is renamed to."""
+_NAMES = _words("identifier shorthand_property_identifier shorthand_property_identifier_pattern")
+_LEAVES = _words(
+    "comment property_identifier private_property_identifier statement_identifier meta_property",
+    "number string regex this super null undefined true false import empty_statement",
+)
+"""Nodes that hold no name of a scope."""
+_PATTERNS = _words("object_pattern array_pattern rest_pattern formal_parameters")
+_FUNCTIONS = _words("arrow_function function_expression generator_function method_definition")
+_DECLARATIONS = _words("function_declaration generator_function_declaration")
+_BLOCKS = _words("statement_block switch_body for_statement")
+"""Nodes whose names are their own."""
+_REFUSED = _words(
+    "variable_declaration using_declaration with_statement decorator jsx_element html_comment",
+    "jsx_self_closing_element import_statement export_statement hash_bang_line",
+)
+"""Syntax that our scripts do without, or have at the top alone."""
+_ACTING = _words(
+    "assignment_expression augmented_assignment_expression update_expression await_expression",
+    "yield_expression call_expression class_static_block",
+)
+"""Nodes that may change something outside them."""
+_IDLE_CLASSES = frozenset((b"Map", b"Set", b"WeakMap", b"WeakSet", b"RegExp"))
 """Classes whose objects do nothing by being made."""
 
 
@@ -48,444 +66,190 @@ class NameScope:
     names: dict[str, Symbol] = field(default_factory=dict)
     within: list[NameScope] = field(default_factory=list)
 
+    def inner(self) -> NameScope:
+        made = NameScope(self)
+        self.within.append(made)
+        return made
 
-class Syntax(Tokens):
+    def find(self, name: str) -> Symbol | None:
+        """Return what a name means here, or None for a name from outside the module."""
+        scope: NameScope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.above
+        return None
+
+
+class Syntax:
     """Reads a module, and notes each use of a name with the scope that it stands in."""
 
     def __init__(self, source: str, path: str) -> None:
-        super().__init__(source, path)
-        self.source = source
-        self.at = 0
+        self.path = path
+        self.source = source.encode()
+        self.root = Parser(_JAVASCRIPT).parse(self.source).root_node
         self.top = NameScope(None)
-        self.used: list[tuple[int, NameScope, str]] = []
+        self.used: list[tuple[Node, NameScope]] = []
+        self.later: list[Node] = []
         self.inside = 0
         self.acts = False
-        self.idle_calls: set[int] = set()
-        self.later: list[int] = []
+        if self.root.has_error:
+            raise self.wrong(_faulty(self.root))
 
-    def wrong(self, why: str) -> InputError:
-        return self.no(why, self.begins[self.at], self.source)
+    def wrong(self, node: Node) -> InputError:
+        """The error for syntax that is refused."""
+        if node.is_error or node.is_missing:
+            kind = f"a missing {node.type}" if node.is_missing else "a syntax error"
+        else:
+            kind = node.type.replace("_", " ")
+        text = self.text(node.start_byte, max(node.end_byte, node.start_byte + 20))
+        return InputError(
+            f"{self.path}:{node.start_point.row + 1}",
+            expected="syntax that the joiner of scripts knows",
+            got=f"{kind}: {text[:40]!r}",
+        )
 
-    @property
-    def now(self) -> str:
-        return self.text[self.at]
+    def text(self, begin: int, end: int) -> str:
+        return self.source[begin:end].decode(errors="ignore")
 
-    @property
-    def next(self) -> str:
-        return self.text[min(self.at + 1, len(self.text) - 1)]
+    def named(self, node: Node) -> str:
+        return self.text(node.start_byte, node.end_byte)
 
-    def is_name(self, at: int) -> bool:
-        return self.kind[at] == "name" and self.text[at][0] != "#"
-
-    def eat(self, text: str) -> None:
-        if self.now != text or self.kind[self.at] == "string":
-            raise self.wrong(f"no {text}")
-        self.at += 1
-
-    def ate(self, text: str) -> bool:
-        if self.now == text:
-            self.at += 1
-            return True
-        return False
-
-    def declare(self, scope: NameScope, form: str = "") -> Symbol:
-        """The declaration of the present name."""
-        if not self.is_name(self.at) or self.now in RESERVED - {
-            "async",
-            "of",
-            "get",
-            "set",
-            "static",
-        }:
-            raise self.wrong("a name to declare")
-        symbol = scope.names.setdefault(self.now, Symbol(self.now))
-        self.use(scope, form)
-        return symbol
-
-    def use(self, scope: NameScope, form: str = "") -> None:
-        """A use of the present name; `form` is what stands between a key and it."""
-        self.used.append((self.at, scope, form))
-        self.at += 1
-
-    # Statements
-
-    def block(self, scope: NameScope) -> None:
-        """Statements in braces; `scope` is already that of the block."""
-        self.eat("{")
-        while self.now != "}":
-            self.statement(scope)
-        self.eat("}")
-
-    def inner(self, scope: NameScope) -> NameScope:
-        made = NameScope(scope)
-        scope.within.append(made)
-        return made
-
-    def end(self) -> None:
-        """The end of a statement."""
-        if not self.ate(";") and self.now not in ("}", ""):
-            raise self.wrong("a statement that goes on")
-
-    def parenthesized(self, scope: NameScope) -> None:
-        self.eat("(")
-        self.expression(scope)
-        self.eat(")")
-
-    def statement(self, scope: NameScope) -> None:
-        word = self.now
-        if self.kind[self.at] != "name" and word != "{" and word != ";":
-            self.expression(scope)
-            return self.end()
-        match word:
-            case "{":
-                self.block(self.inner(scope))
-            case ";":
-                self.at += 1
-            case "function":
-                self.function(scope, declares=True)
-            case "async" if self.next == "function":
-                self.at += 1
-                self.function(scope, declares=True)
-            case "class":
-                self.class_(scope, declares=True)
-            case "let" | "const":
-                self.at += 1
-                self.declarators(scope)
-                self.end()
-            case "if":
-                self.at += 1
-                self.parenthesized(scope)
-                self.statement(scope)
-                if self.ate("else"):
-                    self.statement(scope)
-            case "for":
-                self.loop(scope)
-            case "while":
-                self.at += 1
-                self.parenthesized(scope)
-                self.statement(scope)
-            case "do":
-                self.at += 1
-                self.statement(scope)
-                self.eat("while")
-                self.parenthesized(scope)
-                self.ate(";")
-            case "return" | "throw":
-                self.at += 1
-                self.expression(scope)
-                self.end()
-            case "break" | "continue":
-                self.at += 1 + self.is_name(self.at + 1)
-                self.end()
-            case "switch":
-                self.switch(scope)
-            case "try":
-                self.attempt(scope)
-            case _ if word in UNKNOWN:
-                raise self.wrong("a statement")
-            case _ if self.next == ":":
-                self.at += 2
-                self.statement(scope)
-            case _:
-                self.expression(scope)
-                self.end()
-        return None
-
-    def switch(self, scope: NameScope) -> None:
-        self.at += 1
-        self.parenthesized(scope)
-        self.eat("{")
-        cases = self.inner(scope)
-        while not self.ate("}"):
-            if self.ate("case"):
-                self.expression(cases)
-                self.eat(":")
-            elif self.ate("default"):
-                self.eat(":")
+    def read(self, node: Node | None, scope: NameScope) -> None:
+        """Read a statement, an expression, or any part of them."""
+        # A list of what waits, since a sum of a thousand terms is a tree of a thousand levels.
+        waiting = [(node, scope)] if node else []
+        while waiting:
+            part, within = waiting.pop()
+            kind = part.type
+            if kind in _LEAVES:
+                continue
+            if kind in _REFUSED:
+                raise self.wrong(part)
+            if kind in _NAMES:
+                self.used.append((part, within))
+            elif special := _SPECIAL.get(kind):
+                special(self, part, within)
             else:
-                self.statement(cases)
+                if not self.inside and _acts(part, kind):
+                    self.acts = True
+                if kind == "call_expression" and part.named_children[0].type == "import":
+                    self.later.append(part)
+                inner = within.inner() if kind in _BLOCKS else within
+                waiting += [(child, inner) for child in reversed(part.named_children)]
 
-    def attempt(self, scope: NameScope) -> None:
-        self.at += 1
-        self.block(self.inner(scope))
-        if self.ate("catch"):
-            caught = self.inner(scope)
-            if self.ate("("):
-                self.pattern(caught)
-                self.eat(")")
-            self.block(self.inner(caught))
-        if self.ate("finally"):
-            self.block(self.inner(scope))
-
-    def loop(self, scope: NameScope) -> None:
-        self.at += 1
-        self.ate("await")
-        head = self.inner(scope)
-        self.eat("(")
-        if self.now in ("let", "const"):
-            self.at += 1
-            self.declarators(head)
-        else:
-            self.expression(head)
-        if self.now in ("of", "in"):
-            self.at += 1
-            self.expression(head)
-        else:
-            for _ in range(2):
-                self.eat(";")
-                self.expression(head)
-        self.eat(")")
-        self.statement(head)
-
-    def declarators(self, scope: NameScope) -> None:
-        while True:
-            self.pattern(scope)
-            if self.ate("="):
-                self.expression(scope, comma=False)
-            if not self.ate(","):
-                return
-
-    def pattern(self, scope: NameScope) -> None:
-        """Names that a declaration, a parameter or an error gets."""
-        if self.ate("["):
-            while not self.ate("]"):
-                if not self.ate(","):
-                    self.ate("...")
-                    self.pattern(scope)
-                    self.usual(scope)
-        elif self.ate("{"):
-            while not self.ate("}"):
-                if self.ate("..."):
-                    self.pattern(scope)
-                elif self.is_name(self.at) and self.next in (",", "}", "="):
-                    self.declare(scope, ":")
-                else:
-                    self.key(scope)
-                    self.eat(":")
-                    self.pattern(scope)
-                self.usual(scope)
-                self.ate(",")
-        else:
-            self.declare(scope)
-
-    def usual(self, scope: NameScope) -> None:
-        if self.ate("="):
-            self.expression(scope, comma=False)
-
-    def key(self, scope: NameScope) -> None:
-        """The name of a property."""
-        if self.ate("["):
-            self.expression(scope)
-            self.eat("]")
-        elif self.kind[self.at] in ("name", "string", "number"):
-            self.at += 1
-        else:
-            raise self.wrong("a key")
-
-    # Functions and classes
-
-    def function(self, scope: NameScope, *, declares: bool) -> None:
-        self.eat("function")
-        self.ate("*")
-        own = scope
-        if self.now != "(":
-            own = scope if declares else self.inner(scope)
-            self.declare(own)
-        self.parameters_and_body(own)
-
-    def parameters_and_body(self, scope: NameScope) -> None:
-        own = self.inner(scope)
-        self.inside += 1
-        self.parameters(own)
-        self.block(self.inner(own))
-        self.inside -= 1
-
-    def parameters(self, own: NameScope) -> None:
-        self.eat("(")
-        while not self.ate(")"):
-            self.ate("...")
-            self.pattern(own)
-            self.usual(own)
-            self.ate(",")
-
-    def arrow(self, scope: NameScope) -> None:
-        own = self.inner(scope)
-        self.inside += 1
-        if self.now == "(":
-            self.parameters(own)
-        else:
-            self.declare(own)
-        self.eat("=>")
-        if self.now == "{":
-            self.block(self.inner(own))
-        else:
-            self.expression(own, comma=False)
-        self.inside -= 1
-
-    def is_arrow(self, at: int) -> bool:
-        if self.text[at] == "(":
-            return self.text[self.match[at] + 1] == "=>"
-        return self.is_name(at) and self.text[at + 1] == "=>"
-
-    def class_(self, scope: NameScope, *, declares: bool) -> None:
-        self.eat("class")
-        own = scope
-        if self.now not in ("extends", "{"):
-            own = scope if declares else self.inner(scope)
-            self.declare(own)
-        if self.ate("extends"):
-            self.expression(own)
-        self.eat("{")
-        while not self.ate("}"):
-            if not self.ate(";"):
-                self.member(own)
-
-    def modified(self) -> bool:
-        """Whether the present word says how the next is meant; if not, it is a key itself."""
-        if self.now == "*" or (
-            self.now in ("get", "set", "async") and self.next not in tuple("(,:=;}")
-        ):
-            self.at += 1
-            return True
-        return False
-
-    def member(self, scope: NameScope) -> None:
-        static = self.now == "static" and self.next not in ("(", "=", ";", "}")
-        self.at += static
-        if static and self.now == "{":
-            raise self.wrong("a static block")
-        while self.modified():
-            pass
-        self.key(scope)
-        if self.now == "(":
-            self.parameters_and_body(scope)
+    def pattern(self, node: Node | None, scope: NameScope) -> None:
+        """Declare the names that a declaration, a parameter or an error gets."""
+        kind = node.type if node else "comment"
+        if node is None or kind == "comment":
             return
-        if self.ate("="):
-            self.acts = self.acts or (static and not self.inside)
-            self.inside += 1
-            self.expression(scope, comma=False)
-            self.inside -= 1
-        self.end()
-
-    def object_(self, scope: NameScope) -> None:
-        self.eat("{")
-        while not self.ate("}"):
-            if self.ate("..."):
-                self.expression(scope, comma=False)
-            elif self.is_name(self.at) and self.next in (",", "}", "="):
-                self.use(scope, ":")
-                self.usual(scope)
-            else:
-                while self.modified():
-                    pass
-                self.key(scope)
-                if self.now == "(":
-                    self.parameters_and_body(scope)
-                else:
-                    self.eat(":")
-                    self.expression(scope, comma=False)
-            self.ate(",")
-
-    # Expressions
-
-    def expression(self, scope: NameScope, *, comma: bool = True) -> None:
-        """Everything up to what ends an expression; which operator binds tighter is no matter."""
-        value, choices = False, 0
-        while True:
-            text, kind = self.now, self.kind[self.at]
-            if kind == "name":
-                if text in ("in", "instanceof"):
-                    value = False
-                    self.at += 1
-                elif text == "of" and value:
-                    return
-                elif value:
-                    raise self.wrong("a name behind a value")
-                else:
-                    value = self.word(scope)
-            elif kind in ("number", "string", "pattern"):
-                if value:
-                    raise self.wrong("a value behind a value")
-                value = True
-                self.at += 1
-            elif kind in ("text", "head"):
-                self.acts = self.acts or (value and not self.inside)
-                self.template(scope)
-                value = True
-            elif text in _ENDS or kind in ("middle", "tail"):
-                return
-            elif text == "{" and value:
-                return  # the body of a class behind what it extends
-            elif text == "(" and not value and self.is_arrow(self.at):
-                self.arrow(scope)
-                value = True
-            elif text in ("(", "["):
-                if text == "(" and value and not self.inside:
-                    self.acts = self.acts or self.at not in self.idle_calls
-                self.at += 1
-                self.expression(scope)
-                self.eat(")" if text == "(" else "]")
-                value = True
-            elif text == "{":
-                self.object_(scope)
-                value = True
-            elif text in (".", "?."):
-                self.at += 1
-                self.at += self.kind[self.at] == "name"
-            elif (text == "," and not comma) or (text == ":" and not choices):
-                return
-            else:
-                choices += (text == "?") - (text == ":")
-                if text in ("++", "--") or (text[-1] == "=" and text not in _COMPARED):
-                    self.acts = self.acts or not self.inside
-                value = value and text in ("++", "--")
-                self.at += 1
-
-    def template(self, scope: NameScope) -> None:
-        kind = self.kind[self.at]
-        self.at += 1
-        while kind in ("head", "middle"):
-            self.expression(scope)
-            kind = self.kind[self.at]
-            if kind not in ("middle", "tail"):
-                raise self.wrong("a text that goes on")
-            self.at += 1
-
-    def word(self, scope: NameScope) -> bool:
-        """A name or a word that begins a value; tells whether it is a whole value."""
-        text = self.now
-        if text == "function" or (text == "async" and self.next == "function"):
-            self.ate("async")
-            self.function(scope, declares=False)
-        elif text == "class":
-            self.class_(scope, declares=False)
-        elif text == "async" and self.is_arrow(self.at + 1):
-            self.at += 1
-            self.arrow(scope)
-        elif self.is_arrow(self.at):
-            self.arrow(scope)
-        elif text == "new" and self.next == ".":
-            self.at += 3
-        elif text in PREFIXES:
-            if text == "new" and (self.at in self.idle or self.next in _IDLE_CLASSES):
-                self.idle_calls.add(self.at + 2)
-            elif text not in ("typeof", "void"):
-                self.acts = self.acts or not self.inside
-            self.at += 1
-            return False
-        elif text in _VALUES or text[0] == "#":
-            self.at += 1
-        elif text == "import":
-            if self.next == "(":
-                if (
-                    self.kind[self.at + 2] not in ("string", "text")
-                    or self.text[self.at + 3] != ")"
-                ):
-                    raise self.wrong("a script loaded by a name that is computed")
-                self.later.append(self.at)
-            self.at += 1
-        elif text in UNKNOWN or text in _STATEMENTS:
-            raise self.wrong("a word in an expression")
+        if kind in _NAMES:
+            name = self.named(node)
+            scope.names.setdefault(name, Symbol(name))
+            self.used.append((node, scope))
+        elif kind in _PATTERNS:
+            for child in node.named_children:
+                self.pattern(child, scope)
+        elif kind == "pair_pattern":
+            self.read(node.child_by_field_name("key"), scope)
+            self.pattern(node.child_by_field_name("value"), scope)
+        elif kind in ("assignment_pattern", "object_assignment_pattern"):
+            self.pattern(node.child_by_field_name("left"), scope)
+            self.read(node.child_by_field_name("right"), scope)
         else:
-            self.use(scope)
-        return True
+            raise self.wrong(node)
+
+    def declarator(self, node: Node, scope: NameScope) -> None:
+        self.pattern(node.child_by_field_name("name"), scope)
+        self.read(node.child_by_field_name("value"), scope)
+
+    def declaration(self, node: Node, scope: NameScope) -> None:
+        """A function whose name is known outside it."""
+        self.pattern(node.child_by_field_name("name"), scope)
+        self.parameters_and_body(node, scope)
+
+    def function(self, node: Node, scope: NameScope) -> None:
+        """A method, or a function that is a value, whose name only it knows."""
+        name = node.child_by_field_name("name")
+        if node.type == "method_definition":
+            self.read(name, scope)
+        elif name:
+            scope = scope.inner()
+            self.pattern(name, scope)
+        self.parameters_and_body(node, scope)
+
+    def parameters_and_body(self, node: Node, scope: NameScope) -> None:
+        own = scope.inner()
+        self.inside += 1
+        self.pattern(node.child_by_field_name("parameter"), own)
+        self.pattern(node.child_by_field_name("parameters"), own)
+        self.read(node.child_by_field_name("body"), own)
+        self.inside -= 1
+
+    def class_(self, node: Node, scope: NameScope) -> None:
+        name = node.child_by_field_name("name")
+        if name:
+            scope = scope if node.type == "class_declaration" else scope.inner()
+            self.pattern(name, scope)
+        for child in node.named_children:
+            if child != name:
+                self.read(child, scope)
+
+    def member(self, node: Node, scope: NameScope) -> None:
+        """A field of a class, whose value is computed for each object, or at once if static."""
+        self.read(node.child_by_field_name("property"), scope)
+        if not self.inside and self.named(node).startswith("static"):
+            self.acts = True
+        self.inside += 1
+        self.read(node.child_by_field_name("value"), scope)
+        self.inside -= 1
+
+    def loop(self, node: Node, scope: NameScope) -> None:
+        """A loop over the elements or keys of a thing."""
+        head, kind = scope.inner(), node.child_by_field_name("kind")
+        if kind and kind.type not in ("const", "let"):
+            raise self.wrong(node)
+        left = node.child_by_field_name("left")
+        (self.pattern if kind else self.read)(left, head)
+        self.read(node.child_by_field_name("right"), head)
+        self.read(node.child_by_field_name("body"), head)
+
+    def catch(self, node: Node, scope: NameScope) -> None:
+        caught = scope.inner()
+        self.pattern(node.child_by_field_name("parameter"), caught)
+        self.read(node.child_by_field_name("body"), caught)
+
+
+_SPECIAL: dict[str, Callable[[Syntax, Node, NameScope], None]] = {
+    **dict.fromkeys(_FUNCTIONS, Syntax.function),
+    **dict.fromkeys(_DECLARATIONS, Syntax.declaration),
+    "class": Syntax.class_,
+    "class_declaration": Syntax.class_,
+    "field_definition": Syntax.member,
+    "variable_declarator": Syntax.declarator,
+    "for_in_statement": Syntax.loop,
+    "catch_clause": Syntax.catch,
+}
+"""How nodes are read that do more than their children."""
+
+
+def parts(node: Node) -> list[Node]:
+    """Return the named children but for comments."""
+    return [child for child in node.named_children if child.type != "comment"]
+
+
+def _acts(node: Node, kind: str) -> bool:
+    """Whether a node by itself may change something outside it."""
+    if kind == "unary_expression":
+        return node.children[0].type == "delete"
+    if kind == "new_expression":
+        made = node.child_by_field_name("constructor")
+        return made is None or made.text not in _IDLE_CLASSES
+    return kind in _ACTING
+
+
+def _faulty(node: Node) -> Node:
+    """Return the innermost node that the grammar doesn't know, or that is missing."""
+    while inner := next((child for child in node.children if child.has_error), None):
+        node = inner
+    return node

@@ -30,4 +30,6 @@ for await (const value of shown.many()) told.push(value);
 for (const value in { kept: 1 }) told.push(value);
 for (const { value: [other] } of [{ value: ["taken"] }]) told.push(other);
 told.push((function () { return new.target === undefined; })(), async function () { await value; }.length, (async (value) => value).length);
+class Begun { static first = value; static { const value = "static"; told.push(value, Begun.first, other); } }
+told.push(+{ valueOf() { return other; } } / 2);
 console.log(JSON.stringify(told));

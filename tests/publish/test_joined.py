@@ -99,8 +99,8 @@ def test_an_entry_may_pass_on_what_others_export() -> None:
     ("change", "told"),
     [
         ({"c.js": 'import { one } from "./a/b.js";\nexport const three = 1;\n'}, "each other"),
-        ({"c.js": "export default 1;\n"}, "minify-html"),
-        ({"c.js": 'export * from "./d.js";\n'}, "minify-html"),
+        ({"c.js": "export default 1;\n"}, "c.js:1"),
+        ({"c.js": 'export * from "./d.js";\n'}, "c.js:1"),
         ({"c.js": "export const three = import.meta.url;\n"}, "import.meta"),
         ({"a/b.js": 'import { x } from "./missing.js";\n'}, "a/missing.js"),
     ],
