@@ -6,13 +6,16 @@ export { repr };
 
 /** A value as texts that are equal where Python's values are. */
 export function key(value) {
+  if (typeof value === "number") return String(value);
   if (typeof value === "string") return `'${value}`;
   if (value === null || value === undefined) return "None";
   if (typeof value !== "object") return typeof value === "function" ? identity(value) : String(Number(value));
   if (value instanceof Record) return value.key;
-  const parts = value instanceof Set ? Array.from(value, key).sort() : Array.from(value, key);
-  return `(${parts.join("\u0001")})`;
+  if (Array.isArray(value)) return `(${(value.every(isNumber) ? value : value.map(key)).join("\u0001")})`;
+  const parts = Array.from(value, key);
+  return `(${(value instanceof Set ? parts.sort() : parts).join("\u0001")})`;
 }
+const isNumber = (value) => typeof value === "number";
 
 const known = new WeakMap();
 let count = 0;
@@ -127,12 +130,21 @@ export const max = (items, by, usual) => extreme(1, items, by, usual);
 export const min = (items, by, usual) => extreme(-1, items, by, usual);
 
 export function range(start, end = null, step = 1) {
-  const [first, last] = end === null ? [0, start] : [start, end];
-  return Array.from({ length: Math.max(0, Math.ceil((last - first) / step)) }, (_, at) => first + at * step);
+  const first = end === null ? 0 : start;
+  const count = Math.ceil(((end ?? start) - first) / step);
+  const numbers = [];
+  for (let at = 0; at < count; at++) numbers.push(first + at * step);
+  return numbers;
 }
 export const enumerate = (items, start = 0) => items.map((item, at) => [at + start, item]);
 export const zip = (...lists) => transposed(lists);
-export const transposed = (rows) => range(rows.length ? min(rows.map((row) => row.length)) : 0).map((at) => rows.map((row) => row[at]));
+export function transposed(rows) {
+  const columns = [];
+  let count = rows.length ? rows[0].length : 0;
+  for (const row of rows) if (row.length < count) count = row.length;
+  for (let at = 0; at < count; at++) columns.push(rows.map((row) => row[at]));
+  return columns;
+}
 /** Puts items at the end of a list; `push(...items)` would put each on the stack first. */
 export function extend(list, items) {
   for (let at = 0, count = items.length; at < count; at++) list.push(items[at]);
