@@ -29,10 +29,11 @@ def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) ->
     """Return the module `entry` with all that it imports from `scripts` as one minified file, and
     so each of the `parts` that it loads later, by path.
 
-    A part takes what `entry` already has from there, so it must lie in the same folder. Of modules
-    loaded later, those that are no parts are included as promises that are already resolved; those
-    not in `scripts` stay files of their own at the same address. Raises InputError for imports
-    that are missing or circular, and for syntax that isn't understood.
+    A part takes what `entry` already has from there, so it must lie in the same folder. A
+    module of `scripts` that is loaded later and is not one of the `parts` is included as a promise
+    that is already resolved; a module outside `scripts` stays a file of its own at the same
+    address. Raises InputError for imports that are missing or circular, and for syntax that isn't
+    understood.
     """
     first = {path: script for path, script in scripts.items() if path not in parts}
     order = _order(first, entry)
@@ -242,7 +243,7 @@ class Bundle:
 
 
 def _names(taken: set[str]) -> Iterator[str]:
-    """Names from short to long, without those that are taken."""
+    """Yield every name that is not in `taken`, the shortest first."""
     for length in range(3):
         for letters in product(_FIRST, *[_OTHERS] * length):
             if (name := "".join(letters)) not in taken:

@@ -16,7 +16,7 @@ NOTHING = ("", "null", "None", "NaN")
 
 @dataclass(slots=True, kw_only=True)
 class Fields:
-    """The fields of a file, whether each is a string, those that are missing, and notes."""
+    """Return a file's fields, whether each is a string, the missing fields, and notes."""
 
     values: dict[str, str]
     quoted: dict[str, bool]
