@@ -47,7 +47,7 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("--tflops", metavar="X", help="measured: model TFLOP/s per GPU, as logged")
     parser.add_argument("--mfu", metavar="X", help="measured: MFU, as 38%% or 0.38")
     parser.add_argument(
-        "--log", metavar="FILE", help="measured: a log of steps of Megatron-LM or torchtitan"
+        "--log", metavar="FILE", help="measured: a log with the step lines of a training framework"
     )
     add_options(parser, "step")
 

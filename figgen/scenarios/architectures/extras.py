@@ -97,6 +97,8 @@ def _linear(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
         kernel = whole_or(fields, 4, "linear_conv_kernel_dim")
         each = hidden * (2 * key + 2 * value + 2 * values) + (2 * key + value) * kernel
         each += 2 * values + width + value * hidden
+    elif kind.linear == "conv":
+        each = 4 * hidden * hidden + whole_or(fields, 3, "conv_L_cache") * hidden
     elif kind.linear == "lightning":
         width = sizes.heads * sizes.head_dim
         each = 5 * hidden * width + width
@@ -124,6 +126,10 @@ def _indexer(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
 def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) -> int:
     if kind.special == "xielu":
         return 2 * sizes.layers
+    if kind.special == "embedding_norm":
+        return 2 * sizes.hidden
+    if kind.special == "opt":
+        return 2 * sizes.hidden  # positions begin at 2
     if kind.special == "mimo_v2":
         return _mimo(fields, sizes, kinds)
     if kind.special == "gemma4":

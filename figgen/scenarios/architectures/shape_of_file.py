@@ -14,7 +14,14 @@ from figgen.models.shape.transformer import (
     parameter_counts,
 )
 from figgen.scenarios.architectures.extras import ExtraSizes, extra_of, left_out
-from figgen.scenarios.architectures.fields import Fields, has, switch_or, whole, whole_or
+from figgen.scenarios.architectures.fields import (
+    Fields,
+    has,
+    switch_or,
+    whole,
+    whole_or,
+    words_of,
+)
 from figgen.scenarios.architectures.hybrids import (
     Hybrid,
     beside_parameters,
@@ -25,6 +32,9 @@ from figgen.scenarios.architectures.hybrids import (
 )
 from figgen.scenarios.architectures.kinds import KINDS, SAME_AS, Kind
 from figgen.scenarios.architectures.stack import layer_kinds, sparse_layers, windows_of
+
+RENAMED = {"n_embed": "hidden_size", "padded_vocab_size": "vocab_size"}
+"""What BLOOM's and ChatGLM's files call fields that others share."""
 
 LONGEST = 8192
 """Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
@@ -40,6 +50,9 @@ def shape_of_fields(fields: Fields) -> ModelShape:
     for name, value in kind.usual.items():
         if not has(fields, name):
             fields.values[name] = value
+    for old, name in RENAMED.items():
+        if has(fields, old) and not has(fields, name):
+            fields.values[name] = fields.values[old]
     shape = _shape(fields, kind)
     fields.notes.extend(left_out(fields))
     return shape
@@ -55,6 +68,10 @@ def _kind_of(fields: Fields) -> Kind:
             return KINDS[found]
         if found.removesuffix("_text") in KINDS:
             return KINDS[found.removesuffix("_text")]
+    named = _of_architecture(fields)
+    if named and not inner and not has(fields, "model_type"):
+        fields.values["model_type"] = named
+        return KINDS[named]
     name = inner or fields.values.get("model_type", "None")
     error = unknown("model_type", name, KINDS)
     meant = f" (did you mean {' or '.join(error.nearest)}?)" if error.nearest else ""
@@ -64,11 +81,21 @@ def _kind_of(fields: Fields) -> Kind:
     return KINDS["llama"]
 
 
+def _of_architecture(fields: Fields) -> str:
+    """The kind that a file without a model_type names as its class, "" for none."""
+    words = words_of(fields, "architectures")
+    plain = words[0].lower().removesuffix("forcausallm") if words else ""
+    for name in KINDS:
+        if plain and name.replace("_", "") == plain:
+            return name
+    return ""
+
+
 def _shape(fields: Fields, kind: Kind) -> ModelShape:
     hidden = whole(fields, "hidden_size", "n_embd", "d_model")
     layers = _layers(fields, kind)
     heads = whole(fields, "num_attention_heads", "n_head", "n_heads")
-    kv_heads = whole_or(fields, heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
+    kv_heads = _kv_heads(fields, kind, heads)
     vocab = whole(fields, "vocab_size")
     sequence = whole_or(fields, LONGEST, *SEQUENCES)
     _raise_missing(fields)
@@ -76,7 +103,9 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
     head_dim = (
         latent.nope_head_dim
         if latent
-        else whole_or(fields, hidden // max(heads, 1), "head_dim", "attention_head_dim")
+        else whole_or(
+            fields, hidden // max(heads, 1), "head_dim", "attention_head_dim", "kv_channels"
+        )
     )
     ffn = _dense_width(fields, kind, hidden)
     kinds = layer_kinds(fields, kind, layers)
@@ -95,7 +124,7 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
         sequence=min(sequence, LONGEST),
         ffn=_ffn(fields, kind),
         norm="rmsnorm" if kind.norm == "none" else kind.norm,
-        norms_per_layer=0 if kind.norm == "none" else kind.norms_per_layer,
+        norms_per_layer=_norms(fields, kind),
         final_norm=kind.norm != "none",
         qk_norm=_qk_norm(fields, kind),
         bias=_bias(fields, kind),
@@ -112,6 +141,29 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
     extra = extra_of(fields, kind, _sizes(fields, plain, windows.linear_layers, ffn), kinds)
     extra += _rest(fields, kind, plain, hybrid, ffn)
     return replace(plain, extra=extra)
+
+
+def _kv_heads(fields: Fields, kind: Kind, heads: int) -> int:
+    """Heads of keys and values; one where all queries share it (`multi_query`)."""
+    new = kind.special == "falcon" and switch_or(fields, False, "new_decoder_architecture")
+    names = ["num_key_value_heads", "attn_config.kv_n_heads", "multi_query_group_num"]
+    if kind.special == "falcon" and not new:
+        names = []
+    else:
+        names += ["num_kv_heads", "n_head_kv"]
+    shared = not new and switch_or(fields, False, "multi_query")
+    return whole_or(fields, 1 if shared else heads, *names)
+
+
+def _norms(fields: Fields, kind: Kind) -> int:
+    """Norms of a layer; a block beside attention shares the norm of Falcon's first models."""
+    if kind.norm == "none":
+        return 0
+    if kind.special != "falcon":
+        return kind.norms_per_layer
+    if switch_or(fields, False, "new_decoder_architecture"):
+        return whole_or(fields, 2, "num_ln_in_parallel_attn")
+    return 1 if switch_or(fields, True, "parallel_attn") else 2
 
 
 SEQUENCES = (
@@ -190,9 +242,12 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
     alone = kind.mixers == "mamba-2" and fields.values.get("num_local_experts") == "0"
     if alone:
         return whole_or(fields, 4 * hidden, "shared_intermediate_size")
+    if kind.linear == "conv":
+        return _adjusted_width(fields)
     return whole_or(
         fields,
-        4 * hidden,
+        whole_or(fields, 4, "expansion_ratio") * hidden,
+        "ffn_config.ffn_hidden_size",
         "intermediate_size_mlp",
         "dense_intermediate_size",
         "intermediate_size",
@@ -200,6 +255,16 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
         "ffn_hidden_size",
         "ffn_dim",
     )
+
+
+def _adjusted_width(fields: Fields) -> int:
+    """The width of LFM2's blocks: two thirds of the file's, rounded up to a multiple."""
+    width = whole(fields, "block_ff_dim", "intermediate_size")
+    _raise_missing(fields)
+    if not switch_or(fields, True, "block_auto_adjust_ff_dim"):
+        return width
+    multiple = max(1, whole_or(fields, 256, "block_multiple_of"))
+    return -(-(2 * width // 3) // multiple) * multiple
 
 
 def _spread(hybrid: Hybrid | None, ffn: int, layers: int) -> int:
@@ -212,7 +277,10 @@ def _spread(hybrid: Hybrid | None, ffn: int, layers: int) -> int:
 def _experts(
     fields: Fields, kind: Kind, layers: int, ffn: int, hybrid: Hybrid | None
 ) -> ExpertShape | None:
-    names = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
+    names = (
+        "n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts",
+        "ffn_config.moe_num_experts",
+    )  # fmt: skip
     count = whole_or(fields, 0, *names)
     if not count or kind.special == "gemma4":
         return None
@@ -230,6 +298,7 @@ def _experts(
         "moe_topk",
         "moe_top_k",
         "top_k_experts",
+        "ffn_config.moe_top_k",
     )
     _raise_missing(fields)
     together = whole_or(fields, 0, *SHARED_WIDTHS)

@@ -49,6 +49,9 @@ def layer_kinds(fields: Fields, kind: Kind, layers: int) -> list[str]:
         return ["linear_attention" if at % 2 else "full_attention" for at in range(layers)]
     if kind.linear == "kda":
         return _kda(fields, layers)
+    if kind.linear == "conv":
+        full = words_of(fields, "full_attn_idxs")
+        return ["full_attention" if str(at) in full else "conv" for at in range(layers)]
     return []
 
 

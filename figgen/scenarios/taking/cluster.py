@@ -31,9 +31,11 @@ AXES = ("tp", "pp", "cp", "ep", "etp")
 
 def take_cluster(given: Given) -> None:
     """Takes nodes, GPUs of a node and the accelerator."""
-    text_of(given, "tasks_per_node", LAUNCHED)
-    nodes = _nodes(given)
-    width = _width(given, nodes)
+    for key in ("tasks_per_node", "gpus_per_task"):
+        text_of(given, key, LAUNCHED)
+    listed_nodes, listed_width = _included(given)
+    nodes = _nodes(given) or listed_nodes
+    width = listed_width or _width(given, nodes)
     if not nodes:
         processes = whole_of(given, "processes", LAUNCHED) or whole_of(given, "tasks", LAUNCHED)
         if processes and width and processes % width == 0:
@@ -83,6 +85,23 @@ def _nodes(given: Given) -> int:
     return whole_of(given, "nodes", LAUNCHED)
 
 
+def _included(given: Given) -> tuple[int, int]:
+    """Nodes and GPUs of each that DeepSpeed's `--include=a:0,1@b:0,1` lists, 0 for neither."""
+    text = text_of(given, "included", LAUNCHED)
+    if not text or "$" in text:
+        return 0, 0
+    nodes = text.split("@")
+    widths = [len(node.partition(":")[2].split(",")) for node in nodes if ":" in node]
+    if len(widths) < len(nodes):
+        return len(nodes), 0
+    if min(widths) < max(widths):
+        given.notes.append(
+            f"--include lists {min(widths)} to {max(widths)} GPUs of a node: {min(widths)} are "
+            "taken of each"
+        )
+    return len(nodes), min(widths)
+
+
 def _width(given: Given, nodes: int) -> int:
     """GPUs of a node: the launcher's processes, then what the scheduler gives."""
     started = whole_of(given, "processes_per_node", LAUNCHED)
@@ -98,6 +117,10 @@ def _width(given: Given, nodes: int) -> int:
         )
     if started or resources:
         return started or resources
+    per_task = whole_of(given, "gpus_per_task", LAUNCHED)
+    if per_task:
+        tasks = whole_of(given, "tasks", LAUNCHED) // max(nodes, 1)
+        return per_task * max(1, whole_of(given, "tasks_per_node", LAUNCHED) or tasks)
     gpus = whole_of(given, "gpus", LAUNCHED) or _typed(given, "gpus")
     together = gpus or whole_of(given, "processes", LAUNCHED) or whole_of(given, "tasks", LAUNCHED)
     if together and nodes and together % nodes == 0:

@@ -15,7 +15,7 @@ PROGRAMS = (
 
 def format_of(text: str) -> str:
     """ "json", "toml", "yaml", "python", "address", "command" or "shell"."""
-    said = text.strip()
+    said = _begun(text)
     if (
         said.startswith("figgen ")
         or said.startswith("$ figgen ")
@@ -31,6 +31,15 @@ def format_of(text: str) -> str:
     if any(call in said for call in MESHES) or "ModelDataParallelTopology(" in said:
         return "python"
     return _of_lines(said)
+
+
+def _begun(text: str) -> str:
+    """A text without the comments before the brace that a configuration begins with."""
+    said = text.strip()
+    rest = said
+    while rest.startswith("#") and not rest.startswith(("#!", "#SBATCH", "#PBS")):
+        rest = rest.partition("\n")[2].strip()
+    return rest if rest.startswith("{") else said
 
 
 def _of_lines(said: str) -> str:

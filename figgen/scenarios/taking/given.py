@@ -16,6 +16,9 @@ ORIGINS = ("script", "config", "python", "launcher", "mpi", "slurm", "sbatch", "
 LAUNCHED = ("launcher", "mpi", "config", "python", "script", "slurm", "sbatch", "variable")
 """The same for the size of the cluster, which a launcher decides."""
 
+NOTHING = ("", "null", "None", "~")
+"""What a configuration writes where it leaves a setting open."""
+
 ON = ("true", "1", "yes", "on", "")
 OFF = ("false", "0", "no", "off", "none", "null")
 
@@ -43,7 +46,9 @@ def sorted_entries(entries: list[Entry]) -> Given:
     given = Given(entries=entries)
     for one in entries:
         key = _key(one)
-        if key:
+        if one.origin == "config" and one.words in NOTHING:
+            given.heeded.append(one.name)
+        elif key:
             given.keys[key] = [*given.keys.get(key, []), one]
     return given
 
@@ -59,9 +64,10 @@ def _key(one: Entry) -> str:
 SCHEDULED: dict[str, str] = {
     "--nodes": "nodes", "-N": "nodes", "--gpus-per-node": "gpus_per_node",
     "--ntasks-per-node": "tasks_per_node", "--ntasks": "tasks", "-n": "tasks",
-    "--gres": "generic_resources", "--gpus": "gpus", "-G": "gpus", "--constraint": "chip",
-    "-C": "chip", "-np": "processes", "-npernode": "processes_per_node",
-    "--npernode": "processes_per_node", "-ppn": "processes_per_node",
+    "--gpus-per-task": "gpus_per_task", "--gres": "generic_resources", "--gpus": "gpus",
+    "-G": "gpus", "--constraint": "chip", "-C": "chip", "-np": "processes",
+    "-npernode": "processes_per_node", "--npernode": "processes_per_node",
+    "-ppn": "processes_per_node",
     "--tres-per-node": "generic_resources", "--ntasks-per-gpu": "", "-nnodes": "nodes",
 }  # fmt: skip
 """Options of Slurm and MPI, which differ by case."""

@@ -9,7 +9,7 @@ from figgen.scenarios.taking.batch import take_batch, take_schedule
 from figgen.scenarios.taking.cluster import take_cluster, take_layout
 from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
-from figgen.scenarios.taking.launchers import read_script
+from figgen.scenarios.taking.launchers import read_script, with_commands
 from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
 from figgen.scenarios.taking.python import commented_commands, read_python
 from figgen.scenarios.taking.shell import Shell
@@ -121,6 +121,9 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "llama-factory"
     if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
         return "llm-foundry"
+    recipes = [one for one in entries if one.name == "recipe_of"]
+    if recipes:
+        return recipes[-1].value
     if any(name.startswith("trainer.") and "num_nodes" in name for name in names):
         return "nemo"
     if any(name.endswith("tensor_model_parallel_size") for name in names):
@@ -147,8 +150,10 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
 def _megatron(entries: list[Entry], names: list[str], programs: str) -> str:
     if any(one.origin == "launcher" and one.value == "accelerate" for one in entries):
         return "accelerate"
-    if any(name.startswith("model.") and name.endswith("parallel_size") for name in names):
-        bridge = any(name.startswith(("train.", "ddp.", "dataset.")) for name in names)
+    if any("model." in name and name.endswith("parallel_size") for name in names):
+        bridge = any(
+            name.removeprefix("cfg.").startswith(("train.", "ddp.", "dataset.")) for name in names
+        )
         return "megatron-bridge" if bridge else "nemo"
     if any(name in ("deepspeed", "zero_stage", "deepspeed_config") for name in names):
         return "megatron-deepspeed"
@@ -159,7 +164,7 @@ def _entries(text: str, kind: str, answers: dict[str, str], shell: Shell) -> lis
     if kind == "json":
         return read_flow(text, "")[0]
     if kind == "yaml":
-        return read_yaml(text)
+        return with_commands(read_yaml(text), shell)
     if kind == "toml":
         return read_toml(text)
     if kind == "python":
@@ -209,7 +214,7 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
     for one in entries:
         if one.name in given.heeded or one.name in left or one.origin == "variable":
             continue
-        if one.name in ("launcher", "program", "configuration_file"):
+        if one.name in ("launcher", "program", "configuration_file", "recipe_of"):
             continue
         left.append(one.name)
         near = meant(one.name) if len(left) <= MOST_SLIPS and may_matter(one.name) else ""

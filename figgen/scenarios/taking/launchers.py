@@ -245,6 +245,16 @@ def _document(document: str, shell: Shell) -> list[Entry]:
     return []
 
 
+def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
+    """Settings of a file, and what the commands among them say, such as those of containers."""
+    found: list[Entry] = []
+    for one in entries:
+        words = one.words.split()
+        command = len(words) > 2 and _is_program(words[0])
+        found.extend(command_entries(words, shell) if command else [one])
+    return found
+
+
 def _pbs(words: list[str]) -> list[Entry]:
     """What `#PBS -l select=4:ngpus=8` says."""
     found: list[Entry] = []

@@ -1,4 +1,7 @@
-"""Reads logs: nccl-tests, steps of Megatron-LM and torchtitan, PyTorch's out-of-memory message.
+"""Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
+
+The frameworks are Megatron-LM, Megatron-DeepSpeed, NeMo, nanotron, torchtitan and the trainer of
+transformers.
 
 Sizes are in bytes, times in seconds, rates in bytes a second.
 """
@@ -88,7 +91,11 @@ def read_log(text: str) -> Log | None:
         return _out_of_memory(text)
     if re.search(r"^#\s+size\s+count\s+type", text, re.MULTILINE):
         return _collective(text)
-    return _megatron(text) or _torchtitan(text)
+    for read in (_megatron, _torchtitan, _nemo, _nanotron, _trainer):
+        found = read(text)
+        if found is not None:
+            return found
+    return None
 
 
 def _collective(text: str) -> CollectiveLog | None:
@@ -121,20 +128,71 @@ def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
 
 
 def _megatron(text: str) -> StepLog | None:
+    """Lines of Megatron-LM, and of Megatron-DeepSpeed, which prints seconds and TFLOPs."""
     times = _numbers(text, r"elapsed time per iteration \(ms\):\s*([\d.]+)")
-    if not times:
+    seconds = _numbers(text, r"elapsed time per iteration \(s\):\s*([\d.]+)")
+    if not times and not seconds:
         return None
     flops = _numbers(text, r"throughput per GPU \(TFLOP/s/GPU\):\s*([\d.]+)")
+    flops = flops or _numbers(text, r"\|\s*TFLOPs:\s*([\d.]+)")
     batch = _numbers(text, r"global batch size:\s*(\d+)")
     memory = _numbers(text, r"max allocated:\s*([\d.]+)")
     return StepLog(
-        framework="megatron-lm",
-        steps=len(times),
-        step_time_s=_middle(times) / 1e3,
+        framework="megatron-lm" if times else "megatron-deepspeed",
+        steps=len(times or seconds),
+        step_time_s=_middle(times) / 1e3 if times else _middle(seconds),
         flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
         memory_bytes=max(memory) * 2**20 if memory else None,
         global_batch=int(batch[-1]) if batch else None,
     )
+
+
+def _nemo(text: str) -> StepLog | None:
+    times = _numbers(text, r"train_step_timing in s:?\s*=?\s*([\d.]+)")
+    if not times:
+        return None
+    batch = _numbers(text, r"global_batch_size[:=]\s*(\d+)")
+    return StepLog(
+        framework="nemo",
+        steps=len(times),
+        step_time_s=_middle(times),
+        global_batch=int(batch[-1]) if batch else None,
+    )
+
+
+def _nanotron(text: str) -> StepLog | None:
+    """nanotron rounds to three digits and writes thousands as K: `4.25K` milliseconds."""
+    times = _rounded(text, "elapsed_time_per_iteration_ms")
+    if not times:
+        return None
+    rates = _rounded(text, "tokens_per_sec_per_gpu")
+    flops = _rounded(text, "model_tflops_per_gpu")
+    return StepLog(
+        framework="nanotron",
+        steps=len(times),
+        step_time_s=_middle(times) / 1e3,
+        tokens_per_s_per_gpu=_middle(rates) if rates else None,
+        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
+    )
+
+
+def _trainer(text: str) -> StepLog | None:
+    """The summary that the trainer of transformers prints at its end: a mean over all steps."""
+    rates = _numbers(text, r"train_steps_per_second'?\"?\s*[:=]\s*'?([\d.]+)")
+    runtime = _numbers(text, r"train_runtime'?\"?\s*[:=]\s*'?([\d.]+)")
+    if not rates or not rates[-1]:
+        return None
+    steps = round(rates[-1] * runtime[-1]) if runtime else 1
+    exact = runtime[-1] / steps if runtime and steps else 1 / rates[-1]
+    return StepLog(framework="transformers", steps=max(steps, 1), step_time_s=exact)
+
+
+def _rounded(text: str, name: str) -> list[float]:
+    found = re.findall(name + r":\s*([\d.]+)([KMG]?)\b", text)
+    return [float(number) * THOUSANDS[letter] for number, letter in found]
+
+
+THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _torchtitan(text: str) -> StepLog | None:
@@ -169,7 +227,7 @@ def _middle(values: list[float]) -> float:
 
 def _out_of_memory(text: str) -> OutOfMemory | None:
     asked = _bytes(text, r"Tried to allocate ([\d.]+) (\w+)")
-    capacity = _bytes(text, r"total capacity of ([\d.]+) (\w+)")
+    capacity = _bytes(text, r"total capaci?ty of ([\d.]+) (\w+)")
     capacity = capacity or _bytes(text, r"([\d.]+) (\w+) total capacity")
     free = _bytes(text, r"of which ([\d.]+) (\w+) is free")
     free = _bytes(text, r"([\d.]+) (\w+) free") if free is None else free

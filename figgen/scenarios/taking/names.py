@@ -26,6 +26,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "gpus_per_node": ("gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node"),
     "tasks_per_node": ("ntasks_per_node",),
     "tasks": ("ntasks",),
+    "gpus_per_task": ("gpus_per_task",),
+    "included": ("include",),
     "processes": ("num_processes", "world_size", "num_gpus_total", "nprocs"),
     "generic_resources": ("gres", "tres_per_node"),
     "gpus": ("gpus",),

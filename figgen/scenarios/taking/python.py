@@ -21,11 +21,39 @@ def read_python(text: str) -> list[Entry]:
             entries.extend(_mesh(text[at + len(call) : end], number, text))
             number += 1
             at = text.find(call, end)
+    entries.extend(_recipes(text))
     for line in text.split("\n"):
         said = line.strip()
         if not said.startswith("#") or ".MoE(" in said:  # this site writes experts as a comment
             entries.extend(_keywords(said))
     return entries
+
+
+RECIPES = (
+    ("megatron.bridge.recipes", "megatron-bridge"), ("nemo.collections", "nemo"),
+)  # fmt: skip
+"""Libraries whose recipes are a model with its settings, and their framework."""
+
+
+def _recipes(text: str) -> list[Entry]:
+    """The framework of a recipe that a program imports, and the model that it is named after."""
+    found: list[Entry] = []
+    for library, framework in RECIPES:
+        if library not in text:
+            continue
+        found.append(entry("recipe_of", framework, "python"))
+        plain = ""
+        for letter in text:
+            plain += letter if letter.isalnum() or letter == "_" else " "
+        for word in plain.split():
+            if word.endswith(("_pretrain_config", "_finetune_config")):
+                name = word.removesuffix("_pretrain_config").removesuffix("_finetune_config")
+                found.append(entry("recipe", name, "python"))
+        before, call, _ = text.partition(".pretrain_recipe(")
+        if call:
+            name = before.rpartition("\n")[2].rpartition("=")[2].rpartition(".")[2]
+            found.append(entry("recipe", name.strip(), "python"))
+    return found
 
 
 def commented_commands(text: str) -> str:

@@ -334,10 +334,11 @@ def _take_dispatcher(given: Given) -> None:
     """A flexible dispatcher of Megatron-Core is DeepEP unless a backend is named."""
     kind = text_of(given, "dispatcher").split(" ")[0].lower()
     backend = text_of(given, "dispatcher_backend").split(" ")[0].lower()
+    switched = switch_of(given, "deepep")
     once = "hybridep" if backend == "hybridep" else "deepep"
     if kind == "allgather":
         given.notes.append("tokens are gathered for the experts: copies are counted as sent")
-    elif kind == "flex" or backend in ("deepep", "hybridep") or switch_of(given, "deepep"):
+    elif kind == "flex" or backend in ("deepep", "hybridep") or switched:
         take(given, "dispatcher", once)
     elif kind == "alltoall":
         take(given, "dispatcher", "all-to-all")

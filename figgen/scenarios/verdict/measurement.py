@@ -77,7 +77,7 @@ def _seconds(run: DescribedRun, name: str, value: float) -> float:
 def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:
     found = read_log(text)
     if not isinstance(found, StepLog):
-        raise InputError("log", expected="steps of Megatron-LM or torchtitan", got="none")
+        raise InputError("log", expected="step lines of a training framework", got="none")
     named = {
         "step_time": found.step_time_s,
         "tokens_per_s": found.tokens_per_s_per_gpu,
