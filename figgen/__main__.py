@@ -22,7 +22,7 @@ VERBS = {
     "take": "take", "write": "write", "plan": "plan", "trace-export": "trace",
     "profile": "profile", "measured": "measured", "calibrate": "calibrate",
     "validate": "validate", "lint": "prose", "agree": "agreement", "diff": "changes",
-    "paper": "paper", "new": "new", "start": "start",
+    "paper": "paper", "paper-figures": "paper", "new": "new", "start": "start",
 }  # fmt: skip
 """The module of `figgen.commands` that adds each verb, in the order of the help."""
 

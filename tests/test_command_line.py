@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from plotly import io as plotly_io
 from pypdf import PdfReader
 
 from figgen import __main__ as command_line
@@ -123,10 +124,17 @@ def test_show_as_html_is_one_page_that_asks_no_server(capsys, tmp_path):
     assert "var(--fig-" not in page.rpartition("Plotly.newPlot")[2]
 
 
+def test_show_as_plotly_is_what_the_package_reads(capsys):
+    text = said(capsys, "show", "bubble-curves", "stages=[4, 8]", "--as", "plotly")
+    made = plotly_io.from_json(text)
+    assert [trace.name for trace in made.data] == ["P = 4", "P = 8"]
+    assert made.data[0].line.color.startswith("#")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ring-film", "--as", "html"], "html: expected a chart, got 'a film'"),
+        (["ring-film", "--as", "html"], "a figure: expected a chart, got 'a film'"),
         (["bubble-curves", "--as", "svg", "--width", "icml"], "--width: expected --as pdf or"),
         (["bubble-curves", "--as", "pdf", "--width", "icmll"], "did you mean icml"),
         (
@@ -225,7 +233,9 @@ def test_without_a_verb_the_help_lists_them_all(capsys):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_whose_examples_answer(capsys, verb):
+def test_every_verb_has_help_whose_examples_answer(capsys, tmp_path, monkeypatch, verb):
+    if verb == "show":
+        monkeypatch.chdir(tmp_path)  # one of its examples writes a file
     with pytest.raises(SystemExit) as stopped:
         main([verb, "--help"])
     assert stopped.value.code == 0

@@ -17,7 +17,7 @@ from figgen.registry import all_figures, all_formulas, build
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
-FORMS = ("text", "svg", "png", "pdf", "html", "csv", "json")
+FORMS = ("text", "svg", "png", "pdf", "html", "plotly", "csv", "json")
 PRINTED = ("png", "pdf")
 """What matplotlib sets, for papers and slides."""
 FILED = (*PRINTED, "html")
@@ -111,6 +111,8 @@ def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes
             return canonical_json(chart)
         case "html":
             return plotly.document(chart, name)
+        case "plotly":
+            return plotly.light(chart)
     from figgen.paper.printed import printed
     from figgen.paper.widths import width_in
 

@@ -1,4 +1,4 @@
-"""paper: the guide as one PDF, printed from a built site by a browser, or as one EPUB."""
+"""paper, paper-figures: the guide of a built site as PDF or EPUB, and its pictures as PDFs."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("site", type=Path, help="the folder of a built site")
     parser.add_argument("file", type=Path, help="what to write, a .pdf or an .epub")
     parser.add_argument("--only", action="append", help="a page by its folder; may be repeated")
+    figures = add_verb(
+        verbs,
+        "paper-figures",
+        _paper_figures,
+        "add a PDF of every picture to a built site, with links",
+        "site",
+    )
+    figures.add_argument("site", type=Path, help="the folder of a built site")
 
 
 class _Home(HTMLParser):
@@ -86,6 +94,15 @@ def _served(site: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
+
+
+def _paper_figures(options: argparse.Namespace) -> Answer:
+    from figgen.paper.site import PICTURES, add_pdfs
+
+    if not (options.site / PICTURES).is_dir():
+        raise InputError("site", expected=f"a built site with {PICTURES}", got=str(options.site))
+    count = add_pdfs(options.site, Path(".cache/paper"))
+    return Answer({"figures": count}, f"{options.site}: {count} pictures as PDF")
 
 
 def _paper(options: argparse.Namespace) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -14,9 +15,12 @@ from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
+from figgen.markdown.yaml_text import yaml_line
 from figgen.registry import inputs
 from figgen.subject import subject
 
+LONGEST_COMMAND = 300
+"""Characters of a command that a citation has room for; generated figures take whole tables."""
 MOST_FRAME_PX, FRAME_GROWTH = 640, 1.8
 """How large the player's frame gets at most, and over its film's own size."""
 
@@ -162,19 +166,28 @@ def _tools(
     if links and len(behind) > downloads.LONGEST_TABLE and not isinstance(chart, RankGrid):
         title = f"{placed.number}, data{label}"
         behind = downloads.late_table(behind, title, variant, page, placed.line, site)
-    citation = _citation(placed, page, site)
+    citation = _citation(placed, variant, page, site)
     data = f"<p>{files}</p>{_scroll(behind, f'{placed.number}, data{label}') if behind else ''}"
-    return (
-        f'<div class="fig-tools">{explore}'
-        f"<details><summary>Data and citation{label}</summary>{data}{citation}</details></div>"
-    )
+    summary = f"<summary>Data, files and citation{label}</summary>"
+    return f'<div class="fig-tools">{explore}<details>{summary}{data}{citation}</details></div>'
 
 
-def _citation(placed: Placed, page: Page, site: Site) -> str:
+def _citation(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
+    """Site, number, inputs and address; the inputs are the command that prints the figure again."""
     anchor = placed.directive.anchor
     address = f"{site.address}{page.url or ''}#{anchor}"
     link = f'<a href="#{anchor}">{escape(address)}</a>'
-    return f'<p class="fig-cite">{escape(site.name)}, {placed.number}. {link}</p>'
+    command = command_of(placed.directive.figure, variant.arguments)
+    inputs = (
+        f"Computed with <code>{escape(command)}</code>. " if len(command) <= LONGEST_COMMAND else ""
+    )
+    return f'<p class="fig-cite">{escape(site.name)}, {placed.number}. {inputs}{link}</p>'
+
+
+def command_of(figure: str, arguments: Mapping[str, object]) -> str:
+    """The command line that shows a figure with these arguments."""
+    given = (f"{name}={yaml_line(value)}" for name, value in arguments.items())
+    return shlex.join(["figgen", "show", figure, *given])
 
 
 def _tabs(anchor: str, labels: list[str]) -> str:

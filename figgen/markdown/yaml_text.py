@@ -53,3 +53,11 @@ def read_yaml(text: str) -> Any:
         key = keys[-1] if keys else ""
         expected = "a number without a leading 0 or a colon, or a text in quotes"
         raise InputError(key or "a value", expected=expected, got=written, key=key) from None
+
+
+def yaml_line(value: object) -> str:
+    """A value as one line that `read_yaml` reads as the same value."""
+    written: str = yaml.safe_dump(
+        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10**9
+    )
+    return written.removesuffix("\n").removesuffix("\n...")

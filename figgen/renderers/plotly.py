@@ -53,18 +53,25 @@ def render(chart: Chart) -> str:
     )
 
 
+def light(chart: Chart) -> str:
+    """The figure as JSON in the light palette, which `plotly.io.from_json` reads too.
+
+    Raises InputError for a film or an overview, which Plotly cannot draw.
+    """
+    if isinstance(chart, Film | Overview):
+        raise InputError("a figure", expected="a chart", got=f"a {type(chart).__name__.lower()}")
+    inks = theme.variables()
+    return re.sub(r"var\((--[\w-]+)\)", lambda found: inks[found[1]].light, render(chart))
+
+
 def document(chart: Chart, title: str) -> str:
     """The figure as one HTML file with Plotly in it, in the light palette, by Plotly's package.
 
-    Raises InputError for what is no chart.
+    Raises InputError for a film or an overview, which Plotly cannot draw.
     """
     import plotly.graph_objects as go
 
-    if isinstance(chart, Film | Overview):
-        raise InputError("html", expected="a chart", got=f"a {type(chart).__name__.lower()}")
-    inks = theme.variables()
-    light = re.sub(r"var\((--[\w-]+)\)", lambda found: inks[found[1]].light, render(chart))
-    made = json.loads(light)
+    made = json.loads(light(chart))
     figure = go.Figure(
         data=made["data"], layout={**made["layout"], "template": "none"}, frames=made.get("frames")
     )

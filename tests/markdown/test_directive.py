@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
 from figgen.catalog import residuals
+from figgen.commands.figures import _parameter
 from figgen.errors import InputError
 from figgen.markdown.directive import line_of_key, parse
+from figgen.markdown.figure import command_of
 
 FENCE = """\
 Text before.
@@ -48,7 +51,7 @@ def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
     (data,) = (page.assets[path].make() for path in page.assets if path.endswith(".html"))
     assert data.count("<tr>") == 1 + 4 * 8 * 2  # too long for the page that offers it
     assert "<title>Figure 3.1, data</title>" in data
-    assert html.count("<summary>") == html.count("<summary>Data and citation</summary>") == 1
+    assert html.count("<summary>") == html.count("<summary>Data, files and citation</summary>") == 1
     assert '<p class="fig-cite">' in html
 
 
@@ -285,3 +288,27 @@ def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, m
 def test_a_line_of_a_text_that_begins_like_a_key_is_not_blamed() -> None:
     body = "figure: x\ncaption: |\n  Four\n  stages: so many.\nstages: 0\noptions:\n  tp: 0\n"
     assert [line_of_key(body, key) for key in ("stages", "tp", "pp")] == [4, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("figure", "given"),
+    [
+        ("pipeline-timeline", {"schedule": "1f1b", "stages": 4, "microbatches": 8}),
+        ("bubble-curves", {"stages": [4, 8], "chunks": [1, 2]}),
+        ("rank-grid", {"order": "", "sizes": "tp=2 pp=4", "first": "pp"}),
+        ("x", {"text": "1e3", "other": "010", "clock": "1:30", "quote": "it's {a}: b", "no": None}),
+        ("x", {"share": 0.1, "large": 1e20, "small": 1e-9, "yes": True, "deep": [["a", 1], []]}),
+    ],
+)
+def test_the_command_in_a_citation_gives_the_figure_its_arguments(figure, given):
+    words = shlex.split(command_of(figure, given))
+    assert words[:3] == ["figgen", "show", figure]
+    assert dict(map(_parameter, words[3:])) == given
+
+
+def test_a_citation_names_the_inputs_and_the_address(convert):
+    html, _, _, _ = convert(FENCE)
+    assert (
+        "Figure 3.1. Computed with <code>figgen show pipeline-timeline schedule=1f1b stages=4 "
+        "microbatches=8</code>. <a"
+    ) in html

@@ -157,9 +157,24 @@ const films = new IntersectionObserver((seen) => {
   }
 }, { rootMargin: "400px" });
 
+// The address of one configuration of a figure, `#fig-name-preset`, opens its tab.
+function openTab() {
+  const name = decodeURIComponent(location.hash.slice(1));
+  if (!/^fig-[\w-]+$/.test(name) || document.getElementById(name)) return;
+  const panel = document.querySelector(`a[download][href$="/${name}.svg"]`)?.closest(".fig-panel");
+  const figure = panel?.closest("figure");
+  const place = [...figure?.querySelectorAll(":scope > .fig-panel") ?? []].indexOf(panel);
+  const tab = figure?.querySelector(`:scope > .fig-tabs input.fig-tab-${place + 1}`);
+  if (!tab) return;
+  tab.checked = true;
+  figure.scrollIntoView();
+}
+addEventListener("hashchange", openTab);
+
 function begin() {
   entered = false;
   tidy();
+  openTab();
   films.disconnect();
   document.querySelectorAll("[data-film]").forEach((picture) => films.observe(picture));
   scrolled.disconnect();
@@ -177,6 +192,9 @@ function begin() {
 
 // A long table comes when its box is opened; its link leads to a page with it.
 document.addEventListener("toggle", async ({ target }) => {
+  if (target.open && target.matches(".fig-tools > details")) {
+    import("./take.js").then(({ offer }) => offer(target, library, inked)).catch(console.warn);
+  }
   const link = target.open && target.querySelector("a.fig-late");
   if (!link || link.ariaBusy === "true") return;
   link.ariaBusy = "true";
