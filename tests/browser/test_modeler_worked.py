@@ -13,7 +13,7 @@ from tests.browser.modeler import TUNED
 SUITES = "modeler_suites.js"
 
 
-UNITS = {"s": 1, "ms": 1e-3, "µs": 1e-6, "min": 60, "B": 1, "FLOP": 1, "FLOP/B": 1} | {
+UNITS = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9, "min": 60, "B": 1, "FLOP": 1, "FLOP/B": 1} | {
     f"{prefix}{unit}": 10.0**power
     for prefix, power in zip("kMGTPEZ", range(3, 24, 3), strict=True)
     for unit in ("B", "B/s", "FLOP", "FLOP/s")

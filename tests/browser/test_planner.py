@@ -143,7 +143,6 @@ def random_file(rng: random.Random) -> str:
 
 
 HOSTILE = (
-    "model=llama-3-8b&nodes=1&lora_rank=8",
     "nodes=0", "tp=-1", "nodes=1e9", "model=nobody", "schedule=<b>", "recompute=uniform:2",
     "global_batch=x", "chip=own&peak=-1", "zero=7", "nodes=8&nodes=9", "software=%00",
     "tp=7&nodes=2", "measured=bf16-0-0", "measured=bf17-1-1", "measured=memory-1e999",

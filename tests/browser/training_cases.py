@@ -28,7 +28,6 @@ from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted
-from figgen.scenarios.runs.step_job import timed_before
 from figgen.scenarios.tools.answers import memory_data, muon_data, setup_data, step_data
 
 Choices = dict[str, Any]
@@ -60,17 +59,16 @@ def _answered(choices: Choices) -> Choices:
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     parts, interval = None, Choices()
-    plain, said = timed_before(setup), values["compute_efficiency"]
-    wanted = _predicted(plain, values)
+    said = values["compute_efficiency"]
+    wanted = _predicted(setup, values)
     if wanted is None:
         values["compute_efficiency"] = UNTIMED if said is None else said
     else:
         parts = predicted_parts(wanted.job, wanted.parts)
-        values["compute_efficiency"] = computing_share(plain, cluster, parts)
-    parts = parts if setup.lora_rank is None else None
+        values["compute_efficiency"] = computing_share(setup, cluster, parts)
     given = {"compute_efficiency": values["compute_efficiency"], "predicted": parts}
     found, stages = step(setup, cluster, **given), step_stages(setup, cluster, *given.values())
-    if wanted is not None and said is None and setup.lora_rank is None:
+    if wanted is not None and said is None:
         known = wanted.residuals
         ends = [found.step_time_s * known.low, found.step_time_s * known.high]
         interval = {"step_time_interval_s": ends, "interval_of": known.name}

@@ -195,11 +195,14 @@ def test_adapters_of_the_figure_are_those_that_peft_counts() -> None:
     assert bars.values["lora"].value == 2 * 8_030_261_248 + 16 * 41_943_040
 
 
-def test_a_step_with_adapters_is_as_much_faster_as_its_work_is_less() -> None:
+def test_a_step_with_adapters_is_faster_by_less_than_its_work_is_less() -> None:
+    """torchtune's 3B model on an A100 has 7,210 and 8,210 tokens/s, with ¾ of the work."""
     table = build("fine-tuning-step", {})
     assert isinstance(table, Table)
     less = table.values["adam_work"].value / table.values["lora_work"].value
-    assert table.values["lora_faster"].value == pytest.approx(less, rel=0.04)
+    faster = table.values["lora_faster"].value
+    assert faster == pytest.approx(8210 / 7210, rel=0.05)
+    assert faster < less
     assert table.values["qlora_sent"].value < table.values["lora_sent"].value / 2
 
 

@@ -18,10 +18,19 @@ Kernel = tuple[int, int, float]
 """Tensors read, tensors written, their width."""
 
 
-def products_s(weights: float, tokens: float, rate: float, starts_s: float) -> float:
+TRAINED = ("outputs", "inputs", "weights")
+
+
+def passes_of(job: Job) -> tuple[str, ...]:
+    """Passes of a matmul with weights of the model: frozen ones have no gradient."""
+    return TRAINED[:2] if job.lora_rank else TRAINED
+
+
+def products_s(
+    weights: float, tokens: float, rate: float, starts_s: float, passes: tuple[str, ...] = TRAINED
+) -> float:
     """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each, and
     what their products wait to start."""
-    passes = ("outputs", "inputs", "weights")
     return fsum(2 * weights * tokens / rate + starts_s for _ in passes)
 
 
@@ -58,6 +67,28 @@ def block_kernels(job: Job) -> list[Kernel]:
 def gate(job: Job, width: float) -> list[Kernel]:
     """What a block does between its matrices: the last one has its output for an input."""
     return [(job.ffn_matrices - 1, 1, width)]
+
+
+def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float, float, float]:
+    """Adapters of a layer with `held` weights: matmuls of one pass, passes forward and backward.
+
+    As many inputs as outputs; quantized weights are read and written in 16 bits in each pass.
+    """
+    if not job.lora_rank:
+        return 0.0, 0.0, 0.0
+    met = job.tokens * (job.tuned_experts if experts else job.tuned_dense)
+    if experts:
+        copies = fullest_tokens(job) * job.top_k
+        met += fsum(copies * job.tuned_routed / job.experts for _ in range(job.etp))
+    ends = met / job.lora_rank / 2
+    first, second, added = (1, 0, ends), (0, 1, ends), (2, 1, ends)
+    ahead: list[Kernel] = [first, second, added]
+    # Both factors' gradients of weights, the gradients of what lies between and of the input.
+    behind: list[Kernel] = [(1, 0, ends), (1, 0, ends), (1, 0, ends), (0, 1, ends), (2, 1, ends)]
+    unpacked = held * (job.frozen_bytes + HALF) if job.frozen_bytes < HALF else 0.0
+    unpacked_s = unpacked / (0.19 * at.memory_bytes_per_s)
+    thin = 2 * met / at.product_flops_per_s
+    return thin, kernels_s(at, 1, ahead) + unpacked_s, kernels_s(at, 1, behind) + unpacked_s
 
 
 def cast_s(job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]]) -> float:
@@ -190,13 +221,14 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     shared = ["shared in", "shared out"] if experts and job.shared else []
     block = [] if experts else ["in", "out"]
     starts = at.product_start_s * len([*attention, *shared, *block])
-    products = products_s(weights, tokens, at.product_flops_per_s, starts)
+    passes = passes_of(job)
+    products = products_s(weights, tokens, at.product_flops_per_s, starts, passes)
     kernels = kernels_s(at, tokens, block_kernels(job))
     casts = cast_s(job, at, tokens, attention_ends(job))
     held = weights / job.tp
     if experts:
         grouped = at.product_start_s * len(["in", "out"])
-        products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped)
+        products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
         kernels += kernels_s(at, routed, gate(job, job.expert_ffn))
         # Sorted and unsorted, and both once more for backward: each reads and writes.
         sorts = [HALF + HALF for _ in range(4)]
@@ -206,23 +238,33 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     else:
         kernels += kernels_s(at, tokens, gate(job, job.ffn_hidden))
         casts += cast_s(job, at, tokens, block_ends(job, job.ffn_hidden))
+    thin, ahead, behind = beside(job, at, experts=experts, held=held)
+    if job.lora_rank:
+        held = job.tuned_experts + job.tuned_routed / job.ep if experts else job.tuned_dense
+    once = products / len(passes) + thin
+    twice = products * (len(passes) - 1) / len(passes) + 2 * thin
     blocks = ["attention"] if experts else ["attention", "feed-forward"]
     call = tensor_call_s(job, at)
     forward_calls = [call for _ in blocks for _ in ("gather", "scatter")]
     backward_calls = [call for _ in blocks for _ in ("gather", "scatter", "inputs again")]
     # At most as much hides as there are products to hide behind.
     hides = [
-        min(fsum(each) * (1 - at.exposed_tensor), behind)
-        for each, behind in ((forward_calls, products / 3), (backward_calls, products * 2 / 3))
+        min(fsum(each) * (1 - at.exposed_tensor), hiding)
+        for each, hiding in ((forward_calls, once), (backward_calls, twice))
     ]
     core, calls = core_s(job, at, 2), fsum(forward_calls) - hides[0]
     keys = context_s(job, at)
-    forward = products / 3 + core + kernels + calls + keys[0] + there_and_back
+    forward = once + core + kernels + ahead + calls + keys[0] + there_and_back
     least = at.host_expert_layer_s if experts else at.host_layer_s
+    least += least / 160 * 9 * (job.expert_adapters if experts else job.adapters)
     return {
-        "products_s": products,
+        "products_s": once + twice,
         "attention_s": core_s(job, at, 2 + 5),
-        "memory_s": kernels * (1 + 2) + casts + held * at.accumulate_bytes / at.memory_bytes_per_s,
+        "memory_s": kernels * (1 + 2)
+        + casts
+        + ahead
+        + behind
+        + held * at.accumulate_bytes / at.memory_bytes_per_s,
         "messages_s": calls + fsum(backward_calls) - hides[1] + fsum(keys) + 2 * there_and_back,
         "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
         "host_s": host_s(job, at, least),
@@ -242,7 +284,11 @@ def head(job: Job, at: Attained) -> float:
     logits = job.tokens * job.vocab / job.tp
     return (
         products_s(
-            job.vocab * job.hidden, job.tokens / job.tp, at.plain_flops_per_s, at.product_start_s
+            job.vocab * job.hidden,
+            job.tokens / job.tp,
+            at.plain_flops_per_s,
+            at.product_start_s,
+            passes_of(job),
         )
         + logits * at.loss_bytes / at.memory_bytes_per_s
     )
@@ -273,6 +319,31 @@ def data_link(job: Job, at: Attained) -> tuple[float, float, bool]:
     return min(at.scale_up_bytes_per_s, lanes * at.network_bytes_per_s), at.latency_s, True
 
 
+def trained(job: Job) -> tuple[float, float]:
+    """Parameters that a GPU trains without routed ones, and routed ones, layer by layer."""
+    if not job.lora_rank:
+        dense = job.dense_parameters / job.tp / job.pp
+        return dense, job.routed_parameters / (job.ep * job.etp) / job.pp
+    kinds = [index < job.expert_layers for index in range(job.layers)]
+    dense = fsum(job.tuned_experts if experts else job.tuned_dense for experts in kinds)
+    routed = fsum(job.tuned_routed / job.ep for experts in kinds if experts)
+    return dense / job.pp, routed / job.pp
+
+
+def frozen(job: Job) -> tuple[float, float]:
+    """Bytes of frozen weights beside them; all but matrices of layers are in 16 bits."""
+    if not job.lora_rank:
+        return 0.0, 0.0
+    inner = 0.0
+    for index in range(job.layers):
+        experts = index < job.expert_layers
+        block = job.shared * job.expert_weights if experts else job.dense_weights
+        inner += job.attention_weights + block
+    dense = job.frozen_bytes * inner + HALF * (job.dense_parameters - inner)
+    routed = job.frozen_bytes * job.routed_parameters / (job.ep * job.etp)
+    return dense / job.tp / job.pp, routed / job.pp
+
+
 def expert_replicas(job: Job) -> int:
     return max(1, job.gpus // (job.ep * job.etp * job.pp))
 
@@ -282,7 +353,7 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
     least what is left of them when all has been computed."""
     shards, layers = job.dp * job.cp, ceil(job.layers / job.pp)
     rate, alpha, far = data_link(job, at)
-    dense = job.dense_parameters / job.tp / job.pp
+    dense, routed = trained(job)
     passes = [4, 4] if job.zero_stage == 0 else [4, HALF]
     once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
     once += fsum(alpha * min(shards, 64) for _ in range(layers) for _ in ("scatter", "gather"))
@@ -292,7 +363,6 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
         messages = fsum(at.scatter_latency_s for _ in range(shards - 1) for _ in passes)
         sent = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
         alone = sent + messages * tensors
-    routed = job.routed_parameters / (job.ep * job.etp) / job.pp
     apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
     experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in passes)
     if job.per_tensor and job.zero_stage == 1:
@@ -301,21 +371,25 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
     return max(left, (once + experts) * share)
 
 
-def passed_s(job: Job, at: Attained, width: float) -> float:
-    """All that a stage holds once around its rings, experts in theirs, a message a layer."""
+def passed_s(job: Job, at: Attained, width: float, *, weights: bool = False) -> float:
+    """All that a stage trains once around its rings, experts in theirs, a message a layer; with
+    `weights` what is frozen too."""
     shards = job.dp * job.cp
     rate, alpha, _ = data_link(job, at)
     apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
-    dense = ring_s(shards, job.dense_parameters / job.tp / job.pp * width, rate, 0)
-    routed = job.routed_parameters / (job.ep * job.etp) / job.pp
-    experts = ring_s(expert_replicas(job), routed * width, apart, 0)
+    sizes = [
+        part * width + beside * weights
+        for part, beside in zip(trained(job), frozen(job), strict=True)
+    ]
+    dense = ring_s(shards, sizes[0], rate, 0)
+    experts = ring_s(expert_replicas(job), sizes[1], apart, 0)
     return dense + experts + job.layers / job.pp * alpha * min(shards, 64)
 
 
 def sharded_s(job: Job, at: Attained, compute_s: float) -> float:
     """A microbatch with ZeRO-2 or 3: weights on their way to each pass, gradients from backward."""
-    forward = compute_s / (4 if job.repeats_layer else 3)
-    ahead = [passed_s(job, at, HALF)] if job.gathers else []
+    forward = compute_s / (len(passes_of(job)) + (1 if job.repeats_layer else 0))
+    ahead = [passed_s(job, at, HALF, weights=True)] if job.gathers else []
     behind = [*ahead, *([passed_s(job, at, job.scattered_bytes)] if job.scatters else [])]
     if not job.overlapped:
         return fsum([compute_s, *ahead, *behind])
@@ -332,8 +406,7 @@ def update_s(job: Job, at: Attained) -> float:
     """Gradient, moments and master read; three written, a weight; cleared; read for its norm."""
     moved = [4, 4, 4, 4, 4, 4, 4, HALF, 4, 4]
     divided = job.zero_stage > 0
-    dense = job.dense_parameters / job.tp / job.pp
-    routed = job.routed_parameters / job.ep / job.etp / job.pp
+    dense, routed = trained(job)
     mine = dense / (job.dp * job.cp) + routed / expert_replicas(job) if divided else dense + routed
     there = job.offloaded * mine
     copies = [there * job.scattered_bytes / at.host_link_bytes_per_s for _ in ("down", "up")]

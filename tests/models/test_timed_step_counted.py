@@ -59,8 +59,17 @@ def drawn_job(draw: random.Random) -> Job:
             "dispatcher": draw.randint(0, 3),
             "expert_skew": draw.choice((1, 1.5, 3)),
             **drawn_sharding(draw),
+            **drawn_adapters(draw),
         }
     )
+
+
+def drawn_adapters(draw: random.Random) -> dict[str, float]:
+    """None for half of the jobs."""
+    rank = draw.choice((0, 0, 4, 16))
+    names = ("tuned_dense", "tuned_experts", "tuned_routed", "adapters", "expert_adapters")
+    beside = {name: draw.randint(1, 9) * (rank > 0) for name in names}
+    return {**beside, "lora_rank": rank, "frozen_bytes": draw.choice((2, 1, 0.5))}
 
 
 def drawn_sharding(draw: random.Random) -> dict[str, int]:

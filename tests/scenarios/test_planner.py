@@ -188,7 +188,6 @@ def test_of_every_mesh_the_fastest_layout_is_told_with_how_many_fit(model: str) 
     [
         ({"tp": 3}, "tp: expected another size: no layout of 64 GPUs has this one, got 3"),
         ({"microbatches": 7}, "microbatches: expected no value"),
-        ({"lora_rank": 8}, "lora_rank: expected no value: no run with adapters was timed"),
         ({"buckets": 4}, "buckets: expected no value: the planner does not use it"),
         ({"recompute": "uniform:2"}, "recompute: expected none, full or modules"),
         ({"recompute": "block:2"}, "recompute: expected none, full or modules"),

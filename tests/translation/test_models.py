@@ -143,7 +143,10 @@ def test_the_printed_step_takes_what_its_kernels_and_messages_take(tmp_path: Pat
     draw = random.Random(5)
     cases = [(drawn_job(draw), drawn_constants(draw)) for _ in range(60)]
     given = [
-        (dataclasses.asdict(job) | {"dp": job.dp, "tokens": job.tokens}, dataclasses.asdict(at))
+        (
+            dataclasses.asdict(job) | {"dp": job.dp, "tokens": job.tokens, "frozen": job.frozen},
+            dataclasses.asdict(at),
+        )
         for job, at in cases
     ]
     program = (

@@ -138,6 +138,14 @@ def adapted(setup: TrainingSetup, matrix: LayerMatrix) -> bool:
     return setup.lora_matrices == "all-linear" or matrix.part == "attention"
 
 
+def adapted_matrices(setup: TrainingSetup, *, experts: bool) -> int:
+    """Matrices of a layer that have an adapter, those of all routed experts counted as one each."""
+    shape = setup.shape
+    if setup.lora_rank is None or not (shape.expert_layers if experts else shape.dense_layers):
+        return 0
+    return sum(adapted(setup, one) for one in layer_matrices(shape, experts=experts))
+
+
 def adapter_of(setup: TrainingSetup, matrix: LayerMatrix) -> int:
     """Parameters of the adapter beside one copy of a matrix; 0 without adapters."""
     return int(adapter_parameters(matrix.inputs, matrix.outputs, setup.lora_rank or 0))

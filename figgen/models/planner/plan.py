@@ -407,6 +407,8 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
 def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
     """Return the numbers that the time of a layout depends on."""
     repeats = crossed(found.repeats, mode.place, entry.contexts)
+    held = crossed(found.sizes, mode.place, entry.widths)
+    tuned = found.job_time.frozen
     wait = (mode.place * found.contexts + entry.contexts) * found.numbers + entry.number
     return replace(
         found.job_time,
@@ -424,6 +426,9 @@ def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
         gathers=zero.gathers,
         scatters=zero.scatters,
         overlapped=zero.overlapped,
+        tuned_dense=tuned * held.dense_layer,
+        tuned_experts=tuned * held.expert_layer,
+        tuned_routed=tuned * held.routed_layer,
     )
 
 

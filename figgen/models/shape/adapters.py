@@ -37,11 +37,26 @@ _keys_to_ignore_on_load_unexpected.
 PLAIN_BYTES = 2
 """Bytes of a weight that products read."""
 
-UNPACKED_SHARE = 0.14
-"""Share of the memory's rate at which quantized weights are read and written in 16 bits: fitted to
-the one pair of runs that differ in nothing else, LoRA and QLoRA of Llama 3.1 8B on an RTX 4090,
-which process 3,083 and 2,413 tokens/s (pytorch/torchtune@0031bfb0, README.md). Looking up four bits
-keeps a GPU busier than its memory; a fused kernel would be nearer to 1."""
+UNPACKED_SHARE = 0.19
+"""Share of the rate that kernels reach at memory at which quantized weights are read and written in
+16 bits: from the one pair of runs that differ in nothing else, LoRA and QLoRA of Llama 3.1 8B on an
+RTX 4090, which process 3,083 and 2,413 tokens/s (pytorch/torchtune@0031bfb0, README.md). Looking up
+four bits keeps a GPU busier than its memory; a fused kernel would be nearer to 1."""
+
+AHEAD_BYTES = (2, 8)
+"""Bytes for each input and each output of an adapted matrix that a token's forward moves beyond the
+matmul of the matrix: the adapter reads the input; it writes an output, which is scaled and added to
+the matrix's, a pass that reads two and writes one. Source: huggingface/peft, tuners/lora/layer.py,
+Linear.forward. What lies between the thin factors is left out."""
+BEHIND_BYTES = (10, 4)
+"""The same in backward: inputs are read for one factor's gradient, their gradient is written and
+added to the matrix's; gradients of outputs are read by both factors."""
+ADAPTER_KERNELS = 9
+"""Kernels of an adapter forward and backward, less the one of the frozen matrix's gradient: two
+matmuls, a scaling and a sum; four matmuls, a scaling and a sum."""
+LAYER_KERNELS = 160
+"""Kernels of a whole layer forward and backward in eager PyTorch, as traced on an H100
+(`figgen/models/operations/eager_layer.py` has each)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

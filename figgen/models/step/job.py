@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from figgen.equations.ops import Number
+from figgen.equations.ops import Number, minimum
 from figgen.errors import InputError
+from figgen.models.memory.trained_state import adapted_matrices, kept_by_layer
 from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
@@ -41,7 +42,11 @@ class Job:
     `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes
     while another one is read; where the sequence is cut `in_order` the last one has most of the
     attention. `dispatcher` is the number of a dispatcher in `DISPATCHERS`, 0 for that of the
-    release; the fullest rank of experts gets `expert_skew` times the mean number of tokens.
+    release; the fullest rank of experts gets `expert_skew` times the mean number of tokens. With a
+    `lora_rank` above 0, matrices of layers are frozen in `frozen_bytes` a weight, and a GPU trains
+    the parameters `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and
+    `tuned_routed` of its routed experts on all expert-parallel ranks, in adapters beside so many
+    matrices, `adapters` or `expert_adapters`.
     """
 
     layers: Number
@@ -100,6 +105,13 @@ class Job:
     in_order: Number = 0.0
     dispatcher: Number = 0.0
     expert_skew: Number = 1.0
+    lora_rank: Number = 0.0
+    frozen_bytes: Number = 2.0
+    tuned_dense: Number = 0.0
+    tuned_experts: Number = 0.0
+    tuned_routed: Number = 0.0
+    adapters: Number = 0.0
+    expert_adapters: Number = 0.0
 
     @property
     def dp(self) -> Number:
@@ -110,6 +122,11 @@ class Job:
     def tokens(self) -> Number:
         """Tokens of a microbatch that one context-parallel rank holds."""
         return self.microbatch * self.sequence / self.cp
+
+    @property
+    def frozen(self) -> Number:
+        """1 where adapters are trained and nothing else, 0 where everything is."""
+        return minimum(1, self.lora_rank)
 
 
 def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
@@ -172,7 +189,26 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "in_order": 0.0 if setup.zigzag else 1.0,
         "dispatcher": DISPATCHERS[setup.dispatcher],
         "expert_skew": setup.expert_skew,
+        "lora_rank": setup.lora_rank or 0.0,
+        "frozen_bytes": setup.frozen_format.weight_bytes,
+        "adapters": adapted_matrices(setup, experts=False),
+        "expert_adapters": adapted_matrices(setup, experts=True),
     }
+
+
+def tuned_numbers(setup: TrainingSetup) -> dict[str, float]:
+    """The fields of a `Job` that say what a GPU of one layout trains in adapters."""
+    shape = setup.shape
+    if setup.lora_rank is None:
+        return {}
+    found: dict[str, float] = {}
+    if shape.dense_layers:
+        found["tuned_dense"] = kept_by_layer(setup, experts=False).trained
+    if shape.expert_layers:
+        experts = kept_by_layer(setup, experts=True)
+        found["tuned_experts"] = experts.trained
+        found["tuned_routed"] = experts.trained_routed * setup.parallel.ep
+    return found
 
 
 def stacked(jobs: list[Job]) -> Job:

@@ -7,6 +7,9 @@ the host launches its kernels. All functions take numbers or arrays.
 Counted per token, in bytes of 16 bits: two norms (read, write), two residual sums (two reads, one
 write), rotation of queries and keys, the gate of the block; twice that backward. Changes of format
 read 16 bits and write 8 twice (rows and columns), for inputs forward and gradients backward.
+
+Adapters add thin matmuls and passes beside each matrix, which is frozen: backward computes no
+gradient of its weights.
 """
 
 from __future__ import annotations
@@ -15,6 +18,14 @@ from dataclasses import dataclass
 
 from figgen.equations.ops import Number, maximum, minimum, where
 from figgen.models.setup.training_setup import DISPATCHERS
+from figgen.models.shape.adapters import (
+    ADAPTER_KERNELS,
+    AHEAD_BYTES,
+    BEHIND_BYTES,
+    LAYER_KERNELS,
+    PLAIN_BYTES,
+    UNPACKED_SHARE,
+)
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 
@@ -84,6 +95,18 @@ def longer(one_s: Number, other_s: Number) -> Number:
     return high * (1 + (low / maximum(high, 1e-30)) ** SHARPNESS) ** (1 / SHARPNESS)
 
 
+@dataclass(frozen=True, slots=True)
+class BesideSeconds:
+    """Seconds that adapters add to one layer: matmuls of one pass, and what moves in each.
+
+    With frozen weights that are quantized, each pass also makes 16 bits of them.
+    """
+
+    products_s: Number
+    ahead_s: Number
+    behind_s: Number
+
+
 def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     """A layer with a plain feed-forward block."""
     tokens, rate = job.tokens, attained.product_flops_per_s
@@ -93,9 +116,10 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, tokens * gate)
     casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
     cast = _cast_s(job, attained, tokens * casts / job.tp)
-    return _layer(
-        job, attained, products, elementwise, cast, weights, 2.0, attained.host_layer_s, 0.0, 0.0
-    )
+    beside = _beside(job, attained, tokens * job.tuned_dense, weights)
+    trained = where(job.frozen > 0, job.tuned_dense, weights)
+    host = attained.host_layer_s * _launched(job.adapters)
+    return _layer(job, attained, products, elementwise, cast, beside, trained, 2.0, host, 0.0, 0.0)
 
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
@@ -118,11 +142,38 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     )  # fmt: skip
     held = job.experts * job.expert_weights / (job.ep * job.etp)
     weights = (job.attention_weights + job.shared * job.expert_weights) / job.tp + held
+    visits = routed * job.etp / maximum(1, job.experts)
+    met = tokens * job.tuned_experts + visits * job.tuned_routed
+    beside = _beside(job, attained, met, weights)
+    tuned = job.tuned_experts + job.tuned_routed / job.ep
     return _layer(
-        job, attained, products, elementwise, cast, weights, 1.0,
-        attained.host_expert_layer_s, _shuffle_s(job, attained, routed),
-        _within_s(job, attained, routed),
+        job, attained, products, elementwise, cast, beside,
+        where(job.frozen > 0, tuned, weights), 1.0,
+        attained.host_expert_layer_s * _launched(job.expert_adapters),
+        _shuffle_s(job, attained, routed), _within_s(job, attained, routed),
     )  # fmt: skip
+
+
+def _launched(adapters: Number) -> Number:
+    """How many times the kernels of a layer are launched with so many adapters."""
+    return 1 + adapters * ADAPTER_KERNELS / LAYER_KERNELS
+
+
+def _beside(job: Job, attained: Attained, met: Number, weights: Number) -> BesideSeconds:
+    """What adapters add to a layer in which a GPU holds `weights`, nothing where all are trained.
+
+    `met` counts the adapters' weights that each token meets, of all tokens together; over the rank
+    it is the inputs and outputs of adapted matrices, of which each takes half the bytes.
+    """
+    channels = met / maximum(1, job.lora_rank) / 2
+    ahead = _elementwise_s(attained, channels * (AHEAD_BYTES[0] + AHEAD_BYTES[1]))
+    behind = _elementwise_s(attained, channels * (BEHIND_BYTES[0] + BEHIND_BYTES[1]))
+    packed = where(job.frozen_bytes < PLAIN_BYTES, job.frozen * weights, 0.0)
+    moved = packed * (job.frozen_bytes + PLAIN_BYTES)
+    unpacking = moved / (UNPACKED_SHARE * attained.memory_bytes_per_s)
+    return BesideSeconds(
+        2 * met / attained.product_flops_per_s, ahead + unpacking, behind + unpacking
+    )
 
 
 def _layer(
@@ -131,25 +182,32 @@ def _layer(
     products: Number,
     elementwise: Number,
     cast: Number,
-    weights: Number,
+    beside: BesideSeconds,
+    trained: Number,
     blocks: float,
     host_s: Number,
     shuffle_s: Number,
     within_s: Number,
 ) -> LayerSeconds:
-    """A layer from its forward parts; `blocks` exchange tensor-parallel halves."""
+    """A layer from its forward parts; `blocks` exchange tensor-parallel halves.
+
+    Gradients of the weights that are `trained` are added up.
+    """
     core = _core_s(job, attained)
     keys_s, keys_back_s = context_s(job, attained, core)
-    accumulated = attained.accumulate_bytes * weights / attained.memory_bytes_per_s
+    accumulated = attained.accumulate_bytes * trained / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
-    ahead = waiting_s(calls_s, products, exposed)
-    behind = waiting_s(1.5 * calls_s, 2 * products, exposed)
-    forward = products + core + elementwise + ahead + keys_s + shuffle_s + within_s
+    running = products + beside.products_s
+    again = (2 - job.frozen) * products + 2 * beside.products_s
+    ahead = waiting_s(calls_s, running, exposed)
+    behind = waiting_s(1.5 * calls_s, again, exposed)
+    computed = running + core + elementwise + beside.ahead_s
+    forward = computed + ahead + keys_s + shuffle_s + within_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
     return LayerSeconds(
-        products_s=3 * products,
+        products_s=running + again,
         attention_s=(1 + CORE_BACKWARD) * core,
-        memory_s=3 * elementwise + cast + accumulated,
+        memory_s=3 * elementwise + cast + accumulated + beside.ahead_s + beside.behind_s,
         tensor_s=ahead + behind,
         context_s=keys_s + keys_back_s,
         experts_s=2 * shuffle_s,
@@ -160,10 +218,13 @@ def _layer(
 
 
 def head_s(job: Job, attained: Attained) -> Number:
-    """The head and the loss, forward and backward: a product in 16 bits, logits in FP32."""
+    """The head and the loss, forward and backward: a product in 16 bits, logits in FP32.
+
+    A frozen head has no gradient of its weights.
+    """
     tokens, width = job.tokens, job.vocab / job.tp
-    products = 6 * tokens * width * job.hidden / attained.plain_flops_per_s
-    products = products + 3 * attained.product_start_s
+    products = (6 - 2 * job.frozen) * tokens * width * job.hidden / attained.plain_flops_per_s
+    products = products + (3 - job.frozen) * attained.product_start_s
     return products + tokens * width * attained.loss_bytes / attained.memory_bytes_per_s
 
 

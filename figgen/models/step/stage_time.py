@@ -15,10 +15,8 @@ from math import fsum
 
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
 from figgen.models.machine.cluster import Cluster
-from figgen.models.memory.trained_state import kept_by_stage
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.adapters import PLAIN_BYTES, UNPACKED_SHARE
 from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
 from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
 from figgen.models.step.stage_work import layer_core_flops, stage_work
@@ -78,11 +76,9 @@ def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tu
 def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float) -> StageTime:
     share = virtual_stage_shares(setup)[stage]
     work = stage_work(setup, share)
-    # Products cannot read what is quantized: every pass makes 16 bits of it first.
-    unpacking_s = unpacking_time_s(setup, stage, cluster)
-    forward_s = work.forward / rate + unpacking_s
-    recomputed_s = work.recomputed / rate + work.repeats * unpacking_s
-    backward_input_s = work.backward_input / rate + unpacking_s
+    forward_s = work.forward / rate
+    recomputed_s = work.recomputed / rate
+    backward_input_s = work.backward_input / rate
     backward_weight_s = work.backward_weight / rate
     blocks = _ring_blocks(setup, share, rate)
     found = []
@@ -93,14 +89,6 @@ def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float)
     found = _with_data(setup, found, FORWARD, forward_s)
     found = _with_data(setup, found, BACKWARD, recomputed_s + backward_input_s + backward_weight_s)
     return StageTime(forward_s, recomputed_s, backward_input_s, backward_weight_s, tuple(found))
-
-
-def unpacking_time_s(setup: TrainingSetup, stage: int, cluster: Cluster) -> float:
-    """Seconds in which the frozen weights of a stage are read, and written in 16 bits."""
-    if not setup.frozen_format.quantized:
-        return 0.0
-    size = kept_by_stage(setup, stage).quantized * (setup.frozen_format.weight_bytes + PLAIN_BYTES)
-    return size / (cluster.memory_bandwidth_bytes_per_s * UNPACKED_SHARE)
 
 
 def _ring_blocks(

@@ -33,15 +33,14 @@ class StageWork:
     """FLOPs of one microbatch on one GPU.
 
     `weights` and `core` are forward's products with weights, the head's among them, and its
-    attention core; `recomputed` is what backward runs forward once more, with the share `repeats`
-    of the products of layers. Where weights are `frozen`, `adapters` are forward's products beside
-    them, and `spared` gradients of inputs before which nothing is trained.
+    attention core; `recomputed` is what backward runs forward once more. Where weights are
+    `frozen`, `adapters` are forward's products beside them, and `spared` gradients of inputs before
+    which nothing is trained.
     """
 
     weights: float
     core: float
     recomputed: float
-    repeats: float
     adapters: float
     spared: float
     frozen: bool
@@ -75,7 +74,6 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
         weights=layers + heads,
         core=_core_flops(setup, forward),
         recomputed=recomputed + _product_flops(setup, _met(again, beside)),
-        repeats=repeated / layers if layers else 0.0,
         adapters=_product_flops(setup, _met(forward, beside)),
         spared=_product_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
         frozen=setup.lora_rank is not None,

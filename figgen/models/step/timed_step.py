@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
+from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import (
@@ -132,11 +133,39 @@ def _data_rate(job: Job, attained: Attained) -> Number:
     return where(job.gpus / job.pp > job.gpus_per_node, minimum(near, far * together), near)
 
 
-def _sharded_s(job: Job, attained: Attained) -> Number:
-    """Seconds for each byte of a parameter, all of a rank's but routed ones summed once."""
+def _sharded_s(job: Job, attained: Attained, held: Number) -> Number:
+    """Seconds for each byte of the parameters `held` in a replica, summed or gathered once."""
     shards = job.dp * job.cp
-    held = job.dense_parameters / (job.tp * job.pp)
     return held * (shards - 1) / shards / _data_rate(job, attained)
+
+
+def trained(job: Job) -> Number:
+    """Parameters that a GPU trains without routed ones, before they are sharded."""
+    tuned = (
+        job.layers - job.expert_layers
+    ) * job.tuned_dense + job.expert_layers * job.tuned_experts
+    return where(job.frozen > 0, tuned / job.pp, job.dense_parameters / (job.tp * job.pp))
+
+
+def trained_routed(job: Job) -> Number:
+    """The same of routed ones."""
+    tuned = job.expert_layers * job.tuned_routed / (job.ep * job.pp)
+    return where(job.frozen > 0, tuned, job.routed_parameters / (job.ep * job.etp * job.pp))
+
+
+def frozen_bytes(job: Job) -> Number:
+    """Bytes of frozen weights of a GPU without routed ones; tables and norms have 16 bits."""
+    dense = (job.layers - job.expert_layers) * (job.attention_weights + job.dense_weights)
+    experts = job.attention_weights + job.shared * job.expert_weights
+    inner = dense + job.expert_layers * experts
+    held = PLAIN_BYTES * (job.dense_parameters - inner) + job.frozen_bytes * inner
+    return job.frozen * held / (job.tp * job.pp)
+
+
+def frozen_routed_bytes(job: Job) -> Number:
+    """The same of routed ones."""
+    held = job.routed_parameters / (job.ep * job.etp * job.pp)
+    return job.frozen * job.frozen_bytes * held
 
 
 def _latency_s(job: Job, attained: Attained) -> Number:
@@ -145,23 +174,29 @@ def _latency_s(job: Job, attained: Attained) -> Number:
     return alpha * minimum(job.dp * job.cp, 64)
 
 
-def _passed_s(job: Job, attained: Attained, bytes_per_parameter: Number) -> Number:
-    """One gather or scatter of everything that a stage holds."""
-    dense = _sharded_s(job, attained) * bytes_per_parameter
-    routed = _sharded_experts_s(job, attained) * bytes_per_parameter
+def _passed_s(job: Job, attained: Attained, dense_bytes: Number, routed_bytes: Number) -> Number:
+    """One gather or scatter of so many bytes of a stage."""
+    dense = _sharded_s(job, attained, dense_bytes)
+    routed = _sharded_experts_s(job, attained, routed_bytes)
     return dense + job.layers / job.pp * _latency_s(job, attained) + routed
 
 
 def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
 
-    Forward is a third of it, or a fourth where backward computes it again. Weights are gathered a
+    Forward is a third of it, a half beside frozen weights, or less where backward computes it
+    again. Weights are gathered a
     layer ahead, so that the first gather of a stage and its last scatter stand alone, as in
     `figgen.models.algorithms.sharded_step`.
     """
-    gather = job.gathers / 2 * _passed_s(job, attained, ACTIVATION_BYTES)
-    scatter = job.scatters * _passed_s(job, attained, job.scattered_bytes)
-    forward = compute_s / (3 + job.repeats_layer)
+    dense, routed = trained(job), trained_routed(job)
+    gathered = dense * ACTIVATION_BYTES + frozen_bytes(job)
+    gathered_routed = routed * ACTIVATION_BYTES + frozen_routed_bytes(job)
+    gather = job.gathers / 2 * _passed_s(job, attained, gathered, gathered_routed)
+    scatter = job.scatters * _passed_s(
+        job, attained, dense * job.scattered_bytes, routed * job.scattered_bytes
+    )
+    forward = compute_s / (3 - job.frozen + job.repeats_layer)
     backward = compute_s - forward
     ahead = longer(forward, gather) - forward
     behind = longer(backward, gather + scatter) - backward
@@ -180,13 +215,13 @@ def _gradients_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     each = where(job.zero_stage == 0, 2 * SUMMED_BYTES, SUMMED_BYTES + ACTIVATION_BYTES)
     each = where(job.gathers > 0, 0, each)
     calls = where(job.gathers > 0, 0, 2)
-    sent, stage_layers = _sharded_s(job, attained) * each, ceil(job.layers / job.pp)
+    sent, stage_layers = _sharded_s(job, attained, trained(job)) * each, ceil(job.layers / job.pp)
     once = sent + calls * stage_layers * _latency_s(job, attained)
     shards = job.dp * job.cp
     near = where(job.gpus / job.pp > job.gpus_per_node, 1.0, 0.2)
     messages = 2 * (shards - 1) * TENSORS_PER_LAYER * stage_layers * near
     tensors = sent + messages * attained.scatter_latency_s
-    routed = _sharded_experts_s(job, attained) * each
+    routed = _sharded_experts_s(job, attained, trained_routed(job)) * each
     exposed = where(job.overlapped > 0, attained.exposed_data, 1.0)
     behind = where(job.overlapped > 0, compute_s, 0.0)
     waited = waiting_s(once + routed, behind, exposed)
@@ -197,10 +232,9 @@ def _expert_replicas(job: Job) -> Number:
     return maximum(1, job.gpus / (job.ep * job.etp * job.pp))
 
 
-def _sharded_experts_s(job: Job, attained: Attained) -> Number:
-    """Seconds for each byte of a routed parameter, all of a rank's summed once."""
+def _sharded_experts_s(job: Job, attained: Attained, held: Number) -> Number:
+    """Seconds for each byte of the routed parameters `held`, summed or gathered once."""
     replicas, ways = _expert_replicas(job), job.ep * job.etp
-    held = job.routed_parameters / (ways * job.pp)
     rate = where(ways >= job.gpus_per_node, attained.network_bytes_per_s, _data_rate(job, attained))
     return held * (replicas - 1) / replicas / rate
 
@@ -208,9 +242,8 @@ def _sharded_experts_s(job: Job, attained: Attained) -> Number:
 def _update_s(job: Job, attained: Attained) -> Number:
     """The optimizer over what a rank keeps of the state."""
     divided = job.zero_stage >= 1
-    dense = job.dense_parameters / (job.tp * job.pp) / where(divided, job.dp * job.cp, 1)
-    routed = job.routed_parameters / (job.ep * job.etp * job.pp)
-    held = dense + routed / where(divided, _expert_replicas(job), 1)
+    dense = trained(job) / where(divided, job.dp * job.cp, 1)
+    held = dense + trained_routed(job) / where(divided, _expert_replicas(job), 1)
     moved = held * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s
     return (1 - job.offloaded) * moved + _offloaded_s(job, attained, job.offloaded * held)
 

@@ -33,7 +33,6 @@ from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import predicted
-from figgen.scenarios.runs.step_job import timed_before
 
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that a layout is made of, beside its order."""
@@ -105,12 +104,9 @@ class TrainingStep:
 
     @property
     def predicted(self) -> PredictedStep:
-        """The time of the step, and the interval of its class.
-
-        No job with adapters was ever timed, so that this is the same job without them.
-        """
+        """The time of the step, and the interval of its class."""
         return predicted(
-            timed_before(self.setup), *self.hardware, self.dtype, self.software,
+            self.setup, *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
             self.chosen_efficiency,
             (self._known_cluster, self.cluster) if self.own_latencies else None,
@@ -125,10 +121,8 @@ class TrainingStep:
         return self.accelerator.peak_flops_per_s(wide) * self.chosen_efficiency
 
     @property
-    def _parts(self) -> PredictedParts | None:
-        """The parts of the predicted time; None with adapters, whose step has other work."""
-        if self.setup.lora_rank is not None:
-            return None
+    def _parts(self) -> PredictedParts:
+        """The parts of the predicted time."""
         found = self.predicted
         return predicted_parts(found.job, found.parts)
 
@@ -162,14 +156,12 @@ class TrainingStep:
     @property
     def has_interval(self) -> bool:
         """Whether the time is a prediction of a kind that was measured."""
-        return self.chosen_efficiency is None and self.setup.lora_rank is None
+        return self.chosen_efficiency is None
 
     @property
     def compute_efficiency(self) -> float:
         """Share of the dense peak that the step's FLOPs reach while it computes."""
-        found = self.predicted
-        parts = predicted_parts(found.job, found.parts)
-        return computing_share(timed_before(self.setup), self.cluster, parts)
+        return computing_share(self.setup, self.cluster, self._parts)
 
     @property
     def memory(self) -> MemoryEstimate:

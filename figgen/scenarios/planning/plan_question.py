@@ -45,21 +45,12 @@ SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
 NOT_PLANNED: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
-            (
-                "microbatches",
-                "layers_per_stage",
-                "compute_efficiency",
-                "buckets",
-            ),
+            ("microbatches", "layers_per_stage", "compute_efficiency", "buckets"),
             "no value: the planner does not use it",
-        ),
-        **dict.fromkeys(
-            ("lora_rank", "lora_matrices", "frozen_weights"),
-            "no value: no run with adapters was timed, so their layouts cannot be ranked",
         ),
     }
 )
-"""Options that describe a single layout, or that the model of time ignores, with the reason."""
+"""Options that describe a single layout, with the reason."""
 
 USUAL_TOKENS = 2**22
 """Tokens of a step if no batch is given: four million, as in published runs."""
@@ -83,7 +74,8 @@ class PlanQuestion:
     @property
     def residuals(self) -> Residuals:
         """How far off predictions of this class are."""
-        return class_residuals()[interval_class(self.run)]
+        tuned = self.job.setup.lora_rank is not None
+        return class_residuals()[interval_class(self.run, tuned=tuned)]
 
 
 def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion:

@@ -106,10 +106,13 @@ def dense_class(chip: Accelerator) -> str:
     return f"dense models on {generation.title()}" if known else UNKNOWN
 
 
-def interval_class(run: DescribedRun) -> str:
-    """The class whose residuals are the interval of a prediction: on fewer GPUs than anybody
-    published, that of what was never measured."""
-    return UNKNOWN if run.gpus < FEWEST_GPUS else class_of(run)
+def interval_class(run: DescribedRun, *, tuned: bool) -> str:
+    """The class whose residuals are the interval of a prediction.
+
+    On fewer GPUs than anybody published, and where adapters are `tuned`, of which the fit has no
+    run, it is that of what was never measured.
+    """
+    return UNKNOWN if tuned or run.gpus < FEWEST_GPUS else class_of(run)
 
 
 def at_share(rates: Attained, peak_flops_per_s: float, compute_efficiency: float) -> Attained:
@@ -145,7 +148,7 @@ def predicted_step(
     job = job or run_job(run)
     parts = timed_step(job, rates)
     seconds = float(parts.total_s)
-    known = residuals()[interval_class(run)]
+    known = residuals()[interval_class(run, tuned=bool(job.lora_rank))]
     tokens = run.global_batch * run.sequence
     return PredictedStep(
         job=job,

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from figgen.models.pipeline.filling import filling, stalled
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
-from figgen.models.step.job import Job, setup_numbers
+from figgen.models.step.job import Job, setup_numbers, tuned_numbers
 from figgen.models.step.stage_work import passes_split, repeated
-
-
-def timed_before(setup: TrainingSetup) -> TrainingSetup:
-    """The same job with all of its weights trained, since no job with adapters was ever timed."""
-    return replace(setup, lora_rank=None, frozen_weights="16-bit")
 
 
 def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Job:
@@ -31,6 +24,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
         **setup_numbers(setup),
+        **tuned_numbers(setup),
         tp=parallel.tp,
         cp=parallel.cp,
         pp=parallel.pp,

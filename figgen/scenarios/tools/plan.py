@@ -7,7 +7,6 @@ import json
 from figgen.catalog.interruptions import interruptions
 from figgen.equations.javascript import functions_module
 from figgen.formulas import FORMULAS
-from figgen.scenarios.planning.plan_question import NOT_PLANNED
 from figgen.scenarios.planning.plan_rows import TERMS
 from figgen.scenarios.planning.saving import (
     CONFIDENCE,
@@ -28,7 +27,6 @@ def plan_module() -> str:
     """The tables of the planner and the formulas of its panel of failures as an ES module."""
     tables = {
         "terms": TERMS,
-        "no_adapters": NOT_PLANNED["lora_rank"],
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
         "saving": {
             "ways": dict(WAYS),

@@ -12,7 +12,6 @@ from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described, job_of
-from figgen.scenarios.runs.step_job import timed_before
 from figgen.scenarios.verdict.changed import TimedJob
 from figgen.scenarios.verdict.like import LikeRun, like_runs, utilisation_of
 from figgen.scenarios.verdict.measurement import MeasuredSpeed, measured_time
@@ -80,7 +79,7 @@ def verdict_of_step(asked: TrainingStep, measured: Mapping[str, float | str | No
 
     Raises InputError for a step that cannot be, and for what `measured_time` refuses.
     """
-    setup = timed_before(asked.setup)
+    setup = asked.setup
     run = described(setup, asked.accelerator, asked.nic, asked.dtype, asked.software, asked.title)
     filled = asked.memory.fullest.total_bytes / asked.accelerator.capacity_bytes
     found = measured_time(run, **measured)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import { on_hardware } from "../models/step/attained.js";
 import { computing_share, predicted_parts } from "../models/step/predicted_parts.js";
 import { step, step_stages } from "../models/step/step.js";
 import { timed_step } from "../models/step/timed_step.js";
-import { step_job, timed_before } from "../scenarios/runs/step_job.js";
+import { step_job } from "../scenarios/runs/step_job.js";
 import { memory_data, muon_data, setup_data, step_data } from "../scenarios/tools/answers.js";
 
 const UNTIMED = 0.5; // share of the peak on hardware that nobody timed
@@ -21,19 +21,17 @@ const UNTIMED = 0.5; // share of the peak on hardware that nobody timed
 export function jobOf(catalog, choices) {
   const job = untimedJob(catalog, choices);
   const { setup, cluster, given } = job;
-  const timed = timed_before(setup);
-  const found = predictedTime(catalog, { ...job, setup: timed });
+  const found = predictedTime(catalog, job);
   if (!found) {
     const share = given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED;
     return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share, wide_flops_per_s: job.wide_peak_flops_per_s * share };
   }
   const { attained, rates, parts, ...predicted } = found;
-  const tuned = setup.lora_rank !== null;
   return {
-    ...job, attained, rates, parts: tuned ? null : parts, compute_efficiency: computing_share(timed, cluster, parts),
+    ...job, attained, rates, parts, compute_efficiency: computing_share(setup, cluster, parts),
     matmul_share: attained.product_flops_per_s / cluster.peak_flops_per_s,
     wide_flops_per_s: given.compute_efficiency === null ? attained.plain_flops_per_s : job.wide_peak_flops_per_s * given.compute_efficiency,
-    predicted: tuned || given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
+    predicted: given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
   };
 }
 

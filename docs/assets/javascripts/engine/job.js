@@ -131,6 +131,6 @@ export function attainedOf(catalog, { given: { compute_efficiency: share }, setu
   const attained = share === null ? known : at_share(known, peak, share);
   const { parallel: { world_size }, shape } = setup;
   const alike = residual_class(world_size, shape.state_space !== null, shape.experts !== null, rates.framework_class, rates.dense_class);
-  const interval_of = world_size < FEWEST_GPUS ? UNKNOWN : alike;
+  const interval_of = world_size < FEWEST_GPUS || setup.lora_rank !== null ? UNKNOWN : alike;
   return { attained, rates, interval_of, residuals: catalog.residuals[interval_of] };
 }

@@ -1,7 +1,5 @@
 // The job of a search, from a page's options.
 
-import { TABLES } from "../plan-memory.js";
-import { InputError } from "./errors.js";
 import { attainedOf, untimedJob } from "./job.js";
 import { record } from "./records.js";
 import { PlannedJob } from "../models/planner/plan.js";
@@ -18,8 +16,6 @@ export const SEARCHED = [...SIZES, "schedule", "recompute"];
  * batch_assumed }. Throws InputError as Python does.
  */
 export function planJob(catalog, choices, everySchedule = false) {
-  const rank = choices.lora_rank ?? null;
-  if (rank !== null) throw new InputError("lora_rank", { expected: TABLES.no_adapters, got: rank });
   const alone = Object.fromEntries(["tp", "cp", "pp", "ep"].map((name) => [name, 1]));
   const about = untimedJob(catalog, {
     ...choices, ...alone, etp: null, dp: null, schedule: "1f1b", chunks: null, microbatch_size: 1, microbatches: 1,

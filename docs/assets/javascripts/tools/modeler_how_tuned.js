@@ -2,9 +2,7 @@
 
 import { sum } from "../engine/runtime.js";
 import { kept_by_rank, kept_by_stage } from "../models/memory/trained_state.js";
-import { UNPACKED_SHARE } from "../models/shape/adapters.js";
 import { largest_sides, update_flops } from "../models/step/newton_schulz.js";
-import { unpacking_time_s } from "../models/step/stage_time.js";
 import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
 import { passingOf, sharesOf } from "./modeler_how_stages.js";
@@ -17,17 +15,13 @@ const rateText = ({ cluster, compute_efficiency }, peak = cluster.peak_flops_per
 
 /** Computing of the pipeline rank that works longest, where adapters alone are trained. */
 export function tunedComputing({ setup, job, step }) {
-  const mine = setup.placement.stages_of_rank(step.pipeline_rank);
   const works = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
   const passing = passingOf(setup);
   const [weights, adapters, core, spared] = ["weights", "adapters", "core", "spared"].map((name) => sum(works.map((work) => work[name])));
   const forward = weights + adapters + core;
   const backward = weights + 2 * adapters + 2 * core - spared;
   const total = passing * (forward + backward);
-  const passes = 2 * passing;
-  const kept = sum(mine.map((stage) => kept_by_stage(setup, stage).quantized));
-  const unpacking = sum(mine.map((stage) => unpacking_time_s(setup, stage, job.cluster)));
-  const read = quantity(job.cluster.memory_bandwidth_bytes_per_s, "B/s");
+  const kernels = `matmuls, attention, elementwise kernels, adapters,${setup.frozen_format.quantized ? " conversion of quantized weights to 16 bits in every pass," : ""} loss, update`;
   return [
     plainLine(
       `One forward of a microbatch on pipeline rank ${step.pipeline_rank}, divided over TP and CP.`,
@@ -44,19 +38,14 @@ export function tunedComputing({ setup, job, step }) {
       "(forward + backward) · microbatches",
       `(${flop(forward)} + ${flop(backward)}) · ${plainNumber(passing)} = ${flop(total)}`,
     ),
-    unpacking
-      ? plainLine(
-          "Every pass first converts quantized weights to 16 bits, more slowly than memory reads them.",
-          "weights · bytes read and written / (rate of memory · share)",
-          `${parameters(kept)} · (${bytes(setup.frozen_format.weight_bytes)} + ${bytes(2)}) / (${read} · ${percent(UNPACKED_SHARE)}) = ${seconds(unpacking)}`,
-        )
-      : null,
     plainLine(
-      "At the share of the dense peak that the same job reaches while it computes when all weights are trained.",
-      `FLOP / (peak · share)${unpacking ? " + passes · unpacking" : ""}`,
-      `${flop(total)} / ${rateText(job)}${unpacking ? ` + ${plainNumber(passes)} · ${seconds(unpacking)}` : ""} = ${seconds(step.compute_s)}`,
+      job.parts
+        ? `The predicted time of ${kernels} and the host's launches together. In that time the FLOPs reach this share of the dense peak.`
+        : "At the share of the dense peak that matmuls reach.",
+      "FLOP / (peak · share)",
+      `${flop(total)} / ${rateText(job)} = ${seconds(step.compute_s)}`,
     ),
-  ].filter(Boolean);
+  ];
 }
 
 /** Weights, gradients or state of a rank; `first` is the stage of ZeRO that divides them, `each` their bytes. */

@@ -4,11 +4,9 @@ import { groupsOf } from "./modeler_fields.js";
 import { searchedKeys } from "./planner_state.js";
 
 // Fields that describe a single layout, and fields that the model of time ignores: it has one rank
-// order, hides gradients behind the last backward pass, takes latencies from its fit or from a file,
-// and trains every weight.
+// order, hides gradients behind the last backward pass, and takes latencies from its fit or a file.
 const NO_USE = [
   "order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net",
-  "lora_rank", "lora_matrices", "frozen_weights",
 ];
 const OPEN = ["Model", "Hardware", "Batch"];
 
