@@ -35,10 +35,12 @@ NAMES = (
 )
 
 # Nothing leaves the machine: no service of the browser's own, no name but the loopback address.
+# Pictures are put together in software at once, without a library that imitates a GPU.
 FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-dev-shm-usage",
+    "--disable-gpu",
     "--disable-quic",
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -116,7 +118,6 @@ def starts(executable: str) -> bool:
             executable,
             *flags(),
             "--headless",
-            "--disable-gpu",
             f"--user-data-dir={profile}",
             "--dump-dom",
             "about:blank",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -98,15 +99,20 @@ DRAWN = """(selector) => [...document.querySelectorAll(selector)]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }))
   .filter((one) => one.getBoundingClientRect().width && one.getBoundingClientRect().height)
   .map((one) => one.outerHTML.slice(0, 99))"""
+# Colours that fade into those of another palette have arrived.
+FADED = "() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished))"
 PALETTE = "document.body.dataset.mdColorScheme"
 TEXT_WITHOUT_SCRIPTS = 0.95
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-# Pages of one kind have the same styles: a third of the ordinary ones is looked at wholly, the rest
+# Pages of one part have the same styles: one in seven is looked at wholly, and every tool, the rest
 # here on a phone and on paper only, and every one wholly by `make site-check`.
-ORDINARY = ("/guide/", "/journey/", "/reference/")
-WHOLLY = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
+WHOLLY = {
+    path
+    for part, paths in groupby(sorted(PATHS), lambda path: path.split("/")[1])
+    for path in list(paths)[:: 1 if part == "tools" else 7]
+}
 
 OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
@@ -171,13 +177,13 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     request: pytest.FixtureRequest,
 ) -> None:
     """No error, third party or breach of the policy either; see the `page` fixture."""
+    page = first_visit
     whole = path in WHOLLY or request.config.getoption("--site") is not None
-    address = f"{site}{path}"
-    with resting(first_visit):
-        on_screen(first_visit, address, DESK if whole else PHONE)
+    with resting(page):
+        on_screen(page, f"{site}{path}", DESK if whole else PHONE)
         if whole:
-            unscripted.goto(address)
-    stays_still(first_visit)
+            unscripted.goto(f"{site}{path}")
+    stays_still(page)
     fetched = [request for request in asked if request.url.startswith("http")]
     answers = [request.response() for request in fetched]
     assert {answer.status for answer in answers if answer} == {200}
@@ -187,20 +193,33 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     record_property(NAME, [path, {"kB": weight, "requests": len(sizes)}])
     assert weight <= LIMIT_KB[kind_of(path)], sizes
     if whole:
-        share = shown_without_scripts(first_visit, unscripted)
+        page.set_viewport_size(PHONE)
+    no_wider_than_the_screen(page)
+    on_paper(page)
+    if whole:
+        page.emulate_media(media="screen")
+        page.set_viewport_size(DESK)
+        share = shown_without_scripts(page, unscripted)
         record_property(NAME, [path, {"no-JS %": 100 * share}])
         assert share >= TEXT_WITHOUT_SCRIPTS
-        first_visit.evaluate(SHORTEN)
-        assert axe(first_visit, without=OF_COLOUR) == []
-        dark = in_palettes(first_visit, axe, looks)
-        on_screen(first_visit, address, PHONE)
-        stays_still(first_visit)
-        assert first_visit.evaluate(PALETTE) == ("slate" if dark else "default"), "as was chosen"
-    no_wider_than_the_screen(first_visit)
-    if whole:
-        first_visit.evaluate(SHORTEN)
-        assert axe(first_visit, tags=OF_SIZE) == []
-    on_paper(first_visit)
+        page.evaluate(SHORTEN)
+        page.set_viewport_size(PHONE)
+        assert axe(page, tags=OF_SIZE) == []
+        page.set_viewport_size(DESK)
+        assert axe(page, without=OF_COLOUR) == []
+        in_palettes(page, axe, looks)
+
+
+@pytest.mark.parametrize("path", ["/", *(path for path in PATHS if path.startswith("/tools/"))])
+def test_page_is_still_on_a_phone_in_the_palette_that_was_chosen(
+    page: Page, site: str, path: str
+) -> None:
+    page.goto(f"{site}{path}")
+    page.evaluate("document.querySelector('#__palette_1').click()")
+    with resting(page):
+        on_screen(page, f"{site}{path}", PHONE)
+    stays_still(page)
+    assert page.evaluate(PALETTE) == "slate"
 
 
 def on_screen(page: Page, address: str, size: ViewportSize) -> None:
@@ -229,20 +248,20 @@ def shown_without_scripts(page: Page, unscripted: Page) -> float:
     return float(unscripted.evaluate(READ) / page.evaluate(READ))
 
 
-def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> bool:
-    """Every colour of text can be read on its ground; whether the dark palette stays chosen.
+def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> None:
+    """Every colour of text can be read on its ground.
 
     That is asked of every look once: the sheet of styles is the same for all pages.
     """
     new = page.evaluate(DISTINCT, [*known])
     if not new:
-        return False
+        return
     assert axe(page, tags=OF_COLOUR, within=".new-look") == [], "in the light palette"
     page.evaluate("document.querySelector('#__palette_1').click()")
     assert page.evaluate(PALETTE) == "slate"
+    page.evaluate(FADED)
     assert axe(page, tags=OF_COLOUR, within=".new-look") == [], "in the dark palette"
     known.update(new)
-    return True
 
 
 CUT_PROGRAMS = """() => [...document.querySelectorAll(".md-typeset pre")]
