@@ -98,7 +98,8 @@ def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Pat
           for kind in ("svg", "csv", "json")),
         f"{folder}-curves.plotly.json",
         "assets/javascripts/plotly.min.js",
-        *(f"assets/javascripts/{name}.js" for name in ("figures", "player", "tables", "take")),
+        *(f"assets/javascripts/{name}.js"
+          for name in ("figures", "player", "preview", "tables", "take")),
         "assets/stylesheets/figures.css",
         "assets/fonts/math.woff2",
         "assets/stylesheets/roles.css",

@@ -1,6 +1,6 @@
 // Figures are complete without this script. It opens one in Plotly when a reader asks ("Explore"),
 // follows the palette, steps through traces by buttons and arrow keys, lets the keyboard reach what
-// scrolls sideways, and opens the search on pages that have a link to it.
+// scrolls sideways, and loads what shows previews of links and the search.
 
 const library = new URL("plotly.min.js", import.meta.url);
 const open = new Map(); // plot element → its figure as published
@@ -250,6 +250,14 @@ addEventListener("keydown", (event) => {
 for (const kind of ["pointerover", "focusin"]) {
   addEventListener(kind, ({ target }) => {
     if (target.closest?.(".find-open")) search().then(({ begin }) => begin()).catch(() => {});
+  });
+}
+
+// What a link to a place names is shown beside it.
+for (const kind of ["pointerover", "focusin"]) {
+  addEventListener(kind, (event) => {
+    const link = event.target.closest?.("a[href*='#']");
+    if (link) import("./preview.js").then(({ near }) => near(link, event)).catch(console.warn);
   });
 }
 
