@@ -23,6 +23,7 @@ VERBS = {
     "profile": "profile", "measured": "measured", "calibrate": "calibrate",
     "validate": "validate", "lint": "prose", "agree": "agreement", "diff": "changes",
     "paper": "paper", "paper-figures": "paper", "new": "new", "start": "start",
+    "serve-tools": "serve_tools",
 }  # fmt: skip
 """The module of `figgen.commands` that adds each verb, in the order of the help."""
 

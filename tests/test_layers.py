@@ -50,6 +50,7 @@ LAYERS = {
 SUBJECT = (
     *("figgen.formulas", "figgen.models", "figgen.catalog", "figgen.scenarios", "figgen.plotting"),
     *("figgen.figures", "figgen.generated", "figgen.guide", "figgen.commands"),
+    "figgen.agents",
     "figgen.api",
 )
 """What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""

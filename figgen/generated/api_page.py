@@ -49,4 +49,10 @@ def _answers() -> str:
         "- `FigureResult` has `svg`, `data`, `values` and `text`. `data` is a table: iterate over "
         "its rows, or ask for `column(name)`.\n"
         "- `CommandResult` is a mapping with the keys of the command's `--json`, and has `text`.\n"
+        "\n## For agents\n\n"
+        "`figgen serve-tools` offers the same functions to an agent by MCP, on standard input and "
+        "output.\n"
+        "It needs the extra `agents` of the package, which brings the `mcp` library; a client is "
+        "given the command `figgen serve-tools`.\n"
+        "`figgen serve-tools --skill` prints a skill file that says which tool answers what.\n"
     )

@@ -1,0 +1,146 @@
+"""A server of the ten functions for agents: `python -m figgen.agents` speaks MCP on its streams.
+
+The schema of a tool comes from the options of its verb, so a tool takes what the command line
+takes.  Bad input is an answer that says what was expected, from which an agent can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from figgen.__main__ import parser_of
+from figgen.api import FUNCTIONS, CommandResult, FigureResult, ValueResult
+from figgen.commands.serve_tools import SKILL
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+ABOUT = {
+    "formula": "arguments of the formula by name: numbers in SI units, or texts with a unit",
+    "figure": "parameters of the figure by name, as a fence on a page has them",
+}
+"""The functions whose keywords depend on what they are asked for."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema of a function's input."""
+    properties: dict[str, Any] = {}
+    if name in ABOUT:
+        properties["name"] = {"type": "string"}
+        properties["arguments"] = {"type": "object", "description": ABOUT[name]}
+    else:
+        properties = {_key(action): _property(action) for action in _options(name)}
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": needed,
+        "additionalProperties": False,
+    }
+
+
+def _options(verb: str) -> Iterable[argparse.Action]:
+    """What a verb of the command line takes."""
+    parser = parser_of([verb])
+    verbs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return [a for a in verbs.choices[verb]._actions if a.dest not in ("help", "json")]
+
+
+def _key(action: argparse.Action) -> str:
+    """`gpus_per_node` for `--gpus-per-node`."""
+    return next(iter(action.option_strings), action.dest).removeprefix("--").replace("-", "_")
+
+
+def _property(action: argparse.Action) -> dict[str, Any]:
+    kind: str | list[str] = "boolean" if action.nargs == 0 else ["string", "number"]
+    if isinstance(action, argparse.BooleanOptionalAction):
+        kind = "boolean"
+    about = {"description": action.help} if action.help else {}
+    choices = {"enum": list(action.choices)} if action.choices else {}
+    return {"type": kind, **about, **choices}
+
+
+def called(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What a function answers, as text and as data.  Raises InputError for bad input."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise InputError("a tool", expected=", ".join(FUNCTIONS), got=name)
+    values = dict(given)
+    if name in ABOUT:
+        values = {"name": values.get("name"), **(values.get("arguments") or {})}
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        first = [values.pop(p.name) for p in parameters if p.kind == p.POSITIONAL_ONLY]
+        answer = function(*first, **values)
+    except KeyError as error:
+        raise InputError(f"{error.args[0]!r} is missing") from None
+    except TypeError as error:
+        raise InputError(str(error)) from None
+    return _told(answer)
+
+
+def _told(answer: ValueResult | FigureResult | CommandResult) -> tuple[str, dict[str, Any]]:
+    match answer:
+        case ValueResult(value=value, unit=unit, worked=worked, source=source):
+            parts = (answer.text, worked, source and f"source: {source}")
+            data = {"value": value, "unit": unit, "worked": worked, "source": source}
+            return "\n".join(filter(None, parts)), data
+        case FigureResult():
+            return answer.text, {"values": answer.values}
+    return answer.text, answer.data
+
+
+def server() -> Server[Any]:
+    """The server of all functions."""
+    from mcp.server import Server
+    from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+
+    tools = [
+        Tool(name=name, description=inspect.getdoc(function), input_schema=schema(name))
+        for name, function in FUNCTIONS.items()
+    ]
+
+    async def list_tools(context: object, params: object) -> ListToolsResult:
+        return ListToolsResult(tools=tools)
+
+    async def call_tool(context: object, params: Any) -> CallToolResult:
+        try:
+            text, data = called(params.name, params.arguments or {})
+        except InputError as error:
+            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+        plain = json.loads(json.dumps(data))
+        return CallToolResult(content=[TextContent(text=text)], structured_content=plain)
+
+    about = SKILL.read_text(encoding="utf-8").partition("---\n\n")[2]
+    return Server("figgen", instructions=about, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def main() -> int:
+    """Serve until standard input ends."""
+    try:
+        import anyio
+        from mcp.server.stdio import stdio_server
+    except ImportError as error:
+        print(
+            f"figgen: {error.name} is not installed: pip install 'figgen[agents]'", file=sys.stderr
+        )
+        return 2
+
+    async def serve() -> None:
+        made = server()
+        async with stdio_server() as (incoming, outgoing):
+            await made.run(incoming, outgoing, made.create_initialization_options())
+
+    anyio.run(serve)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,37 @@
+"""serve-tools: the ten functions of `figgen` as tools for an agent, and a skill file for it."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+SKILL = Path(__file__).parent / "stubs" / "agents" / "skill.txt"
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    serve = add_verb(
+        verbs,
+        "serve-tools",
+        _serve,
+        "answer an agent by MCP on standard input and output",
+        "--skill",
+    )
+    serve.add_argument("--skill", action="store_true", help="print a skill file (SKILL.md)")
+
+
+def _serve(options: argparse.Namespace) -> Answer:
+    if options.skill:
+        text = SKILL.read_text(encoding="utf-8")
+        return Answer({"skill": text}, text.rstrip("\n"))
+    # A process of its own, because the functions ask this command line themselves.
+    done = subprocess.run([sys.executable, "-m", "figgen.agents"])
+    return Answer({}, "", done.returncode)
