@@ -39,13 +39,14 @@ class Figure:
     """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`).
 
     One with `about` takes what that function finds as its first argument; its author gives the
-    parameters of both.
+    parameters of both. One that `follows` can be computed again in a page, for another machine.
     """
 
     name: str
     function: Callable[..., Chart]
     parameters: tuple[Parameter, ...]
     explorable: bool
+    follows: bool = False
     about: Callable[..., object] | None = None
 
     @property
@@ -59,7 +60,11 @@ LOOKUPS: dict[str, Callable[..., object]] = {}
 
 
 def figure(
-    name: str, *, about: Callable[..., object] | None = None, explorable: bool = False
+    name: str,
+    *,
+    about: Callable[..., object] | None = None,
+    explorable: bool = False,
+    follows: bool = False,
 ) -> Callable[[Callable[..., Chart]], Callable[..., Chart]]:
     """Register a figure function under `name`; all its parameters must be keyword-only.
 
@@ -78,7 +83,12 @@ def figure(
         shared = _signature(about) if about is not None else []
         parameters = tuple(Parameter(p.name, p.annotation, p.default) for p in [*shared, *own])
         FIGURES[name] = Figure(
-            name=name, function=function, parameters=parameters, explorable=explorable, about=about
+            name=name,
+            function=function,
+            parameters=parameters,
+            explorable=explorable,
+            follows=follows,
+            about=about,
         )
         return function
 
@@ -117,6 +127,12 @@ def figure_named(name: str) -> Figure:
     if name not in FIGURES:
         raise unknown("figure", name, FIGURES)
     return FIGURES[name]
+
+
+def follows(name: str) -> bool:
+    """Whether a page can compute the figure again; not where there is no such figure."""
+    found = all_figures().get(name)
+    return found is not None and found.follows
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Chart:

@@ -44,8 +44,9 @@ class Computed:
     """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
 
     `quantity` is the formula, or the field of what was looked up, and `inputs` what it was asked
-    for.  `opened` is what a value of a model opens to.  `low` and `high` are set where the
-    catalog's sources disagree, and are then shown with it.
+    for.  `opened` is what a value of a model opens to.  `follows` is set where a script can compute
+    the call again for another machine.  `low` and `high` are set where the catalog's sources
+    disagree, and are then shown with it.
     """
 
     value: Scalar
@@ -56,6 +57,7 @@ class Computed:
     low: float | None = None
     high: float | None = None
     opened: Opened | None = None
+    follows: bool = False
     quantity: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
 
@@ -207,10 +209,12 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     computed = _computed(getattr(found, call.field), found, call, text)
     if explain := getattr(found, "opened", None):
         computed = replace(computed, opened=explain(call.field))
+    follows = isinstance(computed.value, int | float) and getattr(found, "follows", False)
     # What an entry is looked up by goes by the name of its kind: model, run, schedule.
     _, *others = signature(look_up).parameters
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords
-    return replace(computed, quantity=f"{call.name}.{call.field}", inputs=named)
+    quantity = f"{call.name}.{call.field}"
+    return replace(computed, quantity=quantity, inputs=named, follows=follows)
 
 
 def _plain(argument: Argument) -> object:

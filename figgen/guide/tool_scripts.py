@@ -25,7 +25,7 @@ from figgen.translation.sources import Place
 
 JOINED = {
     "converter": (),
-    "job_line": (),
+    "job_line": ("journey",),
     "planner": ("planner_own", "planner_trace"),
     "planner_worker": (),
     "profile": ("profile_beside",),

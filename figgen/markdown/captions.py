@@ -11,6 +11,7 @@ from markdown.util import AtomicString
 
 from figgen.charts import Named
 from figgen.errors import InputError
+from figgen.markdown.claims import ClaimInline, stated
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
@@ -25,13 +26,14 @@ class Captions:
     def __init__(self, site: Site, page: Page) -> None:
         self.site = site
         self.page = page
+        self.follows = False
         self._markdown: Markdown | None = None
 
     def html(self, text: str, values: Mapping[str, Named]) -> str:
         """Inline Markdown with values, citations, math and references to figures."""
         if self._markdown is None:
             self._markdown = self._made()
-        self._value.named = values
+        self._value.named, self._value.follows = values, self.follows
         Work().begin(self._markdown, [text])
         converted = self._markdown.reset().convert(text)
         return converted.removeprefix("<p>").removesuffix("</p>")
@@ -43,6 +45,8 @@ class Captions:
         )
         markdown.preprocessors.deregister("html_block")
         markdown.inlinePatterns.deregister("html")
+        claim = ClaimInline(markdown, self.site, self.page)
+        markdown.inlinePatterns.register(claim, "figgen-claim", 176)
         self._value = ValueInline(markdown, self.site, self.page)
         markdown.inlinePatterns.register(self._value, "figgen-value", 175)
         citation = CitationInline(markdown, self.site, self.page)
@@ -69,10 +73,10 @@ class CaptionLinkTree(FigureLinkTree):
 
 
 def plain(text: str, values: Mapping[str, Named]) -> str:
-    """`text` with `{{ name:spec }}` filled in, and nothing else changed."""
+    """`text` with `{{ name:spec }}` filled in and claims as they hold, and nothing else changed."""
 
     def fill(match: re.Match[str]) -> str:
         computed, spec = compute(match.group(1), values)
         return computed.text(spec)
 
-    return re.sub(PATTERN, fill, text)
+    return re.sub(PATTERN, fill, stated(text))

@@ -16,6 +16,7 @@ from figgen.errors import InputError
 from figgen.markdown import directive as directives
 from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
+from figgen.markdown.claims import ClaimInline
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.first_uses import FirstUses
@@ -25,6 +26,7 @@ from figgen.markdown.references import CitationInline, FigureLinkTree, cited_htm
 from figgen.markdown.slips import slips
 from figgen.markdown.tables import DataTables
 from figgen.markdown.work import TooMuch, Work
+from figgen.registry import follows
 from figgen.subject import use
 
 
@@ -60,6 +62,7 @@ class FiggenExtension(Extension):
         # Priorities: before escapes are resolved and after code spans are (180, 190).
         md.preprocessors.register(_Begin(md, self.page, given is None), "figgen-begin", 100)
         DataTables(md, self.page)
+        md.inlinePatterns.register(ClaimInline(*shared), "figgen-claim", 176)
         md.inlinePatterns.register(ValueInline(*shared), "figgen-value", 175)
         md.inlinePatterns.register(CitationInline(*shared), "figgen-citation", 174)
         md.treeprocessors.register(MathTree(*shared), "figgen-math", 15)
@@ -108,6 +111,7 @@ class FiggenExtension(Extension):
         if directive.id in page.figures:
             raise InputError(f"two figures of this page have the id {directive.id!r}")
         page.figures.append(directive.id)
+        self.captions.follows = follows(directive.figure)
         variants = figures.evaluate(directive, site, self.captions.html, plain)
         placed = figures.Placed(directive, page.number_of(directive.id), line)
         page.placed[line] = variants

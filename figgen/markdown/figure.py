@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.yaml_text import yaml_line
-from figgen.registry import inputs
+from figgen.registry import follows, inputs
 from figgen.subject import subject
 
 LONGEST_COMMAND = 300
@@ -82,10 +83,18 @@ def html(placed: Placed, variants: tuple[Variant, ...], page: Page, site: Site) 
     )
     captions = _captions([variant.caption for variant in variants])
     return (
-        f'<figure class="figgen" id="{anchor}">{tabs}{panels}<figcaption>'
+        f'<figure class="figgen" id="{anchor}"{_given(placed.directive)}>{tabs}{panels}<figcaption>'
         f'<a class="fig-number" href="#{anchor}">{placed.number}</a> {captions}</figcaption>'
         f"</figure>"
     )
+
+
+def _given(directive: Directive) -> str:
+    """What a script needs that computes the figure again, as attributes."""
+    if not follows(directive.figure):
+        return ""
+    given = escape(json.dumps(dict(directive.arguments)), quote=True)
+    return f' data-chart="{directive.figure}" data-given="{given}"'
 
 
 def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:

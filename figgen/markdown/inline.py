@@ -40,13 +40,18 @@ _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "lab
 
 
 class ValueInline(InlineProcessor):
-    """Replace `{{ … }}`; `named` is set while a figure's own caption is converted."""
+    """Replace `{{ … }}`; `named` is set while a figure's own caption is converted.
+
+    What a script can compute again for another machine says how: the call, or the name of a value
+    of a figure that `follows`, with unit and format.
+    """
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
         super().__init__(PATTERN, md)
         self.site = site
         self.page = page
         self.named: Mapping[str, Named] | None = None
+        self.follows = False
 
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[etree.Element, int, int]:
         try:
@@ -61,6 +66,9 @@ class ValueInline(InlineProcessor):
         element.text = AtomicString(shown)
         if computed.evaluation or computed.source:
             element.set("data-worked", self._worked(computed, shown, spec))
+        if computed.follows or (self.named is not None and self.follows):
+            element.set("data-follows", computed.call)
+            element.set("data-spec", f"{computed.unit} {spec}")
         if self.named is None:
             self.page.shown[m.group(0)] = shown
         self._note(computed, shown, m.group(0))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from figgen.markdown.claims import stated
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
 from figgen.prose.density import in_captions, in_text
@@ -49,6 +50,7 @@ def _sum(rows: Iterable[Counts]) -> Counts:
 
 
 def _counts(source: str) -> Counts:
+    source = stated(source)
     figures = list(fences(source))
     prose = re.sub(r"^\s*```.*?^\s*```\s*$", "", source, flags=re.S | re.M)
     numbers = len(re.findall(PATTERN, source))

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from figgen.markdown.claims import stated
 from figgen.markdown.conversion import fences
 
 COMPUTED, CODE, MATH, CITED = "⟦", "⟧", "⟪", "⟫"
@@ -56,7 +57,7 @@ def prose_lines(source: str) -> list[ProseLine]:
     fence = ""
     displayed = False
     previous = 0
-    for number, raw in enumerate(_without_front_matter(source), 1):
+    for number, raw in enumerate(_without_front_matter(stated(source)), 1):
         mark = _FENCE.match(raw)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
@@ -92,7 +93,7 @@ def figure_lines(source: str) -> list[ProseLine]:
         )
         for fence in fences(source)
         for said in _SAID.finditer(fence.body)
-        if (text := _signed(said[1]).strip().strip("'\""))
+        if (text := _signed(stated(said[1])).strip().strip("'\""))
     ]
 
 

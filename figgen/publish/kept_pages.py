@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from figgen.cache import digest
 from figgen.errors import InputError
 from figgen.markdown import directive
+from figgen.markdown.claims import CLAIM, holds
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.inline import PATTERN
 from figgen.serving.answers import Answers
@@ -171,6 +172,11 @@ def computed(page: Page, site: Site, code: SourceCode) -> str:
                 parts += [found.key, asked.figure, _title(preset)]
     except Exception:
         return ""
+    for claim in re.finditer(CLAIM, page.source):
+        try:
+            parts.append(repr(holds(claim["condition"])))
+        except InputError:
+            return ""
     for text in re.findall(PATTERN, page.source):
         try:
             value, spec = compute(text)

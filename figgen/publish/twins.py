@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from figgen.charts import Chart, Table
+from figgen.markdown.claims import stated
 from figgen.markdown.conversion import Page, fences
 from figgen.markdown.inline import PATTERN
 
@@ -46,7 +47,7 @@ def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
         kept.append(page.figure_twins.get(fence.line + 1, ""))
         after = fence.line + len(fence.body.splitlines()) + 1
     text = _FRONT_MATTER.sub("", "\n".join([*kept, *lines[after:]]) + "\n")
-    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), text)
+    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), stated(text))
 
     def link(found: re.Match[str]) -> str:
         path = page.beside(found[1]) if found[1] else page.path

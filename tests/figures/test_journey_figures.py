@@ -18,10 +18,15 @@ from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg, text
 from figgen.scenarios.stories.journey import job, rung
+from figgen.scenarios.stories.journey_charts import layout_words
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.values import compute
 
 DOCS = Path(__file__).parents[2] / "docs"
+LAYOUTS = (
+    "alone", "DP 2", "DP 8", "FSDP 8", "FSDP 64", "TP 8 · FSDP 8", "TP 8 · PP 2 · DP 4",
+    "TP 8 · CP 16 · PP 2 · DP 2", "EP 8 · PP 16 · DP 32", "TP 8 · PP 2 · DP 32",
+)  # fmt: skip
 ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
 EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -89,11 +94,12 @@ def test_every_rung_fits_and_its_layout_is_what_its_words_say(page: int) -> None
     assert found.missing_bytes <= 0
     assert found.low_s < found.step_time_s < found.high_s
     parallel, setup = found.found.setup.parallel, found.found.setup
-    for word in entry.layout.split(" · "):
+    assert layout_words(setup) == LAYOUTS[page - 1]
+    for word in LAYOUTS[page - 1].split(" · "):
         if word != "alone":
             axis, size = word.split()
             sharded = axis == "FSDP"
-            assert (setup.zero_stage == 3) is sharded or "FSDP" in entry.layout
+            assert (setup.zero_stage == 3) is sharded or "FSDP" in LAYOUTS[page - 1]
             assert getattr(parallel, "dp" if sharded else axis.lower()) == int(size)
 
 

@@ -7,18 +7,35 @@ from figgen.errors import InputError, check_between
 from figgen.plotting.series import segments
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, job, rung
+from figgen.scenarios.stories.journey_charts import (
+    board_values,
+    kinds_of_memory,
+    layout_words,
+    layouts_values,
+    memory_values,
+    model_size,
+    parts_of_step,
+)
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.units import NBSP
 
-REST = ("working", "communication", "reserve")
-"""Parts of memory that the journey combines."""
+ROLES = {
+    "forward and backward": "forward",
+    "exposed messages": "exposed",
+    "pipeline fills and drains": "idle",
+    "update": "backward-weight",
+    "everything else": "neutral",
+}
+"""Role of each part of a step."""
+
+UNITS = dict.fromkeys(
+    ("capacity", "total", "state", "activations", "first", "missing", "memory", "near", "far"), "B"
+) | {"step": "s", "low": "s", "high": "s", "batch": "token"}
+"""Units of values; those of times of several layouts are seconds."""
 
 
 def _size(one: JourneyJob) -> str:
-    """The size in a model's name, or else its parameters: "70B", "671B"."""
-    model = one.found.model
-    name = model.title.split()[-1]
-    return name if model.title.startswith("Llama") else f"{model.parameters / 1e9:.0f}B"
+    return model_size(one.found.model.title, one.found.model.parameters)
 
 
 def _narrow(layout: str) -> str:
@@ -31,7 +48,7 @@ def _seconds(found: JourneyJob) -> str:
     return f"{found.step_time_s:#.3g}".rstrip(".") + f"{NBSP}({low}–{high})"
 
 
-@figure("journey-scoreboard")
+@figure("journey-scoreboard", follows=True)
 def journey_scoreboard(*, page: int) -> Table:
     """The job at the end of every page so far; times are predicted."""
     check_between("page", page, 1, len(RUNGS))
@@ -39,7 +56,7 @@ def journey_scoreboard(*, page: int) -> Table:
     rows: list[tuple[Scalar, ...]] = [
         (
             f"{entry.page}: {_size(one)} on {one.gpus}",
-            _narrow(entry.layout),
+            _narrow(layout_words(one.setup)),
             one.total_bytes,
             one.near_bytes,
             one.far_bytes,
@@ -49,7 +66,7 @@ def journey_scoreboard(*, page: int) -> Table:
         )
         for entry, one in found
     ]
-    entry, last = found[-1]
+    _, last = found[-1]
     return Table(
         columns=(
             Column(label="page: job"),
@@ -63,23 +80,14 @@ def journey_scoreboard(*, page: int) -> Table:
         ),
         rows=tuple(rows),
         values={
-            "gpus": Named(last.gpus),
-            "layout": Named(entry.layout),
+            **{at: Named(each, UNITS.get(at, "1")) for at, each in board_values(last).items()},
+            "layout": Named(layout_words(last.setup)),
             "model": Named(last.found.model.title),
-            "memory": Named(last.total_bytes, "B"),
-            "near": Named(last.near_bytes, "B"),
-            "far": Named(last.far_bytes, "B"),
-            "step": Named(last.step_time_s, "s"),
-            "low": Named(last.low_s, "s"),
-            "high": Named(last.high_s, "s"),
-            "tokens_per_second": Named(last.tokens_per_second),
-            "batch": Named(last.tokens_per_step, "token"),
-            "mfu": Named(last.mfu),
         },
     )
 
 
-@figure("journey-memory")
+@figure("journey-memory", follows=True)
 def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     """Memory of the fullest GPU by kind at the end of every page so far.
 
@@ -87,7 +95,7 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     """
     check_between("page", page, 1, len(RUNGS))
     shown = [
-        (f"{entry.page}: {_size(one)}, {entry.layout}", one)
+        (f"{entry.page}: {_size(one)}, {layout_words(one.setup)}", one)
         for entry in RUNGS[:page]
         for one in [rung(entry.page)]
     ]
@@ -98,30 +106,15 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
 def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
     """Memory of each job by kind, with the last one's numbers as values."""
     jobs = [one for _, one in shown]
-    last = jobs[-1]
+    kinds = [kinds_of_memory(one) for one in jobs]
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=segments(
-            {
-                "weights": [one.weights_bytes for one in jobs],
-                "gradients": [one.gradients_bytes for one in jobs],
-                "optimizer": [one.optimizer_bytes for one in jobs],
-                "activations": [one.activations_bytes for one in jobs],
-                "buffers and the rest": [
-                    sum(one.found.memory.fullest.bytes_of(part) for part in REST) for one in jobs
-                ],
-            }
+            {kind: [each[kind] for each in kinds] for kind in kinds[0]},
         ),
         axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
-        rules=(Rule(axis="x", at=last.capacity_bytes, label="an H100 has"),),
-        values={
-            "capacity": Named(last.capacity_bytes, "B"),
-            "total": Named(last.total_bytes, "B"),
-            "state": Named(last.state_bytes, "B"),
-            "activations": Named(last.activations_bytes, "B"),
-            "first": Named(jobs[0].total_bytes, "B"),
-            "missing": Named(last.missing_bytes, "B"),
-        },
+        rules=(Rule(axis="x", at=jobs[-1].capacity_bytes, label="an H100 has"),),
+        values={name: Named(each, UNITS[name]) for name, each in memory_values(jobs).items()},
     )
 
 
@@ -133,46 +126,29 @@ def _written(text: str) -> tuple[str, JourneyJob]:
     return parts[0], job(*parts[1:])
 
 
-@figure("journey-fit")
+@figure("journey-fit", follows=True)
 def journey_fit(*, jobs: tuple[str, ...]) -> Bars:
     """Memory of the fullest GPU by kind for jobs written as `label | model | sizes | options`."""
     return memory_bars([_written(text) for text in jobs])
 
 
-@figure("journey-layouts")
+@figure("journey-layouts", follows=True)
 def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
     """Predicted seconds of a step by part, for jobs as `label | model | sizes | options`."""
     shown = [_written(text) for text in jobs]
-    steps = [one.predicted for _, one in shown]
-    parts = {
-        ("forward and backward", "forward"): [one.computing_s for _, one in shown],
-        ("exposed messages", "exposed"): [one.exposed_s for _, one in shown],
-        ("pipeline fills and drains", "idle"): [step.parts.idle_s for step in steps],
-        ("update", "backward-weight"): [step.parts.update_s for step in steps],
-        ("everything else", "neutral"): [
-            step.parts.straggling_s + step.parts.fixed_s for step in steps
-        ],
-    }
-    first, last = shown[0][1], shown[-1][1]
+    steps = [one for _, one in shown]
+    parts = [parts_of_step(one) for one in steps]
     values = {
-        "first": Named(first.step_time_s, "s"),
-        "last": Named(last.step_time_s, "s"),
-        "ratio": Named(first.step_time_s / last.step_time_s),
+        name: Named(each, "s" if name.startswith(("first", "last", "step_")) else "1")
+        for name, each in layouts_values(steps).items()
     }
-    for at, (_, one) in enumerate(shown, 1):
-        values |= {
-            f"step_{at}": Named(one.step_time_s, "s"),
-            f"idle_{at}": Named(one.idle_share),
-            f"mfu_{at}": Named(one.mfu),
-            f"rate_{at}": Named(one.tokens_per_second_and_gpu),
-        }
-    values |= interval_values(*(step.residuals for step in steps))
+    values |= interval_values(*(one.predicted.residuals for one in steps))
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=tuple(
-            Segment(name=name, role=role, lengths=tuple(map(float, lengths)))
-            for (name, role), lengths in parts.items()
-            if any(float(each) > 0 for each in lengths)
+            Segment(name=name, role=role, lengths=tuple(each[name] for each in parts))
+            for name, role in ROLES.items()
+            if any(each[name] > 0 for each in parts)
         ),
         axis=Axis(label="predicted seconds of a step", low=0.0, spec=".3g"),
         values=values,

@@ -12,7 +12,8 @@ from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.models.step.step_rows import MICROBATCH, family_of
 from figgen.plotting.words import label_of
 from figgen.registry import figure
-from figgen.scenarios.stories.journey import SLOWED, JourneyJob, rung
+from figgen.scenarios.stories.journey import JourneyJob, rung
+from figgen.scenarios.stories.journey_step import SLOWED
 from figgen.units import NBSP
 
 WORDS = {

@@ -20,7 +20,8 @@ from figgen.errors import check_between
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
-from figgen.scenarios.stories.journey import job, rung, tokens_to_hide
+from figgen.scenarios.stories.journey import job, rung
+from figgen.scenarios.stories.journey_step import tokens_to_hide
 from figgen.units import format_quantity
 
 

@@ -15,12 +15,11 @@ from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import recipe
-from figgen.models.step.attained import on_hardware
 from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.other_links import with_links
 from figgen.models.step.predicted_parts import PredictedParts, computing_share, predicted_parts
 from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, step, step_stages
-from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.microbatches import microbatches_of
@@ -128,17 +127,10 @@ class TrainingStep:
 
     def with_links(self, *, scale_up: float = 1.0, network: float = 1.0) -> StepEstimate:
         """The step where links have these shares of their bandwidth."""
-        found, cluster = self.predicted, self.cluster
-        links = replace(
-            cluster,
-            scale_up_bandwidth_bytes_per_s=scale_up * cluster.scale_up_bandwidth_bytes_per_s,
-            network_bandwidth_bytes_per_s=network * cluster.network_bandwidth_bytes_per_s,
+        found = self.predicted
+        return with_links(
+            self.setup, self.cluster, found.job, found.attained, scale_up=scale_up, network=network
         )
-        parts = predicted_parts(
-            found.job, timed_step(found.job, on_hardware(found.attained, cluster, links))
-        )
-        share = computing_share(self.setup, links, parts)
-        return step(self.setup, links, compute_efficiency=share, predicted=parts)
 
     @property
     def orthogonalising_s(self) -> float:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """What a page of the journey ends with: how the model is laid out, in words and as asked."""
+    """What a page of the journey ends with: how its model is laid out, as pages ask for it."""
 
     page: int
     model: str
-    layout: str
     sizes: str
     options: str
 
@@ -22,70 +21,60 @@ RUNGS: tuple[Rung, ...] = (
     Rung(
         page=1,
         model="llama-3-1b",
-        layout="alone",
         sizes="nodes=1 gpus_per_node=1",
         options=f"{_PLAIN} global_batch=1",
     ),
     Rung(
         page=2,
         model="llama-3-1b",
-        layout="DP 2",
         sizes="nodes=1 gpus_per_node=2",
         options=f"{_PLAIN} global_batch=2",
     ),
     Rung(
         page=3,
         model="llama-3-1b",
-        layout="DP 8",
         sizes="nodes=8 gpus_per_node=1",
         options=f"{_PLAIN} global_batch=64",
     ),
     Rung(
         page=4,
         model="llama-3-8b",
-        layout="FSDP 8",
         sizes=_NODE,
         options=f"{_SHARDED} global_batch=64",
     ),
     Rung(
         page=5,
         model="llama-3-8b",
-        layout="FSDP 64",
         sizes=_NODES,
         options=f"{_SHARDED} global_batch=512",
     ),
     Rung(
         page=6,
         model="llama-3-70b",
-        layout="TP 8 · FSDP 8",
         sizes=f"{_NODES} tp=8",
         options=f"{_SHARDED} global_batch=512 microbatch_size=2",
     ),
     Rung(
         page=7,
         model="llama-3-70b",
-        layout="TP 8 · PP 2 · DP 4",
         sizes=f"{_NODES} tp=8 pp=2",
         options="sequence=8192 global_batch=512 zero_stage=1",
     ),
     Rung(
         page=8,
         model="llama-3-70b",
-        layout="TP 8 · CP 16 · PP 2 · DP 2",
         sizes="nodes=64 gpus_per_node=8 tp=8 cp=16 pp=2",
         options="sequence=131072 global_batch=32 zero_stage=1",
     ),
     Rung(
         page=9,
         model="deepseek-v3",
-        layout="EP 8 · PP 16 · DP 32",
         sizes="nodes=64 gpus_per_node=8 ep=8 pp=16",
         options="sequence=4096 global_batch=4096 zero_stage=1 recompute=full",
     ),
     Rung(
         page=10,
         model="llama-3-70b",
-        layout="TP 8 · PP 2 · DP 32",
         sizes="nodes=64 gpus_per_node=8 tp=8 pp=2",
         options="sequence=8192 global_batch=512 zero_stage=1 schedule=interleaved-1f1b chunks=5",
     ),

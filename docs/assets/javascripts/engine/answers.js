@@ -26,16 +26,16 @@ export function jobOf(catalog, choices) {
     const share = given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED;
     return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share, wide_flops_per_s: job.wide_peak_flops_per_s * share };
   }
-  const { attained, rates, parts, ...predicted } = found;
+  const { attained, rates, parts, numbers, seconds, ...predicted } = found;
   return {
-    ...job, attained, rates, parts, compute_efficiency: computing_share(setup, cluster, parts),
+    ...job, attained, rates, numbers, seconds, parts, compute_efficiency: computing_share(setup, cluster, parts),
     matmul_share: attained.product_flops_per_s / cluster.peak_flops_per_s,
     wide_flops_per_s: given.compute_efficiency === null ? attained.plain_flops_per_s : job.wide_peak_flops_per_s * given.compute_efficiency,
     predicted: given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
   };
 }
 
-/** { attained, rates, parts, residuals, interval_of } of a job; null for a chip of one's own of which too little is said. */
+/** { attained, rates, numbers, seconds, parts, residuals, interval_of } of a job; null for a chip of one's own of which too little is said. */
 function predictedTime(catalog, job) {
   const { base } = job.given;
   const turned = (kind) => job[kind] === "own" && base[kind] !== "own";
@@ -45,7 +45,8 @@ function predictedTime(catalog, job) {
   if (!found) return null;
   const { rates } = found;
   const numbers = step_job(job.setup, rates.quantized, Number(rates.framework === "nanotron"));
-  return { ...found, parts: predicted_parts(numbers, timed_step(numbers, found.attained)) };
+  const seconds = timed_step(numbers, found.attained);
+  return { ...found, numbers, seconds, parts: predicted_parts(numbers, seconds) };
 }
 
 const knowable = ({ accelerator, measured, memory_bytes_per_s }) => accelerator !== "own" || measured || memory_bytes_per_s;

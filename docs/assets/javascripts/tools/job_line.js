@@ -76,7 +76,8 @@ export function wordsOf(job) {
 function show(query = location.search) {
   const line = document.querySelector(".job-line");
   if (!line) return;
-  const { tool, job: told } = line.dataset;
+  const { tool, job: told, journey } = line.dataset;
+  if (journey && jobIn(query).size && !line.dataset.begun) followCluster(line);
   const job = told ? new URLSearchParams(told) : jobOf(tool, query);
   const [label, text] = line.querySelectorAll(".job-words > *");
   const words = wordsOf(job);
@@ -89,6 +90,15 @@ function show(query = location.search) {
   }
 }
 
+// A page of the journey is computed again for the reader's cluster, by a script that comes for it.
+async function followCluster(line) {
+  line.dataset.begun = "1";
+  (await import("./journey.js")).follow();
+}
+
+addEventListener("toggle", ({ target }) => {
+  if (target.matches?.(".job-yours[open]")) followCluster(document.querySelector(".job-line"));
+}, true);
 addEventListener("job", () => show());
 addEventListener("tool-address", ({ detail }) => show(detail.search));
 addEventListener("popstate", () => show());

@@ -1,0 +1,124 @@
+// The journey's jobs on a reader's cluster: what pages write as rung(6) or job("llama-3-70b", …). Pure.
+
+import { jobOf } from "../engine/answers.js";
+import { InputError } from "../engine/errors.js";
+import { record } from "../engine/records.js";
+import { shapeOf } from "../engine/shape.js";
+import { memory } from "../models/memory/memory.js";
+import { step } from "../models/step/step.js";
+import { RUNGS } from "../scenarios/stories/journey_ladder.js";
+import { JourneyStep } from "../scenarios/stories/journey_step.js";
+import { PlacedSizes, on_a_cluster } from "../scenarios/stories/on_a_cluster.js";
+import { allOptions, engineValue, kindOf } from "./modeler_options.js";
+
+/** All numbers of a job by name: pages take one by its name, so none may be left out. */
+export { numbers } from "../scenarios/stories/journey_step.js";
+
+/** What of a job's record the journey follows, as options. */
+export const FOLLOWED = [
+  "model", "accelerator", "nodes", "gpus_per_node", "nic", "software", "dtype", "sequence", "global_batch", "tp", "pp",
+  "microbatch_size",
+];
+const KEPT = ["accelerator", "nic", "software", "dtype"];
+const MACHINE = { chunks: 0, cp: 1, ep: 1, pp: 1, tp: 1, microbatch_size: 1, global_batch: 0 };
+
+// Numbers of a chip and a network that no catalog has: key in the record, the engine's name, unit in SI.
+export const OWN_CHIP = [
+  ["peak", "peak_flops_per_s", 1e12], ["hbm", "memory_bytes", 1e9], ["bw", "memory_bandwidth_bytes_per_s", 1e9],
+  ["up", "scale_up_bandwidth_bytes_per_s", 1e9],
+];
+export const OWN_LINK = [["net", "bandwidth_bytes_per_s", 1e9]];
+const OWN = { accelerator: OWN_CHIP, nic: OWN_LINK };
+
+// The reader's own numbers, or undefined where one is missing or wrong.
+function own(record, keys) {
+  const found = (keys ?? []).map(([key, name, unit]) => [name, Number(record.get(key)) * unit]);
+  return found.length && found.every(([, value]) => value > 0 && value < 1e30) ? Object.fromEntries(found) : undefined;
+}
+
+/** { yours, problems } of a record: its options by name, in the engine's units, without what is wrong. */
+export function readRecord(catalog, record) {
+  const [yours, problems] = [{}, []];
+  for (const option of allOptions(catalog)) {
+    const given = FOLLOWED.includes(option.name) ? record.get(option.key) : null;
+    if (given === null || given === "auto") continue;
+    const value = given === "own" ? own(record, OWN[option.name]) : kindOf(option).read(given);
+    if (value === undefined) problems.push(`${option.label}: this page cannot use ${given.slice(0, 40)}`);
+    else yours[option.name] = given === "own" ? value : engineValue(option, value);
+  }
+  return { yours, problems };
+}
+
+const sizesOf = (given, usual) => record(PlacedSizes, Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, given[name] ?? usual[name] ?? 0])));
+
+// A page's job is laid out for the reader's model, except one of experts by a model that has none.
+function modelFor(catalog, lead, asked, yours) {
+  if (!yours.model || asked !== lead) return asked;
+  return catalog.models[lead].experts && !catalog.models[yours.model].experts ? lead : yours.model;
+}
+
+/** The options of a page's job on the reader's cluster; `lead` is the model that the page is about. */
+export function choicesOn(catalog, lead, asked, yours) {
+  if (!Object.keys(yours).length) return asked;
+  const model = modelFor(catalog, lead, asked.model, yours);
+  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf(yours, {}), shapeOf(catalog.models[model]));
+  const found = { ...asked, model, ...Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, sizes[name]])) };
+  for (const name of KEPT) if (!(name in asked) && name in yours) found[name] = yours[name];
+  if (asked.sequence === SEQUENCE && yours.sequence) found.sequence = yours.sequence;
+  if (!found.chunks) {
+    found.chunks = null;
+    if (found.schedule === "interleaved-1f1b") delete found.schedule;
+  }
+  return found;
+}
+const SEQUENCE = 8192; // pages with other sequences are about their length
+
+// `nodes=8 tp=8 recompute=full` as options.
+function written(catalog, text) {
+  const known = new Map(allOptions(catalog).map((option) => [option.name, option]));
+  return Object.fromEntries(text.split(" ").filter(Boolean).map((word) => {
+    const [name, value] = word.split("=");
+    return [name, known.get(name).kind === "whole" ? Number(value) : value];
+  }));
+}
+
+/** What a job is, in the numbers that pages quote of a journey that begins with `first`. Throws InputError. */
+export function journeyStep(catalog, choices, first = null) {
+  const job = jobOf(catalog, choices);
+  const { setup, cluster, compute_efficiency, parts, seconds, numbers, attained, predicted, capacity_bytes, given } = job;
+  const time = seconds.total_s;
+  return record(JourneyStep, {
+    setup, cluster, parts: seconds,
+    estimate: step(setup, cluster, compute_efficiency, parts),
+    memory: memory(setup, capacity_bytes, given.reserve_bytes),
+    interval_s: predicted ? predicted.residuals.map((share) => time * share) : [NaN, NaN],
+    interval_of: predicted?.interval_of ?? "unmeasured",
+    memory_rate: job.memory_bytes_per_s, job: numbers, attained,
+    first_tokens_per_second: first?.tokens_per_second ?? setup.tokens_per_step / time,
+  });
+}
+
+/** The journey on the cluster `yours`, as page `page` writes it: { rung, job, step, stepOf, choices }. */
+export function journey(catalog, page, yours) {
+  const steps = new Map();
+  const lead = (at) => RUNGS[Math.min(at, RUNGS.length) - 1];
+  function made(model, text, at) {
+    const key = `${at} ${model} ${text}`;
+    if (!steps.has(key)) {
+      const choices = choicesOn(catalog, lead(at).model, { model, ...written(catalog, text) }, yours);
+      try {
+        const first = at === 1 && text === textOf(1) ? null : step(1).step;
+        steps.set(key, { step: journeyStep(catalog, choices, first), choices });
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        steps.set(key, { error, choices });
+      }
+    }
+    return steps.get(key);
+  }
+  const stepOf = (model, sizes, options = "") => made(model, `${sizes} ${options}`, page);
+  const textOf = (at) => `${lead(at).sizes} ${lead(at).options}`;
+  const step = (at) => made(lead(at).model, textOf(at), at);
+  const functions = { rung: (at) => step(at).step ?? {}, job: (...given) => stepOf(...given).step ?? {} };
+  return { functions, step, stepOf, rungs: RUNGS };
+}

@@ -1,0 +1,90 @@
+// A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
+
+import { quantity } from "../engine/quantity.js";
+import { CHARTS, drawn } from "./journey_charts.js";
+import { holds, valueOf } from "./journey_calls.js";
+import { el } from "./dom.js";
+
+const was = new WeakMap(); // element → what the page came with
+
+function keep(element, value) {
+  if (!was.has(element)) was.set(element, value);
+  return was.get(element);
+}
+
+// A number, or a text of a chart, in the words of the page; null leaves what the page came with.
+function put(element, found) {
+  const before = keep(element, element.textContent);
+  const [unit, ...spec] = element.dataset.spec.split(" ");
+  const known = found !== null && found !== undefined && !Number.isNaN(found);
+  const text = !known ? before : typeof found === "string" ? found : quantity(found, unit, spec.join(" ")).text;
+  if (element.textContent !== text) element.textContent = text;
+  element.classList.toggle("is-yours", known);
+}
+
+// One wording of a claim; the other one waits in its template.
+function say(claim, first) {
+  const template = claim.querySelector(":scope > template");
+  const [own, other] = keep(claim, [[...claim.childNodes].filter((node) => node !== template), [...template.content.cloneNode(true).childNodes]]);
+  const wanted = first ? own : other;
+  if (wanted[0]?.parentNode !== claim) claim.replaceChildren(...wanted, template);
+  claim.classList.toggle("is-turned", !first);
+}
+
+function restore(element) {
+  if (!was.has(element)) return;
+  element.textContent = was.get(element);
+  element.classList.remove("is-yours");
+}
+
+const pictureOf = (figure) => figure.querySelector(":scope > :is(.fig-picture, .fig-scroll)");
+
+function chart(figure, found, catalog) {
+  figure.querySelector(":scope > .fig-yours")?.remove();
+  const make = found && CHARTS[figure.dataset.chart];
+  const made = make ? make(found, JSON.parse(figure.dataset.given), catalog) : null;
+  const picture = pictureOf(figure);
+  if (picture) picture.hidden = Boolean(made);
+  if (made) figure.prepend(drawn(made));
+  for (const value of figure.querySelectorAll("figcaption data[data-follows]")) {
+    if (made) put(value, made.values[value.dataset.follows] ?? null);
+    else restore(value);
+  }
+  return Boolean(made);
+}
+
+function note(figure, text) {
+  const told = figure.querySelector(".fig-reference");
+  if (!text) told?.remove();
+  else if (!told) figure.querySelector("figcaption")?.append(el("span", { class: "fig-reference" }, ` ${text}`));
+}
+
+/**
+ * Shows `root`, a page's content, for a journey on a cluster, or for null as it came:
+ * { values, claims, turned, charts } of what followed.
+ */
+export function showJourney(root, found, catalog) {
+  const counts = { values: 0, claims: 0, turned: 0, charts: 0 };
+  for (const claim of root.querySelectorAll(".fig-claim")) {
+    const truth = found ? holds(claim.dataset.holds, found.functions) : true;
+    say(claim, truth ?? true);
+    if (truth !== null) counts.claims += 1;
+    if (truth === false) counts.turned += 1;
+  }
+  for (const figure of root.querySelectorAll("figure.figgen")) {
+    const follows = chart(figure, found, catalog);
+    counts.charts += follows;
+    note(figure, found && !follows ? "This figure shows the reference machine." : "");
+  }
+  for (const value of root.querySelectorAll("data[data-follows]")) {
+    if (value.closest("figure[data-chart]")) continue;
+    if (found) put(value, valueOf(value.dataset.follows, found.functions));
+    else restore(value);
+    counts.values += value.classList.contains("is-yours");
+  }
+  for (const how of root.querySelectorAll(".fig-how")) {
+    how.querySelector(".fig-reference")?.remove();
+    if (found) how.prepend(el("p", { class: "fig-reference" }, "Computed for the reference machine:"));
+  }
+  return counts;
+}

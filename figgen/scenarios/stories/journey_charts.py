@@ -1,0 +1,106 @@
+"""What the journey's charts show of jobs, printed for pages to draw them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.stories.journey_step import JourneyStep
+
+REST = ("working", "communication", "reserve")
+"""Parts of memory that the journey combines."""
+
+
+def layout_words(setup: TrainingSetup) -> str:
+    """How a job is laid out: "TP 8 · PP 2 · DP 4", "FSDP 64", "alone"."""
+    parallel = setup.parallel
+    data = "FSDP" if setup.zero_stage == 3 else "DP"
+    sizes = [("TP", parallel.tp), ("CP", parallel.cp), ("EP", parallel.ep), ("PP", parallel.pp)]
+    sizes.append((data, parallel.dp))
+    return " · ".join([f"{name} {size}" for name, size in sizes if size > 1]) or "alone"
+
+
+def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
+    """Bytes of the fullest GPU by kind, which add up to all of them."""
+    fullest = one.memory.fullest
+    return {
+        "weights": one.weights_bytes,
+        "gradients": one.gradients_bytes,
+        "optimizer": one.optimizer_bytes,
+        "activations": one.activations_bytes,
+        "buffers and the rest": sum([fullest.bytes_of(part) for part in REST]),
+    }
+
+
+def memory_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
+    """What a caption quotes of the memory of some jobs: the last one's, and the first one's."""
+    last = jobs[-1]
+    return {
+        "capacity": last.capacity_bytes,
+        "total": last.total_bytes,
+        "state": last.state_bytes,
+        "activations": last.activations_bytes,
+        "first": jobs[0].total_bytes,
+        "missing": last.missing_bytes,
+    }
+
+
+def parts_of_step(one: JourneyStep) -> dict[str, float]:
+    """Seconds of a step by part, which add up to the step."""
+    parts = one.parts
+    return {
+        "forward and backward": one.computing_s,
+        "exposed messages": one.exposed_s,
+        "pipeline fills and drains": float(parts.idle_s),
+        "update": float(parts.update_s),
+        "everything else": float(parts.straggling_s + parts.fixed_s),
+    }
+
+
+def layouts_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
+    """What a caption quotes of some layouts, by their numbers from 1."""
+    first, last = jobs[0], jobs[-1]
+    values = {
+        "first": first.step_time_s,
+        "last": last.step_time_s,
+        "ratio": first.step_time_s / last.step_time_s,
+    }
+    for at, one in enumerate(jobs, 1):
+        values[f"step_{at}"] = one.step_time_s
+        values[f"idle_{at}"] = one.idle_share
+        values[f"mfu_{at}"] = one.mfu
+        values[f"rate_{at}"] = one.tokens_per_second_and_gpu
+    return values
+
+
+def board_values(one: JourneyStep) -> dict[str, float]:
+    """What a caption quotes of the scoreboard's last row."""
+    return {
+        "gpus": one.gpus,
+        "memory": one.total_bytes,
+        "near": one.near_bytes,
+        "far": one.far_bytes,
+        "step": one.step_time_s,
+        "low": one.low_s,
+        "high": one.high_s,
+        "tokens_per_second": one.tokens_per_second,
+        "batch": one.tokens_per_step,
+        "mfu": one.mfu,
+    }
+
+
+def model_size(title: str, parameters: int) -> str:
+    """The size in a model's name, or else its parameters: "70B", "671B"."""
+    return title.split()[-1] if title.startswith("Llama") else f"{parameters / 1e9:.0f}B"
+
+
+def job_words(setup: TrainingSetup) -> str:
+    """A job among others of the same cluster: "TP 8 · FSDP 8, 2 sequences, recomputing"."""
+    words = [layout_words(setup)]
+    if setup.zero_stage in (1, 2) and setup.dense_shards > 1:
+        words.append(f"ZeRO-{setup.zero_stage}")
+    if setup.microbatch_size > 1:
+        words.append(f"{setup.microbatch_size} sequences")
+    if setup.recompute != "none":
+        words.append("recomputing" if setup.recompute == "full" else "recomputing some")
+    return ", ".join(words)

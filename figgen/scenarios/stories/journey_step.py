@@ -1,0 +1,461 @@
+"""A training step in the numbers that the journey's pages quote, printed for pages to compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+from figgen.formulas.compute_and_roofline import critical_tokens
+from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.machine.cluster import Cluster
+from figgen.models.memory.memory import MemoryEstimate
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.transformer import dense_layer_weights, parameter_counts
+from figgen.models.step.attained import Attained
+from figgen.models.step.compute import training_flops_per_token, utilisation
+from figgen.models.step.job import Job
+from figgen.models.step.level_loads import level_bytes
+from figgen.models.step.other_links import with_links
+from figgen.models.step.step import StepEstimate
+from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
+from figgen.models.step.timed_step import StepSeconds
+
+
+def tokens_to_hide(
+    peak_flops_per_s: float, bandwidth_bytes_per_s: float, bytes_per_param: float
+) -> float:
+    """Tokens of a microbatch at which 6 operations per parameter and token take as long as the
+    bytes that full sharding moves per parameter, in a group of any size.
+    """
+    return float(critical_tokens(peak_flops_per_s, bandwidth_bytes_per_s, bytes_per_param / 3))
+
+
+SLOWED = 3
+"""The journey's last page: how many times less than it should a broken NVLink carries."""
+
+HEALTHY_RING_BYTES_PER_S = 370e9
+"""What a ring makes of eight GPUs' NVLink 4 (nccl-tests, issue 212): a profile shows no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JourneyStep:
+    """A step in the numbers that pages quote; times are predicted.
+
+    Memory is counted on the fullest GPU, bytes sent on the busiest one.
+    """
+
+    setup: TrainingSetup
+    cluster: Cluster
+    estimate: StepEstimate
+    parts: StepSeconds
+    memory: MemoryEstimate
+    interval_s: tuple[float, float]
+    interval_of: str
+    memory_rate: float
+    job: Job
+    attained: Attained
+    first_tokens_per_second: float
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the job."""
+        return self.setup.parallel.world_size
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches of a replica and step."""
+        return self.setup.microbatches
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of the model."""
+        return self.setup.parallel.dp
+
+    @property
+    def tokens_per_microbatch(self) -> int:
+        """Tokens of a replica's microbatch."""
+        return self.setup.microbatch_size * self.setup.sequence
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens of a step."""
+        return self.setup.tokens_per_step
+
+    @property
+    def step_time_s(self) -> float:
+        """Seconds of a step."""
+        return float(self.parts.total_s)
+
+    @property
+    def low_s(self) -> float:
+        """Below which one run of ten of the class was measured."""
+        return self.interval_s[0]
+
+    @property
+    def high_s(self) -> float:
+        """Above which one run of ten of the class was measured."""
+        return self.interval_s[1]
+
+    @property
+    def update_s(self) -> float:
+        """The optimizer's part of a step."""
+        return float(self.parts.update_s)
+
+    @property
+    def gradients_s(self) -> float:
+        """What of the gradients' messages outlasts the work that hides them."""
+        return float(self.parts.gradients_s)
+
+    @property
+    def gradients_share(self) -> float:
+        """Those messages over the step."""
+        return self.gradients_s / self.step_time_s
+
+    @property
+    def straggling_share(self) -> float:
+        """What waiting for the slowest of all GPUs takes of the step."""
+        return float(self.parts.straggling_s) / self.step_time_s
+
+    @property
+    def head_s(self) -> float:
+        """Forward and backward of head and loss on one microbatch: the last stage's alone."""
+        return float(self.parts.head_s)
+
+    @property
+    def work_s(self) -> float:
+        """Forward and backward of all microbatches, with what messages within layers expose."""
+        return float(self.parts.work_s)
+
+    @property
+    def backward_s(self) -> float:
+        """Backward of all microbatches, two operations of three of the work."""
+        return self.work_s * 2 / 3
+
+    @property
+    def exposed_s(self) -> float:
+        """Messages that nothing hides, those within layers included."""
+        return float(self.estimate.exposed_s)
+
+    @property
+    def computing_s(self) -> float:
+        """Forward and backward of all microbatches without the messages within layers."""
+        parts = self.parts
+        between_s = float(parts.stage_messages_s + parts.gradients_s + parts.sharding_s)
+        return self.work_s + between_s - self.exposed_s
+
+    @property
+    def fixed_s(self) -> float:
+        """What a step costs whatever it does: the loader, the loop, the log."""
+        return float(self.parts.fixed_s)
+
+    @property
+    def paid_once_share(self) -> float:
+        """Update, visible gradients and fixed cost over the step: what microbatches share."""
+        return (self.update_s + self.gradients_s + self.fixed_s) / self.step_time_s
+
+    @property
+    def layer_s(self) -> float:
+        """Forward and backward of one layer on one microbatch."""
+        return float(self.parts.dense.total_s)
+
+    @property
+    def layer_sharded_bytes(self) -> float:
+        """What full sharding gathers and scatters for one dense layer and microbatch; none for a
+        mixture of experts.
+        """
+        if self.setup.shape.experts is not None:
+            return nan
+        return dense_layer_weights(self.setup.shape) * self.sharded_bytes_per_param
+
+    @property
+    def at_peak_s(self) -> float:
+        """Seconds that the counted operations would take at the dense peak: MFU of the step."""
+        return self.mfu * self.step_time_s
+
+    @property
+    def sharded_bytes_per_param(self) -> float:
+        """Bytes that ZeRO-3 moves per parameter and microbatch: two gathers, one scatter."""
+        recipe = self.setup.recipe
+        return 2 * recipe.weight_bytes + recipe.gradient_bytes
+
+    @property
+    def tokens_to_hide(self) -> float:
+        """Tokens of a microbatch and copy from which its sharded messages hide, at the peak."""
+        rate = self.sharded_bandwidth_bytes_per_s
+        return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
+
+    @property
+    def sharded_bandwidth_bytes_per_s(self) -> float:
+        """What the links give each GPU of a sharding group, which shares its node's adapters."""
+        cluster, link = self.cluster, group_link(self.setup.parallel, "dp")
+        fast, slow = cluster.scale_up_bandwidth_bytes_per_s, cluster.network_bandwidth_bytes_per_s
+        if link.level != NETWORK:
+            return float(fast)
+        return float(group_bandwidth_bytes_per_s(fast, slow, link.members_per_node))
+
+    @property
+    def peak_flops_per_s(self) -> float:
+        """The dense peak of a GPU, by its datasheet."""
+        return float(self.cluster.peak_flops_per_s)
+
+    @property
+    def idle_share(self) -> float:
+        """What filling and draining a pipeline takes of the step."""
+        return float(self.parts.idle_s) / self.step_time_s
+
+    @property
+    def expert_memory_s(self) -> float:
+        """What a layer of experts moves in its own memory, forward and backward of a microbatch."""
+        return float(self.parts.expert.memory_s)
+
+    @property
+    def expert_messages_s(self) -> float:
+        """What such a layer waits for messages, those of a repeated forward left out."""
+        return float(self.parts.expert.messages_s)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Throughput of all GPUs."""
+        return self.tokens_per_step / self.step_time_s
+
+    @property
+    def trillion_tokens_s(self) -> float:
+        """Seconds for a trillion tokens."""
+        return 1e12 / self.tokens_per_second
+
+    @property
+    def tokens_per_second_and_gpu(self) -> float:
+        """Throughput of one GPU."""
+        return self.tokens_per_second / self.gpus
+
+    @property
+    def mfu(self) -> float:
+        """Share of the dense peak, by 6 operations per parameter and token and all attention."""
+        return self.estimate.model_flops_utilisation
+
+    @property
+    def mfu_causal(self) -> float:
+        """The same with the masked half of attention left out, which kernels skip."""
+        return utilisation(
+            self.setup.shape,
+            "causal",
+            tokens_per_s_per_gpu=self.tokens_per_second_and_gpu,
+            peak_flops_per_s=self.cluster.peak_flops_per_s,
+            sequence=self.setup.sequence,
+        )
+
+    @property
+    def attention_gflops(self) -> float:
+        """Operations of the attention core for a token, its masked half left out, in 1e9."""
+        shape, sequence = self.setup.shape, self.setup.sequence
+        whole = training_flops_per_token(shape, sequence=sequence)
+        return (whole - training_flops_per_token(shape, "causal", sequence=sequence)) / 1e9
+
+    @property
+    def attention_at_peak_s(self) -> float:
+        """Seconds of the attention core on a GPU in a step, at the dense peak."""
+        flops = self.attention_gflops * 1e9 * self.tokens_per_step / self.gpus
+        return flops / self.cluster.peak_flops_per_s
+
+    @property
+    def products_gflops(self) -> float:
+        """Operations of all products with weights for a token, in 1e9."""
+        shape, sequence = self.setup.shape, self.setup.sequence
+        causal = training_flops_per_token(shape, "causal", sequence=sequence)
+        return causal / 1e9 - self.attention_gflops
+
+    @property
+    def total_bytes(self) -> float:
+        """Memory that the fullest GPU needs."""
+        return self.memory.fullest.total_bytes
+
+    @property
+    def capacity_bytes(self) -> float:
+        """Memory that a GPU has."""
+        return float(self.memory.capacity_bytes or 0.0)
+
+    @property
+    def fit_chance(self) -> float:
+        """The chance that the fullest GPU's memory is enough, 0 to 1."""
+        return float(self.memory.fit_probability or 0.0)
+
+    @property
+    def missing_bytes(self) -> float:
+        """What the fullest GPU needs beyond its capacity, negative where it fits."""
+        return self.total_bytes - self.capacity_bytes
+
+    @property
+    def weights_bytes(self) -> float:
+        """Weights on the fullest GPU."""
+        return self.memory.fullest.bytes_of("weights")
+
+    @property
+    def gradients_bytes(self) -> float:
+        """Gradients on the fullest GPU."""
+        return self.memory.fullest.bytes_of("gradients")
+
+    @property
+    def optimizer_bytes(self) -> float:
+        """Optimizer state on the fullest GPU."""
+        return self.memory.fullest.bytes_of("optimizer")
+
+    @property
+    def state_bytes(self) -> float:
+        """Weights, gradients and optimizer state together."""
+        return self.weights_bytes + self.gradients_bytes + self.optimizer_bytes
+
+    @property
+    def activations_bytes(self) -> float:
+        """What forward keeps for backward on the fullest GPU."""
+        return self.memory.fullest.bytes_of("activations")
+
+    @property
+    def rest_bytes(self) -> float:
+        """Buffers, the allocator's loss and what the driver takes, on the fullest GPU."""
+        return self.total_bytes - self.state_bytes - self.activations_bytes
+
+    @property
+    def near_bytes(self) -> float:
+        """What leaves a GPU over NVLink in a step."""
+        return level_bytes(self.estimate)[SCALE_UP]
+
+    @property
+    def far_bytes(self) -> float:
+        """What leaves a GPU over its network adapter in a step."""
+        return level_bytes(self.estimate)[NETWORK]
+
+    @property
+    def far_s(self) -> float:
+        """Seconds that the adapter needs for them, latency left out."""
+        return self.far_bytes / self.cluster.network_bandwidth_bytes_per_s
+
+    @property
+    def hbm_bytes_per_s(self) -> float:
+        """What a GPU reads from its memory and writes there, by its datasheet."""
+        return self.memory_rate
+
+    @property
+    def network_bytes_per_s(self) -> float:
+        """The share of its node's adapters that belongs to a GPU, by their datasheet."""
+        return float(self.cluster.network_bandwidth_bytes_per_s)
+
+    @property
+    def scale_up_bytes_per_s(self) -> float:
+        """What a GPU sends to others of its node."""
+        return float(self.cluster.scale_up_bandwidth_bytes_per_s)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of the model."""
+        return parameter_counts(self.setup.shape).total
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.setup.shape.layers
+
+    @property
+    def hidden(self) -> int:
+        """Numbers that stand for a token between layers."""
+        return self.setup.shape.hidden
+
+    @property
+    def sequence(self) -> int:
+        """Tokens of a sequence."""
+        return self.setup.sequence
+
+    @property
+    def zero_stage(self) -> int:
+        """What is sharded: 0 nothing, 3 everything."""
+        return self.setup.zero_stage
+
+    @property
+    def slowed(self) -> StepEstimate:
+        """The step while NVLink of one GPU of a node makes 1/`SLOWED` of what it should."""
+        return with_links(self.setup, self.cluster, self.job, self.attained, scale_up=1 / SLOWED)
+
+    @property
+    def slowed_gather_s(self) -> float:
+        """Seconds of one all-gather of tensor parallelism in that step; none without it."""
+        for row in self.slowed.rows:
+            if row.axis == "tp":
+                hops_s = (row.size - 1) * self.cluster.scale_up_latency_s
+                return float(row.call_bytes / (HEALTHY_RING_BYTES_PER_S / SLOWED) + hops_s)
+        return nan
+
+    @property
+    def slowed_s(self) -> float:
+        """Seconds of that step."""
+        return self.slowed.step_time_s
+
+    @property
+    def speed_up(self) -> float:
+        """Throughput over that of the journey's first job."""
+        return self.tokens_per_second / self.first_tokens_per_second
+
+
+def numbers(one: JourneyStep) -> dict[str, float]:
+    """Every number of a step by its name on pages."""
+    return {
+        "hbm_bytes_per_s": one.hbm_bytes_per_s,
+        "gpus": one.gpus,
+        "microbatches": one.microbatches,
+        "replicas": one.replicas,
+        "tokens_per_microbatch": one.tokens_per_microbatch,
+        "tokens_per_step": one.tokens_per_step,
+        "step_time_s": one.step_time_s,
+        "low_s": one.low_s,
+        "high_s": one.high_s,
+        "update_s": one.update_s,
+        "gradients_s": one.gradients_s,
+        "gradients_share": one.gradients_share,
+        "straggling_share": one.straggling_share,
+        "head_s": one.head_s,
+        "work_s": one.work_s,
+        "backward_s": one.backward_s,
+        "exposed_s": one.exposed_s,
+        "computing_s": one.computing_s,
+        "fixed_s": one.fixed_s,
+        "paid_once_share": one.paid_once_share,
+        "layer_s": one.layer_s,
+        "layer_sharded_bytes": one.layer_sharded_bytes,
+        "at_peak_s": one.at_peak_s,
+        "sharded_bytes_per_param": one.sharded_bytes_per_param,
+        "tokens_to_hide": one.tokens_to_hide,
+        "sharded_bandwidth_bytes_per_s": one.sharded_bandwidth_bytes_per_s,
+        "peak_flops_per_s": one.peak_flops_per_s,
+        "idle_share": one.idle_share,
+        "expert_memory_s": one.expert_memory_s,
+        "expert_messages_s": one.expert_messages_s,
+        "tokens_per_second": one.tokens_per_second,
+        "trillion_tokens_s": one.trillion_tokens_s,
+        "tokens_per_second_and_gpu": one.tokens_per_second_and_gpu,
+        "mfu": one.mfu,
+        "mfu_causal": one.mfu_causal,
+        "attention_gflops": one.attention_gflops,
+        "attention_at_peak_s": one.attention_at_peak_s,
+        "products_gflops": one.products_gflops,
+        "total_bytes": one.total_bytes,
+        "capacity_bytes": one.capacity_bytes,
+        "fit_chance": one.fit_chance,
+        "missing_bytes": one.missing_bytes,
+        "weights_bytes": one.weights_bytes,
+        "gradients_bytes": one.gradients_bytes,
+        "optimizer_bytes": one.optimizer_bytes,
+        "state_bytes": one.state_bytes,
+        "activations_bytes": one.activations_bytes,
+        "rest_bytes": one.rest_bytes,
+        "near_bytes": one.near_bytes,
+        "far_bytes": one.far_bytes,
+        "far_s": one.far_s,
+        "network_bytes_per_s": one.network_bytes_per_s,
+        "scale_up_bytes_per_s": one.scale_up_bytes_per_s,
+        "parameters": one.parameters,
+        "layers": one.layers,
+        "hidden": one.hidden,
+        "sequence": one.sequence,
+        "zero_stage": one.zero_stage,
+        "slowed_s": one.slowed_s,
+        "slowed_gather_s": one.slowed_gather_s,
+        "speed_up": one.speed_up,
+    }

@@ -1,0 +1,83 @@
+"""A job of the journey on a reader's cluster: which of its sizes stay and which follow, printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.shape.model_shape import ModelShape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedSizes:
+    """Sizes of a job on a page, or of a reader's record, in which 0 means "as on the page".
+
+    `chunks` is 0 without interleaving; `global_batch` counts sequences.
+    """
+
+    nodes: int
+    gpus_per_node: int
+    tp: int
+    cp: int
+    pp: int
+    ep: int
+    chunks: int
+    microbatch_size: int
+    global_batch: int
+
+
+def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> PlacedSizes:
+    """The sizes of a page's job on the cluster of a reader.
+
+    A page about one or two GPUs keeps them, a page about one node has the reader's node, and a page
+    about several nodes has all of the reader's. Its parallelism stays as far as it divides the
+    cluster and the model: TP stays inside the node. A job on all nodes has the reader's batch; any
+    other keeps the page's sequences per GPU.
+    """
+    nodes, width = cluster_of_page(page, yours)
+    gpus = nodes * width
+    tp = dividing(width, yours.tp if page.tp > 1 and yours.tp else page.tp, shape.heads, True)
+    pp = dividing(
+        gpus // tp, yours.pp if page.pp > 1 and yours.pp else page.pp, shape.layers, False
+    )
+    cp = dividing(gpus // (tp * pp), page.cp, 1, False)
+    experts = shape.experts.count if shape.experts is not None else 1
+    ep = dividing(gpus // (tp * pp), page.ep, experts, True)
+    chunks = min(page.chunks, shape.layers // pp) if pp > 1 and page.chunks > 1 else 0
+    small = yours.microbatch_size if yours.microbatch_size else page.microbatch_size
+    each = gpus // (tp * pp * cp) * small * (pp if chunks else 1)
+    asked = page.global_batch * gpus // (page.nodes * page.gpus_per_node)
+    if yours.global_batch and page.nodes > 1 and page.gpus_per_node > 1:
+        asked = yours.global_batch
+    return PlacedSizes(
+        nodes=nodes,
+        gpus_per_node=width,
+        tp=tp,
+        cp=cp,
+        pp=pp,
+        ep=ep,
+        chunks=chunks,
+        microbatch_size=small,
+        global_batch=max(1, asked // each) * each,
+    )
+
+
+def cluster_of_page(page: PlacedSizes, yours: PlacedSizes) -> tuple[int, int]:
+    """Nodes of a page's job, and GPUs in each."""
+    width = yours.gpus_per_node if yours.gpus_per_node else 8
+    nodes = yours.nodes if yours.nodes else page.nodes
+    if page.gpus_per_node == 1 and page.nodes > 1 and nodes > 1:
+        return min(page.nodes, nodes), 1
+    if page.nodes > 1:
+        return nodes, width
+    return 1, width if page.gpus_per_node == 8 else min(page.gpus_per_node, width)
+
+
+def dividing(whole: int, wanted: int, parts: int, evenly: bool) -> int:
+    """The largest size up to `wanted` that divides `whole` and leaves each rank some of `parts`.
+
+    Ranks share the parts `evenly`, or as they come; 1 part stands for one that divides at will.
+    """
+    for size in range(wanted, 1, -1):
+        if whole % size == 0 and (parts == 1 or (parts % size == 0 if evenly else size <= parts)):
+            return size
+    return 1

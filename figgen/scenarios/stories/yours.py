@@ -1,0 +1,78 @@
+"""The journey's jobs on a reader's cluster, as the page's script asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from figgen import catalog
+from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.options.written import written_options, written_sizes
+from figgen.scenarios.stories.journey import JourneyJob, of_step
+from figgen.scenarios.stories.journey_ladder import RUNGS
+from figgen.scenarios.stories.on_a_cluster import PlacedSizes, on_a_cluster
+
+KEPT = ("accelerator", "nic", "software", "dtype")
+SEQUENCE = 8192
+"""Pages with other sequences are about their length."""
+_SIZES = tuple(field.name for field in fields(PlacedSizes))
+
+
+def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]) -> dict[str, Any]:
+    """The options of a page's job on the cluster `yours`; `lead` is the model the page is about."""
+    if not yours:
+        return dict(asked)
+    model = _model_for(lead, str(asked["model"]), yours)
+    usual = dict.fromkeys(_SIZES, 1) | {"chunks": 0, "global_batch": 0}
+    page, reader = _sizes(usual, asked), _sizes(dict.fromkeys(_SIZES, 0), yours)
+    sizes = asdict(on_a_cluster(page, reader, catalog.model(model).shape))
+    found: dict[str, Any] = {**asked, "model": model, **sizes}
+    found |= {name: yours[name] for name in KEPT if name not in asked and name in yours}
+    if asked.get("sequence") == SEQUENCE and yours.get("sequence"):
+        found["sequence"] = yours["sequence"]
+    if not found["chunks"]:
+        found["chunks"] = None
+        if found.get("schedule") == "interleaved-1f1b":
+            del found["schedule"]
+    return found
+
+
+def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:
+    """The sizes of a job, those that it does not say as `usual`."""
+    found = {name: int(str(given.get(name) or usual[name])) for name in _SIZES}
+    return PlacedSizes(**found)
+
+
+def _model_for(lead: str, asked: str, yours: Mapping[str, Value]) -> str:
+    """The reader's model, unless the job is about another, or needs experts that it lacks."""
+    wanted = yours.get("model")
+    if wanted is None or asked != lead:
+        return asked
+    experts = [catalog.model(name).shape.experts is not None for name in (lead, str(wanted))]
+    return lead if experts == [True, False] else str(wanted)
+
+
+def lookups(page: int, yours: Mapping[str, Value]) -> dict[str, Callable[..., JourneyJob]]:
+    """What page `page` calls as `rung` and `job`, on the cluster `yours`.
+
+    They raise InputError for a job that the cluster cannot carry out.
+    """
+
+    def made(at: int, model: str, sizes: str, options: str) -> TrainingStep:
+        asked = {"model": model, **written_sizes(sizes), **written_options(options)}
+        lead = RUNGS[min(at, len(RUNGS)) - 1].model
+        return training_step(**choices_on(lead, asked, yours))
+
+    def step(at: int) -> TrainingStep:
+        found = RUNGS[at - 1]
+        return made(at, found.model, found.sizes, found.options)
+
+    def rung(at: int) -> JourneyJob:
+        return of_step(step(at), step(1))
+
+    def job(model: str, sizes: str, options: str = "") -> JourneyJob:
+        return of_step(made(page, model, sizes, options), step(1))
+
+    return {"rung": rung, "job": job}

@@ -1,0 +1,132 @@
+"""A page of the journey on a reader's cluster: recomputed in place, and back by one press."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from figgen.scenarios.stories.yours import lookups
+from figgen.units import format_quantity
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+RECORD = {
+    "m.model": "llama-3-405b", "m.chip": "b200-sxm-hgx", "m.nodes": "128", "m.gpus": "8",
+    "m.nic": "ib-xdr", "m.global_batch": "2048",
+}  # fmt: skip
+YOURS: dict[str, Any] = {
+    "model": "llama-3-405b", "accelerator": "b200-sxm-hgx", "nodes": 128, "gpus_per_node": 8,
+    "nic": "ib-xdr", "global_batch": 2048,
+}  # fmt: skip
+QUERY = urlencode(RECORD)
+PAGES = {1: "one-gpu", 6: "splitting-the-layer"}
+NUMBERS = """() => [...document.querySelectorAll("article data[data-follows]")]
+  .filter((one) => !one.closest("figure"))
+  .map((one) => [one.dataset.follows, one.dataset.spec, one.textContent,
+    one.classList.contains("is-yours")])"""
+TEXT = """() => [...document.querySelectorAll("article :is(p, li, figcaption, svg)")]
+  .filter((one) => !one.closest(".job-yours, .job-now, .job-line, [data-film]"))
+  .map((one) => one.textContent).join(" ").replace(/\\s+/g, " ")"""
+
+
+def reach(page: Page, site: str, name: str, query: str = QUERY) -> None:
+    """Open a page of the journey for a cluster and wait until it is recomputed."""
+    page.goto(f"{site}/journey/{name}/?{query}")
+    expect(page.locator(".job-now")).to_contain_text("This page follows your cluster")
+
+
+@pytest.mark.parametrize("number", PAGES)
+def test_every_number_that_follows_is_what_python_computes(
+    page: Page, site: str, number: int
+) -> None:
+    reach(page, site, PAGES[number])
+    names = dict(lookups(number, YOURS))
+    found = page.evaluate(NUMBERS)
+    assert len(found) > 25
+    for call, spec, text, mine in found:
+        unit, _, shown = spec.partition(" ")
+        assert mine, call
+        assert text == format_quantity(eval(call, {}, names), unit, shown), call
+    for claim in page.locator(".fig-claim").all():
+        condition = str(claim.get_attribute("data-holds"))
+        turned = "is-turned" in str(claim.get_attribute("class"))
+        assert turned is not eval(condition, {}, names), condition
+
+
+@pytest.mark.parametrize("number", PAGES)
+def test_one_press_shows_the_reference_machine_again(page: Page, site: str, number: int) -> None:
+    page.goto(f"{site}/journey/{PAGES[number]}/")
+    before = page.evaluate(TEXT)
+    page.locator(".job-yours summary").click()
+    page.locator(".yours-form [name=nodes]").fill("16")
+    page.locator(".yours-form [name=nodes]").press("Tab")
+    page.locator(".yours-form [name=chip]").select_option("h200-sxm-141gb")
+    expect(page.locator(".job-now")).to_be_visible()
+    expect(page.locator(".job-words")).to_contain_text("× H200")
+    assert dict(parse_qsl(urlsplit(page.url).query))["m.chip"] == "h200-sxm-141gb"
+    assert page.locator("figure .fig-yours").count() > 0
+    assert page.evaluate(TEXT) != before
+    page.get_by_role("button", name="Back to the reference machine").click()
+    expect(page.locator(".job-now")).to_be_hidden()
+    page.locator(".job-yours summary").click()
+    assert page.evaluate(TEXT) == before
+    assert urlsplit(page.url).query == ""
+
+
+def test_nothing_is_loaded_before_a_reader_asks(page: Page, site: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{site}/journey/splitting-the-layer/", wait_until="networkidle")
+    assert not [url for url in asked if re.search(r"/journey\.(js|css)$|catalog", url)]
+    page.locator(".job-yours summary").press("Enter")
+    expect(page.locator(".yours-form [name=chip]")).to_be_visible()
+    assert [url for url in asked if url.endswith("/journey.js")]
+
+
+def test_a_slider_keeps_the_focus_and_the_next_page_takes_the_job_along(
+    page: Page, site: str
+) -> None:
+    reach(page, site, "splitting-the-layer")
+    page.locator(".job-yours summary").press("Enter")
+    page.locator("[name=slider-tp]").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[name=slider-tp]")).to_be_focused()
+    expect(page.locator("#fig-journey-scoreboard")).to_contain_text("TP 4")
+    page.locator("article a[href*='one-gpu'], nav a[href*='one-gpu']").first.click()
+    page.wait_for_url("**/journey/one-gpu/?*")
+    expect(page.locator(".job-now")).to_contain_text("follows your cluster")
+    assert dict(parse_qsl(urlsplit(page.url).query))["m.tp"] == "4"
+
+
+def test_what_cannot_be_laid_out_or_read_is_told(page: Page, site: str) -> None:
+    reach(page, site, "splitting-the-layer", f"{QUERY}&m.dtype=none")
+    expect(page.locator(".job-now")).to_contain_text("cannot use none")
+    reach(page, site, "splitting-the-layer", "m.nodes=3&m.gpus=5")
+    assert page.locator(".is-yours").count() > 20
+
+
+def test_a_chip_that_no_catalog_has_is_described_by_its_numbers(page: Page, site: str) -> None:
+    own = "m.chip=own&m.peak=165.2&m.hbm=24&m.bw=1008&m.up=32&m.nodes=1&m.gpus=1"
+    reach(page, site, "one-gpu", own)
+    page.locator(".job-yours summary").click()
+    expect(page.locator("[name=hbm]")).to_have_value("24")
+    expect(page.locator(".is-turned").first).to_contain_text("24 GB")
+
+
+def test_without_a_script_the_reference_stands_whole(chromium: Browser, site: str) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}/journey/one-gpu/?{QUERY}")
+    text = page.locator("article").inner_text()
+    assert "Nothing yet: the model fits." in text
+    assert "your model doesn't fit" not in text
+    page.locator(".job-yours summary").click()
+    expect(page.locator(".yours-place")).to_have_text(
+        "Without scripts, this page shows the reference machine."
+    )
+    context.close()

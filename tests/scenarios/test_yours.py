@@ -1,0 +1,184 @@
+"""The journey on twelve clusters, from one RTX 4090 to 1,024 B200, in Python and in a page."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.guide.tool_scripts import printed_models
+from figgen.markdown.claims import CLAIM
+from figgen.markdown.inline import PATTERN
+from figgen.publish.scripts import FOLDER
+from figgen.scenarios.stories.journey import rung
+from figgen.scenarios.stories.journey_ladder import RUNGS
+from figgen.scenarios.stories.journey_step import numbers
+from figgen.scenarios.stories.yours import choices_on, lookups
+from figgen.scenarios.tools.data import configurations
+from figgen.values import compute
+from tests.translation.run import ran
+
+DOCS = Path(__file__).parents[2] / "docs"
+OWN = "rtx-4090.toml"
+RTX_4090 = {
+    "hbm_capacity": ("24 GB", "memory_bytes", 24e9),
+    "hbm_bandwidth": ("1008 GB/s", "memory_bandwidth_bytes_per_s", 1.008e12),
+    "bf16": ("165.2 TFLOP/s", "peak_flops_per_s", 165.2e12),
+    "scale_up": ("32 GB/s", "scale_up_bandwidth_bytes_per_s", 32e9),
+}
+"""As in NVIDIA's whitepaper on the Ada architecture, matmuls with sums in 32 bits; over PCIe 4."""
+CLUSTERS: dict[str, dict[str, Any]] = {
+    "one RTX 4090": {"model": "llama-3-1b", "accelerator": OWN, "nodes": 1, "gpus_per_node": 1,
+                     "sequence": 2048},
+    "eight RTX 4090": {"model": "llama-3-8b", "accelerator": OWN, "nodes": 1,
+                       "gpus_per_node": 8, "sequence": 4096},
+    "eight A100": {"model": "llama-3-8b", "accelerator": "a100-sxm-80gb", "nodes": 1,
+                   "gpus_per_node": 8},
+    "64 A100": {"model": "llama-2-13b", "accelerator": "a100-sxm-80gb", "nodes": 8,
+                "gpus_per_node": 8, "nic": "ib-hdr", "sequence": 4096, "global_batch": 1024},
+    "four A100 on PCIe": {"model": "qwen-3-8b", "accelerator": "a100-pcie-80gb", "nodes": 1,
+                          "gpus_per_node": 4},
+    "16 H100": {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "global_batch": 256},
+    "64 H100 of another batch": {"model": "llama-3-70b", "nodes": 8, "gpus_per_node": 8,
+                                 "global_batch": 1024},
+    "128 H200": {"model": "llama-3-70b", "accelerator": "h200-sxm-141gb", "nodes": 16,
+                 "gpus_per_node": 8, "global_batch": 1024, "tp": 4},
+    "256 MI300X": {"model": "llama-3-70b", "accelerator": "mi300x", "nodes": 32, "gpus_per_node": 8,
+                   "global_batch": 1024},
+    "512 H100": {"model": "llama-3-405b", "nodes": 64, "gpus_per_node": 8, "global_batch": 1024,
+                 "pp": 8},
+    "512 H100 and experts": {"model": "deepseek-v3", "nodes": 64, "gpus_per_node": 8,
+                             "sequence": 4096},
+    "1,024 B200": {"model": "llama-3-405b", "accelerator": "b200-sxm-hgx", "nodes": 128,
+                   "gpus_per_node": 8, "nic": "ib-xdr", "global_batch": 2048, "microbatch_size": 2},
+}  # fmt: skip
+PAGES = {
+    int(found[1]): text
+    for path in (DOCS / "journey").glob("*.md")
+    if (found := re.search(r"^journey: (\d+)$", text := path.read_text("utf-8"), re.M))
+}
+
+
+@cache
+def called(page: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Calls whose numbers follow the reader's cluster, and the conditions of a page's claims."""
+    text = re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)
+    found = [compute(match[1])[0] for match in re.finditer(PATTERN, text)]
+    calls = {one.call: None for one in found if one.follows}
+    return tuple(calls), tuple(match["condition"] for match in re.finditer(CLAIM, text))
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("own") / OWN
+    lines = [f'{key} = "{text}"' for key, (text, _, _) in RTX_4090.items()]
+    file.write_text("\n".join(["[rtx-4090]", *lines, "scale_up_domain = 8\n"]))
+    return file
+
+
+def with_own(yours: dict[str, Any], chip: Any) -> dict[str, Any]:
+    return yours | ({"accelerator": chip} if yours.get("accelerator") == OWN else {})
+
+
+def answered(page: int, yours: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Numbers and truth of a page's calls and claims on a cluster; None for what it cannot run."""
+    names = lookups(page, yours)
+
+    def value(text: str) -> Any:
+        try:
+            return eval(text, {"__builtins__": {}}, dict(names))
+        except InputError:
+            return None
+
+    calls, claims = called(page)
+    return [value(call) for call in calls], [value(claim) for claim in claims]
+
+
+def test_the_reference_machine_is_what_the_pages_print() -> None:
+    for page in range(1, len(RUNGS) + 1):
+        assert numbers(lookups(page, {})["rung"](page)) == pytest.approx(
+            numbers(rung(page)), nan_ok=True
+        )
+    for page in PAGES:
+        assert all(answered(page, {})[1])
+
+
+def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path) -> None:
+    assert len(CLUSTERS) == 12
+    engine = ("answers.js", "job.js", "records.js", "shape.js")
+    tools = (
+        "journey_jobs.js",
+        "journey_calls.js",
+        "modeler_options.js",
+        "state.js",
+        "job_record.js",
+    )
+    names = [*(f"engine/{name}" for name in engine), *(f"tools/{name}" for name in tools)]
+    hand = {f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8") for name in names}
+    chip = {name: size for _, name, size in RTX_4090.values()}
+    asked = [
+        (page, with_own(yours, chip), *called(page))
+        for yours in CLUSTERS.values()
+        for page in sorted(PAGES)
+    ]
+    found = ran(
+        tmp_path,
+        PROGRAM,
+        {**hand, **printed_models(hand)},
+        {"catalog": configurations(), "asked": asked},
+    )
+    at = iter(found)
+    turned = 0
+    for name, yours in CLUSTERS.items():
+        for page in sorted(PAGES):
+            values, truths = answered(page, with_own(yours, str(own)))
+            got = next(at)
+            for call, mine, theirs in zip(called(page)[0], values, got["values"], strict=True):
+                if mine is None or math.isnan(mine):
+                    assert theirs is None, (name, page, call)
+                else:
+                    assert theirs == pytest.approx(mine, rel=1e-12), (name, page, call)
+            assert got["claims"] == truths, (name, page)
+            turned += truths.count(False)
+    assert turned > 0
+
+
+PROGRAM = """
+import fs from "node:fs";
+import { InputError } from "./assets/javascripts/engine/errors.js";
+import { holds, valueOf } from "./assets/javascripts/tools/journey_calls.js";
+import { journey } from "./assets/javascripts/tools/journey_jobs.js";
+const { catalog, asked } = JSON.parse(fs.readFileSync("data.json", "utf8"));
+const known = (value) => (value === undefined || Number.isNaN(value) ? null : value);
+console.log(JSON.stringify(asked.map(([page, yours, calls, claims]) => {
+  const { functions } = journey(catalog, page, yours);
+  return {
+    values: calls.map((call) => known(valueOf(call, functions))),
+    claims: claims.map((claim) => holds(claim, functions)),
+  };
+})));
+"""
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_job_on_a_cluster_has_all_its_gpus_and_whole_microbatches(cluster: str) -> None:
+    yours = CLUSTERS[cluster] | {"accelerator": "h100-sxm-80gb"}
+    gpus = yours["nodes"] * yours["gpus_per_node"]
+    for page in range(4, len(RUNGS) + 1):
+        setup = lookups(page, yours)["rung"](page).setup
+        assert setup.parallel.world_size == (yours["gpus_per_node"] if page == 4 else gpus)
+        assert yours["gpus_per_node"] % setup.parallel.tp == 0
+
+
+def test_only_a_model_of_experts_takes_the_place_of_one() -> None:
+    asked: dict[str, Any] = {"model": "deepseek-v3", "nodes": 64, "gpus_per_node": 8, "ep": 8}
+    asked["global_batch"] = 4096
+    assert choices_on("deepseek-v3", asked, {}) == asked
+    assert choices_on("deepseek-v3", asked, {"model": "llama-3-70b"})["model"] == "deepseek-v3"
+    assert choices_on("deepseek-v3", asked, {"model": "kimi-k2"})["model"] == "kimi-k2"
+    assert choices_on("llama-3-1b", asked, {"model": "kimi-k2"})["model"] == "deepseek-v3"
