@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from figgen.errors import InputError
 from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
 
@@ -24,7 +25,11 @@ YOURS: dict[str, Any] = {
     "nic": "ib-xdr", "global_batch": 2048,
 }  # fmt: skip
 QUERY = urlencode(RECORD)
-PAGES = {1: "one-gpu", 6: "splitting-the-layer"}
+PAGES = {
+    1: "one-gpu", 2: "two-replicas", 3: "hiding", 4: "sharding", 5: "leaving-the-node",
+    6: "splitting-the-layer", 7: "splitting-the-depth", 8: "long-sequences", 9: "experts",
+    10: "all-at-once",
+}  # fmt: skip
 NUMBERS = """() => [...document.querySelectorAll("article data[data-follows]")]
   .filter((one) => !one.closest("figure"))
   .map((one) => [one.dataset.follows, one.dataset.spec, one.textContent,
@@ -47,10 +52,13 @@ def test_every_number_that_follows_is_what_python_computes(
     reach(page, site, PAGES[number])
     names = dict(lookups(number, YOURS))
     found = page.evaluate(NUMBERS)
-    assert len(found) > 25
+    assert len(found) > 5
     for call, spec, text, mine in found:
         unit, _, shown = spec.partition(" ")
-        assert mine, call
+        if not mine:  # a number that this cluster does not have
+            with pytest.raises(InputError):
+                eval(call, {}, names)
+            continue
         assert text == format_quantity(eval(call, {}, names), unit, shown), call
     for claim in page.locator(".fig-claim").all():
         condition = str(claim.get_attribute("data-holds"))
@@ -58,7 +66,7 @@ def test_every_number_that_follows_is_what_python_computes(
         assert turned is not eval(condition, {}, names), condition
 
 
-@pytest.mark.parametrize("number", PAGES)
+@pytest.mark.parametrize("number", [1, 6])
 def test_one_press_shows_the_reference_machine_again(page: Page, site: str, number: int) -> None:
     page.goto(f"{site}/journey/{PAGES[number]}/")
     before = page.evaluate(TEXT)

@@ -132,7 +132,8 @@ function pageOf(line, box) {
       el("strong", {}, "This page follows your cluster. "),
       `Underlined values are yours (${counts.values} values, ${counts.charts} figures`,
       counts.turned ? `, ${counts.turned} sentences that turn out differently); ` : "); ",
-      `the others are for the reference machine.${missing}${wrong} `,
+      "the others, and sentences without a mark, were written for the reference machine.",
+      `${missing}${wrong} `,
       button("Back to the reference machine", () => go(new URLSearchParams()), { class: "tool-button yours-back" }),
     );
     say(`Recomputed: ${counts.values} values and ${counts.charts} figures follow your cluster.`);
