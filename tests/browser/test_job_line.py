@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -44,6 +45,7 @@ def test_a_job_goes_through_every_tool_and_comes_back(page: Page, site: str) -> 
     for tool in ("rank-map", "schedules", "converter", "profile", "measure", "verdict"):
         go(page, tool)
         expect(words).to_have_text(SAID)
+        expect(page).to_have_title(re.compile(f"^{SAID} - [A-Z]"))  # links to two jobs differ
     go(page, "modeler")
     page.locator("#modeler .modeler-card").first.wait_for()
     expect(page.locator("[name=global_batch]")).to_have_value("512")
@@ -121,6 +123,7 @@ def test_without_a_script_the_links_open_the_tools(chromium: Browser, site: str)
 
 def test_a_page_of_the_journey_opens_its_job(page: Page, site: str) -> None:
     page.goto(f"{site}/journey/splitting-the-depth/")
+    expect(page).not_to_have_title(re.compile(" × "))
     expect(page.locator(".job-words")).to_contain_text("llama-3-70b · 64 GPUs")
     go(page, "modeler")
     page.locator("#modeler .modeler-card").first.wait_for()

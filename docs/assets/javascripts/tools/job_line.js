@@ -83,6 +83,10 @@ function show(query = location.search) {
   const words = wordsOf(job);
   label.textContent = words.length ? "Job" : "";
   text.textContent = words.join(" · ") || "Describe your job in the modeler or the planner, and it comes along.";
+  // Links to a tool with different jobs have different titles in tabs, bookmarks and the history.
+  line.dataset.title ??= document.title;
+  const jobs = tool && location.search && words.length ? `${words.join(" · ")} - ` : "";
+  document.title = jobs + line.dataset.title;
   for (const link of line.querySelectorAll("a")) {
     const url = new URL(link.href);
     url.search = addressOf(link.dataset.tool, job);
