@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, scenario_of
+from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout, mesh_of
 from figgen.models.machine.mesh import group_array, groups
 from figgen.models.machine.placement import (
@@ -18,6 +19,14 @@ from figgen.models.machine.placement import (
     warnings,
 )
 from figgen.scenarios.options.resolve import resolve_layout
+from figgen.scenarios.taking.hosts import (
+    Hosts,
+    differences,
+    host_names,
+    read_hosts,
+    write_hosts,
+)
+from figgen.scenarios.taking.options import read_text
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -40,15 +49,32 @@ def add(verbs: Verbs) -> None:
         "--nodes 32 --gpus-per-node 8 --tp 8 --pp 2 --ep 8 --etp 1 --json",
         "--nodes 8 --gpus-per-node 8 --tp 8 --cp 2 --groups dp-cp,pp",
         "--preset llama-3-405b-131k --groups tp,cp",
+        "--nodes 2 --gpus-per-node 8 --tp 8 --hosts hostfile",
+        "--nodes 2 --gpus-per-node 8 --tp 8 --order tp-pp-dp --file rankfile",
     )
     add_options(parser, "layout")
     parser.add_argument(
         "--groups", help="process groups to print, such as tp,ep,dp-cp; dp-cp is DP and CP together"
     )
+    parser.add_argument(
+        "--hosts",
+        metavar="FILE",
+        help="a hostfile, a rankfile, `scontrol show hostnames`, or ranks that NCCL, Slurm or "
+        "torch printed: say what differs from the layout",
+    )
+    parser.add_argument(
+        "--file",
+        choices=("hostfile", "rankfile"),
+        help="print this file of Open MPI for the layout, with the names of --hosts",
+    )
 
 
 def _ranks(options: argparse.Namespace) -> Answer:
     parallel = resolve_layout(scenario_of(options))
+    hosts = _hosts_of(options.hosts) if options.hosts else None
+    if options.file:
+        text, note = write_hosts(options.file, parallel, host_names(parallel, hosts))
+        return Answer({"file": options.file, "text": text, "note": note}, text)
     names = _names(parallel, options.groups)
     found = _groups(parallel, names)
     crossings = {name: communicator(parallel, name) for name in names}
@@ -59,7 +85,20 @@ def _ranks(options: argparse.Namespace) -> Answer:
         "crossings": {name: _crossing(parallel, c) for name, c in crossings.items()},
         "warnings": warnings(parallel),
     }
-    return Answer(data, _text(parallel, found, crossings))
+    text = _text(parallel, found, crossings)
+    if hosts is None:
+        return Answer(data, text)
+    differing = differences(parallel, hosts)
+    data["hosts"] = {"kind": hosts.kind, "names": hosts.names, **asdict(differing)}
+    lines = differing.sentences or ["everything in the text is as in the layout"]
+    return Answer(data, "\n".join([text, *(f"{options.hosts}: {line}" for line in lines)]))
+
+
+def _hosts_of(path: str) -> Hosts:
+    hosts = read_hosts(read_text(path))
+    if hosts is None:
+        raise InputError(f"file {path!r}", expected="hosts, or ranks with their places", got="none")
+    return hosts
 
 
 def _names(parallel: ParallelLayout, asked: str | None) -> list[str]:

@@ -141,4 +141,4 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     expect(page.locator("[name=ranks]")).to_have_value("4")
     # Who does not see the page hears of the part that was changed.
     page.locator("[name=link]").fill("1800 GB/s")
-    expect(page.locator("#converter [aria-live]")).to_contain_text("900\u00a0GB/s")
+    expect(page.locator("#converter [role=status]")).to_contain_text("900\u00a0GB/s")

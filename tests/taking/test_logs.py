@@ -82,28 +82,40 @@ def test_step_lines_give_medians_without_the_first() -> None:
             " iteration        2/  100000 | elapsed time per iteration (s): 12.53 | global batch "
             "size:   256 | samples per second: 20.43 | TFLOPs: 128.53 |\n iteration        3/  "
             "100000 | elapsed time per iteration (s): 12.51 | TFLOPs: 128.61 |",
-            "megatron-deepspeed", 2, 12.51, 128.61,
+            "megatron-deepspeed",
+            2,
+            12.51,
+            128.61,
         ),
         (
             "Training epoch 0, iteration 19/99 | lr: 1.5e-06 | global_batch_size: 512 | "
             "train_step_timing in s: 6.131\nTraining epoch 0, iteration 20/99 | "
             "train_step_timing in s: 6.128 | consumed_samples: 10752",
-            "nemo", 2, 6.128, None,
+            "nemo",
+            2,
+            6.128,
+            None,
         ),
         (
             "[INFO|DP=0|PP=0|TP=0|node-1]: iteration: 10 / 100 | consumed_tokens: 41.9M | "
             "elapsed_time_per_iteration_ms: 4.25K | tokens_per_sec: 987K | "
             "tokens_per_sec_per_gpu: 15.4K | global_batch_size: 1.02K | "
             "model_tflops_per_gpu: 402 | hardware_tflops_per_gpu: 402",
-            "nanotron", 1, 4.25, 402.0,
+            "nanotron",
+            1,
+            4.25,
+            402.0,
         ),
         (
             "{'train_runtime': 3600.5, 'train_samples_per_second': 12.2, "
             "'train_steps_per_second': 0.095, 'train_loss': 1.2, 'epoch': 1.0}",
-            "transformers", 342, 3600.5 / 342, None,
+            "transformers",
+            342,
+            10.52777778,
+            None,
         ),
     ],
-)  # fmt: skip
+)
 def test_step_lines_of_other_frameworks_are_read(
     text: str, framework: str, steps: int, step_time_s: float, tflops: float | None
 ) -> None:

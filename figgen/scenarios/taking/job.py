@@ -9,6 +9,7 @@ from figgen.scenarios.taking.batch import take_batch, take_schedule
 from figgen.scenarios.taking.cluster import take_cluster, take_layout
 from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
+from figgen.scenarios.taking.hosts import read_hosts
 from figgen.scenarios.taking.launchers import read_script, with_commands
 from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
 from figgen.scenarios.taking.python import commented_commands, read_python
@@ -52,6 +53,9 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
     """
     if len(text) > LONGEST:
         raise InputError("the text", expected=f"at most {LONGEST:,} letters")
+    hosts = _hosts(text)
+    if hosts is not None:
+        return hosts
     kind = format_of(text)
     shell = Shell(answers=answers)
     if kind in ("address", "command"):
@@ -79,6 +83,25 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
         assume(given, "software", SOFTWARE[dialect])
     _note_variables(given, shell)
     return _finished(given, dialect, entries)
+
+
+def _hosts(text: str) -> TakenJob | None:
+    """The cluster of a hostfile or a list of hosts, None for another text."""
+    hosts = read_hosts(text)
+    if hosts is None or hosts.groups:
+        return None
+    taken: dict[str, int | str | bool] = {"nodes": len(hosts.names)}
+    notes: list[str] = []
+    slots = [count for count in hosts.slots if count]
+    if slots:
+        taken["gpus_per_node"] = min(slots)
+    if slots and min(slots) < max(slots):
+        notes.append(
+            f"nodes have {min(slots)} to {max(slots)} GPUs: {min(slots)} are taken of each"
+        )
+    return TakenJob(
+        dialect=hosts.kind, taken=taken, assumed={}, left=[], unsure=[], asked=[], notes=notes
+    )
 
 
 DESCRIBING = ("layers", "hidden", "model", "microbatch_size", "global_batch", "sequence")

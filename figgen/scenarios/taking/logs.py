@@ -89,7 +89,7 @@ def read_log(text: str) -> Log | None:
     """The log in a text, None where there is none."""
     if "out of memory" in text and "Tried to allocate" in text:
         return _out_of_memory(text)
-    if re.search(r"^#\s+size\s+count\s+type", text, re.MULTILINE):
+    if re.search(r"#\s+size\s+count\s+type", text) is not None:
         return _collective(text)
     for read in (_megatron, _torchtitan, _nemo, _nanotron, _trainer):
         found = read(text)
@@ -107,14 +107,16 @@ def _collective(text: str) -> CollectiveLog | None:
         if len(words) < 11 or not is_whole(words[0]) or not is_whole(words[1]):
             continue
         time, rate, bus = words[-8], words[-7], words[-6]
-        if int(words[0]) and all(re.fullmatch(r"\d+(\.\d+)?", one) for one in (time, rate, bus)):
+        plain = [re.fullmatch(r"\d+(\.\d+)?", one) is not None for one in (time, rate, bus)]
+        if int(words[0]) and all(plain):
             rows.append(_row(int(words[0]), float(time), float(rate), float(bus)))
     if not rows:
         return None
-    found = re.search(r"(\w+)_perf", text)
-    name = found[1] if found else ""
-    collective = next((ours for theirs, ours in COLLECTIVES if theirs in name), "")
-    ranks = re.findall(r"^#\s+Rank\s+\d+", text, re.MULTILINE)
+    found = re.search(r"([a-z_]{3,20})_perf", text)
+    name = found[1] if found is not None else ""
+    named = [ours for theirs, ours in COLLECTIVES if theirs in name]
+    collective = named[0] if named else ""
+    ranks = re.findall(r"#\s+Rank\s+\d+", text)
     return CollectiveLog(collective=collective, ranks=len(ranks), rows=tuple(rows))
 
 
@@ -188,8 +190,8 @@ def _trainer(text: str) -> StepLog | None:
 
 
 def _rounded(text: str, name: str) -> list[float]:
-    found = re.findall(name + r":\s*([\d.]+)([KMG]?)\b", text)
-    return [float(number) * THOUSANDS[letter] for number, letter in found]
+    found = re.finditer(name + r":\s*([\d.]+)([KMG]?)\b", text)
+    return [float(one[1]) * THOUSANDS[one[2]] for one in found]
 
 
 THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -226,18 +228,20 @@ def _middle(values: list[float]) -> float:
 
 
 def _out_of_memory(text: str) -> OutOfMemory | None:
-    asked = _bytes(text, r"Tried to allocate ([\d.]+) (\w+)")
-    capacity = _bytes(text, r"total capaci?ty of ([\d.]+) (\w+)")
-    capacity = capacity or _bytes(text, r"([\d.]+) (\w+) total capacity")
-    free = _bytes(text, r"of which ([\d.]+) (\w+) is free")
-    free = _bytes(text, r"([\d.]+) (\w+) free") if free is None else free
+    asked = _bytes(text, r"Tried to allocate ([\d.]{1,16}) (\w{1,8})")
+    capacity = _bytes(text, r"total capaci?ty of ([\d.]{1,16}) (\w{1,8})")
+    capacity = capacity or _bytes(text, r"([\d.]{1,16}) (\w{1,8}) total capacity")
+    free = _bytes(text, r"of which ([\d.]{1,16}) (\w{1,8}) is free")
+    free = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) free") if free is None else free
     if asked is None or capacity is None:
         return None
-    allocated = _bytes(text, r"([\d.]+) (\w+) is allocated by PyTorch")
+    allocated = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) is allocated by PyTorch")
     allocated = (
-        _bytes(text, r"([\d.]+) (\w+) already allocated") if allocated is None else allocated
+        _bytes(text, r"([\d.]{1,16}) (\w{1,8}) already allocated")
+        if allocated is None
+        else allocated
     )
-    held = _bytes(text, r"and ([\d.]+) (\w+) is reserved by PyTorch but unallocated")
+    held = _bytes(text, r"and ([\d.]{1,16}) (\w{1,8}) is reserved by PyTorch but unallocated")
     return OutOfMemory(
         asked_bytes=asked,
         capacity_bytes=capacity,

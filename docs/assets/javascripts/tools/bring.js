@@ -4,12 +4,15 @@ import { button, el, field, released } from "./dom.js";
 
 const MOST = 1e6; // bytes of a file that are read: the reader refuses far shorter texts
 
+const SUMMARY = "Bring your job: paste or drop a script, a configuration or a config.json";
+const LABEL = "Script, command, configuration or config.json";
+
 /**
  * Returns { element, forget() }. `read({ text, answers, isLast, again })` resolves to elements,
  * or false: what was taken, and what asks for a variable without a value, which `again(answers)`
  * gives. An answer that comes when the reader has gone on elsewhere is forgotten.
  */
-export function bringBox(read, signal) {
+export function bringBox(read, signal, { summary = SUMMARY, label = LABEL } = {}) {
   let given = null; // the last text; an earlier one may be read later
   const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
   const text = el("textarea", {
@@ -30,8 +33,8 @@ export function bringBox(read, signal) {
     load();
   }
   const element = el("details", { class: "tool-bring" },
-    el("summary", {}, "Bring your job: paste or drop a script, a configuration or a config.json"),
-    field("Script, command, configuration or config.json", text),
+    el("summary", {}, summary),
+    field(label, text),
     el("div", { class: "tool-actions" }, button("Load it", () => load()), file),
     answer);
   const options = { signal };

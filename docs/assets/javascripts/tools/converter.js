@@ -3,6 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
+import { bringBox } from "./bring.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
 import { carriedOf } from "./job_carried.js";
@@ -74,7 +75,28 @@ function build(root, signal, { busbw }) {
     ], peak),
   ];
   const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `In the address, ${text}.`)));
-  root.replaceChildren(...messages, ...parts, region);
+  const brought = bringBox(async ({ text, isLast }) => {
+    const { readLog } = await import("./logs.js");
+    if (!isLast()) return false;
+    const found = readLog(text);
+    if (!found) return [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a table of nccl-tests, step lines of a training framework or PyTorch's out-of-memory message."))];
+    if (found.log.rows) fillIn(found.log);
+    return found.shown;
+  }, signal, { summary: "Paste or drop a log: nccl-tests, training steps, out of memory", label: "Log" });
+  root.replaceChildren(...messages, brought.element, ...parts, region);
+
+  // The largest message of a table, as if its row had been typed.
+  function fillIn({ collective: name, ranks, rows }) {
+    const { message_bytes, time_s } = rows.at(-1);
+    const typed = { bytes: `${message_bytes} B`, known: "time", time: `${Number((1e6 * time_s).toPrecision(6))} us` };
+    if (name in busbw) typed.collective = name;
+    if (ranks > 1) typed.ranks = String(ranks);
+    for (const [key, value] of Object.entries(typed)) {
+      state[key] = value;
+      inputs.get(key).value = value;
+    }
+    change("bytes", typed.bytes);
+  }
 
   function change(key, value) {
     state[key] = value;

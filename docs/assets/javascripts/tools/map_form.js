@@ -5,6 +5,7 @@ import { button, el, field, selectField } from "./dom.js";
 import { convention } from "../models/machine/frameworks.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 import { movedSentence } from "./map_groups.js";
+import { readTyped } from "./state.js";
 import { ORDERS, applied, changesOf, ofPreset } from "./map_state.js";
 
 const NODES = [1, 2, 4, 8, 16, 32, 64];
@@ -23,24 +24,22 @@ const SIZES = [
 ];
 
 /** Returns { element, start, update(state, result) }; `start` is the list of presets, which wants room. */
-export function makeForm(layouts, change) {
+export function makeForm(layouts, schema, change) {
   const inputs = new Map();
 
   const typed = (key, input) => {
-    const text = input.value.trim();
-    const none = text === "" && (key === "dp" || key === "etp");
-    const size = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-    const fits = none || (size >= 1 && size <= MOST_RANKS);
-    input.setAttribute("aria-invalid", String(!fits));
-    if (fits) change({ [key]: none ? null : size });
+    readTyped(schema, key, input, {
+      onValue(value) {
+        input.setAttribute("aria-invalid", "false");
+        change({ [key]: value });
+      },
+      onBad: () => input.setAttribute("aria-invalid", "true"),
+    });
   };
   const size = (key, label) => {
     const input = el("input", {
-      type: "number",
+      type: "text",
       name: key,
-      min: 1,
-      max: MOST_RANKS,
-      step: 1,
       inputmode: "numeric",
       autocomplete: "off",
       on: { input: () => typed(key, input) },

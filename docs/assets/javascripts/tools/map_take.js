@@ -21,7 +21,7 @@ export function titleOf(parallel, show) {
   return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
-const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan" });
+const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan", hostfile: "Hostfile", rankfile: "Rankfile" });
 const NOTHING = { text: "", note: "This configuration can't be placed, so there's nothing to launch." };
 const LOADING = Symbol("loading");
 const UNPLACED = "The line was read, but its layout can't be placed; the message above the picture says why, and what would fit.";
@@ -60,10 +60,11 @@ export function pngFile(picture) {
 
 /**
  * Returns { element, update(state, picture) }; `picture` is null for a state that cannot be placed.
- * `load(changes)` takes a configuration that was pasted and says whether it can be placed.
+ * `load(changes)` takes a configuration that was pasted and says whether it can be placed; `mark(ranks)`
+ * marks ranks that pasted hosts or ranks have elsewhere.
  */
-export function makeTakeaway(load, say, signal) {
-  let [state, picture, chosen] = [null, null, "megatron"];
+export function makeTakeaway(load, mark, say, signal) {
+  let [state, picture, chosen, hosts] = [null, null, "megatron", null];
   const name = () => `rank-map-${picture.parallel.world_size}`;
   const copying = (text) => async (event) => {
     const told = (await copyText(text())) ? "Copied" : "Select it and copy";
@@ -128,7 +129,7 @@ export function makeTakeaway(load, say, signal) {
   function showLaunch() {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
-    const found = picture ? launchOf(chosen, picture.parallel) : NOTHING;
+    const found = picture ? launchOf(chosen, picture.parallel, hosts) : NOTHING;
     showCommand(code, found.text);
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;
@@ -136,7 +137,14 @@ export function makeTakeaway(load, say, signal) {
 
   let readAs = null; // the layout that the answer is about
   const brought = bringBox(async ({ text, answers, again }) => {
-    const { askFor, takeLayout, takenRows, told } = await import("./map_taken.js");
+    const { askFor, placesOf, takeLayout, takenRows, told } = await import("./map_taken.js");
+    const places = picture && placesOf(text, picture.parallel);
+    if (places) {
+      hosts = places.hosts;
+      mark(places.ranks);
+      showLaunch();
+      return places.rows.map(told);
+    }
     const { changes, found, problems } = takeLayout(text, answers);
     const ready = changes && !found.asked.length;
     const loaded = ready ? [load(changes) ? ["good", "The configuration was loaded."] : ["warning", UNPLACED]] : [];

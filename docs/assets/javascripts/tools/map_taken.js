@@ -2,12 +2,32 @@
 
 import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
+import { plural } from "./map_groups.js";
+import { differences, read_hosts } from "../scenarios/taking/hosts.js";
 import { askFor, takeText, takenRows, told } from "./taken.js";
 
 export { askFor, takenRows, told };
 
 const SIZES = { nodes: "nodes", gpus_per_node: "gpus", tp: "tp", cp: "cp", ep: "ep", etp: "etp", pp: "pp", order: "order" };
 const USUAL = { tp: 1, cp: 1, ep: 1, etp: null, pp: 1, dp: null, order: "megatron" };
+
+/**
+ * What hosts, or ranks that a program printed, say against a layout: { hosts, ranks, rows }, rows of a
+ * kind and a sentence; null for another text.
+ */
+export function placesOf(text, parallel) {
+  const hosts = read_hosts(text);
+  if (!hosts) return null;
+  const { sentences, ranks } = differences(parallel, hosts);
+  const read = hosts.groups.length ? plural(hosts.groups.length, "group") : plural(hosts.names.length, "host");
+  const rows = sentences.map((sentence) => ["warning", `${sentence[0].toUpperCase()}${sentence.slice(1)}.`]);
+  if (!rows.length) rows.push(["good", "Everything in it is as on the map."]);
+  if (ranks.length) rows.push(["plain", `The map marks ${plural(ranks.length, "rank")} that ${ranks.length === 1 ? "differs" : "differ"}.`]);
+  const used = hosts.names.length ? " Hostfile and Rankfile above have its names." : "";
+  return { hosts, ranks, rows: [["plain", `Read as ${KINDS[hosts.kind] ?? hosts.kind}: ${read}.${used}`], ...rows] };
+}
+
+const KINDS = { mesh: "a device mesh", groups: "groups of ranks", hostnames: "host names", hostfile: "a hostfile", rankfile: "a rankfile", srun: "ranks with their hosts" };
 
 /**
  * What a text says of a layout: `changes` to a state of the rank map, null where it says nothing of

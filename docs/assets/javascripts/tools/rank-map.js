@@ -32,6 +32,7 @@ function build(root, signal, layouts) {
   let { state, problems } = readAddress(location.search, (query) => fromQuery(schema, layouts, query));
   const carried = carriedOf(location.search);
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
+  let differing = null; // ranks that what was pasted has elsewhere, and the layout that it was compared with
 
   const change = (partial) => {
     state = named({ ...state, ...partial }, layouts, partial.preset ?? state.preset);
@@ -39,12 +40,15 @@ function build(root, signal, layouts) {
     render();
   };
   const { region, say } = liveRegion();
-  const form = makeForm(layouts, change);
+  const form = makeForm(layouts, schema, change);
   const [shows, legend, details] = [makeShows(change), makeLegend(change), makeDetails(change)];
   const table = makeTable(change);
   const take = makeTakeaway((changes) => {
     change(changes);
     return Boolean(evaluate(state).parallel);
+  }, (ranks) => {
+    differing = { parallel: shown.parallel, ranks };
+    render();
   }, say, signal);
   let cube = null;
   const pick = (rank) => change({ rank: rank === state.rank ? null : rank });
@@ -124,7 +128,7 @@ function build(root, signal, layouts) {
     const moved = movedOf(parallel);
     shown = {
       parallel, groups, isolated: pointing.group, pinned: pointing.rank, shown: state.show,
-      moved: state.moved && moved.count ? moved.moved : null,
+      moved: differingOf(parallel) ?? (state.moved && moved.count ? moved.moved : null),
     };
     if (pointed !== null && pointed >= parallel.world_size) pointed = null;
     shows.update(state, parallel);
@@ -137,6 +141,15 @@ function build(root, signal, layouts) {
     const told = [`${titleOf(parallel, "none")}.`];
     if (groups) told.push(`${labelOf(state.show)}: ${plural(groups.count, "group")} of ${groups.size}.`);
     say(told.join(" "));
+  }
+
+  // Marks of the ranks that differ from what was pasted, null for another layout.
+  function differingOf(parallel) {
+    const same = ({ nodes, gpus_per_node, tp, cp, pp, ep, etp, order }) => [nodes, gpus_per_node, tp, cp, pp, ep, etp, order].join();
+    if (!differing?.ranks.length || same(differing.parallel) !== same(parallel)) return null;
+    const marks = new Uint8Array(parallel.world_size);
+    for (const rank of differing.ranks) marks[rank] = 1;
+    return marks;
   }
 
   function remember() {

@@ -1,0 +1,70 @@
+"""Logs, hosts and printed ranks, pasted into the tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.browser.waits import addressed
+from tests.taking.test_logs import MEGATRON, NCCL, OOM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def paste(page: Page, label: str, text: str) -> None:
+    box = page.get_by_label(label, exact=True)
+    if not box.is_visible():
+        page.locator(".tool-bring summary").click()
+    box.fill(text)
+    page.get_by_role("button", name="Load it").click()
+
+
+def test_a_table_of_nccl_tests_fills_the_converter(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/converter/")
+    page.locator("#converter .converter-rows small").first.wait_for()
+    paste(page, "Log", NCCL)
+    said = page.locator(".tool-answer")
+    expect(said).to_contain_text("Read as nccl-tests: all-reduce of 2 ranks, 3 sizes.")
+    expect(said).to_contain_text("α is 22.1 µs")
+    expect(said.locator("tbody tr")).to_have_count(3)
+    expect(page.locator("#converter [name=ranks]")).to_have_value("2")
+    expect(page.locator("#converter [name=bytes]")).to_have_value("8589934592 B")
+    # busbw of an all-reduce among two ranks is its algbw: 8.59 GB in 31.2 ms.
+    expect(page.locator("#converter .converter-out").first).to_contain_text("275.0 GB/s")
+    addressed(page, ranks=2)
+    paste(page, "Log", OOM)
+    expect(said).to_contain_text("There was enough, in pieces: 7.52 GB")
+    paste(page, "Log", MEGATRON)
+    expect(said).to_contain_text("Read as 3 steps of megatron-lm: 4.05 s a step")
+    paste(page, "Log", "hello")
+    expect(said).to_contain_text("Expected a table of nccl-tests")
+
+
+def test_hosts_and_printed_ranks_are_compared_with_the_map(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/rank-map/?nodes=2&gpus=4&tp=2&pp=2")
+    page.locator("[data-launcher=rankfile]:enabled").wait_for()
+    label = "Script, command, configuration or config.json"
+    said = page.locator(".tool-answer")
+    paste(page, label, "\n".join(f"{rank}: node{rank % 2}" for rank in range(8)))
+    expect(said).to_contain_text("6 ranks of 8 run elsewhere than in the layout")
+    expect(said).to_contain_text("4 groups of TP touch more nodes")
+    expect(said).to_contain_text("The map marks 6 ranks that differ.")
+    paste(page, label, "first1\nsecond2\n")
+    expect(said).to_contain_text("Everything in it is as on the map.")
+    page.locator("[data-launcher=rankfile]").click()
+    code = page.get_by_label("Launch settings", exact=True)
+    expect(code).to_contain_text("rank 4=second2 slot=0")
+    page.locator("[data-launcher=hostfile]").click()
+    expect(code).to_contain_text("first1 slots=4")
+
+
+def test_fields_of_the_map_take_what_people_write(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/rank-map/?nodes=2&gpus=8&tp=2")
+    nodes = page.locator("#rank-map [name=nodes]")
+    nodes.fill("1k")
+    addressed(page, nodes=1000)
+    expect(nodes).not_to_have_attribute("aria-invalid", "true")
+    nodes.fill("many")
+    expect(nodes).to_have_attribute("aria-invalid", "true")

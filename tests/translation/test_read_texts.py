@@ -1,0 +1,69 @@
+"""The pages' readers of logs and hosts give what the command line's give."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from figgen.scenarios.taking.hosts import read_hosts
+from figgen.scenarios.taking.logs import CollectiveLog, read_log
+from figgen.translation.modules import printed, script_of
+from figgen.translation.sources import Place
+from tests.taking.test_logs import MEGATRON, NCCL, OLD, OOM, TITAN
+from tests.translation.run import ran
+
+LOGS = (
+    NCCL,
+    MEGATRON,
+    TITAN,
+    OOM,
+    OLD,
+    "nothing",
+    "elapsed_time_per_iteration_ms: 4.25K | tokens_per_sec_per_gpu: 15.4K",
+    "iteration 1/9 | train_step_timing in s: 6.131 | global_batch_size: 512",
+    "{'train_runtime': 3600.5, 'train_steps_per_second': 0.095}",
+)
+HOSTS = (
+    "a1\na2\n",
+    "node[008-011,7],b2",
+    "w-0 slots=8\nw-1:4",
+    "rank 0=a slot=0\nrank 1=b slot=0:2",
+    "0: a1\n1: a2",
+    "DeviceMesh('cuda', [[0, 2], [1, 3]], mesh_dim_names=('dp', 'tp'))",
+    "[rank0]: tensor parallel group [0, 1]",
+    "torchrun x.py",
+    NCCL,
+)
+PROGRAM = """
+import {{ readFileSync }} from "node:fs";
+import {{ read_log }} from "./{logs}";
+import {{ read_hosts }} from "./{hosts}";
+const [logs, hosts] = JSON.parse(readFileSync("data.json", "utf-8"));
+const logOf = (log) => log && {{ ...log, ...(log.rows && {{ fit: log.fit }}) }};
+const hostsOf = (one) => one && {{ ...one, ranks: [...one.ranks] }};
+console.log(JSON.stringify([logs.map((text) => logOf(read_log(text))),
+  hosts.map((text) => hostsOf(read_hosts(text)))]));
+"""
+
+
+def test_logs_and_hosts_are_read_alike(tmp_path: Path) -> None:
+    logs, hosts = "figgen.scenarios.taking.logs", "figgen.scenarios.taking.hosts"
+    scripts = printed([Place(logs, "read_log"), Place(hosts, "read_hosts")])
+    program = PROGRAM.format(logs=script_of(logs), hosts=script_of(hosts))
+    shown = ran(tmp_path, program, scripts, [LOGS, HOSTS])
+    wanted: list[list[object]] = [[], []]
+    for text in LOGS:
+        log = read_log(text)
+        data = asdict(log) if log is not None else None
+        if data is not None and isinstance(log, CollectiveLog):
+            data["fit"] = log.fit
+        wanted[0].append(data)
+    for text in HOSTS:
+        found = read_hosts(text)
+        data = asdict(found) if found is not None else None
+        if data is not None:
+            data["ranks"] = list(data["ranks"].items())
+        wanted[1].append(data)
+    assert shown == json.loads(json.dumps(wanted))
+    assert [one is None for one in wanted[0]].count(True) == 1
