@@ -159,7 +159,7 @@ const films = new IntersectionObserver((seen) => {
 
 // The address of one configuration of a figure, `#fig-name-preset`, opens its tab.
 function openTab() {
-  const name = decodeURIComponent(location.hash.slice(1));
+  const name = location.hash.slice(1);
   if (!/^fig-[\w-]+$/.test(name) || document.getElementById(name)) return;
   const panel = document.querySelector(`a[download][href$="/${name}.svg"]`)?.closest(".fig-panel");
   const figure = panel?.closest("figure");
