@@ -84,7 +84,7 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
         main(["step", "--help"])
     assert stopped.value.code == 0
     examples = capsys.readouterr().out.split("examples:")[1].strip().splitlines()
-    assert len(examples) == 6
+    assert len(examples) == 7
     for example in examples:
         words = example.split()
         assert words[:2] == ["figgen", "step"]

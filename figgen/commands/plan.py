@@ -159,11 +159,13 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     question, job = found.question, found.question.job
     said = " ".join(f"{name}={value}" for name, value in question.fixed.items())
     assumed = " (assumed)" if question.batch_assumed else ""
+    factor = question.values["time_factor"]
     lines = [
         f"{question.model.name} on {job.world_size:,} × {question.accelerator.name}, "
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
         f"{job.setup.sequence:,} tokens per step{'; ' if said else ''}{said}",
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
+        *([f"all times are {factor} × the prediction, as asked"] if factor else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
         *(f"  {count:,}: {REASONS[name]}" for name, count in found.found.refused.items() if count),

@@ -18,9 +18,16 @@ from figgen.commands.training import (
     model_notes,
     model_notes_data,
     scenario_of,
+    seconds_of,
 )
+from figgen.errors import InputError
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.step import StepEstimate
+from figgen.scenarios.options.calibrated import (
+    calibrated,
+    calibration_data,
+    calibration_lines,
+)
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.runs.device_run import WAYS
 from figgen.scenarios.tools.answers import muon_data, setup_data, step_data
@@ -43,6 +50,12 @@ def add(verbs: Verbs) -> None:
         "--preset deepseek-v3 --schedule zb1p",
         "--preset map-64 --model llama-3-70b",
         "--model llama-3-1b --nodes 1 --gpus-per-node 1 --sequence 4096 --transformers compiled",
+        "--model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --step-time 12.3",
+    )
+    parser.add_argument(
+        "--step-time",
+        metavar="s",
+        help="a measured step of this job, such as 12.3 s, to which all times are scaled",
     )
     parser.add_argument(
         "--transformers",
@@ -53,11 +66,19 @@ def add(verbs: Verbs) -> None:
 
 
 def _step(options: argparse.Namespace) -> Answer:
-    if options.run_name and options.run_name not in catalog.RUNS:
+    alone = options.run_name and options.run_name not in catalog.RUNS
+    if options.step_time is not None and (alone or options.transformers):
+        way = "a file of runs" if alone else "--transformers"
+        raise InputError("step_time", expected=f"none with {way}", got=options.step_time)
+    measured_s = seconds_of(options.step_time)
+    if alone:
         chosen = chosen_of(options)
         measured = str(chosen.get("measured") or "")
         return predicted_runs(options.run_name, chosen.get("compute_efficiency"), measured)
-    asked = resolve(scenario_of(options))
+    scaled = None
+    if measured_s is not None:
+        scaled = calibrated(scenario_of(options), measured_s)
+    asked = scaled.asked if scaled else resolve(scenario_of(options))
     if options.transformers:
         return device_step(asked, options.transformers)
     found, setup = asked.estimate, asked.setup
@@ -68,6 +89,7 @@ def _step(options: argparse.Namespace) -> Answer:
         "software": asked.software,
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
         **interval_data(asked),
+        **(calibration_data(scaled) if scaled else {}),
         **model_notes_data(asked),
         **step_data(found, asked.cluster, asked.compute_efficiency, asked.stages),
         **_muon_data(asked),
@@ -75,7 +97,7 @@ def _step(options: argparse.Namespace) -> Answer:
     lines = [
         described(asked.model.name, setup),
         *model_notes(asked),
-        *interval_lines(asked),
+        *(calibration_lines(scaled) if scaled else interval_lines(asked)),
         *_table(found),
         *_summary(found, asked),
         *_muon_lines(asked),

@@ -20,7 +20,7 @@ from figgen.scenarios.options.typed import typed_batch
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
 from figgen.scenarios.runs.predicted import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
-from figgen.units import format_quantity
+from figgen.units import format_quantity, parse_quantity
 
 
 def add_options(parser: argparse.ArgumentParser, question: str) -> None:
@@ -209,6 +209,8 @@ def interval_data(found: TrainingStep) -> dict[str, object]:
 
 def interval_lines(found: TrainingStep) -> list[str]:
     """The interval in a line for a terminal; empty if none was measured."""
+    if found.time_factor is not None:
+        return [f"all times are {found.time_factor:.3g} × the prediction, as asked"]
     if not found.has_interval:
         return []
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
@@ -245,3 +247,14 @@ def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def seconds_of(text: str | None) -> float | None:
+    """A time as `9.5 s`, or plain seconds. Raises InputError for what is none."""
+    if text is None:
+        return None
+    try:
+        plain = text.replace(".", "", 1).isdigit()
+        return float(parse_quantity(f"{text} s" if plain else text, "s").value)
+    except ValueError:
+        raise InputError("step_time", expected="a time such as 9.5 s", got=text) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from figgen import catalog
 from figgen.commands import Answer, add_verb, file_text
-from figgen.commands.training import add_options, chosen_of, scenario_of
+from figgen.commands.training import add_options, chosen_of, scenario_of, seconds_of
 from figgen.errors import InputError
 from figgen.models.memory.memory import memory
 from figgen.scenarios.options.resolve import resolve
@@ -21,7 +21,7 @@ from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.measurement import measured_time
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of, verdict_of_step
-from figgen.units import format_quantity, parse_quantity
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -55,7 +55,7 @@ def add(verbs: Verbs) -> None:
 def _verdict(options: argparse.Namespace) -> Answer:
     measured = {
         "tokens_per_s": _number(options.tokens_per_s, "tokens_per_s"),
-        "step_time_s": _seconds(options.step_time),
+        "step_time_s": seconds_of(options.step_time),
         "flops_per_s": _scaled(_number(options.tflops, "tflops"), 1e12),
         "utilisation": _share(options.mfu),
         "log": file_text(options.log, "log") if options.log else None,
@@ -77,7 +77,7 @@ def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | N
     rates = read_rates(path).known if path else None
     predicted = predicted_step(run, measured=rates)
     found = measured_time(run, **measured)  # type: ignore[arg-type]
-    return verdict_of(run, run_job(run), predicted, found, rates=rates, filled=_filled(run))
+    return verdict_of(run, run_job(run), predicted, found, filled=_filled(run))
 
 
 def _filled(run: DescribedRun) -> float | None:
@@ -192,17 +192,6 @@ def _number(text: str | None, name: str) -> float | None:
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
-
-
-def _seconds(text: str | None) -> float | None:
-    """A time as `9.5 s`, or plain seconds. Raises InputError for what is none."""
-    if text is None:
-        return None
-    try:
-        plain = text.replace(".", "", 1).isdigit()
-        return parse_quantity(f"{text} s" if plain else text, "s").value
-    except ValueError:
-        raise InputError("step_time", expected="a time such as 9.5 s", got=text) from None
 
 
 def _share(text: str | None) -> float | None:

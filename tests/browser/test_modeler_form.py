@@ -214,6 +214,33 @@ def test_back_undoes_the_last_change(open_modeler: Callable[..., Page]) -> None:
     page.wait_for_function("() => document.querySelector('#modeler [name=pp]').value === '2'")
 
 
+def test_a_measured_step_scales_all_times_and_says_so(open_modeler: Callable[..., Page]) -> None:
+    layout = {"nodes": 8, "gpus_per_node": 8, "tp": 8, "pp": 2, "microbatches": 8}
+    predicted = training_step(model="llama-3-70b", **layout).estimate.step_time_s
+    page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
+    open_all(page)
+    page.locator("#modeler [name=step_time]").fill("20 s")
+    page.wait_for_function("() => new URLSearchParams(location.search).has('factor')")
+    factor = float(page.evaluate("new URLSearchParams(location.search).get('factor')"))
+    assert factor == pytest.approx(20 / predicted, rel=1e-6)
+    expect(page.locator("#modeler .modeler-card").first).to_contain_text("20.0\u00a0s")
+    expect(page.locator("#modeler .modeler-card").first).to_contain_text(
+        f"{factor:.3g} × the prediction"
+    )
+    choose(page, "tp", "4")
+    addressed(
+        page, tp=4, factor=page.evaluate("new URLSearchParams(location.search).get('factor')")
+    )
+    page.locator("#modeler [name=step_time]").fill("0.1")
+    expect(page.locator("#modeler .modeler-messages")).to_contain_text("faster than the dense peak")
+    page.locator("#modeler [name=step_time]").fill("")
+    page.wait_for_function("() => !new URLSearchParams(location.search).has('factor')")
+
+
+def open_all(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('#modeler details').forEach((one) => one.open = true)")
+
+
 def test_a_step_twice_as_fast_on_twice_the_gpus_is_no_loss(
     open_modeler: Callable[..., Page],
 ) -> None:

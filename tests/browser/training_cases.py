@@ -20,6 +20,7 @@ from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recomputation import MODULES, NAMED
+from figgen.models.step.attained import check_time_factor
 from figgen.models.step.predicted_parts import computing_share, predicted_parts
 from figgen.models.step.step import step, step_stages
 from figgen.scenarios.options.resolve import known_cluster, layout_of, setup_of
@@ -59,16 +60,21 @@ def _answered(choices: Choices) -> Choices:
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     parts, interval = None, Choices()
-    said = values["compute_efficiency"]
+    said, factor = values["compute_efficiency"], values["time_factor"]
     wanted = _predicted(setup, values)
     if wanted is None:
+        if factor is not None:
+            expected = "none without the memory bandwidth of your chip"
+            raise InputError("time_factor", expected=expected, got=factor)
         values["compute_efficiency"] = UNTIMED if said is None else said
     else:
-        parts = predicted_parts(wanted.job, wanted.parts)
+        parts = predicted_parts(wanted.job, wanted.parts, factor or 1.0)
         values["compute_efficiency"] = computing_share(setup, cluster, parts)
+        if factor is not None:
+            check_time_factor(factor, values["compute_efficiency"])
     given = {"compute_efficiency": values["compute_efficiency"], "predicted": parts}
     found, stages = step(setup, cluster, **given), step_stages(setup, cluster, *given.values())
-    if wanted is not None and said is None:
+    if wanted is not None and said is None and factor is None:
         known = wanted.residuals
         ends = [found.step_time_s * known.low, found.step_time_s * known.high]
         interval = {"step_time_interval_s": ends, "interval_of": known.name}
@@ -103,7 +109,7 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
     measured = values["measured"] or ""
     return predicted(
         setup, chip, nic, values["dtype"], values["software"], measured=measured,
-        compute_efficiency=values["compute_efficiency"],
+        compute_efficiency=values["compute_efficiency"], time_factor=values["time_factor"],
         latencies=(_known_cluster(values), _cluster(values)),
     )  # fmt: skip
 
@@ -206,6 +212,7 @@ def _options(rng: random.Random) -> Choices:
         "software": rng.choice(known_software()),
         "compute_efficiency": rng.choice((None, None, 0.3, 0.7, 1, 0.45)),
     }
+    choices["time_factor"] = rng.choice((None, None, None, 1.18, 0.9, 0.2))
     choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
     choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
     choices["dispatcher"] = rng.choice(("usual", "usual", *DISPATCHERS))

@@ -410,7 +410,7 @@ def update_s(job: Job, at: Attained) -> float:
     mine = dense / (job.dp * job.cp) + routed / expert_replicas(job) if divided else dense + routed
     there = job.offloaded * mine
     copies = [there * job.scattered_bytes / at.host_link_bytes_per_s for _ in ("down", "up")]
-    shared_s = job.gpus_per_node * sum([4] * 7) / 285e9
+    shared_s = job.gpus_per_node * sum([4] * 7) / at.host_bytes_per_s
     host = there * max(at.host_update_s, shared_s)
     beside = max(host, sum(copies)) if job.offload_overlapped else host + sum(copies)
     return (mine - there) * at.optimizer * sum(moved) / at.memory_bytes_per_s + beside

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from figgen.equations.ops import Number
+from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 
 
@@ -34,7 +35,8 @@ class Attained:
     Shares: what is not hidden of the messages of tensor, context, expert and pipeline parallelism
     and of gradients; `straggling` is what a step grows by for every doubling beyond a node.
     A GPU's own link to its host has `host_link_bytes_per_s`; the host's processor updates a
-    parameter that is offloaded in `host_update_s`, of one GPU's process alone.
+    parameter that is offloaded in `host_update_s`, of one GPU's process alone, and all processes of
+    a node together at `host_bytes_per_s` of its memory.
     `neighbor_share` of the bandwidth in a node goes to one peer.
     `dispatcher` is the number of the release's way to send tokens to experts, in `DISPATCHERS`;
     from DeepEP on a token goes to a node once, however many of its experts are there.
@@ -77,6 +79,51 @@ class Attained:
     neighbor_share: Number
     host_link_bytes_per_s: Number
     host_update_s: Number
+    host_bytes_per_s: Number
+
+
+def slowed(rates: Attained, factor: float) -> Attained:
+    """Return the rates divided, and the times multiplied, by `factor`: so is every step's time.
+
+    Shares and counts of bytes stay as they are.
+    """
+    return replace(
+        rates,
+        product_flops_per_s=rates.product_flops_per_s / factor,
+        plain_flops_per_s=rates.plain_flops_per_s / factor,
+        expert_flops_per_s=rates.expert_flops_per_s / factor,
+        attention_flops_per_s=rates.attention_flops_per_s / factor,
+        memory_bytes_per_s=rates.memory_bytes_per_s / factor,
+        scale_up_bytes_per_s=rates.scale_up_bytes_per_s / factor,
+        network_bytes_per_s=rates.network_bytes_per_s / factor,
+        shuffle_bytes_per_s=rates.shuffle_bytes_per_s / factor,
+        near_shuffle_bytes_per_s=rates.near_shuffle_bytes_per_s / factor,
+        host_link_bytes_per_s=rates.host_link_bytes_per_s / factor,
+        host_bytes_per_s=rates.host_bytes_per_s / factor,
+        product_start_s=factor * rates.product_start_s,
+        host_layer_s=factor * rates.host_layer_s,
+        host_expert_layer_s=factor * rates.host_expert_layer_s,
+        host_crossing_s=factor * rates.host_crossing_s,
+        host_chained_s=factor * rates.host_chained_s,
+        hop_s=factor * rates.hop_s,
+        near_hop_s=factor * rates.near_hop_s,
+        step_s=factor * rates.step_s,
+        scatter_latency_s=factor * rates.scatter_latency_s,
+        latency_s=factor * rates.latency_s,
+        near_latency_s=factor * rates.near_latency_s,
+        host_update_s=factor * rates.host_update_s,
+    )
+
+
+def check_time_factor(factor: float, computing_share: float) -> None:
+    """Raise InputError for a factor with which the FLOPs exceed the dense peak.
+
+    `computing_share` is the share of the peak that they then reach.
+    """
+    if computing_share > 1:
+        least = factor * computing_share
+        expected = f"at least {least:.3f}: with less, computing is faster than the dense peak"
+        raise InputError("time_factor", expected=expected, got=factor)
 
 
 def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:

@@ -28,7 +28,8 @@ class PredictedParts:
     """Seconds of a predicted step, in parts that add up to `step_time_s`.
 
     `exposed` is what communication adds to the slowest pipeline rank, by axis. A dense layer, a
-    layer of experts and the head with its loss take their seconds for each microbatch.
+    layer of experts and the head with its loss take their seconds for each microbatch. Messages
+    take `call_factor` times what they take by the datasheets of links.
     """
 
     dense_layer_s: float
@@ -38,9 +39,10 @@ class PredictedParts:
     bubble_s: float
     exposed: tuple[tuple[str, float], ...]
     step_time_s: float
+    call_factor: float
 
 
-def predicted_parts(job: Job, found: StepSeconds) -> PredictedParts:
+def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> PredictedParts:
     """Divide the step of one job into its parts; it takes the seconds that were `found`."""
     share = job.expert_layers / job.layers
     each = (1 - share) * found.dense.total_s + share * found.expert.total_s
@@ -71,6 +73,7 @@ def predicted_parts(job: Job, found: StepSeconds) -> PredictedParts:
         bubble_s=bubble_s,
         exposed=tuple(exposed.items()),
         step_time_s=total_s,
+        call_factor=call_factor,
     )
 
 
@@ -111,6 +114,13 @@ def with_waits(
 
     A call takes at least as long as it is waited for.
     """
+    if parts.call_factor != 1:
+        stages = tuple(
+            replace(
+                stage, traffic=tuple(_longer(entry, parts.call_factor) for entry in stage.traffic)
+            )
+            for stage in stages
+        )
     taken = dict.fromkeys(dict(parts.exposed), 0.0)
     for row in rank_rows(setup, stages, longest_rank(setup, parts)):
         taken[family_of(row.axis)] += row.time_s

@@ -38,10 +38,6 @@ its norm read (4)."""
 HOST_UPDATE_BYTES = 28
 """Bytes of host memory per parameter that an Adam update on the host moves at least: it reads the
 gradient, two moments and the weight (16), and writes the last three (12)."""
-HOST_BYTES_PER_S = 285e9
-"""The memory bandwidth that a node's CPUs reach in such an update: 30.5 billion parameters in 3.0 s
-on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K tokens; the step grew
-from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
 TENSORS_PER_LAYER = 9
 SUMMED_BYTES = 4
 """Bytes of a gradient that is summed once a step."""
@@ -255,6 +251,6 @@ def _offloaded_s(job: Job, attained: Attained, held: Number) -> Number:
     its memory bandwidth.
     """
     copied = 2 * held * job.scattered_bytes / attained.host_link_bytes_per_s
-    shared = HOST_UPDATE_BYTES * job.gpus_per_node / HOST_BYTES_PER_S
+    shared = HOST_UPDATE_BYTES * job.gpus_per_node / attained.host_bytes_per_s
     updated = held * maximum(attained.host_update_s, shared)
     return where(job.offload_overlapped > 0, maximum(copied, updated), copied + updated)

@@ -15,6 +15,7 @@ from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import recipe
+from figgen.models.step.attained import check_time_factor
 from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.other_links import with_links
 from figgen.models.step.predicted_parts import PredictedParts, computing_share, predicted_parts
@@ -72,6 +73,7 @@ class TrainingStep:
     dtype: str
     own_latencies: tuple[tuple[str, float], ...]
     chosen_efficiency: float | None
+    time_factor: float | None
     software: str
     reserve_bytes: float
     assumed: frozenset[str]
@@ -107,7 +109,7 @@ class TrainingStep:
         return predicted(
             self.setup, *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
-            self.chosen_efficiency,
+            self.chosen_efficiency, self.time_factor,
             (self._known_cluster, self.cluster) if self.own_latencies else None,
         )  # fmt: skip
 
@@ -123,7 +125,7 @@ class TrainingStep:
     def _parts(self) -> PredictedParts:
         """The parts of the predicted time."""
         found = self.predicted
-        return predicted_parts(found.job, found.parts)
+        return predicted_parts(found.job, found.parts, self.time_factor or 1.0)
 
     def with_links(self, *, scale_up: float = 1.0, network: float = 1.0) -> StepEstimate:
         """The step where links have these shares of their bandwidth."""
@@ -148,12 +150,15 @@ class TrainingStep:
     @property
     def has_interval(self) -> bool:
         """Whether the time is a prediction of a kind that was measured."""
-        return self.chosen_efficiency is None
+        return self.chosen_efficiency is None and self.time_factor is None
 
     @property
     def compute_efficiency(self) -> float:
         """Share of the dense peak that the step's FLOPs reach while it computes."""
-        return computing_share(self.setup, self.cluster, self._parts)
+        found = computing_share(self.setup, self.cluster, self._parts)
+        if self.time_factor is not None:
+            check_time_factor(self.time_factor, found)
+        return found
 
     @property
     def memory(self) -> MemoryEstimate:
@@ -215,6 +220,7 @@ def resolve(asked: Scenario) -> TrainingStep:
         dtype=str(values["dtype"]),
         own_latencies=own_latencies_of(values),
         chosen_efficiency=_number(values["compute_efficiency"]),
+        time_factor=_number(values["time_factor"]),
         software=str(values["software"]),
         reserve_bytes=float(str(values["reserve_bytes"])),
         assumed=_assumed(parallel) - base.published - chosen if base.run else frozenset(),

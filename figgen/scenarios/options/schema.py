@@ -496,6 +496,18 @@ _ALL = (
         flag="efficiency",
     ),
     Option(
+        name="time_factor",
+        kind="number",
+        group="overlap",
+        label="Measured over predicted step time",
+        asked_by=_STEP,
+        hint="1.18 if your steps take 1.18 times as long as predicted: every rate and latency is "
+        "then taken 1.18 times slower",
+        low=0.2,
+        high=20,
+        key="factor",
+    ),
+    Option(
         name="buckets",
         kind="whole",
         group="overlap",

@@ -16,7 +16,7 @@ from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
-from figgen.models.step.attained import with_latencies
+from figgen.models.step.attained import slowed, with_latencies
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
@@ -100,6 +100,8 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         width = setup.parallel.gpus_per_node
         known = known_cluster(chip, nic, str(values["dtype"]), width, measured)
         rates = with_latencies(rates, known, replace(known, **own))
+    if values["time_factor"] is not None:
+        rates = slowed(rates, float(str(values["time_factor"])))
     job = PlannedJob(
         setup=setup,
         attained=rates,

@@ -115,6 +115,9 @@ def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) 
         raise InputError(
             "GPUs of plain transformers", expected="1: nodes=1, gpus_per_node=1", got=got
         )
+    if setup.lora_rank is not None:
+        expected = "none: plain transformers are predicted with all weights trained"
+        raise InputError("lora_rank", expected=expected, got=setup.lora_rank)
     if setup.recompute not in ("none", "full"):
         raise InputError("recompute", expected="none or full", got=setup.recompute)
     return DeviceRun(

@@ -8,7 +8,7 @@ from figgen.catalog.hardware import Accelerator
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
 from figgen.models.machine.cluster import Cluster
-from figgen.models.step.attained import Attained, with_latencies
+from figgen.models.step.attained import Attained, slowed, with_latencies
 from figgen.models.step.compute import utilisation_of_step
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
@@ -131,11 +131,13 @@ def predicted_step(
     job: Job | None = None,
     measured: Measured | None = None,
     latencies: tuple[Cluster, Cluster] | None = None,
+    time_factor: float | None = None,
 ) -> PredictedStep:
     """Predict a run; with `compute_efficiency` all its products reach that share of the peak.
 
     `job` has its numbers where they are not those of `run_job`, and `measured` the rates of a
     reader's machine. `latencies` are the known hardware and the same with a reader's own latencies.
+    With a `time_factor` the step takes so many times as long.
 
     Raises InputError for an efficiency outside 0 … 1.
     """
@@ -145,6 +147,8 @@ def predicted_step(
     if compute_efficiency is not None:
         peak = run.accelerator.peak_flops_per_s(run.dtype)
         rates = at_share(rates, peak, compute_efficiency)
+    if time_factor is not None:
+        rates = slowed(rates, time_factor)
     job = job or run_job(run)
     parts = timed_step(job, rates)
     seconds = float(parts.total_s)

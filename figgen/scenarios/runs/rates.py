@@ -60,6 +60,11 @@ EAGER = ("nanotron", "llm-foundry")
 Terms = Mapping[str, tuple[float, tuple[str, ...]]]
 """By field of `Attained`: a number, and the names of the constants that multiply it."""
 
+HOST_BYTES_PER_S = 285e9
+"""The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
+parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
+tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
+
 
 def generation_of(chip: Accelerator) -> str:
     """The generation that a chip belongs to; "other" for chips without published runs."""
@@ -163,6 +168,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "neighbor_share": (neighbor_share(chip), ()),
         "host_link_bytes_per_s": (host_link_bytes_per_s(chip), ()),
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
+        "host_bytes_per_s": (HOST_BYTES_PER_S, ()),
     }
 
 

@@ -70,17 +70,21 @@ def predicted(
     name: str = "",
     measured: str = "",
     compute_efficiency: float | None = None,
+    time_factor: float | None = None,
     latencies: tuple[Cluster, Cluster] | None = None,
 ) -> PredictedStep:
     """Return the predicted time of a step and its interval.
 
     `measured` is as `read_rates` takes it, and `latencies` as `predicted_step` does. If
-    `compute_efficiency` is given, matmuls reach that share of the peak.
+    `compute_efficiency` is given, matmuls reach that share of the peak, and with a `time_factor`
+    the step takes so many times as long.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     rates = read_rates(measured).known if measured else None
-    return predicted_step(run, compute_efficiency, job_of(setup, run), rates, latencies)
+    return predicted_step(
+        run, compute_efficiency, job_of(setup, run), rates, latencies, time_factor
+    )
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from figgen.models.step.job import Job
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep
-from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described, job_of
 from figgen.scenarios.verdict.changed import TimedJob
 from figgen.scenarios.verdict.like import LikeRun, like_runs, utilisation_of
@@ -56,11 +54,10 @@ def verdict_of(
     predicted: PredictedStep,
     measured: MeasuredSpeed,
     *,
-    rates: Measured | None = None,
     filled: float | None = None,
 ) -> Verdict:
     """The verdict on a run: `job` are its numbers, `filled` its share of the GPU's memory."""
-    timed = TimedJob(run=run, job=job, rates=attained(run, rates), seconds=predicted.step_time_s)
+    timed = TimedJob(run=run, job=job, rates=predicted.attained, seconds=predicted.step_time_s)
     known = predicted.residuals
     if measured.memory_bytes is not None:
         filled = measured.memory_bytes / run.accelerator.capacity_bytes
@@ -83,6 +80,5 @@ def verdict_of_step(asked: TrainingStep, measured: Mapping[str, float | str | No
     run = described(setup, asked.accelerator, asked.nic, asked.dtype, asked.software, asked.title)
     filled = asked.memory.fullest.total_bytes / asked.accelerator.capacity_bytes
     found = measured_time(run, **measured)  # type: ignore[arg-type]
-    known = asked.measured.known if asked.measured else None
     job, predicted = job_of(setup, run), asked.predicted
-    return verdict_of(run, job, predicted, found, rates=known, filled=filled)
+    return verdict_of(run, job, predicted, found, filled=filled)

@@ -1,9 +1,10 @@
 // What the models answer to a training job, as plain data.
 
 import { attainedOf, untimedJob } from "./job.js";
+import { InputError } from "./errors.js";
 import { plain } from "./records.js";
 import { memory } from "../models/memory/memory.js";
-import { on_hardware } from "../models/step/attained.js";
+import { check_time_factor, on_hardware } from "../models/step/attained.js";
 import { computing_share, predicted_parts } from "../models/step/predicted_parts.js";
 import { step, step_stages } from "../models/step/step.js";
 import { timed_step } from "../models/step/timed_step.js";
@@ -22,16 +23,20 @@ export function jobOf(catalog, choices) {
   const job = untimedJob(catalog, choices);
   const { setup, cluster, given } = job;
   const found = predictedTime(catalog, job);
+  const factor = given.time_factor;
   if (!found) {
+    if (factor !== null) throw new InputError("time_factor", { expected: "none without the memory bandwidth of your chip", got: factor });
     const share = given.compute_efficiency ?? given.base?.compute_efficiency ?? UNTIMED;
     return { ...job, predicted: null, parts: null, compute_efficiency: share, matmul_share: share, wide_flops_per_s: job.wide_peak_flops_per_s * share };
   }
   const { attained, rates, parts, numbers, seconds, ...predicted } = found;
+  const reached = computing_share(setup, cluster, parts);
+  if (factor !== null) check_time_factor(factor, reached);
   return {
-    ...job, attained, rates, numbers, seconds, parts, compute_efficiency: computing_share(setup, cluster, parts),
+    ...job, attained, rates, numbers, seconds, parts, compute_efficiency: reached,
     matmul_share: attained.product_flops_per_s / cluster.peak_flops_per_s,
     wide_flops_per_s: given.compute_efficiency === null ? attained.plain_flops_per_s : job.wide_peak_flops_per_s * given.compute_efficiency,
-    predicted: given.compute_efficiency !== null || !predicted.residuals ? null : predicted,
+    predicted: given.compute_efficiency !== null || factor !== null || !predicted.residuals ? null : predicted,
   };
 }
 
@@ -46,7 +51,7 @@ function predictedTime(catalog, job) {
   const { rates } = found;
   const numbers = step_job(job.setup, rates.quantized, Number(rates.framework === "nanotron"));
   const seconds = timed_step(numbers, found.attained);
-  return { ...found, numbers, seconds, parts: predicted_parts(numbers, seconds) };
+  return { ...found, numbers, seconds, parts: predicted_parts(numbers, seconds, job.given.time_factor ?? 1) };
 }
 
 const knowable = ({ accelerator, measured, memory_bytes_per_s }) => accelerator !== "own" || measured || memory_bytes_per_s;

@@ -7,7 +7,7 @@ import { Cluster } from "../models/machine/cluster.js";
 import { layout } from "../models/machine/layout.js";
 import { TrainingSetup } from "../models/setup/training_setup.js";
 import { recipe } from "../models/shape/recipes.js";
-import { Attained, with_latencies } from "../models/step/attained.js";
+import { Attained, slowed, with_latencies } from "../models/step/attained.js";
 import { microbatches_of } from "../scenarios/options/microbatches.js";
 import { as_measured, head_share, links_of, read_line } from "../scenarios/runs/measured_rates.js";
 import { FEWEST_GPUS, UNKNOWN, at_share, residual_class } from "../scenarios/runs/predicted.js";
@@ -104,8 +104,8 @@ function ratesOf({ attained, accelerators }, software, chip, dtype) {
   return { ...rates, ...kinds[number] };
 }
 
-/** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given. */
-export function attainedOf(catalog, { given: { compute_efficiency: share }, setup, accelerator, nic, software, dtype, measured, cluster, known_cluster }) {
+/** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given, and all times are `time_factor` of the predicted ones. */
+export function attainedOf(catalog, { given: { compute_efficiency: share, time_factor: factor }, setup, accelerator, nic, software, dtype, measured, cluster, known_cluster }) {
   const rates = ratesOf(catalog, software, accelerator, dtype);
   // Rows of a reader's own chip are shares of its numbers.
   const own = accelerator === "own";
@@ -128,7 +128,8 @@ export function attainedOf(catalog, { given: { compute_efficiency: share }, setu
     ...(measured && plain(as_measured(measured, shares, read, setup.shape.head_dim))),
   }), known_cluster, cluster);
   const peak = own ? cluster.peak_flops_per_s : catalog.accelerators[accelerator].peaks[read];
-  const attained = share === null ? known : at_share(known, peak, share);
+  const at = share === null ? known : at_share(known, peak, share);
+  const attained = factor === null ? at : slowed(at, factor);
   const { parallel: { world_size }, shape } = setup;
   const alike = residual_class(world_size, shape.state_space !== null, shape.experts !== null, rates.framework_class, rates.dense_class);
   const interval_of = world_size < FEWEST_GPUS || setup.lora_rank !== null ? UNKNOWN : alike;

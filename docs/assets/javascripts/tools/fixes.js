@@ -20,6 +20,7 @@ const ABOUT = [
   [/gpus.per.node/, ["gpus", "chip"]],
   [/head_dim/, ["hidden", "heads"]],
   [/peak/, ["dtype"]],
+  [/time_factor/, ["factor"]],
   [/lora_rank/, ["lora_rank", "mtp", "model"]],
   [/lora_matrices/, ["lora_matrices"]],
   [/frozen_weights/, ["frozen_weights", "lora_rank"]],

@@ -5,7 +5,7 @@ import { el, liveRegion, mountTool, pause, perFrame, released } from "./dom.js";
 import { bringBox } from "./bring.js";
 import { topBar } from "./modeler_bar.js";
 import { fieldProblems } from "./modeler_problems.js";
-import { modelerForm } from "./modeler_form.js";
+import { modelerForm, stepOf } from "./modeler_form.js";
 import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
@@ -107,6 +107,11 @@ async function build(root, signal, catalog) {
     if (microbatches === null) showMessages();
     else change({ microbatches });
   };
+  // The factor with which the job takes as long as its reader measured.
+  const changeStep = (measured) => {
+    const plain = evaluate(catalog, { ...states()[at], factor: null });
+    if (plain.step) change({ factor: measured === null ? null : Number((measured / stepOf(plain)).toPrecision(7)) });
+  };
   // `changes` with the microbatches that keep the batch, or come nearest to it, which is said; a layout
   // that nobody can compute has none.
   const holding = (changes) => {
@@ -119,7 +124,8 @@ async function build(root, signal, catalog) {
   };
   const apply = (changes) => {
     if ("microbatches" in changes) bad.set("global_batch", null);
-    if ("global_batch" in changes) changeBatch(changes.global_batch);
+    if ("step_time" in changes) changeStep(changes.step_time);
+    else if ("global_batch" in changes) changeBatch(changes.global_batch);
     else change(holding(changes));
   };
   const choose = (index) => {

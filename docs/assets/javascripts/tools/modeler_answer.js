@@ -20,9 +20,10 @@ export function answer(found) {
   const cards = [
     [
       "Step time",
-      ({ step }, of) => [
+      ({ step, state }, of) => [
         value(seconds(step.step_time_s), "step", of),
-        intervalNote(step, of),
+        state.factor === null ? intervalNote(step, of)
+          : el("small", {}, `${plainNumber(state.factor, 3)} × the prediction, in every alternative too`),
         el("small", {}, value(plainNumber(step.tokens_per_s_per_gpu), "throughput", of), " tokens/s per GPU"),
       ],
     ],

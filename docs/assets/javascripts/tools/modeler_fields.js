@@ -31,6 +31,9 @@ const AFTER = {
   nic: [
     number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
   ],
+  time_factor: [
+    { key: "step_time", label: "Your measured step, s", kind: "step", wide: true, hint: "sets the factor, so that all times of this job and its alternatives are scaled to it" },
+  ],
   sequence: [{ key: "hold", label: "Keep the global batch; adjust microbatches", kind: "hold", wide: true }],
 };
 
@@ -55,6 +58,7 @@ const MORE = {
   lora_matrices: { shows: tuned },
   frozen_weights: { shows: tuned },
   compute_efficiency: { empty: "auto" },
+  time_factor: { empty: "1" },
   measured: { kind: "file", wide: true },
   context_exchange: { shows: (state) => state.cp > 1 },
 };
@@ -96,7 +100,7 @@ const SAYS = {
     `ZeRO ${zero}, ${recipe}, recompute ${wordOf("recompute", recompute) ?? recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
   tuning: ({ lora_rank: rank, frozen_weights }) =>
     rank === null ? "all weights are trained" : `LoRA of rank ${rank} next to ${frozen_weights} weights`,
-  overlap: ({ efficiency, overlap }) => `${efficiency === null ? "as predicted" : `${plainNumber(100 * efficiency)}% of the peak`}, overlap ${overlap ? "on" : "off"}`,
+  overlap: ({ efficiency, overlap, factor }) => `${factor === null ? "" : `${plainNumber(factor, 3)} × `}${efficiency === null ? "as predicted" : `${plainNumber(100 * efficiency)}% of the peak`}, overlap ${overlap ? "on" : "off"}`,
 };
 
 /** Groups of the form: { title, open, fields, says(state, found) }; a field has `hint`, `shows(state, catalog)`. */

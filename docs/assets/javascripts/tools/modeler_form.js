@@ -4,7 +4,8 @@ import { el, button, field, selectField } from "./dom.js";
 import { shortFirst, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
-import { readTyped, whole } from "./state.js";
+import { optional } from "./modeler_options.js";
+import { number, readTyped, whole } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 
@@ -19,7 +20,7 @@ const accepted = new WeakMap();
  */
 export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1 }, groups = shortFirst(catalog)) {
   const controls = new Map();
-  const schema = { global_batch: { ...whole(1, 1, 10 ** 9), name: "global_batch" }, ...kinds };
+  const schema = { global_batch: { ...whole(1, 1, 10 ** 9), name: "global_batch" }, step_time: { ...optional(number(null, 1e-6, 1e7)), unit: "s" }, ...kinds };
   const ofBatch = (state) => ({ sequence: state.sequence ?? catalog.models[state.model]?.sequence ?? 8192, share: shareOf(state) });
   const form = el("form", {
     class: "tool-form",
@@ -130,7 +131,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   }
   const input = el("input", {
     type: "text",
-    inputmode: kind === "number" ? "decimal" : "numeric",
+    inputmode: kind === "number" || kind === "step" ? "decimal" : "numeric",
     name: key,
     autocomplete: "off",
     spellcheck: "false",
@@ -175,6 +176,7 @@ function sync(groups, controls, catalog, state, found, held) {
       else if (kind === "file") controls.get(key).forget.hidden = !state[key];
       else if (kind === "hold") continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
+      else if (kind === "step") { if (found.step) fill(input, state.factor === null ? "" : written(Number(stepOf(found).toPrecision(6)))); }
       else if (kind === "batch") fill(input, written(found.setup ? found.setup.global_batch : held));
       else {
         if (derived && found.setup) input.placeholder = String(derived(found.job));
@@ -189,6 +191,9 @@ function sync(groups, controls, catalog, state, found, held) {
     chip.setAttribute("aria-pressed", String(pressed));
   }
 }
+
+/** Seconds of a step as a reader measures it, with Muon's matmuls. */
+export const stepOf = ({ step }) => step.step_and_orthogonalising_s ?? step.step_time_s;
 
 // What somebody is typing is left as it is, unless it says something else.
 function fill(input, value) {

@@ -7,6 +7,7 @@ import { searchedKeys } from "./planner_state.js";
 // order, hides gradients behind the last backward pass, and takes latencies from its fit or a file.
 const NO_USE = [
   "order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net",
+  "step_time",
 ];
 const OPEN = ["Model", "Hardware", "Batch"];
 
