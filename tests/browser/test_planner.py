@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from figgen.catalog import load
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.models.memory.fit_probability import fit_words
@@ -79,7 +80,8 @@ def test_own_hardware_is_that_of_a_file_on_the_command_line(ask: Ask, tmp_path: 
 def test_the_page_reads_a_measured_file_as_the_command_line_does(ask: Ask) -> None:
     samples = Path(__file__).parents[1] / "catalog" / "measured_cpu.json"
     rng = random.Random(3)
-    texts = [samples.read_text("utf-8"), *(random_file(rng) for _ in range(20))]
+    published = [load.content(f"measured-{name}.json") for name in ("h100", "h200")]
+    texts = [samples.read_text("utf-8"), *(random_file(rng) for _ in range(20)), *published]
     for text, got in zip(texts, ask("rates", texts), strict=True):
         want = rates_of(read_measured(text))
         shown = read_rates(got).known

@@ -200,7 +200,7 @@ def test_the_planner_says_of_its_layouts_what_a_step_says() -> None:
         ("bf16-0-1", "measured bf16: expected a rate above 0"),
         ("bf16--1-1", "measured bf16"),
         ("memory-1_memory-2", "measured"),
-        ("memory-" + "1" * 500, "at most 400 characters"),
+        ("memory-" + "1" * 700, "at most 600 characters"),
         ("/nowhere.json", "a file of measure.py"),
     ],
 )

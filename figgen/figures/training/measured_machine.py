@@ -7,7 +7,7 @@ import re
 from figgen import catalog
 from figgen.catalog import load
 from figgen.catalog.measured_file import read_measured
-from figgen.charts import Column, Named, Table
+from figgen.charts import Column, Named, Scalar, Table
 from figgen.registry import figure
 from figgen.scenarios.runs.measured_rates import rates_of
 from figgen.scenarios.runs.own_rates import chip_of, rates
@@ -53,6 +53,57 @@ def measured_machine(*, file: str = "measured-h100.json") -> Table:
             "taken": Named(rates_of(machine).text),
         },
     )
+
+
+KINDS = (
+    ("bf16", "matmuls in BF16", "FLOP/s"),
+    ("attention", "attention, causal", "FLOP/s"),
+    ("masked", "attention with the mask as a tensor", "FLOP/s"),
+    ("contiguous", "contiguous passes: copy, add, gate", "B/s"),
+    ("broadcast", "broadcast and mixed formats", "B/s"),
+    ("strided", "strided passes", "B/s"),
+    ("loss", "cross-entropy, eager", "logits/s"),
+    ("adam32", "Adam and clipping, FP32 state", "parameters/s"),
+    ("adam16", "Adam and clipping, BF16 state", "parameters/s"),
+)
+"""Parts of a measured file, in words, with the units of their rates."""
+
+
+@figure("measured-machines")
+def measured_machines() -> Table:
+    """What one program measured on an H100 and an H200, which differ only in their memory."""
+    known = [
+        rates_of(read_measured(load.content(f"measured-{name}.json"))).known
+        for name in ("h100", "h200")
+    ]
+    chips = [catalog.accelerator(name) for name in ("h100-sxm-80gb", "h200-sxm-141gb")]
+    h100, h200 = (chip.hbm_bandwidth_bytes_per_s for chip in chips)
+    rows: list[tuple[Scalar, ...]] = [
+        ("memory bandwidth, datasheet", *(_rate(one, "B/s") for one in (h100, h200)), h200 / h100)
+    ]
+    values = {"datasheet": Named(h200 / h100)}
+    for part, title, unit in KINDS:
+        ours, theirs = (one[part][0] for one in known)
+        rows.append((title, _rate(ours, unit), _rate(theirs, unit), theirs / ours))
+        values[part] = Named(theirs / ours)
+    return Table(
+        columns=(
+            Column(label="what"),
+            Column(label="H100"),
+            Column(label="H200"),
+            Column(label="H200 over H100", spec=".2f"),
+        ),
+        rows=tuple(rows),
+        values=values,
+    )
+
+
+def _rate(value: float, unit: str) -> str:
+    return f"{value / 1e9:.3g}·10⁹ {unit}" if unit in UNITLESS else format_quantity(value, unit)
+
+
+UNITLESS = ("logits/s", "parameters/s")
+"""Rates that count things which no unit of the site counts."""
 
 
 def _key(name: str) -> str:

@@ -1,7 +1,9 @@
 """How fast one device runs each kind of operation.
 
-What whole training steps on one H100 reached (`tests/oracles/gpu/`), as shares of the device's own
-peaks, so that another device has the same shares of its own.
+The rates are what whole training steps on one H100 reached (`figgen/catalog/steps-h100.json`), as
+shares of its peaks. Another device has the same share of its own matmul peak. Passes over memory
+scale by how much of their time bandwidth decides: an H200 has the processor of an H100 and 1.43
+times its bandwidth, and runs a copy 1.41 times as fast but a cast only 1.08 times.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ COMPILED_SHARE = 0.94
 UNALIGNED_SHARE = 0.1455
 """Of the dense peak for widths that are no multiple of eight (144 TFLOP/s)."""
 GROUPED_SHARE = 0.6
-"""Of the dense peak for grouped matmuls in 16 bits. No step has measured it yet: a judgment."""
+"""Of the dense peak for grouped matmuls in 16 bits. No step has measured it yet; alone, as
+`measure.py` times them, such kernels reach 0.58 to 0.68 on an H100."""
 GROUPED_FP32_SHARE = 0.503
 """Of the TF32 peak, expert by expert (249 of 494.7 TFLOP/s)."""
+GROUPED_FULL_SHARE = 0.0918
+"""Of the TF32 peak where PyTorch may not use TF32, as by default (45.4 TFLOP/s)."""
 ATTENTION_64_SHARE, ATTENTION_128_SHARE = 0.4265, 0.647
 """Of the dense peak: causal attention of many tokens, heads of 64 and of 128 (422, 640 TFLOP/s)."""
 MASKED_64_SHARE, MASKED_128_SHARE = 0.1233, 0.189
@@ -43,6 +48,20 @@ ACCESS_SHARES = (
 passes move 1.45 times their fewest bytes at the rate of contiguous ones."""
 OPTIMIZER_FP32_SHARE, OPTIMIZER_BF16_SHARE = 0.788, 0.66
 """Of the memory bandwidth in clipping and fused Adam, with FP32 and with BF16 state."""
+
+REFERENCE_BYTES_PER_S = 3.35e12
+"""The memory bandwidth of the H100 that all these shares are of."""
+
+BANDWIDTH_BOUND = (
+    (CONTIGUOUS, 1.0), (BROADCAST, 0.24), (STRIDED, 0.2), (SOFTMAX, 0.81), (SCATTER, 0.81),
+    (COPY, 1.0), (FUSED, 0.66),
+)  # fmt: skip
+"""Of the time of a pass on that H100, by access: what bandwidth decides. The rest is as fast as
+multiprocessors issue instructions. Solved from lone kernels that `measure.py` timed on it and on an
+H200, never from steps; scatters are taken for softmaxes, and fused passes for the mean of
+contiguous passes and a compiled loss (0.33)."""
+OPTIMIZER_FP32_BOUND, OPTIMIZER_BF16_BOUND = 0.74, 0.59
+"""The same of clipping and fused Adam."""
 
 MATMUL_START_S, WAVE_START_S = 2e-6, 0.6e-6
 GAP_S = 1.85e-6
@@ -69,6 +88,7 @@ class KernelRates:
     unaligned_flops_per_s: float
     grouped_flops_per_s: float
     grouped_fp32_flops_per_s: float
+    grouped_full_flops_per_s: float
     attention_64_flops_per_s: float
     attention_64_half: float
     attention_128_flops_per_s: float
@@ -83,15 +103,23 @@ class KernelRates:
     waiting_host_s: float
 
 
+def speed_up(bound: float, memory: float, issue: float) -> float:
+    """How many times as fast as on the H100 a pass runs, of whose time there bandwidth decides
+    `bound`, where bandwidth is `memory` times as high and instructions issue `issue` times as fast.
+    """
+    return 1 / (bound / memory + (1 - bound) / issue)
+
+
 def device_rates(
-    *, flops_per_s: float, tf32_flops_per_s: float, bytes_per_s: float,
-    attention_flops_per_s: float, multiprocessors: float,
+    *, flops_per_s: float, tf32_flops_per_s: float, bytes_per_s: float, issue: float,
+    multiprocessors: float,
 ) -> KernelRates:  # fmt: skip
     """The rates of a device with these peaks, dense and in 16 bits by default.
 
-    `attention_flops_per_s` is the peak of which attention has its share; it is another number than
-    `flops_per_s` only where both were measured.
+    `issue` is its multiprocessors times their clock, over those of the reference H100.
     """
+    memory, reference = bytes_per_s / REFERENCE_BYTES_PER_S, REFERENCE_BYTES_PER_S
+    bound = dict(BANDWIDTH_BOUND)
     return KernelRates(
         multiprocessors=multiprocessors,
         matmul_flops_per_s=MATMUL_SHARE * flops_per_s,
@@ -101,15 +129,23 @@ def device_rates(
         unaligned_flops_per_s=UNALIGNED_SHARE * flops_per_s,
         grouped_flops_per_s=GROUPED_SHARE * flops_per_s,
         grouped_fp32_flops_per_s=GROUPED_FP32_SHARE * tf32_flops_per_s,
-        attention_64_flops_per_s=ATTENTION_64_SHARE * attention_flops_per_s,
+        grouped_full_flops_per_s=GROUPED_FULL_SHARE * tf32_flops_per_s,
+        attention_64_flops_per_s=ATTENTION_64_SHARE * flops_per_s,
         attention_64_half=ATTENTION_64_HALF,
-        attention_128_flops_per_s=ATTENTION_128_SHARE * attention_flops_per_s,
+        attention_128_flops_per_s=ATTENTION_128_SHARE * flops_per_s,
         attention_128_half=ATTENTION_128_HALF,
-        masked_64_flops_per_s=MASKED_64_SHARE * attention_flops_per_s,
-        masked_128_flops_per_s=MASKED_128_SHARE * attention_flops_per_s,
-        access_bytes_per_s={kind: share * bytes_per_s for kind, share in ACCESS_SHARES},
-        optimizer_fp32_bytes_per_s=OPTIMIZER_FP32_SHARE * bytes_per_s,
-        optimizer_bf16_bytes_per_s=OPTIMIZER_BF16_SHARE * bytes_per_s,
+        masked_64_flops_per_s=MASKED_64_SHARE * flops_per_s,
+        masked_128_flops_per_s=MASKED_128_SHARE * flops_per_s,
+        access_bytes_per_s={
+            kind: share * reference * speed_up(bound[kind], memory, issue)
+            for kind, share in ACCESS_SHARES
+        },
+        optimizer_fp32_bytes_per_s=OPTIMIZER_FP32_SHARE
+        * reference
+        * speed_up(OPTIMIZER_FP32_BOUND, memory, issue),
+        optimizer_bf16_bytes_per_s=OPTIMIZER_BF16_SHARE
+        * reference
+        * speed_up(OPTIMIZER_BF16_BOUND, memory, issue),
         gap_s=GAP_S,
         host_s=HOST_S,
         waiting_host_s=WAITING_HOST_S,

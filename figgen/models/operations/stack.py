@@ -19,7 +19,8 @@ class Stack:
     weights; `held_bytes` are weights and both moments of Adam, a parameter. The optimizer moves
     `update_bytes` a parameter, clipping included. `masked` says that attention is given an explicit
     mask: while `torch.compile` traces, transformers does not leave it out
-    (`_ignore_causal_mask_sdpa`).
+    (`_ignore_causal_mask_sdpa`). `tf32` says that matmuls of FP32 tensors may run in TF32
+    (`torch.set_float32_matmul_precision("high")`, which is not PyTorch's default).
     """
 
     name: str
@@ -29,6 +30,7 @@ class Stack:
     held_bytes: float
     update_bytes: float
     masked: bool
+    tf32: bool = True
 
 
 def _stack(compiled: bool, autocast: bool) -> Stack:

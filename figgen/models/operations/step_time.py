@@ -54,9 +54,13 @@ def matmul_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 
 
 def grouped_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of a grouped matmul, which is in TF32 where autocast leaves its weights in FP32."""
-    fp32 = stack.autocast
-    return one.flops / (rates.grouped_fp32_flops_per_s if fp32 else rates.grouped_flops_per_s)
+    """Seconds of a grouped matmul: where autocast leaves its weights in FP32, it runs in TF32 if
+    PyTorch may use that, and else in FP32."""
+    if not stack.autocast:
+        return one.flops / rates.grouped_flops_per_s
+    return one.flops / (
+        rates.grouped_fp32_flops_per_s if stack.tf32 else rates.grouped_full_flops_per_s
+    )
 
 
 def attention_s(one: Operation, rates: KernelRates, stack: Stack) -> float:

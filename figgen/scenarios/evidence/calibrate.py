@@ -19,7 +19,13 @@ from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_r
 from figgen.scenarios.evidence.publisher_names import house_of, publisher_of
 from figgen.scenarios.evidence.split import CALIBRATION, TEST
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.device_run import CLASS, device_run, device_step_s, measured_steps
+from figgen.scenarios.runs.device_run import (
+    CLASS,
+    SEEN_BEFORE,
+    device_run,
+    device_step_s,
+    measured_steps,
+)
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.predicted import UNKNOWN, class_of
 from figgen.scenarios.runs.rates import terms_of
@@ -148,7 +154,7 @@ def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
     for run, predicted_s in zip(runs, seconds, strict=True):
         ratio = float(run.step_time_s or 0) / float(predicted_s)
         by_class.setdefault(class_of(run), []).append((ratio, sides[run.name] == TEST))
-    by_class[CLASS] = [(ratio, False) for ratio in device_ratios()]
+    by_class[CLASS] = device_ratios()
     found = []
     for name, ratios in sorted(by_class.items()):
         tested = [ratio for ratio, is_test in ratios if is_test]
@@ -159,16 +165,25 @@ def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
             if len(tested) >= FEWEST
             else _residuals(name, every, [every], False)
         )
-    every = [ratio for ratios in by_class.values() for ratio, is_test in ratios if is_test]
+    every = [
+        ratio
+        for name, ratios in by_class.items()
+        for ratio, is_test in ratios
+        if is_test and name != CLASS
+    ]
     wide = _residuals(UNKNOWN, every, [every], True)
     low, high = floor(1000 * widest[0]) / 1000, ceil(1000 * widest[1]) / 1000
     return [*found, replace(wide, low=low, high=high)]
 
 
-def device_ratios() -> list[float]:
-    """Measured over predicted step times of plain transformers on one GPU."""
-    runs = [device_run(record) for record in measured_steps()]
-    return [run.step_time_s / device_step_s(run) for run in runs if run.step_time_s is not None]
+def device_ratios() -> list[tuple[float, bool]]:
+    """Measured over predicted step times of plain transformers on one GPU, and whether the steps
+    had no part in the rates: those that were timed after they were fitted."""
+    return [
+        (run.step_time_s / device_step_s(run), SEEN_BEFORE in record)
+        for record in measured_steps()
+        if (run := device_run(record)).step_time_s is not None
+    ]
 
 
 def _residuals(

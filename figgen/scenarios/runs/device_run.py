@@ -2,8 +2,8 @@
 
 Every operation is one of the lists of `figgen.models.operations`. Rates are the shares that whole
 steps on an H100 reached of its peaks. Rates that `measure.py` measured on another machine replace
-them in the ratio of what the same program measured on that H100: what a lone kernel takes beyond
-its share of a step, its launch above all, is then on both sides.
+them kind by kind, in the ratio of what the same program measured on that H100: what a lone kernel
+takes beyond its share of a step is then on both sides.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 from figgen.catalog import load
@@ -22,9 +23,22 @@ from figgen.errors import InputError, check_share, unknown
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.device_step import step_operations
-from figgen.models.operations.kernel_rates import KernelRates, device_rates
+from figgen.models.operations.kernel_rates import (
+    REFERENCE_BYTES_PER_S,
+    KernelRates,
+    device_rates,
+)
+from figgen.models.operations.operation import (
+    BROADCAST,
+    CONTIGUOUS,
+    COPY,
+    FUSED,
+    SCATTER,
+    SOFTMAX,
+    STRIDED,
+)
 from figgen.models.operations.peak_memory import DeviceMemory, device_memory
-from figgen.models.operations.stack import STACKS
+from figgen.models.operations.stack import STACKS, Stack
 from figgen.models.operations.step_time import step_parts_s
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
@@ -41,13 +55,24 @@ TRANSFORMERS = "transformers"
 CLASS = "transformers on one GPU"
 """The class whose residuals tell how far off a prediction may be."""
 
-MULTIPROCESSORS = {"ampere": 108, "hopper": 132, "blackwell": 148}
+MULTIPROCESSORS = {
+    "volta": (80, 1.53e9), "ampere": (108, 1.41e9), "hopper": (132, 1.98e9),
+    "blackwell": (148, 1.98e9),
+}  # fmt: skip
+"""Multiprocessors of a generation's largest chip and their highest clock in Hz: NVIDIA's
+whitepapers, and what `nvidia-smi` says of an H100 and an H200."""
 USUAL_MULTIPROCESSORS = 132
 
 RESERVED_SPREAD = 0.03
 """Standard deviation of reserved memory over its prediction, on seven steps of one H100."""
 
 EMPTY = ("", "none")
+
+ADAPTERS = "lora_rank"
+"""The field of a record that trains adapters."""
+
+PRECISION_FIELD, PRECISIONS = "float32_matmul_precision", ("highest", "high", "medium")
+"""What PyTorch calls the setting that lets matmuls of FP32 tensors run in TF32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +176,8 @@ def device_run(record: Record) -> DeviceRun:
     microbatch = whole_of(record, "micro_batch", 1)
     batch = whole_of(record, "global_batch_sequences", microbatch)
     microbatches = whole_of(record, "microbatches", max(1, batch // microbatch))
-    state = str(record.get("state") or "autocast").lower()
+    if record.get(ADAPTERS):
+        raise InputError(ADAPTERS, expected="no adapters on one GPU", got=record[ADAPTERS])
     words = str(record.get("recompute") or "")
     recompute = recompute_of(words)
     if recompute not in (*EMPTY, "full"):
@@ -160,7 +186,7 @@ def device_run(record: Record) -> DeviceRun:
         name=str(record.get("id", "run")),
         job=DeviceJob(
             shape=_shape(record, sequence),
-            stack=STACKS[bool(record.get("compiled")), "autocast" in state or "fp32" in state],
+            stack=_stack(record),
             microbatch=microbatch,
             microbatches=microbatches,
             sequence=sequence,
@@ -171,6 +197,16 @@ def device_run(record: Record) -> DeviceRun:
         allocated_bytes=_measured(record, "peak_allocated_bytes"),
         reserved_bytes=_measured(record, "peak_reserved_bytes"),
     )
+
+
+def _stack(record: Record) -> Stack:
+    """The stack of a record, which may say how PyTorch multiplies FP32 tensors."""
+    state = str(record.get("state") or "autocast").lower()
+    stack = STACKS[bool(record.get("compiled")), "autocast" in state or "fp32" in state]
+    precision = str(record.get(PRECISION_FIELD) or "high")
+    if precision not in PRECISIONS:
+        raise InputError(PRECISION_FIELD, expected=" or ".join(PRECISIONS), got=precision)
+    return replace(stack, tf32=precision != "highest")
 
 
 def _measured(record: Record, field: str) -> float | None:
@@ -227,26 +263,74 @@ def device_step_s(run: DeviceRun) -> float:
 
 def rates_on(chip: Accelerator, measured: Measured) -> KernelRates:
     """The rates of a chip by its datasheet, or as measured beside the reference machine."""
-    peak, memory = chip.peak_flops_per_s("bf16"), chip.hbm_bandwidth_bytes_per_s
-    try:
-        tf32 = chip.peak_flops_per_s("tf32")
-    except InputError:
-        tf32 = peak / 2
-    reference, known = load.accelerators.only("h100-sxm-80gb")["h100-sxm-80gb"], reference_rates()
-
-    def beside(part: str, ours: float, theirs: float) -> float:
-        if part not in measured:
-            return ours
-        return theirs * measured[part][0] / known[part][0]
-
-    wide, narrow = reference.peak_flops_per_s("bf16"), reference.peak_flops_per_s("tf32")
-    return device_rates(
-        flops_per_s=beside("bf16", peak, wide),
-        tf32_flops_per_s=beside("bf16", tf32, narrow),
-        bytes_per_s=beside("memory", memory, reference.hbm_bandwidth_bytes_per_s),
-        attention_flops_per_s=beside("attention", peak, wide),
+    tf32_peak = _tf32_peak(chip)
+    issue = issue_rate_of(chip)
+    # Of a chip whose clock nobody has said, every pass scales with bandwidth.
+    memory = chip.hbm_bandwidth_bytes_per_s / REFERENCE_BYTES_PER_S
+    rates = device_rates(
+        flops_per_s=chip.peak_flops_per_s("bf16"),
+        tf32_flops_per_s=tf32_peak,
+        bytes_per_s=chip.hbm_bandwidth_bytes_per_s,
+        issue=memory if issue is None else issue,
         multiprocessors=multiprocessors_of(chip),
     )
+    return _beside_reference(rates, measured)
+
+
+def _tf32_peak(chip: Accelerator) -> float:
+    try:
+        return chip.peak_flops_per_s("tf32")
+    except InputError:
+        return chip.peak_flops_per_s("bf16") / 2
+
+
+def _beside_reference(rates: KernelRates, measured: Measured) -> KernelRates:
+    """Rates in which those of the reference machine, times the ratio of what `measure.py` measured
+    there and here, replace every kind that was measured here."""
+    reference, known = load.accelerators.only(REFERENCE)[REFERENCE], reference_rates()
+    usual = device_rates(
+        flops_per_s=reference.peak_flops_per_s("bf16"),
+        tf32_flops_per_s=reference.peak_flops_per_s("tf32"),
+        bytes_per_s=REFERENCE_BYTES_PER_S,
+        issue=1.0,
+        multiprocessors=multiprocessors_of(reference),
+    )
+    fields: dict[str, float] = {}
+    access = dict(rates.access_bytes_per_s)
+    for name, parts in MEASURED_BY.items():
+        # The first part that was measured speaks for the kind; `memory` speaks for all passes.
+        part = next((one for one in parts if one in measured), None)
+        if part is None:
+            continue
+        ratio = measured[part][0] / known[part][0]
+        if name in access:
+            access[name] = usual.access_bytes_per_s[name] * ratio
+        else:
+            fields[name] = getattr(usual, name) * ratio
+    if "fusedloss" in measured and "contiguous" in measured:
+        # A fused pass is as much a contiguous one as a loss that the compiler fused.
+        seconds = fmean(known[one][0] / measured[one][0] for one in ("fusedloss", "contiguous"))
+        access[FUSED] = usual.access_bytes_per_s[FUSED] / seconds
+    return replace(rates, access_bytes_per_s=access, **fields)
+
+
+REFERENCE = "h100-sxm-80gb"
+"""The chip whose steps the shares are of."""
+
+MEASURED_BY: Mapping[str, tuple[str, ...]] = {
+    "matmul_flops_per_s": ("bf16",), "unaligned_flops_per_s": ("bf16",),
+    "grouped_flops_per_s": ("bf16",), "grouped_fp32_flops_per_s": ("tf32", "bf16"),
+    "grouped_full_flops_per_s": ("tf32", "bf16"),
+    "attention_64_flops_per_s": ("attention",), "attention_128_flops_per_s": ("attention",),
+    "masked_64_flops_per_s": ("masked", "attention"),
+    "masked_128_flops_per_s": ("masked", "attention"),
+    CONTIGUOUS: ("contiguous", "memory"), COPY: ("contiguous", "memory"),
+    BROADCAST: ("broadcast", "memory"), STRIDED: ("strided", "memory"),
+    SOFTMAX: ("loss", "memory"), SCATTER: ("loss", "memory"), FUSED: ("contiguous", "memory"),
+    "optimizer_fp32_bytes_per_s": ("adam32", "memory"),
+    "optimizer_bf16_bytes_per_s": ("adam16", "memory"),
+}  # fmt: skip
+"""Rates by the parts of a measured file that replace them, the nearest first."""
 
 
 @cache
@@ -255,15 +339,42 @@ def reference_rates() -> Mapping[str, tuple[float, ...]]:
     return rates_of(read_measured(load.content("measured-h100.json"))).known
 
 
+def issue_rate_of(chip: Accelerator) -> float | None:
+    """Multiprocessors times clock over the reference's; None for a chip of no known generation."""
+    generation = generation_of(chip)
+    if generation not in MULTIPROCESSORS:
+        return None
+    count, clock_hz = MULTIPROCESSORS[generation]
+    reference, reference_hz = MULTIPROCESSORS["hopper"]
+    return count * clock_hz / (reference * reference_hz)
+
+
 def multiprocessors_of(chip: Accelerator) -> int:
     """Multiprocessors of a chip, by its generation."""
-    return MULTIPROCESSORS.get(generation_of(chip), USUAL_MULTIPROCESSORS)
+    return MULTIPROCESSORS.get(generation_of(chip), (USUAL_MULTIPROCESSORS, 0.0))[0]
+
+
+SEEN_BEFORE = "predicted_before_s"
+"""The field of a record that had no part in the rates: what was predicted before it was timed."""
+
+STEP_FILES = ("steps-h100.json", "steps-h200.json")
+"""Files of the catalog with steps that were measured on one GPU."""
 
 
 @cache
 def measured_steps() -> tuple[Record, ...]:
-    """The records of steps that were measured on one GPU."""
-    return tuple(json.loads(load.content("steps-h100.json"))["runs"])
+    """The records of steps that were measured on one GPU, all weights trained."""
+    return tuple(record for record in _recorded_steps() if not record.get(ADAPTERS))
+
+
+def adapter_steps() -> tuple[Record, ...]:
+    """The records of steps on one GPU that trained LoRA's adapters, which nothing predicts here."""
+    return tuple(record for record in _recorded_steps() if record.get(ADAPTERS))
+
+
+@cache
+def _recorded_steps() -> tuple[Record, ...]:
+    return tuple(record for name in STEP_FILES for record in json.loads(load.content(name))["runs"])
 
 
 def device_answer(found: PredictedDevice) -> dict[str, Any]:

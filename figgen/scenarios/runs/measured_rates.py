@@ -17,6 +17,7 @@ import numpy as np
 from figgen.catalog.measured_file import (
     FORMATS,
     PLAIN_KERNELS,
+    VERSION,
     MeasuredFile,
     Row,
     read_measured,
@@ -29,16 +30,32 @@ _RATE, _LINE = (GIGA,), (GIGA, MICRO)
 PARTS: Mapping[str, tuple[float, ...]] = {
     **dict.fromkeys(FORMATS, _LINE), "attention": _RATE, "memory": _RATE, "near": _LINE,
     "far": _LINE, "nearshuffle": _RATE, "farshuffle": _RATE, "capacity": _RATE,
+    "contiguous": _RATE, "broadcast": _RATE, "strided": _RATE, "masked": _RATE, "loss": _RATE,
+    "fusedloss": _RATE, "adam32": _RATE, "adam16": _RATE,
 }  # fmt: skip
 """Parts of a machine with the units of their numbers: a rate (GFLOP/s, GB/s; GB of memory), and of
-lines the start of each product or step of a ring (µs). Links: inside a node and between nodes, of
-a GPU and direction."""
+lines the start of each matmul or step of a ring (µs). Links: inside a node and between nodes, of
+a GPU and direction. `memory` is the rate of all plain kernels together; those from `contiguous` on
+are of one kind each: passes by access, attention with a mask, the loss eager and compiled
+(10⁹ logits/s, forward and backward), and Adam with clipping (10⁹ parameters/s)."""
+
+ACCESSES = {
+    "contiguous": ("copy", "add", "gate"), "broadcast": ("broadcast", "mixed"),
+    "strided": ("strided",),
+}  # fmt: skip
+"""Kernels of a file by the access that they stand for."""
+
+LOSSES, OPTIMIZERS = (
+    {"loss": "eager", "fusedloss": "compiled"},
+    {"adam32": "fp32", "adam16": "bf16"},
+)
+"""Rows of a file by part: how the loss runs, and in what format Adam's state is."""
 
 NARROW_HEADS = 1 / 3
 """Attention over heads of less than 128 loses this power of their width."""
 
 DIGITS = 6
-LONGEST = 400
+LONGEST = 600
 """Characters of a text."""
 
 Measured = Mapping[str, tuple[float, ...]]
@@ -198,8 +215,7 @@ def rates_of(file: MeasuredFile) -> MeasuredRates:
     known |= _attention([row for row in tables["attention"] if row["mask"] == "causal"])
     kernels = [row for row in tables["kernels"] if row["kernel"] in PLAIN_KERNELS]
     if kernels:
-        moved, seconds = (fsum(row[key] for row in kernels) for key in ("bytes", "seconds"))
-        known["memory"] = (moved / seconds,)
+        known["memory"] = _moved(kernels)
     links = [row for row in tables["collectives"] if row["ranks"] > 1]
     near, far = ([r for r in links if (r["nodes"] > 1) == across] for across in (False, True))
     known |= _line("near", map(_ring, _rings(near)))
@@ -208,9 +224,39 @@ def rates_of(file: MeasuredFile) -> MeasuredRates:
     known |= _line("farshuffle", map(_shuffle, _shuffles(far)), rate_only=True)
     if file.memory_bytes:
         known["capacity"] = (file.memory_bytes,)
+    known |= _by_kind(file)
     if not known:
         raise InputError("measured file", expected="something measured", got="empty tables")
     return MeasuredRates(known)
+
+
+def _by_kind(file: MeasuredFile) -> dict[str, tuple[float, ...]]:
+    """The rates of kernels of one kind each, of a file of the second version."""
+    tables, known = file.tables, dict[str, tuple[float, ...]]()
+    if file.version < VERSION:
+        return known
+    for part, names in ACCESSES.items():
+        kernels = [row for row in tables["kernels"] if row["kernel"] in names]
+        if {row["kernel"] for row in kernels} == set(names):
+            known[part] = _moved(kernels)
+    masked = _attention([row for row in tables["attention"] if row["mask"] == "explicit"])
+    if masked:
+        known["masked"] = masked["attention"]
+    for part, mode in LOSSES.items():
+        if rows := [row for row in tables["loss"] if row["mode"] == mode]:
+            logits = fsum(row["tokens"] * row["vocab"] for row in rows)
+            known[part] = (logits / fsum(row["seconds"] for row in rows),)
+    for part, name in OPTIMIZERS.items():
+        if rows := [row for row in tables["optimizer"] if row["format"] == name]:
+            updated = fsum(row["parameters"] for row in rows)
+            known[part] = (updated / fsum(row["update_s"] + row["clip_s"] for row in rows),)
+    return known
+
+
+def _moved(kernels: Iterable[Row]) -> tuple[float]:
+    """Bytes of some kernels over their seconds."""
+    rows = list(kernels)
+    return (fsum(row["bytes"] for row in rows) / fsum(row["seconds"] for row in rows),)
 
 
 def _flops(row: Row) -> float:

@@ -2,7 +2,7 @@
 // figgen.catalog.measured_file and figgen.scenarios.runs.measured_rates. Pure; loaded on demand.
 
 import { InputError } from "../engine/errors.js";
-import { PARTS, head_share } from "../scenarios/runs/measured_rates.js";
+import { ACCESSES, LOSSES, OPTIMIZERS, PARTS, head_share } from "../scenarios/runs/measured_rates.js";
 import { readJson } from "./json.js";
 
 const FORMAT = "parallelism-computed/measured";
@@ -15,6 +15,8 @@ const KEYS = {
   attention: ["batch", "heads", "head_dim", "sequence", "seconds"],
   kernels: ["bytes", "seconds"],
   collectives: ["ranks", "nodes", "message_bytes", "seconds"],
+  loss: ["tokens", "vocab", "seconds"],
+  optimizer: ["parameters", "update_s", "clip_s"],
 };
 
 /** The rates of a file's text as a line. Throws InputError for a file that is none, or says nonsense. */
@@ -31,7 +33,7 @@ export function ratesOf(text) {
     put(name, line(products.filter(({ format }) => format === name).map(({ m, n, k, seconds }) => [1, 2 * m * n * k, seconds])));
   }
   put("attention", attentionRate(attention));
-  if (kernels.length) known.memory = [sum(kernels, (row) => row.bytes) / sum(kernels, (row) => row.seconds)];
+  put("memory", moved(kernels));
   const links = collectives.filter(({ ranks }) => ranks > 1);
   const [near, far] = [false, true].map((across) => links.filter(({ nodes }) => nodes > 1 === across));
   const shuffles = ({ collective }) => collective === "all_to_all";
@@ -41,11 +43,33 @@ export function ratesOf(text) {
   put("nearshuffle", line(near.filter(shuffles).map(shuffle))?.slice(0, 1));
   put("farshuffle", line(far.filter(shuffles).map(shuffle))?.slice(0, 1));
   if (machine.memory_bytes) known.capacity = [machine.memory_bytes];
+  if (file.version > 1) byKind(file, put);
   if (!Object.keys(known).length) throw new InputError("the file", { expected: "something measured", got: "empty tables" });
   return Object.entries(known)
     .map(([name, found]) => [name, ...found.map((one, at) => plain(one / PARTS.get(name)[at]))].join("-"))
     .join("_");
 }
+
+// Rates of kernels of one kind each, which the second version measures.
+function byKind(file, put) {
+  for (const [part, names] of ACCESSES) {
+    const rows = file.kernels.filter(({ kernel }) => names.includes(kernel));
+    if (names.every((name) => rows.some(({ kernel }) => kernel === name))) put(part, moved(rows));
+  }
+  put("masked", attentionRate(file.attention.filter(({ mask }) => mask === "explicit")));
+  for (const [part, wanted] of LOSSES) {
+    const rows = file.loss.filter(({ mode }) => mode === wanted);
+    put(part, rate(rows, ({ tokens, vocab }) => tokens * vocab, ({ seconds }) => seconds));
+  }
+  for (const [part, wanted] of OPTIMIZERS) {
+    const rows = file.optimizer.filter(({ format }) => format === wanted);
+    put(part, rate(rows, ({ parameters }) => parameters, ({ update_s, clip_s }) => update_s + clip_s));
+  }
+}
+
+const rate = (rows, size, seconds) => (rows.length ? [sum(rows, size) / sum(rows, seconds)] : null);
+
+const moved = (rows) => rate(rows, ({ bytes }) => bytes, ({ seconds }) => seconds);
 
 /** The change to a state that makes the machine of a file the one that is computed with; none of an empty text. */
 export const measuredChanges = (text) => ({ measured: text.trim() ? ratesOf(text) : null });
@@ -107,7 +131,7 @@ function read(text) {
     throw new InputError("the file", { expected: "what measure.py writes" });
   }
   const tables = Object.entries(KEYS).map(([name, keys]) => [name, rows(name, keys, content[name] ?? [])]);
-  return { machine: content.machine, ...Object.fromEntries(tables) };
+  return { version: content.version, machine: content.machine, ...Object.fromEntries(tables) };
 }
 
 function rows(name, keys, listed) {
