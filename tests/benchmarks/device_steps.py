@@ -68,7 +68,7 @@ STATES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """What is timed: a model, its batch, its format, and what is compiled or computed again."""
 
@@ -80,23 +80,26 @@ class Case:
     full: bool = False
     microbatches: int = 1
     lora_rank: int = 0
-    again: str = ""
 
 
 CASES = {
-    "llama1b-amp-eager": Case("llama1b", 2, 4096),
-    "gpt2xl-amp-eager": Case("gpt2xl", 8, 1024),
-    "mixtral-mini-amp-eager": Case("mixtral-mini", 4, 2048),
-    "llama8b-bf16-full": Case("llama8b", 1, 4096, "bf16", full=True),
-    "llama1b-amp-8k-full": Case("llama1b", 4, 8192, full=True),
-    "llama3b-amp-eager": Case("llama3b", 2, 4096),
-    "llama8b-bf16-eager": Case("llama8b", 2, 4096, "bf16"),
-    "tinyllama-bf16-eager-4": Case("tinyllama", 4, 2048, "bf16", microbatches=4),
-    "qwen17b-amp-eager": Case("qwen17b", 2, 4096),
-    "llama8b-bf16-lora": Case("llama8b", 2, 4096, "bf16", lora_rank=16),
-    "llama1b-amp-compile": Case("llama1b", 2, 4096, compiled=True),
-    "qwen17b-bf16-compile": Case("qwen17b", 4, 4096, "bf16", compiled=True),
-    "gpt2l-bf16-compile": Case("gpt2l", 16, 1024, "bf16", compiled=True),
+    "llama1b-amp-eager": Case(model="llama1b", batch=2, sequence=4096),
+    "gpt2xl-amp-eager": Case(model="gpt2xl", batch=8, sequence=1024),
+    "mixtral-mini-amp-eager": Case(model="mixtral-mini", batch=4, sequence=2048),
+    "llama8b-bf16-full": Case(model="llama8b", batch=1, sequence=4096, state="bf16", full=True),
+    "llama1b-amp-8k-full": Case(model="llama1b", batch=4, sequence=8192, full=True),
+    "llama3b-amp-eager": Case(model="llama3b", batch=2, sequence=4096),
+    "llama8b-bf16-eager": Case(model="llama8b", batch=2, sequence=4096, state="bf16"),
+    "tinyllama-bf16-eager-4": Case(
+        model="tinyllama", batch=4, sequence=2048, state="bf16", microbatches=4
+    ),
+    "qwen17b-amp-eager": Case(model="qwen17b", batch=2, sequence=4096),
+    "llama8b-bf16-lora": Case(model="llama8b", batch=2, sequence=4096, state="bf16", lora_rank=16),
+    "llama1b-amp-compile": Case(model="llama1b", batch=2, sequence=4096, compiled=True),
+    "qwen17b-bf16-compile": Case(
+        model="qwen17b", batch=4, sequence=4096, state="bf16", compiled=True
+    ),
+    "gpt2l-bf16-compile": Case(model="gpt2l", batch=16, sequence=1024, state="bf16", compiled=True),
 }
 
 
