@@ -131,14 +131,21 @@ def adapters_measured() -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for title, key, name in (
-        ("all parameters", "whole", WHOLE), ("LoRA of every matrix, rank 16", "lora", ADAPTED),
-    ):  # fmt: skip
+        ("all parameters", "whole", WHOLE),
+        ("LoRA of every matrix, rank 16", "lora", ADAPTED),
+    ):
         record = records[name]
         seconds = record["kernel_seconds"]
-        rows.append((
-            title, record["step_time_s"], seconds["product"], seconds["other"],
-            seconds["optimizer"], record["peak_allocated_bytes"],
-        ))  # fmt: skip
+        rows.append(
+            (
+                title,
+                record["step_time_s"],
+                seconds["product"],
+                seconds["other"],
+                seconds["optimizer"],
+                record["peak_allocated_bytes"],
+            )
+        )
         values |= {
             key: Named(record["step_time_s"], "s"),
             "sequence": Named(record["seq_length"]),

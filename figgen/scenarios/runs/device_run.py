@@ -56,9 +56,11 @@ CLASS = "transformers on one GPU"
 """The class whose residuals tell how far off a prediction may be."""
 
 MULTIPROCESSORS = {
-    "volta": (80, 1.53e9), "ampere": (108, 1.41e9), "hopper": (132, 1.98e9),
+    "volta": (80, 1.53e9),
+    "ampere": (108, 1.41e9),
+    "hopper": (132, 1.98e9),
     "blackwell": (148, 1.98e9),
-}  # fmt: skip
+}
 """Multiprocessors of a generation's largest chip and their highest clock in Hz: NVIDIA's
 whitepapers, and what `nvidia-smi` says of an H100 and an H200."""
 USUAL_MULTIPROCESSORS = 132

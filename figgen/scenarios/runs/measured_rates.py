@@ -40,9 +40,10 @@ are of one kind each: passes by access, attention with a mask, the loss eager an
 (10⁹ logits/s, forward and backward), and Adam with clipping (10⁹ parameters/s)."""
 
 ACCESSES = {
-    "contiguous": ("copy", "add", "gate"), "broadcast": ("broadcast", "mixed"),
+    "contiguous": ("copy", "add", "gate"),
+    "broadcast": ("broadcast", "mixed"),
     "strided": ("strided",),
-}  # fmt: skip
+}
 """Kernels of a file by the access that they stand for."""
 
 LOSSES, OPTIMIZERS = (
