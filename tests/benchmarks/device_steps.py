@@ -110,21 +110,33 @@ def config_of(shape: dict):
     kind = shape["class"].replace("LMHeadModel", "").replace("ForCausalLM", "")
     if kind == "GPT2":
         return transformers.GPT2Config(
-            vocab_size=shape["vocab_size"], n_positions=1024, n_embd=shape["hidden_size"],
-            n_layer=shape["num_layers"], n_head=shape["num_attention_heads"],
-            n_inner=shape["ffn_hidden_size"], use_cache=False,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
-        )  # fmt: skip
+            vocab_size=shape["vocab_size"],
+            n_positions=1024,
+            n_embd=shape["hidden_size"],
+            n_layer=shape["num_layers"],
+            n_head=shape["num_attention_heads"],
+            n_inner=shape["ffn_hidden_size"],
+            use_cache=False,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+        )
     experts = {}
     if "num_experts" in shape:
         experts = {"num_local_experts": shape["num_experts"], "num_experts_per_tok": shape["top_k"]}
     return getattr(transformers, f"{kind}Config")(
-        vocab_size=shape["vocab_size"], hidden_size=shape["hidden_size"],
-        intermediate_size=shape["ffn_hidden_size"], num_hidden_layers=shape["num_layers"],
-        num_attention_heads=shape["num_attention_heads"], head_dim=shape["head_dim"],
-        num_key_value_heads=shape["num_kv_heads"], max_position_embeddings=8192, use_cache=False,
-        tie_word_embeddings=shape["tied_embeddings"], **experts,
-    )  # fmt: skip
+        vocab_size=shape["vocab_size"],
+        hidden_size=shape["hidden_size"],
+        intermediate_size=shape["ffn_hidden_size"],
+        num_hidden_layers=shape["num_layers"],
+        num_attention_heads=shape["num_attention_heads"],
+        head_dim=shape["head_dim"],
+        num_key_value_heads=shape["num_kv_heads"],
+        max_position_embeddings=8192,
+        use_cache=False,
+        tie_word_embeddings=shape["tied_embeddings"],
+        **experts,
+    )
 
 
 def model_of(torch, device, case: Case, shape: dict):
@@ -144,11 +156,20 @@ def model_of(torch, device, case: Case, shape: dict):
         model = peft.get_peft_model(
             model,
             peft.LoraConfig(
-                r=case.lora_rank, lora_alpha=2 * case.lora_rank, lora_dropout=0.0,
-                target_modules=["q_proj", "k_proj", "v_proj", "o_proj",
-                                "gate_proj", "up_proj", "down_proj"],
+                r=case.lora_rank,
+                lora_alpha=2 * case.lora_rank,
+                lora_dropout=0.0,
+                target_modules=[
+                    "q_proj",
+                    "k_proj",
+                    "v_proj",
+                    "o_proj",
+                    "gate_proj",
+                    "up_proj",
+                    "down_proj",
+                ],
             ),
-        )  # fmt: skip
+        )
     return model.train()
 
 

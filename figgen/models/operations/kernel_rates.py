@@ -53,9 +53,14 @@ REFERENCE_BYTES_PER_S = 3.35e12
 """The memory bandwidth of the H100 that all these shares are of."""
 
 BANDWIDTH_BOUND = (
-    (CONTIGUOUS, 1.0), (BROADCAST, 0.24), (STRIDED, 0.2), (SOFTMAX, 0.81), (SCATTER, 0.81),
-    (COPY, 1.0), (FUSED, 0.66),
-)  # fmt: skip
+    (CONTIGUOUS, 1.0),
+    (BROADCAST, 0.24),
+    (STRIDED, 0.2),
+    (SOFTMAX, 0.81),
+    (SCATTER, 0.81),
+    (COPY, 1.0),
+    (FUSED, 0.66),
+)
 """Of the time of a pass on that H100, by access: what bandwidth decides. The rest is as fast as
 multiprocessors issue instructions. Solved from lone kernels that `measure.py` timed on it and on an
 H200, never from steps; scatters are taken for softmaxes, and fused passes for the mean of

@@ -320,18 +320,25 @@ REFERENCE = "h100-sxm-80gb"
 """The chip whose steps the shares are of."""
 
 MEASURED_BY: Mapping[str, tuple[str, ...]] = {
-    "matmul_flops_per_s": ("bf16",), "unaligned_flops_per_s": ("bf16",),
-    "grouped_flops_per_s": ("bf16",), "grouped_fp32_flops_per_s": ("tf32", "bf16"),
+    "matmul_flops_per_s": ("bf16",),
+    "unaligned_flops_per_s": ("bf16",),
+    "grouped_flops_per_s": ("bf16",),
+    "grouped_fp32_flops_per_s": ("tf32", "bf16"),
     "grouped_full_flops_per_s": ("tf32", "bf16"),
-    "attention_64_flops_per_s": ("attention",), "attention_128_flops_per_s": ("attention",),
+    "attention_64_flops_per_s": ("attention",),
+    "attention_128_flops_per_s": ("attention",),
     "masked_64_flops_per_s": ("masked", "attention"),
     "masked_128_flops_per_s": ("masked", "attention"),
-    CONTIGUOUS: ("contiguous", "memory"), COPY: ("contiguous", "memory"),
-    BROADCAST: ("broadcast", "memory"), STRIDED: ("strided", "memory"),
-    SOFTMAX: ("loss", "memory"), SCATTER: ("loss", "memory"), FUSED: ("contiguous", "memory"),
+    CONTIGUOUS: ("contiguous", "memory"),
+    COPY: ("contiguous", "memory"),
+    BROADCAST: ("broadcast", "memory"),
+    STRIDED: ("strided", "memory"),
+    SOFTMAX: ("loss", "memory"),
+    SCATTER: ("loss", "memory"),
+    FUSED: ("contiguous", "memory"),
     "optimizer_fp32_bytes_per_s": ("adam32", "memory"),
     "optimizer_bf16_bytes_per_s": ("adam16", "memory"),
-}  # fmt: skip
+}
 """Rates by the parts of a measured file that replace them, the nearest first."""
 
 
