@@ -30,16 +30,15 @@ FEW_PAGES = """INHERIT: mkdocs.yml
 nav: [{sources}]
 exclude_docs: |
   *.toml
-  /appendix/
   /about/changelog.md
   /overrides/
-  /reference/
-  /validation/
   /search.md
+  {without}
 validation:
   anchors: ignore
   not_found: ignore
   unrecognized_links: ignore
+  omitted_files: ignore
 """
 
 
@@ -55,17 +54,23 @@ def copy_of_the_project(folder: Path) -> Path:
     return folder
 
 
-def few_pages(folder: Path, sources: Collection[str]) -> str:
+def few_pages(
+    folder: Path,
+    sources: Collection[str],
+    without: Collection[str] = ("/appendix/", "/reference/", "/validation/"),
+) -> str:
     """Keep only these pages in a copy of the project; the configuration that builds them.
 
-    Without the reference and the tools that takes a third of the time.
+    Without the reference and the tools that takes a third of the time.  `without` are the folders
+    whose generated pages are left out.
     """
     docs = folder / "docs"
     for path in docs.rglob("*.md"):
         if path.relative_to(docs).as_posix() not in sources:
             path.unlink()
     shutil.rmtree(docs / "assets" / "javascripts" / "tools")
-    (folder / "few.yml").write_text(FEW_PAGES.format(sources=", ".join(sources)), encoding="utf-8")
+    text = FEW_PAGES.format(sources=", ".join(sources), without="\n  ".join(without))
+    (folder / "few.yml").write_text(text, encoding="utf-8")
     return "few.yml"
 
 
