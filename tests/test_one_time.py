@@ -30,7 +30,7 @@ from figgen.scenarios.stories.journey_ladder import RUNGS
 from tests.browser.training_cases import Choices, answered, random_choices
 from tests.scenarios.test_planner_space import columns_of
 
-JOBS, WINNERS = 120, 10
+JOBS, WINNERS = 120, 5
 MOST_EVENTS = 4000
 SAME = 1e-9
 

@@ -21,7 +21,7 @@ from figgen.scenarios.tools.data import configurations
 from tests.translation.run import ENGINE, started
 from tests.translation.test_models import differing
 
-JOBS = int(os.environ.get("FIGGEN_PLANS", "40"))
+JOBS = int(os.environ.get("FIGGEN_PLANS", "24"))
 PROGRAM = Path(__file__).with_name("plans.js").read_text("utf-8")
 HAND = ("plan.js", "plan_job.js", "job.js", "records.js", "shape.js", "columns.js")
 MEASURED = (
