@@ -266,7 +266,7 @@ LOOK_NOTHING_UP = {
     "figgen.generated.data_tables._addresses",
     "figgen.generated.data_tables._titles",
     "figgen.generated.uses._formulas_of",
-    "figgen.scenarios.runs.device_run.measured_steps",
+    "figgen.scenarios.runs.device_run._recorded_steps",
     "figgen.scenarios.runs.device_run.reference_rates",
     "figgen.scenarios.runs.job._alone",
     "figgen.scenarios.runs.names.first_match",

@@ -14,7 +14,7 @@ from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Request
 
 RECORD = {
     "m.model": "llama-3-405b", "m.chip": "b200-sxm-hgx", "m.nodes": "128", "m.gpus": "8",
@@ -86,14 +86,14 @@ def test_one_press_shows_the_reference_machine_again(page: Page, site: str, numb
     assert urlsplit(page.url).query == ""
 
 
-def test_nothing_is_loaded_before_a_reader_asks(page: Page, site: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+def test_nothing_is_loaded_before_a_reader_asks(
+    page: Page, site: str, asked: list[Request]
+) -> None:
     page.goto(f"{site}/journey/splitting-the-layer/", wait_until="networkidle")
-    assert not [url for url in asked if re.search(r"/journey\.(js|css)$|catalog", url)]
+    assert not [one.url for one in asked if re.search(r"/journey\.(js|css)$|catalog", one.url)]
     page.locator(".job-yours summary").press("Enter")
     expect(page.locator(".yours-form [name=chip]")).to_be_visible()
-    assert [url for url in asked if url.endswith("/journey.js")]
+    assert [one.url for one in asked if one.url.endswith("/journey.js")]
 
 
 def test_a_slider_keeps_the_focus_and_the_next_page_takes_the_job_along(

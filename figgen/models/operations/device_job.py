@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from figgen.errors import InputError
 from figgen.models.operations.stack import Stack
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import parameter_counts
@@ -13,7 +14,9 @@ from figgen.models.shape.transformer import parameter_counts
 class DeviceJob:
     """What one device computes in a step: `microbatches` of `microbatch` sequences.
 
-    With `recomputed`, backward computes every layer again from its input.
+    With `recomputed`, backward computes every layer again from its input. With a `lora_rank`
+    everything is frozen but PEFT's adapters of that rank beside every matrix of the layers, in
+    FP32.
     """
 
     shape: ModelShape
@@ -22,6 +25,17 @@ class DeviceJob:
     microbatches: int
     sequence: int
     recomputed: bool = False
+    lora_rank: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.lora_rank:
+            return
+        if self.stack.autocast or self.stack.compiled:
+            expected = "eager steps in BF16 with adapters"
+            raise InputError("way of transformers", expected=expected, got=self.stack.name)
+        if self.biased or self.shape.experts is not None:
+            expected = "dense layers with gated blocks beside adapters"
+            raise InputError("model", expected=expected, got="experts or biases")
 
     @property
     def tokens(self) -> int:
@@ -42,6 +56,31 @@ class DeviceJob:
     def parameters(self) -> int:
         """Parameters of the model."""
         return parameter_counts(self.shape).total
+
+    @property
+    def adapter_parameters(self) -> int:
+        """Parameters of all adapters, of dense layers with gated blocks."""
+        hidden, query, key = self.shape.hidden, self.query_width, self.key_width
+        attention = 2 * (hidden + query) + 2 * (hidden + key)
+        ends = attention + 3 * (hidden + self.shape.ffn_hidden)
+        return self.lora_rank * self.shape.layers * ends
+
+    @property
+    def trained(self) -> int:
+        """Parameters that the optimizer updates."""
+        return self.adapter_parameters if self.lora_rank else self.parameters
+
+    @property
+    def gradient_bytes(self) -> float:
+        """Bytes of all gradients: adapters' are in FP32."""
+        return (4.0 if self.lora_rank else self.stack.residual_bytes) * self.trained
+
+    @property
+    def held_bytes(self) -> float:
+        """Bytes of weights and optimizer: adapters in FP32 with both moments, the rest in BF16."""
+        if self.lora_rank:
+            return 2.0 * self.parameters + 12.0 * self.trained
+        return self.stack.held_bytes * self.parameters
 
     @property
     def logits(self) -> int:

@@ -18,6 +18,10 @@ from figgen.models.operations.operation import (
     small,
 )
 from figgen.models.operations.passes_eager import (
+    ADAPTER_INPUT,
+    ADAPTER_INPUT_BACKWARD,
+    ADAPTER_OUTPUT,
+    ADAPTER_OUTPUT_BACKWARD,
     GELU_NEW_AUTOCAST,
     GELU_NEW_AUTOCAST_BACKWARD,
     GELU_NEW_BF16,
@@ -29,6 +33,7 @@ from figgen.models.operations.passes_eager import (
     RMS_NORM_BF16_BACKWARD,
     RMS_NORM_FP32,
     RMS_NORM_FP32_BACKWARD,
+    RMS_NORM_FROZEN_BACKWARD,
     ROTARY_AUTOCAST,
     ROTARY_AUTOCAST_BACKWARD,
     ROTARY_BF16,
@@ -57,10 +62,14 @@ def rms_norm(job: DeviceJob) -> tuple[Operation, ...]:
     elements, autocast = job.tokens * job.shape.hidden, job.stack.autocast
     ahead = RMS_NORM_FP32 if autocast else RMS_NORM_BF16
     behind = RMS_NORM_FP32_BACKWARD if autocast else RMS_NORM_BF16_BACKWARD
+    # In FP32 its input and the normed; in BF16 the input as FP32, the normed, and the output, which
+    # nothing needs where weights are frozen.
+    held = 8
+    if job.lora_rank:
+        behind, held = RMS_NORM_FROZEN_BACKWARD, 4
     return (
         *passes(ahead, FORWARD, elements, of="norm"),
-        # In FP32 its input and the normed; in BF16 the input as FP32, the normed, and the output.
-        kept("norm", 8 * elements + 4 * job.tokens),
+        kept("norm", held * elements + 4 * job.tokens),
         small("norm", FORWARD, 2),
         *passes(behind, BACKWARD, elements, of="norm"),
         small("norm", BACKWARD, 3),
@@ -106,19 +115,25 @@ def linear(
     joined: bool = False,
     biased: bool = False,
     aligned: bool = True,
+    adapted: bool = True,
 ) -> tuple[Operation, ...]:
     """A linear layer. Its input is `widened` where it is FP32 under autocast, from a norm.
 
     The gradient of its output is in FP32 where it comes from the residual stream, which is where
     its input is not. `joined` where the gradient of its input is added to that of another layer
-    with the same input.
+    with the same input. With adapters the layer is frozen, and one is `adapted` beside it.
     """
     tokens, weights = job.tokens, inputs * outputs
     found = [
         matmul(name, FORWARD, m=tokens, n=outputs, k=inputs, aligned=aligned),
-        matmul(f"{name} weight", BACKWARD, m=outputs, n=inputs, k=tokens, aligned=aligned),
         matmul(f"{name} input", BACKWARD, m=tokens, n=inputs, k=outputs, aligned=aligned),
     ]
+    if not job.lora_rank:
+        found.append(
+            matmul(f"{name} weight", BACKWARD, m=outputs, n=inputs, k=tokens, aligned=aligned)
+        )
+    elif adapted:
+        found += adapter(job, name, inputs, outputs)
     if job.stack.autocast:
         found += passes((("weight to BF16", CONTIGUOUS, 6),), FORWARD, weights, of=name)
         found.append(kept(f"{name} weight", 0, 2 * weights))
@@ -140,6 +155,18 @@ def linear(
         found += passes((("bias gradient", BROADCAST, 2),), BACKWARD, elements, of=name)
         found.append(small(f"{name} bias", BACKWARD, 1 if job.stack.autocast else 0))
     return tuple(found)
+
+
+def adapter(job: DeviceJob, name: str, inputs: int, outputs: int) -> tuple[Operation, ...]:
+    """PEFT's adapter beside a matrix, which keeps the matrix's input in FP32."""
+    read, written, of = job.tokens * inputs, job.tokens * outputs, f"{name} adapter"
+    return (
+        *passes(ADAPTER_INPUT, FORWARD, read, of=of),
+        kept(of, 4 * read + 4 * job.tokens * job.lora_rank),
+        *passes(ADAPTER_OUTPUT, FORWARD, written, of=of),
+        *passes(ADAPTER_OUTPUT_BACKWARD, BACKWARD, written, of=of),
+        *passes(ADAPTER_INPUT_BACKWARD, BACKWARD, read, of=of),
+    )
 
 
 def attention(job: DeviceJob) -> tuple[Operation, ...]:
@@ -194,7 +221,8 @@ def _gated_block(job: DeviceJob) -> tuple[Operation, ...]:
         *linear(job, "up", hidden, ffn, widened=True, joined=True),
         *passes(SWIGLU, FORWARD, elements),
         *passes(SWIGLU_BACKWARD, BACKWARD, elements),
-        kept("gate, SiLU, up and their product", 8 * elements),
+        # The product is the input of a matrix, which needs it only for its own gradient.
+        kept("gate, SiLU, up and their product", (6 if job.lora_rank else 8) * elements),
         *linear(job, "down", ffn, hidden),
     )
 

@@ -28,6 +28,9 @@ ALIGNMENT = 8
 UPDATED_AT_ONCE = 2e7
 """Parameters that one kernel of the fused optimizer updates, by the trace."""
 
+ADAPTER_UPDATE_BYTES = 40.0
+"""Bytes that clipping and Adam move for each parameter of an adapter, all in FP32."""
+
 EAGER_LOSS: tuple[Pass, ...] = (("logits to FP32", BROADCAST, 6), ("log-softmax", SOFTMAX, 8))
 EAGER_LOSS_BACKWARD: tuple[Pass, ...] = (
     ("clear", CONTIGUOUS, 4), ("log-softmax", SOFTMAX, 12), ("gradient to BF16", CONTIGUOUS, 6),
@@ -47,6 +50,10 @@ def embedding(job: DeviceJob) -> tuple[Operation, ...]:
     found = [
         small("positions and tables", FORWARD, START_KERNELS),
         *passes((("embedding", CONTIGUOUS, 2 * each),), FORWARD, elements),
+    ]
+    if job.lora_rank:
+        return tuple(found)
+    found += [
         *passes((("clear table", CONTIGUOUS, each),), BACKWARD, table),
         *passes((("embedding", SCATTER, 2 * each),), BACKWARD, elements),
         small("sort tokens", BACKWARD, 16),
@@ -70,7 +77,9 @@ def head_and_loss(job: DeviceJob) -> tuple[Operation, ...]:
     norm = layer_norm(job) if job.biased else rms_norm(job)
     return (
         *norm,
-        *linear(job, "head", shape.hidden, shape.vocab, widened=True, aligned=aligned),
+        *linear(
+            job, "head", shape.hidden, shape.vocab, widened=True, aligned=aligned, adapted=False
+        ),
         *passes(ahead, FORWARD, logits),
         small("loss", FORWARD, 6),
         *passes(behind, BACKWARD, logits),
@@ -85,8 +94,8 @@ def loss_bytes(job: DeviceJob) -> float:
 
 def accumulation(job: DeviceJob) -> tuple[Operation, ...]:
     """The gradients of a microbatch are added to those of the earlier ones."""
-    table = (("accumulated gradients", CONTIGUOUS, 3 * job.stack.residual_bytes),)
-    return passes(table, BACKWARD, job.parameters)
+    each = 3 * job.gradient_bytes / job.trained
+    return passes((("accumulated gradients", CONTIGUOUS, each),), BACKWARD, job.trained)
 
 
 def update(job: DeviceJob) -> tuple[Operation, ...]:
@@ -94,8 +103,9 @@ def update(job: DeviceJob) -> tuple[Operation, ...]:
     return (
         Operation(
             name="clipping and Adam", kind=OPTIMIZER, phase=UPDATE,
-            moved_bytes=job.stack.update_bytes * job.parameters,
-            kernels=job.parameters / UPDATED_AT_ONCE,
+            moved_bytes=(ADAPTER_UPDATE_BYTES if job.lora_rank else job.stack.update_bytes)
+            * job.trained,
+            kernels=job.trained / UPDATED_AT_ONCE,
         ),
     )  # fmt: skip
 

@@ -39,6 +39,10 @@ RMS_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
     ("weight", BROADCAST, 4), ("weight gradient", CONTIGUOUS, 6), ("sum of rows", BROADCAST, 2),
     ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
+RMS_NORM_FROZEN_BACKWARD: tuple[Pass, ...] = (
+    ("weight", BROADCAST, 4), ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+"""The same in BF16 where its weight is frozen."""
 _OF_HEADS: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("input gradient", STRIDED, 12), *_OF_SQUARES[1:-1],
     ("sum of gradients", STRIDED, 12), ("to BF16", CONTIGUOUS, 6),
@@ -80,6 +84,23 @@ ROTARY_FP32_BACKWARD: tuple[Pass, ...] = (
 )  # fmt: skip
 ROTARY_BF16_BACKWARD: tuple[Pass, ...] = (
     ("sine", BROADCAST, 4), *_HALVES_BF16, ("cosine", BROADCAST, 4), ("sum", STRIDED, 6),
+)  # fmt: skip
+
+ADAPTER_INPUT: tuple[Pass, ...] = (("to FP32", BROADCAST, 6), ("down", CONTIGUOUS, 4))
+ADAPTER_OUTPUT: tuple[Pass, ...] = (
+    ("up", CONTIGUOUS, 4), ("scale", CONTIGUOUS, 8), ("sum", BROADCAST, 10),
+    ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+"""What PEFT adds to a matrix, for each channel of its input and output (`lora/layer.py`,
+`Linear.forward`): adapters are in FP32, so their input is cast, and the sum, which is FP32, is cast
+back. The two thin matmuls take as long as the wide tensor that they read or write."""
+ADAPTER_OUTPUT_BACKWARD: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("to BF16", CONTIGUOUS, 6), ("scale", CONTIGUOUS, 8),
+    ("up weight", CONTIGUOUS, 4), ("up input", CONTIGUOUS, 4),
+)  # fmt: skip
+ADAPTER_INPUT_BACKWARD: tuple[Pass, ...] = (
+    ("down weight", CONTIGUOUS, 4), ("down input", CONTIGUOUS, 4), ("to BF16", CONTIGUOUS, 6),
+    ("sum of gradients", CONTIGUOUS, 6),
 )  # fmt: skip
 
 SWIGLU: tuple[Pass, ...] = (("SiLU", CONTIGUOUS, 4), ("gate", CONTIGUOUS, 6))

@@ -41,16 +41,16 @@ class DeviceMemory:
 
 def device_memory(job: DeviceJob) -> DeviceMemory:
     """The peak of a step: the loss, when all activations live, or the end of backward."""
-    held = job.stack.held_bytes * job.parameters + WORKSPACE_BYTES
-    each = job.stack.residual_bytes
-    gradients = each * job.parameters
+    held = job.held_bytes + WORKSPACE_BYTES
+    gradients = job.gradient_bytes
     layers, one_layer, casts = _layers(job)
     ends = end_operations(job)
     loss = total_kept_bytes(ends) + loss_bytes(job)
     summed = gradients if job.microbatches > 1 else 0.0
     casts += sum(one.cached_bytes for one in ends)
     forward = layers + loss + casts + summed
-    table = each * job.shape.vocab * job.shape.hidden * job.shape.tied_embeddings
+    tied = job.shape.tied_embeddings and not job.lora_rank
+    table = job.stack.residual_bytes * job.shape.vocab * job.shape.hidden * tied
     backward = gradients + table
     if job.stack.compiled:
         # A compiled backward returns all gradients at its end, next to the accumulated ones.

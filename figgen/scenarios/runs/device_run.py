@@ -143,8 +143,7 @@ def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) 
             "GPUs of plain transformers", expected="1: nodes=1, gpus_per_node=1", got=got
         )
     if setup.lora_rank is not None:
-        expected = "none: plain transformers are predicted with all weights trained"
-        raise InputError("lora_rank", expected=expected, got=setup.lora_rank)
+        _check_adapters(setup.lora_matrices, setup.frozen_weights)
     if setup.recompute not in ("none", "full"):
         raise InputError("recompute", expected="none or full", got=setup.recompute)
     return DeviceRun(
@@ -156,12 +155,21 @@ def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) 
             microbatches=setup.microbatches,
             sequence=setup.sequence,
             recomputed=setup.recompute == "full",
+            lora_rank=setup.lora_rank or 0,
         ),
         accelerator=chip,
         step_time_s=None,
         allocated_bytes=None,
         reserved_bytes=None,
     )
+
+
+def _check_adapters(matrices: str, frozen: str) -> None:
+    """Refuse adapters of which plain transformers have no list of operations."""
+    if matrices != "all-linear":
+        raise InputError("lora_matrices", expected="all-linear in plain transformers", got=matrices)
+    if frozen != "16-bit":
+        raise InputError("frozen_weights", expected="16-bit in plain transformers", got=frozen)
 
 
 def is_device_run(record: object) -> bool:
@@ -178,8 +186,6 @@ def device_run(record: Record) -> DeviceRun:
     microbatch = whole_of(record, "micro_batch", 1)
     batch = whole_of(record, "global_batch_sequences", microbatch)
     microbatches = whole_of(record, "microbatches", max(1, batch // microbatch))
-    if record.get(ADAPTERS):
-        raise InputError(ADAPTERS, expected="no adapters on one GPU", got=record[ADAPTERS])
     words = str(record.get("recompute") or "")
     recompute = recompute_of(words)
     if recompute not in (*EMPTY, "full"):
@@ -193,6 +199,7 @@ def device_run(record: Record) -> DeviceRun:
             microbatches=microbatches,
             sequence=sequence,
             recomputed=recompute == "full",
+            lora_rank=whole_of(record, ADAPTERS, 0),
         ),
         accelerator=accelerator_of(str(record.get("hardware") or "")),
         step_time_s=_measured(record, "step_time_s"),
@@ -370,14 +377,13 @@ STEP_FILES = ("steps-h100.json", "steps-h200.json")
 """Files of the catalog with steps that were measured on one GPU."""
 
 
-@cache
 def measured_steps() -> tuple[Record, ...]:
     """The records of steps that were measured on one GPU, all weights trained."""
     return tuple(record for record in _recorded_steps() if not record.get(ADAPTERS))
 
 
 def adapter_steps() -> tuple[Record, ...]:
-    """The records of steps on one GPU that trained LoRA's adapters, which nothing predicts here."""
+    """The records of steps on one GPU that trained LoRA's adapters."""
     return tuple(record for record in _recorded_steps() if record.get(ADAPTERS))
 
 
