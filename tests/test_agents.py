@@ -51,7 +51,7 @@ async def session() -> dict[str, Any]:
     program = StdioServerParameters(
         command=sys.executable, args=["-m", "figgen", "serve-tools"], cwd=ROOT
     )
-    async with Client(program, read_timeout_seconds=120) as client:
+    async with Client(program, read_timeout_seconds=30) as client:
         listed = (await client.list_tools()).tools
         right = {name: await client.call_tool(name, given) for name, given in ASKED.items()}
         wrong = {name: await client.call_tool(name, given) for name, given in WRONG.items()}

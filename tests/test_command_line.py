@@ -236,6 +236,9 @@ def test_without_a_verb_the_help_lists_them_all(capsys):
 def test_every_verb_has_help_whose_examples_answer(capsys, tmp_path, monkeypatch, verb):
     if verb == "show":
         monkeypatch.chdir(tmp_path)  # one of its examples writes a file
+    if verb == "ranks":
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "hostfile").write_text("one slots=8\ntwo slots=8\n")
     with pytest.raises(SystemExit) as stopped:
         main([verb, "--help"])
     assert stopped.value.code == 0

@@ -28,7 +28,7 @@ TOOLS = {
 def said(page: Page, address: str) -> str:
     """What the messages of the tool at this address say, once it shows its form."""
     page.goto(address)
-    page.locator(".tool form, .tool input").first.wait_for()
+    page.locator(".tool :is(form, input):visible").first.wait_for()
     page.locator(MESSAGES).first.wait_for()
     return "\n".join(page.locator(MESSAGES).all_inner_texts())
 

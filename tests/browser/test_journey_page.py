@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from figgen.errors import InputError
 from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
+from tests.browser.waits import resting
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
@@ -89,7 +90,8 @@ def test_one_press_shows_the_reference_machine_again(page: Page, site: str, numb
 def test_nothing_is_loaded_before_a_reader_asks(
     page: Page, site: str, asked: list[Request]
 ) -> None:
-    page.goto(f"{site}/journey/splitting-the-layer/", wait_until="networkidle")
+    with resting(page):
+        page.goto(f"{site}/journey/splitting-the-layer/")
     assert not [one.url for one in asked if re.search(r"/journey\.(js|css)$|catalog", one.url)]
     page.locator(".job-yours summary").press("Enter")
     expect(page.locator(".yours-form [name=chip]")).to_be_visible()
