@@ -179,11 +179,6 @@ $(GATE_TOOLS)/ready: tests/browser/gate/package-lock.json
 # For maintainers: resolve again (ARGS=--upgrade for newer versions). No lock names a host.
 COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --custom-compile-command 'make lock'
-PLOTLY := import plotly.offline as o; print(o.get_plotlyjs_version())
-PLOTLY_BASIC = folder=$$(mktemp -d) && npm pack --silent --pack-destination $$folder \
-	plotly.js-basic-dist-min@$$(.venv/bin/python -c '$(PLOTLY)') && \
-	tar xzf $$folder/*.tgz -C $$folder && \
-	cp $$folder/package/plotly-basic.min.js $$folder/package/LICENSE figgen/assets/plotly/
 lock:
 	$(COMPILE) --group dev --output-file requirements.txt $(ARGS)
 	$(COMPILE) tests/benchmarks/requirements.in --constraint requirements.txt \
@@ -193,7 +188,7 @@ lock:
 		--output-file tests/benchmarks/rivals/requirements.txt $(ARGS)
 	$(COMPILE) --group dev tests/mutants/requirements.in --constraint requirements.txt \
 		--output-file tests/mutants/requirements.txt $(ARGS)
-	@if command -v npm >/dev/null; then $(PLOTLY_BASIC) && cd tests/browser/gate && \
+	@if command -v npm >/dev/null; then cd tests/browser/gate && \
 		npm $(if $(filter --upgrade,$(ARGS)),update,install) --package-lock-only --ignore-scripts \
 			--omit-lockfile-registry-resolved --no-audit --no-fund; \
 	else echo 'No npm: the lock of the gate stays as it is' >&2; fi

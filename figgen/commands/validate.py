@@ -87,7 +87,7 @@ def _validate(options: argparse.Namespace) -> Answer:
     ]
     covered = [asdict(found) for found in coverages(judged)]
     steps = [device_answer(predicted_device(device_run(record))) for record in measured_steps()]
-    shown += ["\n".join(["Steps of plain transformers on one H100", *_device_lines(steps)])]
+    shown += ["\n".join(["Steps of plain transformers on one GPU", *_device_lines(steps)])]
     ranked = [asdict(entry) for entry in rankings(tested_only=True)]
     rivals = [
         {"kind": one.kind, "tool": one.rival.name, "documented": asdict(one.documented)}

@@ -31,7 +31,6 @@ Content: TypeAlias = str | bytes
 
 TOOLS = "tools/"
 """The folder of pages whose scripts compute with the formulas."""
-PLOTLY = ".plotly.json"
 JOURNEY = "journey/"
 """The folder of the journey's pages, which have a numbering of their own."""
 
@@ -150,11 +149,8 @@ class SiteBuild:
         """Return the files that pages need beside them, by path; call it after `close`."""
         made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
         made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
-        explored = [p for page in self.site.pages for p in page.assets if p.endswith(PLOTLY)]
-        if explored:
-            # What lies in the folder of the site already is of an unknown type.
-            figures = (str(self._made.get(path, '"type":"unknown"')) for path in explored)
-            made["assets/javascripts/plotly.min.js"] = plotly_bundle(figures)
+        if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
+            made["assets/javascripts/plotly.min.js"] = plotly_bundle()
         return made if self.search else {p: c for p, c in made.items() if not p.startswith(SEARCH)}
 
     def records(self) -> dict[str, Content]:

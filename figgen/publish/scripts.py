@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,21 +88,8 @@ def lean(source: str) -> str:
     return shorter.removeprefix(_OPEN).removesuffix(_CLOSE) + "\n"
 
 
-BASIC = OWN / "assets" / "plotly" / "plotly-basic.min.js"
-"""Plotly's smallest bundle, of the version that the installed package has."""
-_TRACE = re.compile(r'"type":"([a-z0-9]+)"')
-_IN_BASIC = {"scatter", "bar", "pie", "linear", "log", "category", "date", "line", "rect", "path"}
-"""Types of traces, axes and shapes that it draws."""
-
-
-def plotly_bundle(figures: Iterable[str]) -> bytes:
-    """Return Plotly's smallest bundle that draws `figures`, texts of JSON without blanks.
-
-    It is a quarter of the whole library, which is taken from the installed package where a figure
-    has another type of trace.
-    """
-    if all(_IN_BASIC.issuperset(_TRACE.findall(figure)) for figure in figures):
-        return BASIC.read_bytes()
+def plotly_bundle() -> bytes:
+    """Return the library from the installed package, without importing the package."""
     package = find_spec("plotly")
     if package is None or package.origin is None:
         raise InputError("the plotly package is not installed")

@@ -54,7 +54,9 @@ def resting(page: Page) -> Iterator[None]:
         yield
         for _ in range(LONGEST_REST):
             page.evaluate(QUIET)
-            if not under_way:
+            # That the script of a worker has come is told to the worker, not to the page.
+            at_work = {worker.url for worker in page.workers}
+            if all(request.url in at_work for request in under_way):
                 break
         else:
             raise AssertionError(f"still under way: {[request.url for request in under_way]}")

@@ -9,21 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from plotly.offline import get_plotlyjs_version
 
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
-from figgen.publish.scripts import (
-    OWN,
-    imported_names,
-    lean,
-    plain,
-    plain_scripts,
-    plotly_bundle,
-)
-from figgen.renderers import plotly
+from figgen.publish.scripts import OWN, imported_names, lean, plain, plain_scripts
 from tests.publish.test_joined import NODE
-from tests.renderers.samples import SAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -170,15 +160,3 @@ def test_the_formulas_that_the_tools_start_with_are_few_and_exist() -> None:
     used = imported_names(DOCS, "step-formulas.js")
     assert {"kv_ring_buffer_bytes", "microbatches_for_efficiency"} <= set(used) < set(FORMULAS)
     assert len(used) < 20
-
-
-def test_plotly_is_the_smallest_bundle_that_draws_the_figures() -> None:
-    """Of the version whose layouts the installed package writes; a heatmap needs the whole."""
-    basic = plotly_bundle(
-        plotly.render(SAMPLES[kind]) for kind in ("curves", "stacked", "timeline")
-    )
-    assert basic[:200].split()[1:5] == b"* plotly.js (basic -".split()
-    assert f" v{get_plotlyjs_version()}\n".encode() in basic[:100]
-    whole = plotly_bundle(plotly.render(SAMPLES[kind]) for kind in ("curves", "steps"))
-    assert b"(basic" not in whole[:100]
-    assert len(basic) < len(whole) / 3.9
