@@ -27,7 +27,7 @@ from figgen.models.operations.step_time import step_parts_s
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.device_run import (
-    SEEN_BEFORE,
+    PREDICTED_BEFORE,
     adapter_steps,
     device_answer,
     device_run,
@@ -78,7 +78,7 @@ def test_steps_on_an_h200_are_predicted_from_its_datasheet_and_better_from_its_m
 def test_scaling_every_pass_with_bandwidth_would_miss_the_h200_twice_as_far() -> None:
     """What the model did when these steps were timed: `predicted_before_s`."""
     known = [record for record in H200 if "fp32" not in record["id"]]
-    before = [abs(record[SEEN_BEFORE] / record["step_time_s"] - 1) for record in known]
+    before = [abs(record[PREDICTED_BEFORE] / record["step_time_s"] - 1) for record in known]
     now = [abs(answer(record)["difference"]) for record in known]
     assert fmean(now) < 0.5 * fmean(before)
 
@@ -146,7 +146,7 @@ def test_adapters_without_a_list_of_operations_are_refused() -> None:
 def test_eight_of_ten_steps_that_the_rates_never_saw_lie_in_the_interval() -> None:
     inside = []
     for record in RAN:
-        if SEEN_BEFORE not in record:
+        if PREDICTED_BEFORE not in record:
             continue
         low, high = answer(record)["step_time_interval_s"]
         inside.append(low <= record["step_time_s"] <= high)
@@ -208,7 +208,7 @@ def test_parts_add_up_and_are_the_measured_ones() -> None:
         for name, measured_s in measured.items():
             # Norms of queries and keys under autocast are predicted 10 % too slow, eager passes
             # in BF16 up to 8 % too fast, matmuls of a hot card 11 % too fast.
-            allowed = 0.07 if SEEN_BEFORE in record else 0.025
+            allowed = 0.07 if PREDICTED_BEFORE in record else 0.025
             assert abs(parts[name] - measured_s) < allowed * step_s, (record["id"], name)
 
 

@@ -28,7 +28,7 @@ const made = (name, ...content) => {
   return element;
 };
 
-// A copy that shows and does nothing: no ids but those that a drawing refers to, no buttons, no links.
+// A copy to look at: without buttons, links and ids, except the ids that a drawing refers to.
 function still(element) {
   const copy = document.importNode(element, true);
   copy.querySelectorAll(UNSHOWN).forEach((part) => part.remove());

@@ -10,16 +10,13 @@ from figgen.catalog.measured_file import read_measured
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.registry import figure
 from figgen.scenarios.runs.device_run import (
-    SEEN_BEFORE,
+    PREDICTED_BEFORE,
     adapter_steps,
     device_run,
     measured_steps,
     predicted_device,
 )
 from figgen.scenarios.runs.measured_rates import Measured, rates_of
-
-CARDS = {"H100": "h100-sxm-80gb", "H200": "h200-sxm-141gb"}
-"""Cards by the first word of a record's hardware."""
 
 PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "product": ("matmuls", "series-1", ("product",)),
@@ -53,7 +50,7 @@ def one_gpu_steps() -> Table:
         error = found.step_time_s / measured_s - 1
         own = predicted_device(run, _measured_on(card)).step_time_s / measured_s - 1
         allocated = found.memory.allocated_bytes / record["peak_allocated_bytes"] - 1
-        before = record[SEEN_BEFORE] / measured_s - 1 if SEEN_BEFORE in record else None
+        before = record[PREDICTED_BEFORE] / measured_s - 1 if PREDICTED_BEFORE in record else None
         kind = "unseen" if before is not None else "seen"
         for name, each in ((kind, error), ("own", own), ("allocated", allocated)):
             errors.setdefault(f"{card.lower()}_{name}", []).append(abs(each))

@@ -52,8 +52,8 @@ BEHIND_BYTES = (10, 4)
 """The same in backward: inputs are read for one factor's gradient, their gradient is written and
 added to the matrix's; gradients of outputs are read by both factors."""
 ADAPTER_KERNELS = 9
-"""Kernels of an adapter forward and backward, less the one of the frozen matrix's gradient: two
-matmuls, a scaling and a sum; four matmuls, a scaling and a sum."""
+"""Kernels that an adapter adds. Forward: two matmuls, a scaling and a sum. Backward: four matmuls,
+a scaling and a sum, minus the matmul for the gradient of the frozen matrix, which isn't needed."""
 LAYER_KERNELS = 160
 """Kernels of a whole layer forward and backward in eager PyTorch, as traced on an H100
 (`figgen/models/operations/eager_layer.py` has each)."""

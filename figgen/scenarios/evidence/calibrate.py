@@ -21,7 +21,7 @@ from figgen.scenarios.evidence.split import CALIBRATION, TEST
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import (
     CLASS,
-    SEEN_BEFORE,
+    PREDICTED_BEFORE,
     device_run,
     device_step_s,
     measured_steps,
@@ -177,10 +177,10 @@ def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
 
 
 def device_ratios() -> list[tuple[float, bool]]:
-    """Measured over predicted step times of plain transformers on one GPU, and whether the steps
-    had no part in the rates: those that were timed after they were fitted."""
+    """Measured over predicted step times of plain transformers on one GPU, each with whether the
+    step was timed after the rates were fitted."""
     return [
-        (run.step_time_s / device_step_s(run), SEEN_BEFORE in record)
+        (run.step_time_s / device_step_s(run), PREDICTED_BEFORE in record)
         for record in measured_steps()
         if (run := device_run(record)).step_time_s is not None
     ]

@@ -272,18 +272,21 @@ def device_step_s(run: DeviceRun) -> float:
 
 def rates_on(chip: Accelerator, measured: Measured) -> KernelRates:
     """The rates of a chip by its datasheet, or as measured beside the reference machine."""
-    tf32_peak = _tf32_peak(chip)
+    return _beside_reference(_datasheet_rates(chip), measured)
+
+
+def _datasheet_rates(chip: Accelerator) -> KernelRates:
+    """The rates of a chip by its datasheet; every pass scales with bandwidth where no clock is
+    known."""
     issue = issue_rate_of(chip)
-    # Of a chip whose clock nobody has said, every pass scales with bandwidth.
-    memory = chip.hbm_bandwidth_bytes_per_s / REFERENCE_BYTES_PER_S
-    rates = device_rates(
+    bandwidth = chip.hbm_bandwidth_bytes_per_s
+    return device_rates(
         flops_per_s=chip.peak_flops_per_s("bf16"),
-        tf32_flops_per_s=tf32_peak,
-        bytes_per_s=chip.hbm_bandwidth_bytes_per_s,
-        issue=memory if issue is None else issue,
+        tf32_flops_per_s=_tf32_peak(chip),
+        bytes_per_s=bandwidth,
+        issue=bandwidth / REFERENCE_BYTES_PER_S if issue is None else issue,
         multiprocessors=multiprocessors_of(chip),
     )
-    return _beside_reference(rates, measured)
 
 
 def _tf32_peak(chip: Accelerator) -> float:
@@ -296,18 +299,11 @@ def _tf32_peak(chip: Accelerator) -> float:
 def _beside_reference(rates: KernelRates, measured: Measured) -> KernelRates:
     """Rates in which those of the reference machine, times the ratio of what `measure.py` measured
     there and here, replace every kind that was measured here."""
-    reference, known = load.accelerators.only(REFERENCE)[REFERENCE], reference_rates()
-    usual = device_rates(
-        flops_per_s=reference.peak_flops_per_s("bf16"),
-        tf32_flops_per_s=reference.peak_flops_per_s("tf32"),
-        bytes_per_s=REFERENCE_BYTES_PER_S,
-        issue=1.0,
-        multiprocessors=multiprocessors_of(reference),
-    )
+    usual, known = _datasheet_rates(load.accelerators.only(REFERENCE)[REFERENCE]), reference_rates()
     fields: dict[str, float] = {}
     access = dict(rates.access_bytes_per_s)
     for name, parts in MEASURED_BY.items():
-        # The first part that was measured speaks for the kind; `memory` speaks for all passes.
+        # The nearest part that was measured decides; `memory` stands in for every kind of pass.
         part = next((one for one in parts if one in measured), None)
         if part is None:
             continue
@@ -370,7 +366,7 @@ def multiprocessors_of(chip: Accelerator) -> int:
     return MULTIPROCESSORS.get(generation_of(chip), (USUAL_MULTIPROCESSORS, 0.0))[0]
 
 
-SEEN_BEFORE = "predicted_before_s"
+PREDICTED_BEFORE = "predicted_before_s"
 """The field of a record that had no part in the rates: what was predicted before it was timed."""
 
 STEP_FILES = ("steps-h100.json", "steps-h200.json")

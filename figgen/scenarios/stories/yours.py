@@ -40,7 +40,7 @@ def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:
-    """The sizes of a job, those that it does not say as `usual`."""
+    """The sizes of a job; sizes that it does not give are the `usual` ones."""
     found = {name: int(str(given.get(name) or usual[name])) for name in _SIZES}
     return PlacedSizes(**found)
 
