@@ -233,7 +233,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A rectangle in grid units (x right, y down) with lines of text."""
+    """A rectangle in grid units (x right, y down) with lines of text.
+
+    One without a role is text alone, which wraps to the width of the box.
+    """
 
     name: str
     lines: tuple[str, ...]

@@ -72,7 +72,12 @@ SOFT: dict[str, Ink] = {
     "idle": Ink("#f1f4f6", "#242729"),
     "neutral": Ink("#edf0f2", "#31383e"),
     "reference": Ink("#edf0f2", "#31383e"),
-    **{f"series-{index}": Ink("#e9edf1", "#2f363d") for index in range(1, 7)},
+    "series-1": Ink("#c3cced", "#4d577f"),
+    "series-2": Ink("#e9ceab", "#776a27"),
+    "series-3": Ink("#afdacc", "#3a7077"),
+    "series-4": Ink("#dcbbb8", "#7b4a49"),
+    "series-5": Ink("#abafd4", "#434176"),
+    "series-6": Ink("#b4bb9a", "#395425"),
 }
 
 RANKS: tuple[tuple[Ink, Ink], ...] = (

@@ -140,7 +140,9 @@ def _bars(chart: Bars) -> Table:
 
 
 def _diagram(chart: Diagram) -> Table:
-    rows: list[tuple[Scalar, ...]] = [(box.name, " / ".join(box.lines)) for box in chart.boxes]
+    rows: list[tuple[Scalar, ...]] = [
+        (box.name, " / ".join(box.lines)) for box in chart.boxes if box.lines
+    ]
     for link in chart.links:
         joint = "↔" if link.both_ways else "→"
         rows.append((f"{link.source} {joint} {link.target}", link.label))

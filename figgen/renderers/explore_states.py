@@ -20,7 +20,7 @@ from figgen.renderers.explore import (
 )
 from figgen.renderers.markup import text_width
 from figgen.renderers.svg_chunks import final_values
-from figgen.renderers.svg_diagram import arranged
+from figgen.renderers.svg_diagram import arranged, unit
 from figgen.renderers.table import shown
 from figgen.theme import colour, soft
 
@@ -139,7 +139,7 @@ def _slider(chart: Steps) -> Json:
 
 def diagram(chart: Diagram) -> Explored:
     """Boxes and arrows where the static picture has them."""
-    places, routes = arranged(chart)
+    places, routes = arranged(chart, unit(chart))
     width = max([place.right for place in places.values()] + [x for r in routes for x, _ in r])
     height = max([place.bottom for place in places.values()] + [y for r in routes for _, y in r])
     shapes, notes = [], []
@@ -170,8 +170,10 @@ def diagram(chart: Diagram) -> Explored:
 
 
 def _rectangle(box: Box, left: float, top: float, right: float, bottom: float) -> Json:
-    fill = "rgba(0,0,0,0)" if box.frame else soft(box.role)
-    line = {"color": colour(box.role), "width": 1, "dash": "dash" if box.frame else "solid"}
+    role = box.role or "neutral"
+    fill = "rgba(0,0,0,0)" if box.frame or not box.role else soft(role)
+    dash = "dash" if box.frame else "solid"
+    line = {"color": colour(role), "width": int(bool(box.role)), "dash": dash}
     return {
         "type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom,
         "fillcolor": fill, "line": line,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from figgen.charts import Box, Diagram, DiagramLink
 from figgen.errors import unknown
 from figgen.renderers.diagram_routes import BoxPlace, Point, route, runs_down
-from figgen.renderers.fluid import NARROW, moved, reflowing
+from figgen.renderers.fluid import NARROW, Drawing, fluid, moved, reflowing
 from figgen.renderers.markup import (
     COLUMN,
     MIN_TEXT,
@@ -21,12 +21,13 @@ from figgen.renderers.markup import (
     figure,
     number,
     words,
+    wrapped,
 )
 from figgen.theme import colour, soft
 
 LINE = 16
 LARGEST_UNIT = 72
-"""px per grid unit at most, so that a small diagram is not blown up to fill the column."""
+"""px per grid unit at most: downwards always, and across where a diagram has a phone's width."""
 
 Span: TypeAlias = tuple[float, float]
 
@@ -41,23 +42,22 @@ TALLEST = 800
 
 
 def unit(chart: Diagram) -> float:
-    """px per grid unit: the column's width shared out, but never more than `LARGEST_UNIT`."""
+    """px per grid unit down, and across on a phone: never more than `LARGEST_UNIT`."""
     return min(LARGEST_UNIT, COLUMN / chart.width)
 
 
 def render_diagram(chart: Diagram) -> str:
     """Frames first, then arrows, then boxes, so that text is never crossed by a line.
 
-    An arrow runs straight where its boxes face each other, around what stands between them, and
-    with one bend each way otherwise.  Parts side by side with nothing between them stand below each
-    other on a phone.  Raises InputError for a link to a box that does not exist.
+    A diagram fills the column.  An arrow runs straight where its boxes face each other, around what
+    stands between them, and with one bend each way otherwise.  On a phone a diagram is drawn
+    narrower where its boxes still hold their text, or else parts side by side with nothing between
+    them stand below each other.  Raises InputError for a link to a box that does not exist.
     """
-    scale = unit(chart)
-    places, routes = arranged(chart)
-    # A link that goes around its neighbours may leave the grid.
-    corners = [point for line in routes for point in line]
-    width = max([chart.width * scale, *(x + 7 for x, _ in corners)]) + 1
-    height = max([chart.height * scale, *(y + 7 for _, y in corners)]) + 1
+    if chart.width * LARGEST_UNIT <= SLIM:
+        return fluid("diagram", _whole(chart, COLUMN / chart.width), _whole(chart, unit(chart)))
+    places, routes = arranged(chart, COLUMN / chart.width)
+    width, height = _size(chart, COLUMN / chart.width, routes)
     parts = _parts(places, routes)
     rows = _stacked(parts)
     tall = (rows[-1][1] + 1) * (height + BELOW) - BELOW
@@ -72,6 +72,20 @@ def render_diagram(chart: Diagram) -> str:
     used = [x + right - left for (left, right), (x, _) in zip(parts, rows, strict=True)]
     slim = max(NARROW, max(used) + 1)
     return reflowing("diagram", (width, height), (slim, tall), "".join(drawn))
+
+
+def _whole(chart: Diagram, across: float) -> Drawing:
+    """The drawing in one piece with so many px per grid unit across."""
+    places, routes = arranged(chart, across)
+    body = _drawn(chart, places, routes, (-math.inf, math.inf))
+    return Drawing(*_size(chart, across, routes), body)
+
+
+def _size(chart: Diagram, across: float, routes: Sequence[list[Point]]) -> Point:
+    """Width and height in px; a link that goes around its neighbours may leave the grid."""
+    corners = [point for line in routes for point in line]
+    width = max([chart.width * across, *(x + 7 for x, _ in corners)]) + 1
+    return width, max([chart.height * unit(chart), *(y + 7 for _, y in corners)]) + 1
 
 
 def _drawn(
@@ -113,15 +127,17 @@ def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
     return rows
 
 
-def arranged(chart: Diagram) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
-    """The rectangle of every box by name, and the corners of every link, in px."""
-    scale = unit(chart)
-    places = {box.name: _place(box, scale) for box in chart.boxes}
+def arranged(chart: Diagram, across: float) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
+    """The rectangle of every box by name, and the corners of every link, in px.
+
+    `across` is px per grid unit from left to right.
+    """
+    places = {box.name: _place(box, across, unit(chart)) for box in chart.boxes}
     for link in chart.links:
         for end in (link.source, link.target):
             if end not in places:
                 raise unknown("box", end, places)
-    solid = [places[box.name] for box in chart.boxes if not box.frame]
+    solid = [places[box.name] for box in chart.boxes if box.role and not box.frame]
     ends = [(places[link.source], places[link.target]) for link in chart.links]
     down = runs_down(ends)
     return places, [
@@ -130,19 +146,20 @@ def arranged(chart: Diagram) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
     ]
 
 
-def _place(box: Box, scale: float) -> BoxPlace:
-    left, top = box.x * scale + 0.5, box.y * scale + 0.5
-    return BoxPlace(left, top, left + box.width * scale, top + box.height * scale)
+def _place(box: Box, across: float, down: float) -> BoxPlace:
+    left, top = box.x * across + 0.5, box.y * down + 0.5
+    return BoxPlace(left, top, left + box.width * across, top + box.height * down)
 
 
 def _rectangle(place: BoxPlace, fill: str, stroke: str, dash: str | None = None) -> str:
+    small = min(place.right - place.left, place.bottom - place.top)
     return element(
         "rect",
         x=place.left,
         y=place.top,
         width=place.right - place.left,
         height=place.bottom - place.top,
-        rx=5,
+        rx=min(5, small / 6),
         fill=fill,
         stroke=stroke,
         stroke_dasharray=dash,
@@ -159,7 +176,16 @@ def _frame(box: Box, place: BoxPlace) -> str:
     return element("g", edge + "".join(lines), class_="surround", data_name=box.name)
 
 
+def _text(box: Box, place: BoxPlace) -> str:
+    """The words of a box without a role, in lines as wide as the box, from its top left corner."""
+    lines = [part for line in box.lines for part in wrapped(line, place.right - place.left)]
+    drawn = [words(place.left, place.top + TEXT + LINE * at, s) for at, s in enumerate(lines)]
+    return element("g", "".join(drawn), class_="box", data_name=box.name)
+
+
 def _box(box: Box, place: BoxPlace) -> str:
+    if not box.role:
+        return _text(box, place)
     x, y = place.centre
     first = y - LINE * (len(box.lines) - 1) / 2 + TEXT * 0.35
     lines = [

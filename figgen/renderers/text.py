@@ -229,7 +229,7 @@ def _bars(chart: Bars) -> list[str]:
 
 
 def _diagram(chart: Diagram) -> list[str]:
-    boxes = [f"{box.name}: {' / '.join(box.lines)}" for box in chart.boxes]
+    boxes = [f"{box.name}: {' / '.join(box.lines)}" for box in chart.boxes if box.lines]
     arrows = [
         f"{link.source} {'<->' if link.both_ways else '->'} {link.target}"
         + (f": {link.label}" if link.label else "")

@@ -13,7 +13,7 @@ import pytest
 
 from figgen import catalog
 from figgen.catalog.rates import constants
-from figgen.charts import Bars, Curves, Overview, Table
+from figgen.charts import Bars, Curves, Diagram, Overview, Table
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg, text
@@ -383,6 +383,41 @@ def test_more_tokens_give_more_of_the_peak_on_any_number_of_nodes() -> None:
     sizes = "nodes=8 gpus_per_node=8"
     longest = job("llama-3-8b", sizes, "sequence=16384 microbatches=8 zero_stage=3")
     assert chart.series[1].y[-1] == pytest.approx(longest.mfu)
+
+
+def test_memory_over_a_step_is_drawn_in_proportion_to_its_bytes() -> None:
+    chart = build("journey-one-step", {})
+    assert isinstance(chart, Diagram)
+    boxes = {box.name: box for box in chart.boxes}
+    # 1,235,814,400 parameters: 2 bytes of weight, 4 of gradient, 12 of Adam.
+    assert boxes["gradients"].height == pytest.approx(2 * boxes["weights"].height)
+    assert boxes["optimizer"].height == pytest.approx(6 * boxes["weights"].height)
+    assert chart.values["weights"].value == 2 * 1_235_814_400
+    steps = [box for box in chart.boxes if box.name.startswith("activations")]
+    held = [box.height for box in steps]
+    assert len(steps) == 2 * 16
+    assert held == sorted(held[:16]) + sorted(held[16:], reverse=True)
+    per_byte = boxes["weights"].height / (2 * 1_235_814_400)
+    activations = chart.values["activations"].value
+    assert isinstance(activations, float)
+    assert max(held) == pytest.approx(activations * per_byte)
+    # Each step stands on the state, below the work that holds it.
+    assert {round(box.y + box.height, 9) for box in steps} == {round(boxes["optimizer"].y, 9)}
+    assert boxes["backward"].width == pytest.approx(2 * boxes["forward"].width)
+    assert steps[15].x + steps[15].width == pytest.approx(boxes["backward"].x)
+
+
+def test_a_layer_is_whole_on_every_gpu_only_between_all_gather_and_free() -> None:
+    chart = build("journey-gather", {"gpus": 4})
+    assert isinstance(chart, Diagram)
+    parts = [box for box in chart.boxes if box.name.startswith("part")]
+    rows = [[box for box in parts if f" {row} " in box.name] for row in ("before", "during")]
+    assert [len(row) for row in rows] == [4, 16]
+    assert len(parts) == 4 + 16 + 4
+    # A part is as wide before as during: a quarter of its GPU.
+    whole = next(box for box in chart.boxes if box.frame)
+    assert {round(4 * box.width, 9) for box in parts} == {round(whole.width, 9)}
+    assert [box.role for box in rows[0]] == ["rank-0", "rank-1", "rank-2", "rank-3"]
 
 
 def test_a_gathered_layer_is_the_sum_of_its_parts() -> None:

@@ -26,7 +26,6 @@ WITHOUT = {
     "fine-tuning-step": "no run with adapters was measured, which its caption says",
     "journey-fit": "bytes held by each layout",
     "journey-memory": "bytes held; the scoreboard has the step",
-    "journey-one-step": "bytes of what a step keeps",
     "journey-ledger": "bytes of a step; times of messages are bytes over bandwidths",
     "journey-scoreboard": "its rows hold the interval, and each page's caption",
     "link-loads": "bandwidths that a step needs",

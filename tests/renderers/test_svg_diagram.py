@@ -11,6 +11,7 @@ from figgen.charts import Box, Diagram, DiagramLink
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import svg
+from figgen.renderers.markup import COLUMN
 from figgen.renderers.svg_diagram import SLIM
 from tests.renderers.overflows import overflows
 
@@ -131,9 +132,45 @@ def test_these_are_as_narrow_as_a_phone_and_their_text_fits(
 ) -> None:
     chart = build(name, arguments)
     assert isinstance(chart, Diagram)
-    width = float(ElementTree.fromstring(svg.render(chart, "f")).get("viewBox", "").split()[2])
-    assert width <= SLIM
+    _, narrow = ElementTree.fromstring(svg.render(chart, "f"))
+    assert float(narrow.get("viewBox", "").split()[2]) <= SLIM
     assert not overflows(chart)
+
+
+def test_a_small_diagram_fills_the_column_and_is_narrow_on_a_phone() -> None:
+    small = Diagram(
+        boxes=(box("a", 0, 0), box("b", 3, 0)), links=(link("a", "b"),), width=5, height=1
+    )
+    wide, narrow = ElementTree.fromstring(svg.render(small, "d"))
+    assert [shape.get("class") for shape in (wide, narrow)] == ["wide", "narrow"]
+    rights = [
+        max(x + w for x, _, w, _ in places(ElementTree.tostring(shape, "unicode")).values())
+        for shape in (wide, narrow)
+    ]
+    assert rights == [COLUMN + 0.5, 5 * 72 + 0.5]
+
+
+def test_a_box_without_a_role_is_text_that_wraps_and_that_arrows_may_cross() -> None:
+    says = Box(
+        name="note",
+        lines=("words that do not fit in one line",),
+        x=3,
+        y=0,
+        width=1,
+        height=1,
+        role="",
+    )
+    ends = (box("a", 0, 0), box("b", 5, 0))
+    drawn = svg.render(diagram(*ends, says, links=(link("a", "b"),)), "d")
+    note = next(
+        group
+        for group in ElementTree.fromstring(drawn).iter("g")
+        if group.get("data-name") == "note"
+    )
+    assert not list(note.iter("rect"))
+    assert len(list(note.iter("text"))) > 1
+    assert " ".join(text.text or "" for text in note.iter("text")) == says.lines[0]
+    assert [len(line) for line in corners(drawn)] == [2]
 
 
 def test_a_link_to_no_box_is_refused_with_the_nearest_name() -> None:

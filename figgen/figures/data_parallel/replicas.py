@@ -191,9 +191,9 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
             )
         )
         links += [
-            DiagramLink(source="batch", target=name),
-            DiagramLink(source=name, target="mean"),
-            DiagramLink(source="mean", target=f"{name} after"),
+            DiagramLink(source="batch", target=name, label=f"1/{ranks} of the data"),
+            DiagramLink(source=name, target="mean", label="its own gradient"),
+            DiagramLink(source="mean", target=f"{name} after", label="the same mean"),
         ]
     said = f"all-reduce: mean of {ranks} gradients = {_signed(mean)}"
     boxes.append(Box(name="mean", lines=(said,), x=0, y=3.5, width=full, height=0.6, role="dp"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import (
@@ -9,7 +11,6 @@ from figgen.charts import (
     Box,
     Curves,
     Diagram,
-    DiagramLink,
     Mark,
     Named,
     Rule,
@@ -18,9 +19,10 @@ from figgen.charts import (
 )
 from figgen.errors import check_between
 from figgen.models.shape.transformer import dense_layer_weights
-from figgen.plotting.series import line, logarithmic
+from figgen.plotting.series import ROLES, line, logarithmic
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import job, rung
+from figgen.scenarios.stories.journey_charts import kinds_of_memory, parts_of_step
 from figgen.scenarios.stories.journey_step import tokens_to_hide
 from figgen.units import format_quantity
 
@@ -29,90 +31,154 @@ def _bytes(size: float) -> str:
     return format_quantity(size, "B", "bytes")
 
 
+ACROSS, WORK_HIGH, STACK_TOP, STACK_HIGH = 5.1, 0.5, 0.85, 3.6
+"""Grid units of a picture of memory over a step: its width, the row of work, and the memory."""
+
+
 @figure("journey-one-step")
 def journey_one_step() -> Diagram:
-    """One step on one GPU: bytes that forward, backward and update read and write."""
+    """Memory over one step on one GPU: what stays, and what forward writes and backward frees.
+
+    Widths are predicted times, with two thirds of computing in backward; heights are bytes.
+    """
     found = rung(1)
-    left, middle, right = 0.0, 1.85, 3.7
-    texts = {
-        "tokens": (("tokens", f"{found.tokens_per_step:,}"), "neutral", middle, 0.0, 0.85),
-        "forward": (("forward",), "forward", middle, 1.25, 0.85),
-        "backward": (("backward",), "backward", middle, 2.6, 0.85),
-        "update": (("update",), "backward-weight", middle, 3.95, 0.85),
-        "weights": (("weights", _bytes(found.weights_bytes)), "dp", left, 1.25, 2.2),
-        "new weights": (("new weights", "for next step"), "dp", left, 3.95, 0.85),
-        "activations": (("activations", _bytes(found.activations_bytes)), "cp", right, 1.25, 1.65),
-        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", right, 3.0, 1.25),
-        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", right, 4.35, 0.85),
-    }  # a box beside two others is made by the upper one, or read by both
-    boxes = tuple(
-        Box(name=name, lines=lines, x=x, y=y, width=1.4, height=height, role=role)
-        for name, (lines, role, x, y, height) in texts.items()
-    )
-    arrows = (
-        ("tokens", "forward"), ("weights", "forward"), ("forward", "backward"),
-        ("forward", "activations"), ("activations", "backward"), ("backward", "gradients"),
-        ("gradients", "update"), ("optimizer", "update"), ("update", "new weights"),
-        ("weights", "backward"),
-    )  # fmt: skip
+    times = parts_of_step(found)
+    forward_s = times["forward and backward"] / 3
+    seconds = {"forward": forward_s, "backward": 2 * forward_s, "update": times["update"]}
+    roles = ("forward", "backward", "backward-weight")
+    across = ACROSS / sum(seconds.values())
+    boxes, x = [], 0.0
+    for (name, s), role in zip(seconds.items(), roles, strict=True):
+        boxes.append(
+            Box(name=name, lines=(name,), x=x, y=0, width=s * across, height=WORK_HIGH, role=role)
+        )
+        x += s * across
+    kinds = kinds_of_memory(found)
+    shown = ("activations", "optimizer", "gradients", "weights")
+    down = STACK_HIGH / sum(kinds[kind] for kind in shown)
+    bottom = STACK_TOP + kinds["activations"] * down
+    boxes += _staircase(found.found.model.shape.layers, seconds, across, (STACK_TOP, bottom))
+    y = bottom
+    for kind in shown[1:]:
+        lines = [f"{'optimizer state' if kind == 'optimizer' else kind}: {_bytes(kinds[kind])}"]
+        if kind == "optimizer":
+            lines.append("stays for the whole run, as do gradients and weights,")
+            lines.append(f"{_bytes(found.state_bytes)} together")
+        high, role = kinds[kind] * down, MEMORY_ROLES[kind]
+        boxes.append(
+            Box(name=kind, lines=tuple(lines), x=0, y=y, width=ACROSS, height=high, role=role)
+        )
+        y += high
     return Diagram(
-        boxes=boxes,
-        links=tuple(DiagramLink(source=a, target=b) for a, b in arrows),
-        width=5.1,
-        height=5.2,
+        boxes=tuple(boxes),
+        links=(),
+        width=ACROSS,
+        height=y,
         values={
             "weights": Named(found.weights_bytes, "B"),
             "gradients": Named(found.gradients_bytes, "B"),
             "optimizer": Named(found.optimizer_bytes, "B"),
             "activations": Named(found.activations_bytes, "B"),
             "state": Named(found.state_bytes, "B"),
+            **interval_values(found.predicted.residuals),
         },
     )
+
+
+MEMORY_ROLES = dict(zip(("weights", "gradients", "optimizer", "activations"), ROLES, strict=False))
+"""The colors that bars of memory have too."""
+
+
+def _staircase(
+    layers: int, seconds: Mapping[str, float], across: float, span: tuple[float, float]
+) -> list[Box]:
+    """Activations, a step per layer, up in forward and down in backward, and what is said of them.
+
+    `span` is where the highest step begins and where all end, in grid units.
+    """
+    top, bottom = span
+    turn, over = seconds["forward"] * across, seconds["backward"] * across
+    rise, role = (bottom - top) / layers, MEMORY_ROLES["activations"]
+    steps = [(turn * at / layers, turn / layers, at + 1) for at in range(layers)]
+    steps += [(turn + over * at / layers, over / layers, layers - at) for at in range(layers)]
+    boxes = [
+        Box(
+            name=f"activations {at}",
+            lines=(),
+            role=role,
+            x=x,
+            y=bottom - rise * held,
+            width=wide,
+            height=rise * held,
+        )
+        for at, (x, wide, held) in enumerate(steps)
+    ]
+    written = (f"activations: {_bytes(rung(1).activations_bytes)},", "written by forward")
+    freed = ("freed by backward,", "layer by layer")
+    places = (("written", written, 0.0, turn), ("freed", freed, turn + 0.45 * over, 0.55 * over))
+    return boxes + [
+        Box(name=name, lines=lines, x=x, y=WORK_HIGH + 0.08, width=wide, height=0.5, role="")
+        for name, lines, x, wide in places
+    ]
 
 
 @figure("journey-gather")
 def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     """Weights of one layer on every GPU before, during and after the layer is computed.
 
-    The color shows the GPU that owns a part; every GPU gathers all parts.
+    The color shows the GPU that owns a part; every GPU gathers all parts.  Widths are bytes.
     """
     check_between("gpus", gpus, 2, 8)
     layer = dense_layer_weights(catalog_model(model).shape) * 2
-    pitch, width = 1.3, 1.2
-    cell, across = width / gpus, gpus * pitch - (pitch - width)
-    gathered, freed = 3.1, 4.7
-    kept = _bytes(layer / gpus)
-    boxes = [
-        Box(
-            name="all-gather",
-            x=0.0,
-            y=1.7,
-            width=across,
-            height=0.85,
-            role="exposed",
-            lines=("all-gather", f"each sends its part to the {gpus - 1} others"),
+    pitch = ACROSS / gpus
+    width = pitch - 0.12
+    cell = width / gpus
+    part, others = _bytes(layer / gpus), gpus - 1
+    rows = {
+        "before": (0.0, f"between steps each GPU keeps 1/{gpus} of the layer, {part}"),
+        "during": (
+            1.75,
+            f"all-gather: each sends its part to the {others} others; now all have the whole "
+            f"layer, {_bytes(layer)}, and compute with it",
         ),
-    ]
-    links = []
-    for gpu in range(gpus):
-        x, role = gpu * pitch, f"rank-{gpu}"
-        boxes.append(_part(f"kept {gpu}", (f"GPU {gpu}", kept), x, 0.0, width, gpu))
-        boxes += [
-            _part(f"whole {gpu} {owner}", (f"{owner}",), x + owner * cell, gathered, cell, owner)
-            for owner in range(gpus)
-        ]
-        boxes.append(_part(f"freed {gpu}", ("keeps", kept), x, freed, width, gpu))
-        links.append(DiagramLink(source=f"kept {gpu}", target="all-gather", role=role))
-        links += [
-            DiagramLink(source="all-gather", target=f"whole {gpu} {owner}", role=f"rank-{owner}")
-            for owner in range(gpus)
-        ]
-        links.append(DiagramLink(source=f"whole {gpu} {gpu}", target=f"freed {gpu}", role=role))
+        "after": (3.5, "then each frees what it does not own"),
+    }
+    boxes = []
+    for row, (y, says) in rows.items():
+        boxes.append(
+            Box(name=row, lines=(says,), x=0, y=y, width=ACROSS - 0.12, height=0.5, role="")
+        )
+        for gpu in range(gpus):
+            x, whole = gpu * pitch, f"GPU {gpu} {row}"
+            boxes.append(
+                Box(
+                    name=whole,
+                    lines=(f"GPU {gpu}",),
+                    x=x,
+                    y=y + 0.5,
+                    width=width,
+                    height=0.95,
+                    frame=True,
+                )
+            )
+            boxes += [
+                Box(
+                    name=f"part {owner} {row} on GPU {gpu}",
+                    lines=(f"{owner}",),
+                    x=x + owner * cell,
+                    y=y + 0.8,
+                    width=cell,
+                    height=0.65,
+                    role=f"rank-{owner}",
+                )
+                for owner in range(gpus)
+                if row == "during" or owner == gpu
+            ]
     return Diagram(
         boxes=tuple(boxes),
-        links=tuple(links),
-        width=across,
-        height=freed + HIGH,
+        links=(),
+        width=ACROSS - 0.12,
+        height=4.95,
         values={
             "layer": Named(layer, "B"),
             "part": Named(layer / gpus, "B"),
@@ -120,13 +186,6 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
             "layers": Named(catalog_model(model).shape.layers),
         },
     )
-
-
-HIGH = 0.85
-
-
-def _part(name: str, lines: tuple[str, ...], x: float, y: float, width: float, gpu: int) -> Box:
-    return Box(name=name, lines=lines, x=x, y=y, width=width, height=HIGH, role=f"rank-{gpu}")
 
 
 SHARDED_BYTES = 2.0 * 2 + 4
