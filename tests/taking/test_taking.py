@@ -320,10 +320,10 @@ def test_a_size_without_a_number_is_not_passed_over(text: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("text", "size", "said"),
     [
-        ("x --tensor-model-parallel-size 1 TB", 1, "expected one number, got '1 TB': 1 is taken"),
+        ("x --tensor-model-parallel-size 1 TB", 1, "expected one number, got '1 TB'; using 1"),
         ("L=(4 5)\nx --tensor-model-parallel-size ${L[@]}", 4, "expected one number, got '4 5'"),
         ("x --tensor-model-parallel-size 1 GB/s", 1, "expected one number, got '1 GB/s'"),
-        ("TP=4 5\nx --tensor-model-parallel-size $TP", 4, "TP=4 5: a value with a blank needs"),
+        ("TP=4 5\nx --tensor-model-parallel-size $TP", 4, "TP=4 5: a value with a space needs"),
     ],
 )
 def test_what_follows_a_number_is_named(text: str, size: int, said: str) -> None:

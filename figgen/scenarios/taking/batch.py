@@ -108,7 +108,7 @@ def _take_local(given: Given, local: int, size: int) -> None:
         return
     each = size or (1 if value_of(given, "pp", 1) > 1 else local)
     if local % each:
-        given.notes.append(f"a batch of {local} cannot be cut into microbatches of {each}")
+        given.notes.append(f"a batch of {local} cannot be divided into microbatches of {each}")
         return
     take(given, "microbatch_size", each)
     if not whole_of(given, "global_batch"):
@@ -121,7 +121,7 @@ def _take_count(given: Given, count: int, whole: int, size: int) -> None:
     if whole and size and replicas and count * size * replicas != whole:
         given.notes.append(
             f"a global batch of {whole:,} is not {count} microbatches of {size} on {replicas} "
-            f"replicas of {axes_product(given)} GPUs: the global batch holds"
+            f"replicas of {axes_product(given)} GPUs; using the global batch"
         )
     if not whole:
         take(given, "microbatches", count)

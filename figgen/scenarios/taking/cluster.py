@@ -75,7 +75,7 @@ def _nodes(given: Given) -> int:
     if ":" in text:
         low, _, high = text.partition(":")
         if is_whole(high.strip()):
-            given.notes.append(f"the launcher takes {low} to {high} nodes: {high} are taken")
+            given.notes.append(f"the launcher allows {low} to {high} nodes; using {high}")
             return int(high)
     least, _, most = text.partition("-")
     if is_whole(least) and is_whole(most):
@@ -96,8 +96,8 @@ def _included(given: Given) -> tuple[int, int]:
         return len(nodes), 0
     if min(widths) < max(widths):
         given.notes.append(
-            f"--include lists {min(widths)} to {max(widths)} GPUs of a node: {min(widths)} are "
-            "taken of each"
+            f"--include lists {min(widths)} to {max(widths)} GPUs per node; using {min(widths)} "
+            "of each"
         )
     return len(nodes), min(widths)
 
@@ -112,8 +112,8 @@ def _width(given: Given, nodes: int) -> int:
     resources = scheduled or _typed(given, "generic_resources")
     if started and resources and started != resources and resources > 1:
         given.notes.append(
-            f"{started} processes are started on a node that is given {resources} GPUs: "
-            f"{started} are taken"
+            f"the launcher starts {started} processes on a node with {resources} GPUs; "
+            f"using {started} GPUs per node"
         )
     if started or resources:
         return started or resources
@@ -244,8 +244,8 @@ def _take_replicas(given: Given) -> None:
     replicate = whole_of(given, "dp_replicate")
     if replicate > 1:
         given.notes.append(
-            f"weights are sharded in {replicate} groups that hold copies of each other: the model "
-            "of a step shards them over all replicas"
+            f"each of {replicate} groups shards its own copy of the weights; the predicted step "
+            "shards one copy over all replicas"
         )
     dp = whole_of(given, "dp")
     expert = whole_of(given, "edp")
@@ -319,8 +319,8 @@ def _settle_replicas(given: Given) -> None:
     if "dp" in given.taken:
         if given.taken["dp"] != world // inner:
             given.notes.append(
-                f"DP {given.taken['dp']} does not fit {world:,} GPUs in replicas of {inner:,}: "
-                f"{world // inner:,} are left"
+                f"DP {given.taken['dp']} does not fit: {world:,} GPUs in replicas of {inner:,} "
+                f"make DP {world // inner:,}"
             )
     elif said_left:
         take(given, "dp", world // inner)

@@ -102,7 +102,7 @@ def text_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> str:
     for name in unknown:
         if name not in given.asked:
             given.asked.append(name)
-    note = f"{found[-1].name}: expected a value, got what only a shell computes"
+    note = f"{found[-1].name}: expected a value, got an expression for a shell"
     if not unknown and note not in given.notes:
         given.notes.append(note)
     return ""
@@ -113,12 +113,12 @@ def _note_twice(given: Given, known: list[Entry]) -> None:
     for one in known:
         same = normal(one.name) == normal(last.name)
         if same and one.words != last.words:
-            note = f"{last.name} is given twice, {one.words} and {last.words}: the last one holds"
+            note = f"{last.name} is given twice, {one.words} and {last.words}; using the last one"
             if note not in given.notes:
                 given.notes.append(note)
         elif not same and one.words != last.words and is_whole(one.words) and is_whole(last.words):
-            note = f"{one.name} {one.words} and {last.name} {last.words} say the same thing: "
-            given.notes.append(note + "the last one holds")
+            note = f"{one.name} {one.words} and {last.name} {last.words} set the same size; "
+            given.notes.append(note + "using the last one")
 
 
 GROUPS = ("tp", "pp", "cp", "ep", "etp")
@@ -137,7 +137,7 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
         more = [one for one in words[1:] if "." not in one and one[:1] != "/"]
         if more:
             name = given.keys[key][-1].name
-            note = f"{name}: expected one number, got {text[:40]!r}: {first} is taken"
+            note = f"{name}: expected one number, got {text[:40]!r}; using {first}"
             if note not in given.notes:
                 given.notes.append(note)
         if first == "0" and given.keys[key][-1].name.startswith("mesh."):

@@ -96,9 +96,7 @@ def _hosts(text: str) -> TakenJob | None:
     if slots:
         taken["gpus_per_node"] = min(slots)
     if slots and min(slots) < max(slots):
-        notes.append(
-            f"nodes have {min(slots)} to {max(slots)} GPUs: {min(slots)} are taken of each"
-        )
+        notes.append(f"nodes have {min(slots)} to {max(slots)} GPUs; using {min(slots)} of each")
     return TakenJob(
         dialect=hosts.kind, taken=taken, assumed={}, left=[], unsure=[], asked=[], notes=notes
     )
@@ -211,16 +209,16 @@ def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
 def _note_variables(given: Given, shell: Shell) -> None:
     """Notes numbers that variables get more than once, in part, or by default only."""
     for said in shell.unquoted:
-        given.notes.append(f"{said[:40]}: a value with a blank needs quotes: its first word holds")
+        given.notes.append(f"{said[:40]}: a value with a space needs quotes; using its first word")
     for name in shell.changed():
         values = shell.values[name]
         if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
             said = ", ".join(values)
-            given.notes.append(f"{name} is set more than once, to {said}: the last value holds")
+            given.notes.append(f"{name} is set more than once, to {said}; using the last value")
     for name, value in shell.defaults.items():
         set_here = name in shell.variables or name in shell.answers
         if not set_here and name not in RANKS and is_whole(value):
-            given.notes.append(f"${name} is not set: its default {value} is taken")
+            given.notes.append(f"${name} is not set; using its default {value}")
 
 
 MOST_SLIPS = 200
@@ -242,7 +240,7 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         left.append(one.name)
         near = meant(one.name) if len(left) <= MOST_SLIPS and may_matter(one.name) else ""
         if near:
-            notes.append(f"{one.name} is no option that is known here: did you mean {near}?")
+            notes.append(f"{one.name} is not a known option; did you mean {near}?")
         if near or may_matter(one.name):
             unsure.append(one.name)
     return TakenJob(

@@ -70,7 +70,7 @@ def _keep(
     found: dict[str, int | str | bool], name: str, words: str, notes: list[str], names: OwnNames
 ) -> None:
     if name in found and str(found[name]) != words:
-        notes.append(f"{name} is given twice, {found[name]} and {words}: the last one holds")
+        notes.append(f"{name} is given twice, {found[name]} and {words}; using the last one")
     if name == "layers_per_stage":
         found[name] = words
     elif words in ("0", "1") and name in names.switches.values():

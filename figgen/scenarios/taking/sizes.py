@@ -83,10 +83,10 @@ def take_model(given: Given, dialect: str) -> None:
         take(given, "model", named)
     elif said and not _is_program_word(said) and not flavor:
         given.notes.append(
-            f"the model {said!r} is not in the catalog: give its config.json or its sizes"
+            f"the model {said!r} is not in the catalog; give its config.json or its sizes"
         )
     elif said and flavor:
-        given.notes.append(f"the model {said} {flavor} is not in the catalog: give its sizes")
+        given.notes.append(f"the model {said} {flavor} is not in the catalog; give its sizes")
     for size in SIZES:
         number = whole_of(given, size)
         if number:

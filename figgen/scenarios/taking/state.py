@@ -34,7 +34,7 @@ def take_state(given: Given, dialect: str) -> None:
         take(given, "mtp_layers", modules)
     if _is_offloaded(given):
         given.notes.append(
-            "state that is offloaded to the host counts on the GPU: say --offload-optimizer 1"
+            "offloaded state is counted on the GPU; --offload-optimizer 1 leaves it out"
         )
 
 
@@ -67,7 +67,7 @@ def _take_zero(given: Given, dialect: str) -> None:
         take(given, "zero_stage", STRATEGIES[strategy])
         if "hybrid" in strategy or strategy in ("4", "5"):
             given.notes.append(
-                "hybrid sharding shards in each node: the model shards over all replicas"
+                "hybrid sharding shards within a node; the predicted step shards over all replicas"
             )
     elif "shard_grad_op" in used or reshard in ("false", "never"):
         take(given, "zero_stage", 2)
@@ -108,7 +108,7 @@ def _assume_of_file(given: Given, file: str) -> None:
                 assume(given, "zero_stage", int(stage))
                 return
     given.notes.append(
-        f"what {file.split(' ')[0]} says of ZeRO is not in this text: add its content"
+        f"the ZeRO settings are in {file.split(' ')[0]}; add its content to this text"
     )
 
 
@@ -143,7 +143,7 @@ def _take_precision(given: Given, dialect: str) -> None:
         take(given, "dtype", "tf32")
     text_of(given, "precision_reduce")
     if recipe and fp8:
-        given.notes.append(f"the recipe {recipe} of FP8 is computed as FP8")
+        given.notes.append(f"the FP8 recipe {recipe} is computed like any other FP8")
     _take_recipe(given, dialect, bool(fp16), not (bf16 or fp16 or fp8 or fp4))
 
 
@@ -211,7 +211,7 @@ def _modules(given: Given) -> str:
     known = [module.strip("[]\"'") for module in said if module.strip("[]\"'") in RECOMPUTED]
     others = [module for module in said if module.strip("[]\"'") not in RECOMPUTED]
     if others:
-        given.notes.append(f"recomputed modules that no option here has: {', '.join(others)}")
+        given.notes.append(f"modules that cannot be recomputed here: {', '.join(others)}")
     if not known or known == ["core_attn"]:
         return "selective"
     return ",".join(known)
@@ -231,9 +231,9 @@ def _take_mode(given: Given, mode: str) -> None:
         if layers and option.isdigit() and int(option) > 0:
             take(given, "recompute", "block:" + str(max(1, layers // int(option))))
         else:
-            given.notes.append(f"every {option}. layer is computed again: give --recompute block:N")
+            given.notes.append(f"one layer in {option} is recomputed; give --recompute block:N")
     else:
-        given.notes.append(f"the mode {mode!r} of activation checkpointing is not modelled")
+        given.notes.append(f"the activation checkpointing mode {mode!r} is not modeled")
 
 
 def _take_adapters(given: Given) -> None:
@@ -306,7 +306,7 @@ def _take_switches(given: Given, dialect: str) -> None:
     elif dialect == "torchtitan" and value_of(given, "cp", 1) > 1:
         assume(given, "context_exchange", "all-gather")
     elif exchange:
-        given.notes.append(f"the exchange {exchange!r} of context parallelism is not modelled")
+        given.notes.append(f"the context-parallel exchange {exchange!r} is not modeled")
     flash = text_of(given, "flash").split(" ")[0].lower()
     if flash:
         plain = flash in (
@@ -337,7 +337,7 @@ def _take_dispatcher(given: Given) -> None:
     switched = switch_of(given, "deepep")
     once = "hybridep" if backend == "hybridep" else "deepep"
     if kind == "allgather":
-        given.notes.append("tokens are gathered for the experts: copies are counted as sent")
+        given.notes.append("tokens are gathered for the experts, but counted as all-to-alls")
     elif kind == "flex" or backend in ("deepep", "hybridep") or switched:
         take(given, "dispatcher", once)
     elif kind == "alltoall":
