@@ -31,8 +31,8 @@ def _agree(options: argparse.Namespace) -> Answer:
     found = compared(numbers_of_folder(options.docs), known)
     told = [f"{options.docs.name}/{each}" for each in found.disagreements]
     told.append(
-        f"{found.numbers:,} numbers; {found.identified:,} of {len(known)} quantities that have"
-        f" several ways, {found.points:,} points where they meet,"
+        f"{found.numbers:,} numbers; {found.identified:,} of {len(known)} quantities that"
+        f" are computed in several ways, {found.points:,} points where they can be compared,"
         f" {len(found.disagreements) or 'no'} disagreement{'s' * (len(found.disagreements) != 1)}"
     )
     return Answer(asdict(found), "\n".join(told), status=int(bool(found.disagreements)))

@@ -78,7 +78,7 @@ def _without_each_house() -> Answer:
     found = left_out()
     (FOLDER / LEFT_OUT_FILE).write_text(json.dumps(found, indent=0) + "\n")
     left_out_constants.cache_clear()
-    return Answer(found, f"fitted without each of {len(found)} houses: {', '.join(found)}")
+    return Answer(found, f"fitted without each of {len(found)} publishers: {', '.join(found)}")
 
 
 def rewritten(

@@ -163,7 +163,7 @@ def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaB
         time_s = posted_all_to_all_time_s(levels, size, message_gap_s=gap.value)
         assumes = "all messages are posted at once"
         if levels.nodes > 1:
-            assumes += f", one after another every {format_quantity(gap.value, 's')} to the network"
+            assumes += f"; one leaves for the network every {format_quantity(gap.value, 's')}"
         source = gap.source if levels.nodes > 1 else "derivation: one latency, then all bytes"
     else:
         time_s = ring_time_s(levels, size, laps=LAPS[options.collective])
@@ -312,7 +312,7 @@ def _link(
         return given, rate
     entry = link(text)
     if given is None and entry.kind == "host":
-        raise InputError(f"link {text!r} has no latency of a step", expected=f"{flag} TIME")
+        raise InputError(f"link {text!r} has no latency per step", expected=f"{flag} TIME")
     return step_latency_s(entry) if given is None else given, rate
 
 

@@ -43,7 +43,7 @@ def add(verbs: Verbs) -> None:
     show.add_argument("--as", dest="form", choices=FORMS, default="text")
     show.add_argument("--to", type=Path, help="the file to write (pdf, png and html: FIGURE.pdf)")
     show.add_argument(
-        "--width", help="of a pdf or png: inches, or a template, icml, icml-wide, neurips …"
+        "--width", help="width of a pdf or png: inches, or a template (icml, icml-wide, neurips …)"
     )
     evaluate = add_verb(
         verbs,

@@ -43,7 +43,9 @@ def _measured(options: argparse.Namespace) -> Answer:
     found = rates(file, chip)
     taken = rates_of(file)
     head = [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]
-    head += [f"beside the datasheet of {chip.title}" if chip else "no chip of the catalog"]
+    head += [
+        f"compared with the datasheet of {chip.title}" if chip else "not a chip of the catalog"
+    ]
     rows = [["", "measured", "datasheet", "share"], *(_row(rate) for rate in found)]
     checks = _checks(file, taken)
     last = [
@@ -69,7 +71,7 @@ def _checks(file: MeasuredFile, taken: MeasuredRates) -> list[tuple[str, dict[st
         if parts_s is not None:
             measured, parts = (format_quantity(s, "s", "time") for s in (row["both_s"], parts_s))
             share = row["both_s"] / parts_s
-            line = f"a layer takes {measured}, {share:.2f} times its parts by these rates ({parts})"
+            line = f"a layer takes {measured}, {share:.2f} times its parts at these rates ({parts})"
             found.append((line, {"layer_s": row["both_s"], "parts_s": parts_s}))
     for row in file.tables["steps"]:
         line = f"a step of {row['layers']:,.0f} layers holds {_memory(row)}"

@@ -165,7 +165,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
         f"{job.setup.sequence:,} tokens per step{'; ' if said else ''}{said}",
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
-        *([f"all times are {factor} × the prediction, as asked"] if factor else []),
+        *([f"all times are {factor} × the prediction, as you asked"] if factor else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
         *(f"  {count:,}: {REASONS[name]}" for name, count in found.found.refused.items() if count),

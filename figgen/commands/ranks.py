@@ -90,7 +90,7 @@ def _ranks(options: argparse.Namespace) -> Answer:
         return Answer(data, text)
     differing = differences(parallel, hosts)
     data["hosts"] = {"kind": hosts.kind, "names": hosts.names, **asdict(differing)}
-    lines = differing.sentences or ["everything in the text is as in the layout"]
+    lines = differing.sentences or ["everything in the text agrees with the layout"]
     return Answer(data, "\n".join([text, *(f"{options.hosts}: {line}" for line in lines)]))
 
 

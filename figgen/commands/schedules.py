@@ -44,21 +44,27 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("--microbatches", type=count, required=True)
     parser.add_argument("--chunks", type=count, help="virtual stages per rank")
     parser.add_argument(
-        "--forward", type=time, default=1.0, help="time of one forward; 1 by default"
+        "--forward", type=time, default=1.0, help="time of a forward pass; 1 by default"
     )
     parser.add_argument(
         "--backward",
         type=time,
-        help="time of a backward-input; of the whole backward in a schedule that does not split "
-        "it, unless --weight is given too; 1",
+        help="time of the part of a backward pass that computes the gradient of the input; of the "
+        "whole pass if the schedule does not split it and --weight is not given; 1 by default",
     )
-    parser.add_argument("--weight", type=time, help="time of a backward-weight; 1 by default")
+    parser.add_argument(
+        "--weight",
+        type=time,
+        help="time of the part that computes the gradients of the weights; 1 by default",
+    )
     parser.add_argument("--p2p", type=time, default=0.0, help="delay of a message between ranks")
-    parser.add_argument("--pair", type=time, help="time of an overlapped forward and backward")
+    parser.add_argument(
+        "--pair", type=time, help="time of a forward and a backward pass that overlap"
+    )
     parser.add_argument(
         "--per-rank",
         action="store_true",
-        help="times are for a rank's whole share of the model, which its chunks divide",
+        help="times are for a rank's whole share of the model, which is divided among its chunks",
     )
     parser.add_argument(
         "--layers",
@@ -74,7 +80,7 @@ def add(verbs: Verbs) -> None:
         dest="form",
         choices=("csv", "torch", "trace"),
         help="csv: when each action runs; torch: Python for torch.distributed.pipelining; trace: "
-        "for Perfetto, a unit of time as a millisecond",
+        "for Perfetto, which shows a unit of time as a millisecond",
     )
 
 

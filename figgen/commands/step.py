@@ -117,7 +117,7 @@ def _muon_lines(asked: TrainingStep) -> list[str]:
         return []
     work, added_s, whole_s = found.values()
     return [
-        f"Muon's matmuls come on top: {format_quantity(work, 'FLOP')} on the busiest GPU, "
+        f"Muon's matmuls add to that: {format_quantity(work, 'FLOP')} on the busiest GPU, "
         f"{format_quantity(added_s, 's', 'time')}, {added_s / whole_s:.1%} of "
         f"{format_quantity(whole_s, 's', 'time')} in all"
     ]
@@ -146,7 +146,7 @@ def _table(found: StepEstimate) -> list[str]:
     shown = [(name, seconds) for name, seconds in parts if seconds > 0]
     shown.append(("step", found.step_time_s))
     return [
-        f"a GPU of pipeline rank {found.bottleneck}, which is busiest:",
+        f"a GPU of pipeline rank {found.bottleneck}, the busiest:",
         *aligned(rows, left=4),
         *(
             f"{name}: {format_quantity(seconds, 's', 'time')} ({seconds / found.step_time_s:.1%})"

@@ -129,7 +129,7 @@ def _sequence_of(chosen: Choices) -> int:
     if chosen.get("sequence"):
         return int(str(chosen["sequence"]))
     if not chosen.get("model"):
-        expected = "--sequence beside a batch in tokens"
+        expected = "--sequence together with a batch in tokens"
         raise InputError("global_batch", expected=expected, key="global_batch")
     return named_model(str(chosen["model"])).shape.sequence
 
@@ -210,7 +210,7 @@ def interval_data(found: TrainingStep) -> dict[str, object]:
 def interval_lines(found: TrainingStep) -> list[str]:
     """The interval in a line for a terminal; empty if none was measured."""
     if found.time_factor is not None:
-        return [f"all times are {found.time_factor:.3g} × the prediction, as asked"]
+        return [f"all times are {found.time_factor:.3g} × the prediction, as you asked"]
     if not found.has_interval:
         return []
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)

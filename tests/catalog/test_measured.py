@@ -202,7 +202,7 @@ def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[st
     assert chip_of(file) is None
     assert main(["measured", str(SAMPLE)]) == 0
     said = capsys.readouterr().out
-    assert "no chip of the catalog" in said
+    assert "not a chip of the catalog" in said
     assert "all-to-all over 2 ranks" in said
     assert "3.80 times its parts by these rates" in said
     assert "a step of 2 layers, eager, weights in FP32 under autocast" in said

@@ -60,7 +60,7 @@ def test_step_says_what_muon_adds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("step", *ASKED, "--recipe", "muon14", "--zero", "1")) == 0
     dealt = capsys.readouterr().out.splitlines()[-1].replace("\xa0", " ")
     # 224 matrices on eight GPUs: 28 each, four of every kind of a layer's seven.
-    assert dealt.startswith(f"Muon's matmuls come on top: {counted / 8 / 1e12:.3g} TFLOP")
+    assert dealt.startswith(f"Muon's matmuls add to that: {counted / 8 / 1e12:.3g} TFLOP")
 
 
 def test_no_other_optimizer_has_such_products(capsys: pytest.CaptureFixture[str]) -> None:
