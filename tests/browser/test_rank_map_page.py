@@ -157,7 +157,7 @@ def test_address_holds_the_whole_state(page: Page, site: str) -> None:
 
 def test_order_tells_which_ranks_move(page: Page, site: str) -> None:
     opened(page, site, "?nodes=8&tp=8&pp=4&order=llama3&moved=1")
-    expect(page.locator(".map-moves")).to_contain_text("48 of 64 ranks hold another part")
+    expect(page.locator(".map-moves")).to_contain_text("48 of 64 ranks hold a different part")
     expect(page.locator(".map-svg .map-moved")).to_have_count(48)
     page.locator("[name=order]").select_option("own")
     page.locator("[name=own-order]").fill("pp-tp-dp")

@@ -137,5 +137,5 @@ def test_moves_are_told_with_an_example(ask: Ask) -> None:
     }
     stay, move = ask("moves", [{**base, "order": name} for name in ("nanotron", "llama3")])
     assert stay == "All 64 ranks hold what they hold in Megatron's default order."
-    assert move.startswith("48 of 64 ranks hold another part")
+    assert move.startswith("48 of 64 ranks hold a different part")
     assert "rank 8 is dp 0, pp 1 instead of dp 1, pp 0" in move

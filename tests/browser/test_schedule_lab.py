@@ -109,7 +109,7 @@ def test_page_is_worked_by_keys_and_by_hand(
         page.keyboard.press(key)
     expect(page.locator(".lab-told")).to_contain_text(
         "1F1B: 2F1, forward of microbatch 1 on stage 2, rank 2, from 30\u00a0ms to 40\u00a0ms. "
-        "The activation of 1F1 from rank 1 was there at 30\u00a0ms. The rank was busy until"
+        "The activation of 1F1 from rank 1 arrived at 30\u00a0ms. The rank was busy until"
     )
     page.keyboard.press("Escape")
     expect(page.locator(".lab-told")).to_contain_text("Point at a slot")
@@ -124,7 +124,7 @@ def test_page_is_worked_by_keys_and_by_hand(
     page.get_by_role("button", name="0F0, forward", exact=True).click()
     expect(answer).to_contain_text("0F0 runs on rank 0 from 0\u00a0ms to 10\u00a0ms.")
     page.get_by_role("button", name="Finish as the schedule would").click()
-    expect(answer).to_contain_text("All is placed: 330\u00a0ms, as 1F1B takes.")
+    expect(answer).to_contain_text("Every slot is placed: 330\u00a0ms, as long as 1F1B.")
     assert axe(page) == []
     page.wait_for_function("() => location.search.includes('moves=0F0.')")
     page.reload()

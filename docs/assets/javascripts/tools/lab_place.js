@@ -94,9 +94,9 @@ export function makePlacing({ signal, say, onChange }) {
 
   function verdict() {
     const [yours, theirs] = [drawable(of, run).end, run.trace.makespan];
-    if (yours < theirs) return `All is placed: ${ms(yours)}, shorter than ${run.title} with ${ms(theirs)}.`;
-    if (yours > theirs) return `All is placed: ${ms(yours)}; ${run.title} takes ${ms(theirs)}.`;
-    return `All is placed: ${ms(yours)}, as ${run.title} takes.`;
+    if (yours < theirs) return `Every slot is placed: ${ms(yours)}, shorter than ${run.title} with ${ms(theirs)}.`;
+    if (yours > theirs) return `Every slot is placed: ${ms(yours)}; ${run.title} takes ${ms(theirs)}.`;
+    return `Every slot is placed: ${ms(yours)}, as long as ${run.title}.`;
   }
 
   function play(action) {

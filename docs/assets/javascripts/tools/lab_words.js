@@ -23,7 +23,7 @@ export function slotSentences(run, rank, at) {
     const what = source.action.kind === "F" ? "activation" : "gradient";
     const on = source.rank === rank ? "on this rank" : `from rank ${source.rank}`;
     const sent = time > source.end ? `, sent at ${ms(source.end)},` : "";
-    told.push(`The ${what} of ${source.action} ${on}${sent} was there at ${ms(time)}.`);
+    told.push(`The ${what} of ${source.action} ${on}${sent} arrived at ${ms(time)}.`);
   }
   if (!inputs.length) told.push("It needs nothing from another action.");
   told.push(free > 0 ? `The rank was busy until ${ms(free)}.` : "The rank had nothing to do before.");

@@ -26,7 +26,7 @@ function collectiveRows(log) {
   return [
     ["plain", `Read as nccl-tests: ${log.collective || "a collective that the text does not name"}${ranks}, ${log.rows.length} sizes.`],
     ["plain", `The largest message, ${bytes(largest.message_bytes)}, took ${seconds(largest.time_s)}: algbw ${rate(largest.algorithm_bandwidth)}, busbw ${rate(largest.bus_bandwidth)}.`],
-    ["plain", `α is ${seconds(latency)}; beyond it ${rate(slope)} of the message. From ${bytes(half.message_bytes)} on, half of the best busbw is reached.`],
+    ["plain", `The latency α is ${seconds(latency)}; beyond that, a message moves at ${rate(slope)}. From ${bytes(half.message_bytes)} on, busbw is at least half of its best.`],
   ];
 }
 
@@ -55,7 +55,7 @@ function memoryRows(log) {
   const { asked_bytes: asked, capacity_bytes: capacity, free_bytes: free, allocated_bytes: held, reserved_unallocated_bytes: torn } = log;
   const rows = [["plain", `Read as PyTorch's out-of-memory message: it asked for ${bytes(asked)} with ${bytes(free)} free of ${bytes(capacity)}${held === null ? "" : `, while tensors had ${bytes(held)}`}${torn ? ` and ${bytes(torn)} was reserved but unallocated` : ""}.`]];
   if (torn && torn + free >= asked) {
-    rows.push(["good", `There was enough, in pieces: ${bytes(torn + free)}. Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before you change the job.`]);
+    rows.push(["good", `There was enough memory, but in pieces: ${bytes(torn + free)}. Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before you change the job.`]);
   } else if (held !== null) {
     rows.push(["warning", `The job needs at least ${bytes(held + asked)} for its tensors, ${bytes(Math.max(0, asked - free - (torn ?? 0)))} more than there was.`]);
   }

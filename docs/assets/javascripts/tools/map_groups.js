@@ -153,7 +153,7 @@ export function rankSentence(parallel, rank, shown) {
 }
 
 /**
- * Which ranks hold another part of the model than in Megatron's default order: their dense
+ * Which ranks hold a different part of the model than in Megatron's default order: their dense
  * coordinates are others. `first` is the lowest such rank with both points.
  */
 export function movedRanks(parallel) {
@@ -176,10 +176,10 @@ export function movedRanks(parallel) {
 /** That, in a sentence. */
 export function movedSentence(parallel, { count, first }) {
   const total = plural(parallel.world_size, "rank");
-  if (!count) return `All ${total} hold what they hold in Megatron's default order.`;
+  if (!count) return `All ${total} hold the same part of the model as in Megatron's default order.`;
   const changed = Object.keys(first.usual).filter((axis) => first.usual[axis] !== first.here[axis]);
   const words = (point) => changed.map((axis) => `${axis} ${point[axis]}`).join(", ");
-  return `${grouped(count)} of ${total} hold another part of the model than in Megatron's default order; rank ${first.rank} is ${words(first.here)} instead of ${words(first.usual)}.`;
+  return `${grouped(count)} of ${total} hold a different part of the model than in Megatron's default order; rank ${first.rank} is ${words(first.here)} instead of ${words(first.usual)}.`;
 }
 
 /** Legend entries of groups `from` … `from + count − 1`. */

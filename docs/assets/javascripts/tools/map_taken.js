@@ -21,8 +21,8 @@ export function placesOf(text, parallel) {
   const { sentences, ranks } = differences(parallel, hosts);
   const read = hosts.groups.length ? plural(hosts.groups.length, "group") : plural(hosts.names.length, "host");
   const rows = sentences.map((sentence) => ["warning", `${sentence[0].toUpperCase()}${sentence.slice(1)}.`]);
-  if (!rows.length) rows.push(["good", "Everything in it is as on the map."]);
-  if (ranks.length) rows.push(["plain", `The map marks ${plural(ranks.length, "rank")} that ${ranks.length === 1 ? "differs" : "differ"}.`]);
+  if (!rows.length) rows.push(["good", "It agrees with the map."]);
+  if (ranks.length) rows.push(["plain", `The map marks the ${plural(ranks.length, "rank")} that ${ranks.length === 1 ? "differs" : "differ"}.`]);
   const used = hosts.names.length ? " Hostfile and Rankfile above have its names." : "";
   return { hosts, ranks, rows: [["plain", `Read as ${KINDS[hosts.kind] ?? hosts.kind}: ${read}.${used}`], ...rows] };
 }

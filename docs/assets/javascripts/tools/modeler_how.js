@@ -181,7 +181,7 @@ const HOW = {
     const { exposed_s } = loadOf(found, level);
     return [
       plainLine(
-        `What the step waits for of all calls ${LEVELS[level]}, as a share of the step.`,
+        `The part of all calls ${LEVELS[level]} that the step waits for, as a share of the step.`,
         "exposed / step time",
         `${seconds(exposed_s)} / ${seconds(found.step.step_time_s)} = ${percent(exposed_s / found.step.step_time_s)}`,
       ),

@@ -109,7 +109,7 @@ const lineSum = (words, rank, part) =>
 function reserveLine({ setup }, rank) {
   const { label, allocator_share } = setup.framework_memory;
   return lineSum(
-    `What the allocator of ${label} holds beyond tensors, ${percent(allocator_share)} of those that come and go, and the contexts of CUDA and NCCL, set in the form.`,
+    `What ${label}'s allocator holds beyond its tensors, ${percent(allocator_share)} of the tensors that come and go, and the contexts of CUDA and NCCL, which you can set in the form.`,
     rank,
     "reserve",
   );

@@ -207,7 +207,7 @@ const exposedLine = ({ job }, row) =>
   row.axis === "pp" && !job.parts
     ? plainLine(
         "By how much messages lengthen the simulated step. The hops of all stages add up, so this can exceed the time of this GPU's own sends.",
-        "simulated step − the same with messages in no time, shared by the kinds of sends",
+        "simulated step − the same step with messages that take no time, divided among the kinds of sends",
         seconds(row.exposed_s),
       )
     : plainLine(

@@ -102,7 +102,7 @@ export const UPDATE = {
   },
   updateshare: ({ step: { step_time_s, orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } }) => [
     plainLine(
-      "Their share of a step that they end.",
+      "They run at the end of the step; this is their share of it.",
       "products / (step + products)",
       `${seconds(added_s)} / (${seconds(step_time_s)} + ${seconds(added_s)}) = ${percent(added_s / whole_s)}`,
     ),

@@ -46,7 +46,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
     shown.push(
       message(
         "is-bad",
-        `The address asks for what cannot be computed: ${sentence(error)} You see the first example instead.`,
+        `The address asks for something that can't be computed: ${sentence(error)} You see the first example instead.`,
         nearest(schema, { state, error }, works, (changes, next) => apply(next, 0)),
       ),
     );

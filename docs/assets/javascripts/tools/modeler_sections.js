@@ -189,7 +189,7 @@ export function utilisationSection(found, at) {
     table("Utilization by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
     updateNote(found, at),
     note(
-      `With this configuration's recomputation, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu holds for the recomputation in its name.`,
+      `With this configuration's recomputation, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu is for the recomputation in its name.`,
     ),
   ];
 }
@@ -199,9 +199,9 @@ function updateNote({ step }, at) {
   const { orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } = step;
   if (!added_s) return null;
   return note(
-    "Muon's matmuls come on top of the step: ",
+    "Muon's matmuls add to the step: ",
     value(seconds(added_s), "update", at),
-    " on the GPU that has most of them, ",
+    " on the GPU with most of them, ",
     value(percent(added_s / whole_s), "updateshare", at),
     " of both.",
   );

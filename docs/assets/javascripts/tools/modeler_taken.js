@@ -61,7 +61,7 @@ function modelOf(known) {
   if ("model" in known || !sizes.has("layers") || !sizes.has("hidden")) return { changes: null, problems: [] };
   const missing = missing_sizes(sizes);
   // A table that no script sizes comes with its tokenizer.
-  const problems = missing.includes("vocab") ? ["the text gives no size of the vocabulary: 128,256 is assumed"] : [];
+  const problems = missing.includes("vocab") ? ["the text doesn't give the size of the vocabulary; 128,256 is assumed"] : [];
   if (problems.length) sizes.set("vocab", 128_256);
   try {
     return { changes: { ...ownOfShape(shape_of_sizes(sizes, null)), sequence: undefined, ep: undefined, etp: undefined }, problems };

@@ -47,7 +47,7 @@ function build(root, signal, { pages, examples }) {
   const messages = el("div", { class: "profile-messages" });
   const answer = el("div", { class: "profile-answer" });
   const drop = el("div", { class: "profile-drop" },
-    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .pickle, packed or not, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
+    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .pickle, compressed or not, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
     el("details", {}, el("summary", {}, "Compare with other steps"),
       field("Traces of the steps to compare with", against, "from before a change, or from a faster rank")),
     el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
@@ -187,7 +187,7 @@ function build(root, signal, { pages, examples }) {
   // What takes most of the step beside computing, and the page about it.
   function largest({ worst: rank, data, idle }) {
     const shares = [
-      ...rank.exposed_by_axis.map(([axis, seconds]) => [axis === "other" ? "exposed communication of groups without a telling name" : `exposed ${axis.toUpperCase()} communication`, seconds, axis === "pp" ? "pipeline" : axis]),
+      ...rank.exposed_by_axis.map(([axis, seconds]) => [axis === "other" ? "exposed communication of groups with unknown names" : `exposed ${axis.toUpperCase()} communication`, seconds, axis === "pp" ? "pipeline" : axis]),
       ["copies that nothing hides", rank.copies_s, "copies"], ["kernels that were not launched yet", rank.launch_s, "launch"],
       ["idle time", rank.idle_s, idle],
     ].sort((one, other) => other[1] - one[1]);
