@@ -299,7 +299,7 @@ def test_unknown_variables_are_asked_for_and_answered() -> None:
     [
         ("x --tensor-model-parallel-size true --bf16", "parallel-size: expected a whole number"),
         ("x --tensor-model-parallel-size --bf16", "parallel-size: expected a whole number"),
-        ("x --tensor-model-parallel-size `id` --bf16", "parallel-size: expected a value, got what"),
+        ("x --tensor-model-parallel-size `id` --bf16", "parallel-size: expected a value, got an"),
         ("TP=-inf\nx --tensor-model-parallel-size $TP", "parallel-size: expected a whole number"),
         ("torchrun --nnodes 0 x --tensor-model-parallel-size 2", "nodes: expected a whole number"),
         ("torchrun --nnodes () x --tensor-model-parallel-size 2", "nnodes: expected a whole"),
