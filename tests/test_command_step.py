@@ -165,7 +165,7 @@ def test_options_take_numbers_as_people_write_them(capsys: pytest.CaptureFixture
     assert main([*asked, *model, *typed]) == 0
     assert json.loads(capsys.readouterr().out) == plain
     assert main([*asked, "--preset", "gpt-3-175b", "--global-batch", "4M tokens"]) == 2
-    assert "--sequence beside a batch in tokens" in capsys.readouterr().err
+    assert "--sequence together with a batch in tokens" in capsys.readouterr().err
 
 
 def test_latencies_of_a_reader_change_the_predicted_time_in_proportion(said: Said) -> None:
