@@ -10,7 +10,7 @@ import pytest
 from figgen.catalog import accelerator, model
 from figgen.charts import Bars, Curves, Table
 from figgen.errors import InputError
-from figgen.figures.serving.decode import served, token_cache_bytes
+from figgen.figures.serving.decode import served
 from figgen.figures.serving.fine_tuning import STATE
 from figgen.formulas.fine_tuning import newton_schulz_flops
 from figgen.formulas.modern_layers import (
@@ -23,6 +23,7 @@ from figgen.formulas.serving import windowed_cache_bytes
 from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.evidence.decoding import token_cache_bytes
 from figgen.scenarios.options.resolve import training_step
 
 FIGURES = (

@@ -13,7 +13,6 @@ from figgen.formulas.serving import (
     critical_decode_sequences,
     decode_reading_time,
     energy_per_token,
-    latent_cache_bytes_per_token,
     prefill_time,
     price_per_token,
     sequences_that_fit,
@@ -21,6 +20,7 @@ from figgen.formulas.serving import (
 from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
+from figgen.scenarios.evidence.decoding import token_cache_bytes
 
 CACHED = (
     "gpt-3-175b", "llama-1-65b", "llama-3-8b", "llama-3-70b", "llama-3-405b", "mixtral-8x7b",
@@ -28,19 +28,6 @@ CACHED = (
 )  # fmt: skip
 USABLE = 0.9
 """Share of the memory that weights and caches may fill: an assumption."""
-
-
-def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
-    """Cache of one token of a model."""
-    shape = found.shape
-    if shape.latent:
-        return float(
-            latent_cache_bytes_per_token(
-                shape.layers, shape.latent.kv_rank, shape.latent.rope_head_dim, bytes_per_element
-            )
-        )
-    width = shape.kv_heads * shape.head_dim
-    return float(cache_bytes_per_token(shape.layers, width, bytes_per_element))
 
 
 def full_cache_bytes(found: Model) -> float:

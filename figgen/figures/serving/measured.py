@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
-from figgen.figures.serving.decode import token_cache_bytes
-from figgen.formulas.serving import decode_reading_time
 from figgen.registry import figure
-
-
-class Published(NamedTuple):
-    """Answers that were begun together and written to their end; tokens/s are those of a GPU."""
-
-    model: str
-    gpus: int
-    sequences: int
-    prompt: int
-    answer: int
-    tokens_per_s: float
-
-
-TENSORRT_LLM = (
-    Published("llama-2-7b", 1, 112, 128, 2048, 6818),
-    Published("llama-2-7b", 1, 48, 2048, 2048, 2740),
-    Published("llama-2-70b", 4, 480, 128, 2048, 1486),
-    Published("llama-2-70b", 2, 64, 2048, 2048, 547),
-)
-"""Answers of 2,048 tokens on H100, weights and caches in FP8; reading the prompt is in the rate.
-
-Source: NVIDIA/TensorRT-LLM@138f96d4, docs/source/performance.md, Peak Throughput, v0.6.1."""
+from figgen.scenarios.evidence.decoding import TENSORRT_LLM, decode_step
 
 
 @figure("decode-measured")
@@ -41,11 +16,7 @@ def decode_measured(*, chip: str = "h100-sxm-80gb") -> Table:
     shares: list[float] = []
     for one in TENSORRT_LLM:
         found = model(one.model)
-        # Half of the answer is written when the mean token is.
-        cached = (one.prompt + one.answer / 2) * token_cache_bytes(found, 1)
-        held = float(found.read_parameters)
-        least = float(decode_reading_time(held, cached, one.sequences, one.gpus * memory))
-        measured = one.sequences / (one.gpus * one.tokens_per_s)
+        held, cached, least, measured = decode_step(one, memory)
         shares.append(least / measured)
         rows.append((
             found.title, one.gpus, one.sequences, one.prompt, held + one.sequences * cached,

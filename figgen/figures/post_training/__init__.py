@@ -1,0 +1,1 @@
+"""Post-training: what a step costs, what it holds, and published steps beside predicted ones."""
