@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
+from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answer
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
 from figgen.models.memory.fit_probability import SAFE, fit_words
@@ -44,6 +45,9 @@ def add(verbs: Verbs) -> None:
         "--preset llama-3-405b-8k-16384 --top 20",
         "--model llama-3-8b --nodes 2 --accelerator mine.toml --measured measured.json",
         "--model llama-3-405b --nodes 2048 --global-batch 2048 --tokens 15e12",
+        "--model llama-3-70b --accelerator h200-sxm-141gb --tokens 1T --within 30",
+        "--model llama-3-8b --tokens 1T --budget 250e3 --gpu-hour-price 2.5",
+        "--model deepseek-v3 --accelerator h200-sxm-141gb --fewest-nodes",
         "--published",
     )
     add_options(parser, "step")
@@ -78,7 +82,7 @@ def add(verbs: Verbs) -> None:
         "--tokens",
         metavar="N",
         type=tokens_of,
-        help="tokens of the whole training, such as 15e12; adds goodput and days of the "
+        help="tokens of the whole training, such as 1T or 15e12; adds goodput and days of the "
         "fastest layout",
     )
     parser.add_argument(
@@ -87,6 +91,7 @@ def add(verbs: Verbs) -> None:
         default=USUAL_FAILURES,
         help=f"published job or cluster whose failure rate to assume: {', '.join(interruptions())}",
     )
+    add_questions(parser)
     chosen = ", ".join(SEARCHED)
     parser.epilog = f"{parser.epilog or ''}\nSearched unless given: {chosen}.\n" + (
         f"Not used by the planner: {', '.join(NOT_PLANNED)}."
@@ -96,6 +101,8 @@ def add(verbs: Verbs) -> None:
 def _plan(options: argparse.Namespace) -> Answer:
     if options.published or options.write:
         return published_answer(options.write)
+    if asks_for_nodes(options):
+        return nodes_answer(options)
     found = plan(plan_question(planned_scenario_of(options), options.every_schedule))
     places = range(found.fitting) if options.variants else list(found.meshes)
     rows = plan_rows(found, places[: options.top]) if found.fitting else []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from figgen.catalog.interruptions import Interruptions
 from figgen.commands.training import aligned
+from figgen.errors import InputError
+from figgen.scenarios.options.typed import typed_amount
 from figgen.scenarios.planning.goodput_plan import SavedTraining, kept
 from figgen.scenarios.planning.plan_question import PlanQuestion
 from figgen.scenarios.planning.plan_rows import PlanRow
@@ -18,14 +21,26 @@ MOST_TOKENS = 1e18
 
 
 def tokens_of(text: str) -> float:
-    """A number of tokens, for argparse. Raises ArgumentTypeError for anything else."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= MOST_TOKENS:
-        raise argparse.ArgumentTypeError(f"expected 1 to {MOST_TOKENS:g} tokens, got {text!r}")
-    return found
+    """A number of tokens, such as 15e12 or 1T, for argparse.
+
+    Raises ArgumentTypeError for anything else.
+    """
+    return amount_of("tokens", "token", 1.0, MOST_TOKENS)(text)
+
+
+def amount_of(name: str, unit: str, scale: float, most: float) -> Callable[[str], float]:
+    """Return what reads an amount above 0 for argparse, a bare number in `scale` times `unit`."""
+
+    def read(text: str) -> float:
+        try:
+            found = typed_amount(name, text, unit, scale)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        if not 0 < found <= most:
+            raise argparse.ArgumentTypeError(f"expected {name} above 0, to {most:g}, got {text!r}")
+        return found
+
+    return read
 
 
 def goodput_data(

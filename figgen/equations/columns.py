@@ -98,6 +98,18 @@ def equal_to(column: Column, value: float) -> Places:
     return found
 
 
+def between(column: Column, low: float, high: float) -> Places:
+    """Return the places of a column whose numbers are above `low` and at most `high`."""
+    numbers = np.asarray(column)
+    found: Places = _any(np.flatnonzero((numbers > low) & (numbers <= high)))
+    return found
+
+
+def most(column: Column) -> float:
+    """Return the largest number of a column that is not empty."""
+    return float(np.max(column))
+
+
 def least(column: Column) -> float:
     """Return the smallest number of a column that is not empty."""
     return float(np.min(column))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from math import erf, log, sqrt
+from math import erf, exp, log, sqrt
 
 from figgen.errors import InputError
 
 SAFE = 0.95
 """A step counts as fitting from this chance on."""
+
+SAFE_DEVIATIONS = 1.6448536269514722
+"""Standard deviations of a normal distribution that have `SAFE` of it below them."""
 
 
 def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
@@ -22,6 +25,11 @@ def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -
         if value <= 0:
             raise InputError(name, expected="> 0", got=value)
     return normal_share(log(capacity_bytes / needed_bytes) / spread)
+
+
+def safe_bytes(capacity_bytes: float, spread: float) -> float:
+    """The most that a step may be predicted to need for it to fit with a chance of `SAFE`."""
+    return capacity_bytes * exp(-spread * SAFE_DEVIATIONS)
 
 
 def normal_share(deviations: float) -> float:

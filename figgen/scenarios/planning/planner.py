@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import exp
-from statistics import NormalDist
 
 import numpy as np
 
-from figgen.equations.columns import chosen, least, over
-from figgen.models.memory.fit_probability import SAFE, fit_probability
-from figgen.models.planner.plan import Pipeline, pipelines_of, step_s
+from figgen.models.memory.fit_probability import fit_probability, safe_bytes
+from figgen.models.planner.fastest import fastest as fastest_layouts
+from figgen.models.planner.plan import pipelines_of
 from figgen.models.planner.ranking import (
-    TIED,
     Ranked,
-    TriedPipeline,
     front,
     no_layout,
     ranked,
@@ -24,9 +20,6 @@ from figgen.models.planner.ranking import (
     tried,
 )
 from figgen.scenarios.planning.plan_question import PlanQuestion
-
-AT_ONCE = 256
-"""Entries that are asked at once whether they fit, where only the fastest layout is wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +64,7 @@ class Plan:
     def safest(self) -> int | None:
         """The place of the fastest layout that fits with a chance of `SAFE`; None without one."""
         job = self.question.job
-        spread = job.setup.framework_memory.peak_spread
-        most = job.capacity_bytes * exp(-spread * NormalDist().inv_cdf(SAFE))
+        most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread)
         places = np.flatnonzero(np.asarray(self.found.memory_bytes) <= most)
         return int(places[0]) if len(places) else None
 
@@ -88,48 +80,6 @@ def plan(question: PlanQuestion) -> Plan:
 def fastest(question: PlanQuestion) -> Plan:
     """The plan whose first layout is that of `plan`, with none that is slower by more than `TIED`.
 
-    Only what is faster than the best so far is asked whether it fits, so that what does not fit is
-    not counted. Raises InputError as `plan` does.
+    What does not fit is not counted. Raises InputError as `plan` does.
     """
-    found, most_s, layouts = list[TriedPipeline](), np.inf, 0
-    for pipeline in pipelines_of(question.job):
-        layouts += pipeline.count
-        least_s = _least_s(pipeline)
-        order = np.argsort(least_s, kind="stable")
-        for at in range(0, len(order), AT_ONCE):
-            places = sorted(place for place in order[at : at + AT_ONCE] if least_s[place] <= most_s)
-            if not places:
-                break
-            one = tried(replace(pipeline, entries=tuple(pipeline.entries[at] for at in places)))
-            if len(one.step_s) and least(one.step_s) <= most_s:
-                most_s = min(most_s, least(one.step_s) * (1 + TIED))
-                found = [_within(each, most_s) for each in (*found, one)]
-    if not layouts:
-        raise no_layout(question.job)
-    best = replace(ranked(found), layouts=layouts, refused={}, least_bytes=np.inf)
-    return Plan(question=question, found=best)
-
-
-def _least_s(found: Pipeline) -> np.ndarray:
-    """Seconds of the fastest layout of every entry, whether it fits or not."""
-    (seconds,) = over(
-        found.modes,
-        found.zeros,
-        found.entries,
-        lambda mode, zero, entry: (step_s(found, mode, zero, entry),),
-    )
-    least_s: np.ndarray = np.asarray(seconds).reshape(-1, len(found.entries)).min(axis=0)
-    return least_s
-
-
-def _within(found: TriedPipeline, most_s: float) -> TriedPipeline:
-    """The layouts that take no longer than that."""
-    kept = [place for place, step_s in enumerate(found.step_s) if step_s <= most_s]
-    return replace(
-        found,
-        places=chosen(found.places, kept),
-        step_s=chosen(found.step_s, kept),
-        memory_bytes=chosen(found.memory_bytes, kept),
-        ties=chosen(found.ties, kept),
-        meshes=chosen(found.meshes, kept),
-    )
+    return Plan(question=question, found=fastest_layouts(question.job))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from figgen import catalog
 from figgen.catalog.interruptions import interruptions
 from figgen.equations.javascript import functions_module
 from figgen.formulas import FORMULAS
@@ -28,6 +29,7 @@ def plan_module() -> str:
     tables = {
         "terms": TERMS,
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
+        "power": {name: chip.tdp.value for name, chip in catalog.ACCELERATORS.items() if chip.tdp},
         "saving": {
             "ways": dict(WAYS),
             "copy": COPY_BYTES_PER_S,

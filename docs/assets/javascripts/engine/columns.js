@@ -29,6 +29,13 @@ export function equal_to(column, value) {
   for (let place = 0; at < count; place++) if (column[place] === value) places[at++] = place;
   return places;
 }
+/** The places of a column whose numbers are above `low` and at most `high`. */
+export function between(column, low, high) {
+  const places = [];
+  for (let at = 0; at < column.length; at++) if (column[at] > low && column[at] <= high) places.push(at);
+  return places;
+}
+export const most = (column) => column.reduce((high, one) => Math.max(high, one), -Infinity);
 export const least = (column) => column.reduce((low, one) => Math.min(low, one), Infinity);
 export function joined(columns) {
   const whole = new Float64Array(columns.reduce((count, one) => count + one.length, 0));

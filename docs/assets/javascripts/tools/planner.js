@@ -14,9 +14,10 @@ import { planGroups } from "./planner_fields.js";
 import { frontPicture } from "./planner_picture.js";
 import { goodputPanel } from "./planner_goodput.js";
 import { tellJob } from "./job_record.js";
-import { askedJob, fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
+import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
+import { sizingPanel } from "./planner_sizing.js";
 import { addressWriter } from "./address.js";
 import { readAddress } from "./state.js";
 
@@ -88,11 +89,12 @@ async function build(root, signal, catalog) {
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
+  const sizing = sizingPanel();
   const results = el("div", { class: "plan-results", hidden: true }, answer,
     section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
     section("With failures: days of the whole training", goodput.element));
-  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
+  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sizing.element, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
   // What becomes the reader's own begins with the numbers of what was chosen before.
@@ -164,10 +166,25 @@ async function build(root, signal, catalog) {
   function search(asked) {
     worker = new Worker(new URL("planner_worker.js", import.meta.url), { type: "module" });
     const mine = worker;
+    const [question, counts] = [questionOf(asked), []];
+    const linkOf = ({ nodes, global_batch }) => `?${toAddress(schema, catalog, { ...asked, ask: "", nodes, global_batch })}`;
+    if (!question) sizing.hide();
     worker.addEventListener("message", async ({ data }) => {
       if (data.progress) return tellProgress(data.progress);
       await released();
       if (mine !== worker) return;
+      if (data.quick !== undefined) return data.quick && tellQuick(data.quick, asked);
+      if (data.sized) {
+        counts.push(data.sized);
+        return sizing.show(question, counts, data.sized.best, false, linkOf);
+      }
+      if (data.sizedAll !== undefined) {
+        sizing.show(question, counts, data.sizedAll, true, linkOf);
+        say(sizing.sentence());
+        if (data.sizedAll) asked = { ...asked, nodes: data.sizedAll, global_batch: counts[0].global_batch };
+        else { stop(); rest(); results.hidden = true; drawn = false; }
+        return;
+      }
       stop();
       rest();
       if (data.error) refused = data.error;
@@ -175,7 +192,16 @@ async function build(root, signal, catalog) {
       tellProblems();
     });
     worker.addEventListener("error", () => { stop(); refused = "The search could not be started; reload the page to try again"; tellProblems(); });
-    worker.postMessage({ catalog, choices: planChoices(catalog, asked), every: asked.every });
+    worker.postMessage({ catalog, choices: planChoices(catalog, asked), every: asked.every, question });
+  }
+
+  // Before the others are counted; the rest of an earlier answer stays until then.
+  function tellQuick(layout, { factor }) {
+    if (factor) return;
+    results.hidden = false;
+    answer.replaceChildren(
+      el("p", { class: "plan-best" }, el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of 95% or more.`),
+      note("The other layouts are being counted."));
   }
 
   function tellProgress({ done, of, layouts, fitting }) {

@@ -1,6 +1,7 @@
 // The planner's form: the modeler's fields, those of a layout empty where they are searched. Pure.
 
 import { groupsOf } from "./modeler_fields.js";
+import { ASKED } from "./planner_sizing.js";
 import { searchedKeys } from "./planner_state.js";
 
 // Fields that describe a single layout, and fields that the model of time ignores: it has one rank
@@ -20,6 +21,18 @@ function searched({ key, label, kind, options, hint }) {
   return { ...about, kind: "whole", empty: "searched", hint: null };
 }
 
+const asks = (...kinds) => ({ ask }) => kinds.includes(ask);
+const question = {
+  title: "Question", open: true, always: true, nodes: null, says: () => "",
+  fields: [
+    { key: "ask", label: "Find", kind: "select", options: ASKED, wide: true, hint: null },
+    { key: "tokens", label: "Tokens of the training, billions", kind: "number", hint: null, shows: asks("deadline", "budget") },
+    { key: "days", label: "Days", kind: "number", hint: null, shows: asks("deadline") },
+    { key: "budget", label: "Budget", kind: "number", hint: "in the currency of your price", shows: asks("budget") },
+    { key: "price", label: "Your price of a GPU for an hour", kind: "number", empty: "none", hint: null, shows: asks("deadline", "budget") },
+  ],
+};
+
 /** Groups of the form, as `modelerForm` takes them. */
 export function planGroups(catalog) {
   const keys = searchedKeys(catalog);
@@ -30,10 +43,11 @@ export function planGroups(catalog) {
     ...group, nodes: null, says: () => "",
     title: group.title.replace(" and schedule", ""),
     fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
-      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" } : plain(one)),
+      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" }
+        : one.key === "nodes" ? { ...plain(one), shows: ({ ask }) => !ask } : plain(one)),
   })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
   const every = { key: "every", label: "Also schedules that the software doesn't have", kind: "check", wide: true };
-  return [...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
+  return [question, ...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
 }
 
 const said = (keys, state) => keys.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing";

@@ -4,6 +4,7 @@
 import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
 import { mapOf } from "./job_carried.js";
 import { choicesOf, jobRecord, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
+import { GOALS } from "../models/planner/node_counts.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
 
@@ -26,7 +27,11 @@ export function planSchema(catalog) {
   for (const key of UNUSED) delete schema[key];
   for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
   schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory
-  schema.tokens = number(1000, 1, 1e9); // billions
+  schema.ask = choice("", ["", ...GOALS]);
+  schema.tokens = { ...number(1000, 1, 1e9), unit: "B tokens" };
+  schema.days = { ...number(30, 0.01, 36_500), unit: "day" };
+  schema.budget = number(1e6, 1, 1e15); // in the currency of the price
+  schema.price = optional(number(null, 1e-6, 1e6)); // of one GPU for an hour
   schema.failures = choice("llama-3-405b", Object.keys(TABLES.failures));
   return schema;
 }
@@ -61,6 +66,11 @@ export function toAddress(schema, catalog, state) {
   if (Object.keys(schema).every((key) => state[key] === first[key])) return "";
   // What says nothing would be read as the first example.
   return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
+}
+
+/** What is asked for beside a layout, as engine/sizing.js takes it, or null. */
+export function questionOf({ ask, days, budget, tokens, price, failures }) {
+  return ask ? { kind: ask, days, budget, tokens, price, failures } : null;
 }
 
 /** What the engine is asked. */

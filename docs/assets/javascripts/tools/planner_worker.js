@@ -4,6 +4,7 @@ import { InputError } from "../engine/errors.js";
 import { layoutOf, planned } from "../engine/plan.js";
 import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
+import { fastestSafe, sizedCounts } from "../engine/sizing.js";
 import { asdict } from "../engine/runtime.js";
 import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
 import { front, same_as_best } from "../models/planner/ranking.js";
@@ -13,11 +14,35 @@ import { CONVENTIONS } from "../models/step/compute.js";
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
 
-addEventListener("message", ({ data: { catalog, choices, every } }) => {
+// The fastest layout that fits surely, long before all layouts are counted; null where there is none.
+function quickly(job) {
+  try {
+    return fastestSafe(job);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return null; // the whole search says why
+  }
+}
+
+// Asks one number of nodes after the other, and tells of each; returns the answer, or null.
+function sizedNodes(catalog, choices, question) {
+  let [best, last] = [null, null];
+  for (last of sizedCounts(catalog, choices, question)) {
+    ({ best } = last);
+    postMessage({ sized: last });
+  }
+  postMessage({ sizedAll: best });
+  return best && { ...choices, nodes: best, global_batch: last.global_batch };
+}
+
+addEventListener("message", ({ data: { catalog, choices: given, every, question } }) => {
   try {
     const begun = performance.now();
+    const choices = question ? sizedNodes(catalog, given, question) : given;
+    if (!choices) return;
     const asked = planJob(catalog, choices, every);
     const { job, about: { accelerator, measured, cluster }, interval_of, residuals, capacity_bytes } = asked;
+    if (!question) postMessage({ quick: quickly(job) });
     let [last, told] = [null, begun];
     for (last of planned(job)) {
       if (performance.now() - told < EVERY_MS) continue;

@@ -1,0 +1,81 @@
+// How many nodes a job needs for a deadline, a budget, or to fit; mirrors figgen.scenarios.planning.sizing.
+
+import { InputError } from "./errors.js";
+import { daysOf, kept } from "./goodput.js";
+import { layoutOf } from "./plan.js";
+import { planJob } from "./plan_job.js";
+import { asdict } from "./runtime.js";
+import { plain, record } from "./records.js";
+import { safe_bytes } from "../models/memory/fit_probability.js";
+import { MOST_RANKS } from "../models/machine/layout.js";
+import { PlannedJob } from "../models/planner/plan.js";
+import { fastest } from "../models/planner/fastest.js";
+import { BUDGET, Counted, DEADLINE, FEWEST, Goal, answer, least_nodes, next_nodes } from "../models/planner/node_counts.js";
+import { parameter_counts } from "../models/shape/transformer.js";
+import { usual_batch } from "../scenarios/planning/plan_question.js";
+import { TABLES } from "../plan-memory.js";
+
+const SAVED = "behind"; // how checkpoints are saved
+const MOST_NODES = 16_384;
+const [DAY_S, HOUR_S] = [86_400, 3600];
+
+/** What a reader asks for, or an InputError: `{ kind, days, budget, tokens, price, failures }`, tokens in billions. */
+export function goalOf({ kind, days, budget, tokens, price }, gpusPerNode) {
+  if (kind === BUDGET && price === null) throw new InputError("price", { expected: "what you pay for one GPU for an hour", got: "none" });
+  if (kind !== FEWEST && tokens === null) throw new InputError("tokens", { expected: "the tokens to train on", got: "none" });
+  return record(Goal, {
+    kind, most_nodes: Math.min(MOST_NODES, Math.floor(MOST_RANKS / gpusPerNode)),
+    most_s: kind === DEADLINE ? days * DAY_S : Infinity, budget: kind === BUDGET ? budget : Infinity,
+  });
+}
+
+/** The batch that stays the same for all numbers of nodes. */
+export function heldBatch(catalog, choices) {
+  const { job, batch_assumed } = planJob(catalog, { ...choices, nodes: 1 });
+  return batch_assumed ? usual_batch(job.setup.sequence, 1) : job.global_batch;
+}
+
+/** The fastest layout of a job that fits with a chance of 95%, as plain data, or null. Throws InputError. */
+export function fastestSafe(job) {
+  const most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread);
+  const found = fastest(record(PlannedJob, { ...job, capacity_bytes: most }));
+  return found.fitting ? layoutOf(found, 0) : null;
+}
+
+/** Yields one number of nodes after the other, as the search asks them, with `best` so far. Throws InputError. */
+export function* sizedCounts(catalog, choices, question) {
+  const asked = { ...choices, global_batch: heldBatch(catalog, choices) };
+  const { job } = planJob(catalog, { ...asked, nodes: 1 });
+  const [goal, least, counted] = [goalOf(question, choices.gpus_per_node), least_nodes(job), []];
+  for (let nodes; (nodes = next_nodes(goal, counted, least));) {
+    const one = sized(catalog, { ...asked, nodes }, question);
+    counted.push(record(Counted, {
+      nodes, fits: one.layout !== null, training_s: one.days === null ? Infinity : one.days * DAY_S, price: one.price ?? 0,
+    }));
+    yield { ...one, best: answer(goal, counted)?.nodes ?? null };
+  }
+}
+
+function sized(catalog, choices, { tokens, price, failures, kind }) {
+  const { job, about: { accelerator }, residuals } = planJob(catalog, choices);
+  const { setup, global_batch } = job;
+  const { world_size: gpus } = setup.parallel;
+  const none = { nodes: choices.nodes, gpus, global_batch, layout: null, days: null, interval: null, gpu_hours: null, price: null, energy_j: null };
+  let layout = null;
+  try {
+    layout = fastestSafe(job);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+  }
+  if (!layout || kind === FEWEST) return { ...none, layout };
+  const parameters = parameter_counts(setup.shape).total;
+  const saved = kept({ parameters, recipe: plain(asdict(setup.recipe)) }, gpus, SAVED, failures);
+  const days = (step_s) => daysOf(saved, tokens * 1e9, global_batch * setup.sequence, step_s);
+  const all = days(layout.step_s);
+  const gpu_hours = (gpus * all * DAY_S) / HOUR_S;
+  const power = TABLES.power[accelerator];
+  return {
+    ...none, layout, days: all, interval: residuals.map((share) => days(layout.step_s * share)), gpu_hours,
+    price: price === null ? null : gpu_hours * price, energy_j: power === undefined ? null : power * gpu_hours * HOUR_S,
+  };
+}

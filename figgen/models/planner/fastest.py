@@ -1,0 +1,106 @@
+"""The fastest layout of a job without computing every layout.
+
+A bound is computed for each entry first: a step of it takes at least this long, whatever is
+recomputed and whatever ZeRO does. Entries are then tried in rounds, those with the lowest bounds
+first, until no other entry can be faster than the best layout so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from figgen.equations.columns import Column, at, between, chosen, least, most, over
+from figgen.equations.ops import Number
+from figgen.models.planner.plan import (
+    MeshEntry,
+    Mode,
+    Pipeline,
+    PlannedJob,
+    Zero,
+    job_of,
+    pipelines_of,
+)
+from figgen.models.planner.ranking import TIED, Ranked, TriedPipeline, no_layout, ranked, tried
+from figgen.models.step.timed_step import timed_step
+
+WIDER = 1.2
+"""Factor between the highest bounds of two rounds."""
+
+
+def fastest(job: PlannedJob) -> Ranked:
+    """Return the ranking of all layouts, cut off `TIED` behind the fastest.
+
+    Counts of layouts that do not fit are left out, as most of these are never computed.
+    Raises InputError where no layout exists.
+    """
+    pipelines = list(pipelines_of(job))
+    if not pipelines:
+        raise no_layout(job)
+    bounds = [bounds_of(one) for one in pipelines]
+    last = max([most(one) for one in bounds])
+    found: list[TriedPipeline] = []
+    low, high, most_s = -inf, min([least(one) for one in bounds]), inf
+    while low < min(last, most_s):
+        for pipeline, bound in zip(pipelines, bounds, strict=True):
+            places = between(bound, low, high)
+            if not len(places):
+                continue
+            one = tried(
+                replace(pipeline, entries=tuple(pipeline.entries[int(at)] for at in places))
+            )
+            if len(one.step_s):
+                found.append(one)
+                most_s = min(most_s, least(one.step_s) * (1 + TIED))
+        low, high = high, min(high * WIDER, most_s)
+    best = ranked([_within(one, most_s) for one in found])
+    return replace(best, layouts=sum([one.count for one in pipelines]), refused={}, least_bytes=inf)
+
+
+def bounds_of(found: Pipeline) -> Column:
+    """Return, for every entry of a pipeline, seconds that no layout of it falls short of."""
+    each = found.contexts * found.numbers
+    idle = [
+        min([found.idle[mode * each + place] for mode in range(len(found.modes))])
+        for place in range(each)
+    ]
+    (seconds,) = over(
+        found.modes[:1],
+        found.zeros[:1],
+        found.entries,
+        lambda mode, zero, entry: (_least_s(found, idle, mode, zero, entry),),
+    )
+    return seconds
+
+
+def _least_s(
+    found: Pipeline, idle: list[float], mode: Mode, zero: Zero, entry: MeshEntry
+) -> Number:
+    """Return the seconds of a step that recomputes nothing and waits for no gradient or weight."""
+    job = replace(
+        job_of(found, mode, zero, entry),
+        filling=at(idle, entry.contexts * found.numbers + entry.number),
+        stalled=0.0,
+        repeats_layer=0.0,
+        repeats_core=0.0,
+        gathers=0,
+        scatters=0,
+        zero_stage=3,
+    )
+    step = timed_step(job, found.job.attained)
+    running = step.total_s - step.straggling_s - step.fixed_s
+    shortest = running - step.sharding_s - step.gradients_s
+    return shortest * (1 + step.straggling_s / running) + step.fixed_s
+
+
+def _within(found: TriedPipeline, most_s: float) -> TriedPipeline:
+    """Return the layouts that take no longer than `most_s`."""
+    kept = between(found.step_s, -inf, most_s)
+    return replace(
+        found,
+        places=chosen(found.places, kept),
+        step_s=chosen(found.step_s, kept),
+        memory_bytes=chosen(found.memory_bytes, kept),
+        ties=chosen(found.ties, kept),
+        meshes=chosen(found.meshes, kept),
+    )

@@ -1,0 +1,144 @@
+"""Which number of nodes answers a question: a deadline, a budget, or the fewest that fit.
+
+Every power of two is asked until more nodes cannot help, then the counts between the best of them
+and its neighbour, in sixteenths of the larger one. `next_nodes` says which count to ask next, so
+that an answer can be shown while the search goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+
+from figgen.models.planner.plan import PlannedJob
+from figgen.models.shape.transformer import parameter_counts
+
+DEADLINE, BUDGET, FEWEST = "deadline", "budget", "fewest"
+GOALS = (DEADLINE, BUDGET, FEWEST)
+"""Fewest nodes within a time, least time within a price, and fewest nodes that fit."""
+
+STEPS = 16
+"""The counts between two powers of two that may be asked, the larger one being so many steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What is wanted: `most_s` seconds of training or a `budget`, on at most `most_nodes` nodes.
+
+    A budget is in the currency of `price`, that of one accelerator for an hour.
+    """
+
+    kind: str
+    most_nodes: int
+    most_s: float = inf
+    budget: float = inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What so many nodes take: seconds of the whole training, and its price.
+
+    Both are inf where no layout fits; for the fewest nodes, neither is needed.
+    """
+
+    nodes: int
+    fits: bool
+    training_s: float
+    price: float
+
+
+def meets(goal: Goal, one: Counted) -> bool:
+    """Return whether so many nodes are an answer."""
+    return one.fits and one.training_s <= goal.most_s and one.price <= goal.budget
+
+
+def answer(goal: Goal, found: Sequence[Counted]) -> Counted | None:
+    """Return the best answer among these counts, or None if none of them is an answer."""
+    best: Counted | None = None
+    for one in found:
+        if meets(goal, one) and (best is None or _better(goal, one, best)):
+            best = one
+    return best
+
+
+def _better(goal: Goal, one: Counted, other: Counted) -> bool:
+    if goal.kind == BUDGET:
+        return one.training_s < other.training_s
+    return one.nodes < other.nodes
+
+
+def next_nodes(goal: Goal, found: Sequence[Counted], least: int) -> int:
+    """Return the count to ask next, or 0 where the search is over.
+
+    `found` are the counts so far, in the order in which they were asked; below `least` nodes
+    weights and optimizer state alone do not fit.
+    """
+    nodes = _power_at_least(least)
+    known = {one.nodes: one for one in found}
+    while nodes <= goal.most_nodes:
+        one = known.get(nodes)
+        if one is None:
+            return nodes
+        if _enough(goal, one, known.get(nodes // 2)):
+            break
+        nodes *= 2
+    best = answer(goal, found)
+    if best is not None:
+        return _between(goal, known, best.nodes)
+    fitting = [one.nodes for one in found if one.fits]
+    # Fewer nodes than the first power of two that fits may be cheap enough.
+    return _between(goal, known, min(fitting)) if goal.kind == BUDGET and fitting else 0
+
+
+def least_nodes(job: PlannedJob) -> int:
+    """Return a number of nodes below which the job's state does not fit, however it is divided."""
+    setup = job.setup
+    if setup.lora_rank is not None:
+        return 1
+    recipe = setup.recipe
+    held = recipe.weight_bytes + recipe.optimizer_bytes * (1 - setup.offloaded_optimizer)
+    state = parameter_counts(setup.shape).total * held
+    return max(1, ceil(state / job.capacity_bytes / setup.parallel.gpus_per_node))
+
+
+def _power_at_least(number: int) -> int:
+    power = 1
+    while power < number:
+        power *= 2
+    return power
+
+
+def _enough(goal: Goal, one: Counted, half: Counted | None) -> bool:
+    """Return whether more nodes than these need not be asked.
+
+    Twice the nodes of an answer are asked too, for the curve.
+    """
+    if half is None or not half.fits:
+        return False
+    if not one.fits:
+        return True  # the batch has too few sequences for them
+    if goal.kind != FEWEST and one.training_s >= half.training_s:
+        return True
+    if goal.kind == BUDGET:
+        return not meets(goal, one) and not meets(goal, half)
+    return meets(goal, half)
+
+
+def _between(goal: Goal, known: dict[int, Counted], best: int) -> int:
+    """Return the next count between two powers of two, or 0."""
+    top = _power_at_least(best)
+    if goal.kind == BUDGET:
+        top = top * 2 if top == best and meets(goal, known[best]) else top
+        asked = list(range(top - 1, top // 2, -1))
+    else:
+        asked = list(range(top // 2 + 1, top))
+    step = max(1, top // STEPS)
+    for nodes in asked:
+        if nodes % step == 0 and nodes <= goal.most_nodes:
+            one = known.get(nodes)
+            if one is None:
+                return nodes
+            if meets(goal, one):
+                return 0
+    return 0

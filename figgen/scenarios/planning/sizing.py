@@ -1,0 +1,189 @@
+"""The planner asked the other way round: how many nodes, for a deadline, a budget or memory alone.
+
+The batch stays the same whatever the number of nodes. For each number, the layout is the fastest
+that fits with a chance of `SAFE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
+from figgen.catalog.interruptions import DAY_S, Interruptions
+from figgen.errors import InputError
+from figgen.models.machine.layout import MOST_RANKS
+from figgen.models.memory.fit_probability import safe_bytes
+from figgen.models.planner.fastest import fastest
+from figgen.models.planner.node_counts import (
+    BUDGET,
+    DEADLINE,
+    FEWEST,
+    Counted,
+    Goal,
+    answer,
+    least_nodes,
+    next_nodes,
+)
+from figgen.scenarios.options.scenario import Scenario
+from figgen.scenarios.planning.goodput_plan import kept
+from figgen.scenarios.planning.plan_question import PlanQuestion, plan_question, usual_batch
+from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
+from figgen.scenarios.planning.planner import Plan
+
+SAVED = "behind"
+"""How checkpoints are saved: to storage, while training goes on."""
+
+MOST_NODES = 16_384
+"""Most nodes that are asked if no number is given."""
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is wanted of a training; `price` is that of one accelerator for an hour.
+
+    `tokens` may be missing where only the fewest nodes are asked for.
+    """
+
+    tokens: float | None
+    price: float | None
+    failures: Interruptions
+    goal: Goal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sized:
+    """One number of nodes: its layout, and days, price and energy of the training.
+
+    `row` is None where no layout fits, and the numbers of the training are None without tokens.
+    `energy_j` is that of the accelerators alone, at their power limit.
+    """
+
+    nodes: int
+    gpus: int
+    row: PlanRow | None
+    goodput: float | None = None
+    days: float | None = None
+    low_days: float | None = None
+    high_days: float | None = None
+    gpu_hours: float | None = None
+    price: float | None = None
+    energy_j: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """All numbers of nodes that were asked, ascending, and the answer, None if there is none."""
+
+    question: PlanQuestion
+    wanted: Wanted
+    found: tuple[Sized, ...]
+    best: Sized | None
+
+
+def wanted_of(
+    *,
+    days: float | None,
+    budget: float | None,
+    fewest: bool,
+    tokens: float | None,
+    price: float | None,
+    failures: Interruptions,
+    most_nodes: int = MOST_NODES,
+) -> Wanted:
+    """Return what is wanted. Raises InputError where two things are, or something is missing."""
+    given = [
+        name
+        for name, on in (("--within", days), ("--budget", budget), ("--fewest-nodes", fewest))
+        if on
+    ]
+    if len(given) != 1:
+        got = " and ".join(given) or "none"
+        expected = "one of --within, --budget and --fewest-nodes"
+        raise InputError("question", expected=expected, got=got)
+    if tokens is None and not fewest:
+        raise InputError("--tokens", expected=f"the tokens to train on, for {given[0]}", got="none")
+    if budget and price is None:
+        expected = "your price of one GPU for an hour, for --budget"
+        raise InputError("--gpu-hour-price", expected=expected, got="none")
+    kind = DEADLINE if days else BUDGET if budget else FEWEST
+    goal = Goal(
+        kind=kind,
+        most_nodes=most_nodes,
+        most_s=days * DAY_S if days else inf,
+        budget=budget or inf,
+    )
+    return Wanted(tokens=tokens, price=price, failures=failures, goal=goal)
+
+
+def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
+    """Return the answer. Raises InputError as `plan_question` does."""
+    question = plan_question(asked.but(nodes=1))
+    asked = asked.but(global_batch=_batch(question))
+    found = tuple(sized_counts(asked, wanted))
+    best = answer(wanted.goal, [_counted(one) for one in found])
+    return Sizing(
+        question=question,
+        wanted=wanted,
+        found=tuple(sorted(found, key=lambda one: one.nodes)),
+        best=next((one for one in found if best and one.nodes == best.nodes), None),
+    )
+
+
+def sized_counts(asked: Scenario, wanted: Wanted) -> Iterator[Sized]:
+    """Yield one number of nodes after the other, as the search asks them."""
+    job, found = plan_question(asked.but(nodes=1)).job, list[Counted]()
+    most = MOST_RANKS // job.setup.parallel.gpus_per_node
+    goal = replace(wanted.goal, most_nodes=min(wanted.goal.most_nodes, most))
+    while nodes := next_nodes(goal, found, least_nodes(job)):
+        one = _sized(asked, wanted, nodes)
+        found.append(_counted(one))
+        yield one
+
+
+def _batch(question: PlanQuestion) -> int:
+    job = question.job
+    return usual_batch(job.setup.sequence, 1) if question.batch_assumed else job.global_batch
+
+
+def _counted(one: Sized) -> Counted:
+    training_s = inf if one.days is None else one.days * DAY_S
+    price = 0.0 if one.price is None else one.price
+    return Counted(nodes=one.nodes, fits=one.row is not None, training_s=training_s, price=price)
+
+
+def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
+    question = plan_question(asked.but(nodes=nodes))
+    job = question.job
+    most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread)
+    gpus = job.world_size
+    try:
+        found = fastest(replace(job, capacity_bytes=most))
+    except InputError:
+        return Sized(nodes=nodes, gpus=gpus, row=None)
+    if not found.fitting:
+        return Sized(nodes=nodes, gpus=gpus, row=None)
+    (row,) = plan_rows(Plan(question=question, found=found), [0])
+    if wanted.tokens is None:
+        return Sized(nodes=nodes, gpus=gpus, row=row)
+    saved = kept(job.setup, SAVED, wanted.failures)
+    batch = job.global_batch * job.setup.sequence
+    days, low, high = (
+        saved.days(wanted.tokens, batch, step_s) for step_s in (row.step_s, row.low_s, row.high_s)
+    )
+    hours = gpus * days * DAY_S / HOUR_S
+    power = question.accelerator.tdp
+    return Sized(
+        nodes=nodes,
+        gpus=gpus,
+        row=row,
+        goodput=saved.goodput,
+        days=days,
+        low_days=low,
+        high_days=high,
+        gpu_hours=hours,
+        price=None if wanted.price is None else hours * wanted.price,
+        energy_j=None if power is None else power.value * hours * HOUR_S,
+    )

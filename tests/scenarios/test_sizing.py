@@ -1,0 +1,129 @@
+"""The planner asked for a number of nodes: against plans of each, and its bounds."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from statistics import NormalDist
+
+import pytest
+
+from figgen.catalog.interruptions import DAY_S, interruption
+from figgen.equations.columns import over
+from figgen.errors import InputError
+from figgen.models.memory.fit_probability import SAFE, SAFE_DEVIATIONS
+from figgen.models.planner.fastest import bounds_of
+from figgen.models.planner.plan import pipelines_of, step_s
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.goodput_plan import kept
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.planning.sizing import Wanted, sizing, wanted_of
+from tests.translation.test_plans import random_job
+
+JOB = {"model": "llama-3-8b", "gpus_per_node": 8, "global_batch": 128, "sequence": 4096}
+FAILURES = interruption("llama-3-405b")
+
+
+def _wanted(
+    days: float | None = None, budget: float | None = None, *, fewest: bool = False
+) -> Wanted:
+    return wanted_of(
+        days=days,
+        budget=budget,
+        fewest=fewest,
+        tokens=1e11,
+        price=2.0,
+        failures=FAILURES,
+        most_nodes=32,
+    )
+
+
+def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
+    rng, compared = random.Random(11), 0
+    for _ in range(12):
+        job, every = random_job(rng)
+        try:
+            question = plan_question(scenario(**job), every)
+        except InputError:
+            continue
+        for found in pipelines_of(question.job):
+            bounds = bounds_of(found)
+            (seconds,) = over(
+                found.modes,
+                found.zeros,
+                found.entries,
+                lambda mode, zero, entry, found=found: (step_s(found, mode, zero, entry),),
+            )
+            for place, least_s in enumerate(bounds):
+                times = seconds[place :: len(found.entries)]
+                assert min(times) >= least_s * (1 - 1e-12), (job, found.schedule, found.pp)
+                compared += len(times)
+    assert compared > 5_000
+
+
+def test_an_answer_is_the_fastest_safe_layout_of_its_number_of_nodes() -> None:
+    found = sizing(scenario(**JOB, nodes=1), _wanted(days=5))
+    best = found.best
+    assert best is not None
+    assert best.row is not None
+    assert best.days is not None
+    assert best.price is not None
+    assert best.days <= 5
+    whole = plan(plan_question(scenario(**JOB, nodes=best.nodes)))
+    assert whole.safest is not None
+    assert best.row.step_s == whole.found.step_s[whole.safest]
+    saved = kept(whole.question.job.setup, "behind", FAILURES)
+    assert best.days == saved.days(1e11, 128 * 4096, best.row.step_s)
+    assert best.price == pytest.approx(2.0 * best.gpus * best.days * 24)
+    assert best.energy_j == pytest.approx(700 * best.gpus * best.days * DAY_S)
+    fewer = [one for one in found.found if one.nodes < best.nodes and one.days is not None]
+    assert fewer
+    assert all(one.days > 5 for one in fewer if one.days)
+
+
+def test_a_budget_buys_the_soonest_end_and_the_batch_stays() -> None:
+    cheap = sizing(scenario(**JOB, nodes=1), _wanted(budget=7000))
+    rich = sizing(scenario(**JOB, nodes=1), _wanted(budget=9000))
+    assert cheap.best is not None
+    assert rich.best is not None
+    assert cheap.best.price is not None
+    assert cheap.best.price <= 7000
+    assert rich.best.nodes > cheap.best.nodes
+    for one in (*cheap.found, *rich.found):
+        if one.row is not None:
+            size = int(str(one.row.choices["microbatch_size"]))
+            assert one.row.dp * one.row.microbatches * size == 128
+    assert sizing(scenario(**JOB, nodes=1), _wanted(budget=1)).best is None
+
+
+def test_the_fewest_nodes_need_no_tokens_and_leave_out_what_cannot_fit() -> None:
+    wanted = replace(_wanted(fewest=True), tokens=None)
+    asked = scenario(model="llama-3-70b", gpus_per_node=8, global_batch=64, nodes=1)
+    found = sizing(asked, wanted)
+    assert found.best is not None
+    assert found.best.days is None
+    for nodes in range(1, found.best.nodes):
+        assert plan(plan_question(asked.but(nodes=nodes))).safest is None, nodes
+    # Weights and optimizer state of 70.6 billion parameters take more than one node has.
+    assert min(one.nodes for one in found.found) == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({}, "one of --within, --budget and --fewest-nodes"),
+        ({"days": 3, "fewest": True}, "one of --within, --budget and --fewest-nodes"),
+        ({"days": 3}, "the tokens to train on"),
+        ({"budget": 3, "tokens": 1e9}, "your price of one GPU for an hour"),
+    ],
+)
+def test_what_is_missing_is_asked_for(question: dict[str, float], said: str) -> None:
+    none = {"days": None, "budget": None, "fewest": False, "tokens": None, "price": None}
+    with pytest.raises(InputError, match=said):
+        wanted_of(**{**none, **question}, failures=FAILURES)
+
+
+def test_the_deviations_of_a_safe_fit_are_those_of_its_chance() -> None:
+    assert NormalDist().inv_cdf(SAFE) == pytest.approx(SAFE_DEVIATIONS, rel=1e-14)
+    assert _wanted(days=1).goal.most_s == DAY_S
