@@ -90,7 +90,7 @@ def _scale(chart: Timeline, room: float) -> float:
     needed = (
         (text_width(slot.label) + 3) / (slot.end - slot.start)
         for slot in chart.slots
-        if slot.end > slot.start and len(slot.label) <= 3
+        if slot.end > slot.start and 0 < len(slot.label) <= 3
     )
     wanted = max(needed, default=0.0)
     return max(room / chart.end, min(wanted, WIDEST / chart.end))
@@ -215,7 +215,8 @@ def _key(
     chart: Timeline, slots: Sequence[Sequence[Slot]], room: float, figure_id: str
 ) -> tuple[str, float]:
     """Swatches of the roles that occur, above the lanes, and where the lanes begin."""
-    present = {slot.role for slot in chart.slots}
+    # A series has no meaning but that of its lane, whose name stands beside it.
+    present = {slot.role for slot in chart.slots if not slot.role.startswith("series")}
     roles = [role for role in WORK if role in present]
     roles += sorted(present.difference(roles))
     entries: list[tuple[str, str | None, str]] = [

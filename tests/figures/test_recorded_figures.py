@@ -1,0 +1,56 @@
+"""Figures of recorded steps: parts that follow one another, and times that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from figgen.charts import Curves, Timeline
+from figgen.figures.training.recorded import MATMULS
+from figgen.registry import build
+from figgen.renderers import text
+from figgen.scenarios.runs.device_run import measured_steps
+
+
+@pytest.mark.parametrize("name", ["recorded-step", "recorded-layer", "recorded-memory"])
+def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, text.render(build(name, {})))
+
+
+def test_the_gpu_runs_a_phase_after_its_first_launch() -> None:
+    chart = build("recorded-step", {})
+    assert isinstance(chart, Timeline)
+    host, gpu = ({s.label: s for s in chart.slots if s.lane == lane} for lane in (0, 1))
+    assert list(host) == ["forward", "backward", "update"]
+    assert list(gpu) == ["step before", *host]
+    for name, slot in host.items():
+        assert slot.start < gpu[name].start
+        assert slot.end < gpu[name].end
+    shares = [
+        chart.values[f"{kind}_share"].value
+        for kind in ("product", "attention", "optimizer", "passes")
+    ]
+    assert sum(map(float, shares)) == pytest.approx(1)
+    assert 0 < float(chart.values["forward_busy"].value) < 1
+
+
+def test_the_parts_of_a_layer_follow_one_another_and_name_its_matmuls() -> None:
+    chart = build("recorded-layer", {})
+    assert isinstance(chart, Timeline)
+    parts = [slot for slot in chart.slots if slot.lane == 0]
+    assert all(one.end == other.start for one, other in pairwise(parts))
+    assert (parts[0].start, parts[-1].end) == (0.0, chart.end)
+    named = [slot.detail.split(",")[0] for slot in chart.slots if slot.lane == 1]
+    assert named == [f"matmul {name}" for name in MATMULS]
+    shares = ("product_share", "attention_share", "passes_share", "gaps_share")
+    assert sum(float(chart.values[name].value) for name in shares) == pytest.approx(1)
+
+
+def test_the_peak_of_the_snapshot_is_what_the_run_printed_and_what_was_predicted() -> None:
+    chart = build("recorded-memory", {})
+    assert isinstance(chart, Curves)
+    record = next(one for one in measured_steps() if one["id"] == "llama1b-amp-eager")
+    assert chart.values["peak"].value == pytest.approx(record["peak_allocated_bytes"], rel=0.01)
+    assert abs(float(chart.values["off"].value)) < 0.03
