@@ -144,16 +144,17 @@ def test_a_board_of_n_pages_is_the_first_n_rows_of_the_whole_board() -> None:
 @pytest.mark.parametrize("page", range(2, len(RUNGS) + 1))
 def test_a_ledger_adds_up_to_the_boards_bytes(page: int) -> None:
     found = build("journey-ledger", {"page": page})
-    assert isinstance(found, Table)
-    *rows, together = found.rows
-    for column, bytes_ in ((3, rung(page).near_bytes), (4, rung(page).far_bytes)):
-        assert sum(float(row[column]) for row in rows) == pytest.approx(bytes_)
-        assert together[column] == pytest.approx(bytes_)
-    for _, product, each, near, far in rows:
-        calls = np.prod(
-            [int(factor) for factor in str(product).split("\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")]
-        )
-        assert calls * float(each) == pytest.approx(float(near) + float(far))
+    assert isinstance(found, Bars)
+    near, far = (segment.lengths for segment in found.segments)
+    for lengths, bytes_ in ((near, rung(page).near_bytes), (far, rung(page).far_bytes)):
+        assert sum(lengths) == pytest.approx(bytes_)
+    for at, (label, one, other) in enumerate(zip(found.labels, near, far, strict=True), 1):
+        product = re.search(r"([\d×\N{NO-BREAK SPACE}]+) calls of ", label)
+        assert product is not None
+        calls = np.prod([int(factor) for factor in re.findall(r"\d+", product[1])])
+        each = found.values[f"each_{at}"].value
+        assert isinstance(each, float)
+        assert calls * each == pytest.approx(one + other)
 
 
 def test_products_of_a_ledger_are_those_that_the_pages_derive() -> None:

@@ -49,7 +49,7 @@ def test_kernels_below_the_peak_cost_most_everywhere_as_the_caption_says() -> No
     _work, *losses = wall_shares().segments
     for shares in zip(*(part.lengths for part in losses), strict=True):
         assert shares[0] == max(shares), losses[0].name
-    assert losses[0].name.startswith("kernels")
+    assert losses[0].name.startswith("lost: kernels")
 
 
 def test_a_share_of_the_peak_names_the_peak() -> None:

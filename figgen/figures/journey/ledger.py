@@ -1,20 +1,21 @@
-"""Where the bytes and the seconds of a page's step come from, row by row."""
+"""Where the bytes and the seconds of a page's step come from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
 
-from figgen.charts import Column, Named, Scalar, Table, interval_values
+from figgen.charts import Axis, Bars, Named, Segment, interval_values
 from figgen.models.step.level_loads import port_bytes
 from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.models.step.step_rows import MICROBATCH, family_of
+from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import label_of
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, rung
 from figgen.scenarios.stories.journey_step import SLOWED
-from figgen.units import NBSP
+from figgen.units import NBSP, format_quantity
 
 WORDS = {
     ("tp", "layers"): "partial sums of layers, forward and backward",
@@ -103,21 +104,15 @@ def rank_layers(found: JourneyJob) -> int:
 
 
 @figure("journey-ledger")
-def journey_ledger(*, page: int) -> Table:
-    """Messages of a GPU in the step of a page: calls, bytes per call, link."""
+def journey_ledger(*, page: int) -> Bars:
+    """Bytes that a GPU sends in the step of a page, by purpose and link, with their calls."""
     found = rung(page)
     layers = rank_layers(found)
     listed = entries(found)
-    rows: list[tuple[Scalar, ...]] = [
-        (f"{label_of(one.axis)}: {one.what}", _product(one, found.microbatches, layers),
-         one.each_bytes, one.near_bytes, one.far_bytes)
-        for one in listed
-    ]  # fmt: skip
-    near, far = (fsum(getattr(one, f"{at}_bytes") for one in listed) for at in ("near", "far"))
-    rows.append(("together", "", "", near, far))
+    near, far = (tuple(getattr(one, f"{at}_bytes") for one in listed) for at in ("near", "far"))
     values = {
-        "near": Named(near, "B"),
-        "far": Named(far, "B"),
+        "near": Named(fsum(near), "B"),
+        "far": Named(fsum(far), "B"),
         "microbatches": Named(found.microbatches),
         "layers": Named(layers),
     }
@@ -127,26 +122,20 @@ def journey_ledger(*, page: int) -> Table:
             f"each_{at}": Named(one.each_bytes, "B"),
             f"sent_{at}": Named(one.sent_bytes, "B"),
         }
-    return Table(
-        columns=(
-            Column(label="what travels"),
-            Column(label="calls"),
-            Column(label="one sends", unit="B", spec="bytes"),
-            Column(label="NVLink", unit="B", spec="bytes"),
-            Column(label="network", unit="B", spec="bytes"),
+    labels = (
+        f"{label_of(one.axis)}: {one.what}, {_product(one, found.microbatches, layers)} calls of "
+        f"{format_quantity(one.each_bytes, 'B', 'bytes')}"
+        for one in listed
+    )
+    return Bars(
+        labels=tuple(labels),
+        segments=(
+            Segment(name="over NVLink", role="series-3", lengths=near),
+            Segment(name="over the network", role="series-4", lengths=far),
         ),
-        rows=tuple(rows),
+        axis=Axis(label="one GPU sends in a step", unit="B", low=0.0, spec="bytes"),
         values=values,
     )
-
-
-def _parts(estimate: StepEstimate) -> dict[str, float]:
-    """Seconds of a step by part; the parts add up to the step."""
-    return {
-        "computing": estimate.compute_s + estimate.recompute_s,
-        "idle stages": estimate.bubble_s,
-        **{f"messages of {label_of(axis)}": s for axis, s in estimate.exposed if s > 0},
-    }
 
 
 def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
@@ -156,35 +145,22 @@ def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
 
 
 @figure("journey-subtract")
-def journey_subtract(*, page: int = 10) -> Table:
+def journey_subtract(*, page: int = 10) -> Bars:
     """A step as computed and as a profile shows it when one GPU's NVLink has lost bandwidth."""
     found = rung(page)
     good, bad = found.found.estimate, found.slowed
-    computed, measured = _parts(good), _parts(bad)
-    rows: list[tuple[Scalar, ...]] = [
-        (part, s, measured[part], measured[part] - s) for part, s in computed.items()
-    ]
+    computed, measured = step_parts(good), step_parts(bad)
     total, slow = good.step_time_s, bad.step_time_s
-    rows.append(("the step", total, slow, slow - total))
-    tensor = "messages of TP"
-    return Table(
-        columns=(
-            Column(label="part"),
-            Column(label="computed", unit="s", spec=".2f"),
-            Column(label="in the profile", unit="s", spec=".2f"),
-            Column(label="longer by", unit="s", spec="+.2f"),
-        ),
-        rows=tuple(rows),
-        values={
-            "computed": Named(total, "s"),
-            "measured": Named(slow, "s"),
-            "missing": Named(slow - total, "s"),
-            "tp_computed": Named(computed[tensor], "s"),
-            "tp_measured": Named(measured[tensor], "s"),
-            "tp_missing": Named(measured[tensor] - computed[tensor], "s"),
-            "bandwidth": Named(link_bandwidth(good, "tp"), "B/s"),
-            "slow_bandwidth": Named(link_bandwidth(bad, "tp"), "B/s"),
-            "factor": Named(SLOWED),
-            **interval_values(found.predicted.residuals),
-        },
-    )
+    values = {
+        "computed": Named(total, "s"),
+        "measured": Named(slow, "s"),
+        "missing": Named(slow - total, "s"),
+        "tp_computed": Named(computed["tp"], "s"),
+        "tp_measured": Named(measured["tp"], "s"),
+        "tp_missing": Named(measured["tp"] - computed["tp"], "s"),
+        "bandwidth": Named(link_bandwidth(good, "tp"), "B/s"),
+        "slow_bandwidth": Named(link_bandwidth(bad, "tp"), "B/s"),
+        "factor": Named(SLOWED),
+        **interval_values(found.predicted.residuals),
+    }
+    return step_bars(("computed", "in the profile"), (computed, measured), values)

@@ -223,7 +223,9 @@ def journey_two_clocks(
     )
     even = {name: tokens_to_hide(peak, links[name], SHARDED_BYTES) for name in links}
     marks = tuple(
-        Mark(x=even[name], y=times[name], label=f"{even[name]:,.0f} tokens", role="ink")
+        Mark(
+            x=even[name], y=times[name], label=f"hides from {even[name]:,.0f} tokens on", role="ink"
+        )
         for name in links
     )
     return Curves(

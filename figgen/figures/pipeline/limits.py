@@ -103,8 +103,8 @@ def pipeline_latency(
             f"{said}_waits": Named(round(waited, 6)),
         }
     return Curves(
-        x=Axis(label="time of a message over a microbatch's time on a rank", low=0.0, spec=".0%"),
-        y=Axis(label="bubble_fraction", low=0.0, spec=".0%"),
+        x=Axis(label="time of a message, in microbatches of a rank", low=0.0, spec=".0%"),
+        y=Axis(label="share of the step that ranks are idle", low=0.0, spec=".0%"),
         series=tuple(series),
         values=values,
     )

@@ -114,25 +114,30 @@ def tp_link_ratio(
 
     inside = {t: ratio(t, 1, nvlink) for t in sizes if t <= width}
     beyond = {t: ratio(t, t // width, lent) for t in sizes if t > width}
-    rows = [("nvlink", f"{node.scale_up.short_title}, one node", "tp", inside)]
+    title = f"{node.scale_up.short_title}, one node"
+    lines = [(title, "tp", inside)]
     values = {
         "tokens": Named(microbatch_size * shape.sequence, "token"),
         "rack_gpus": Named(domain.gpus_per_node),
         "single_over_nvlink": Named(ratio(width, width, nic) / ratio(width, 1, nvlink)),
     }
+    alone = {t: ratio(t, t, nic) for t in sizes}
+    groups = {"nvlink": inside, "single": alone}
     if beyond:
         racks = {t: ratio(t, 1, wide, domain) for t in sizes if t <= domain.gpus_per_node}
-        title = f"{domain.scale_up.short_title}, {domain.gpus_per_node} GPUs"
-        rows += [("rack", title, "series-3", racks), ("nodes", "whole nodes", "series-2", beyond)]
+        groups |= {"rack": racks, "nodes": beyond}
+        lines = [
+            (f"{node.scale_up.short_title}, whole nodes", "tp", inside | beyond),
+            (f"{domain.scale_up.short_title}, {domain.gpus_per_node} GPUs", "series-3", racks),
+        ]
         last = _over_computing(shape, microbatch_size, max(racks), domain, wide)
         values["rack_bytes"] = Named(last)
-    alone = {t: ratio(t, t, nic) for t in sizes}
-    rows.append(("single", "one rank per node", "series-1", alone))
-    for name, _, _, points in rows:
+    lines.append(("one rank per node", "series-1", alone))
+    for name, points in groups.items():
         values |= {f"{name}_tp{t}": Named(r) for t, r in points.items()}
     return Curves(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
-        y=Axis(label="communication over computation", scale="log10", spec="g"),
+        y=Axis(label="time of messages ÷ time of work: below 1 is good", scale="log10", spec="g"),
         series=tuple(
             Series(
                 name=title,
@@ -141,9 +146,9 @@ def tp_link_ratio(
                 role=role,
                 style="dashed" if points is alone else "line",
             )
-            for _, title, role, points in rows
+            for title, role, points in lines
         ),
-        rules=(Rule(axis="y", at=1.0, label="as long as computing"),),
+        rules=(Rule(axis="y", at=1.0, label="as long as the work"),),
         values=values,
     )
 

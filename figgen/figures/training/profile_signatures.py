@@ -22,6 +22,7 @@ from figgen.scenarios.options.written import written_step
 AXES = ("dp", "tp", "cp", "ep", "pp")
 LEAST = 0.0005
 """Of the step: what an axis is exposed for, to have a column; less is printed as 0.0%."""
+WORDS = {axis: f"{axis.upper()} " for axis in AXES} | {"zero_stage": "ZeRO-"}
 HEADER = {"otherData": {"made by": MADE_BY}}
 
 
@@ -40,6 +41,12 @@ class Read:
     hidden: float
     sent_bytes: float
     memory: float
+
+    @property
+    def title(self) -> str:
+        """The layout in words: "TP 8, PP 4" for `tp=8 pp=4`."""
+        words = (option.partition("=") for option in self.label.split())
+        return ", ".join(f"{WORDS[name]}{value}" for name, _, value in words)
 
     def values(self) -> dict[str, Named]:
         key = identifier(self.label.replace("=", "_").replace(" ", "_"))
@@ -109,7 +116,7 @@ def profile_shares(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Bars:
     exposed = [1 - each.computing - each.idle for each in read]
     sums = [fsum(each.exposed.values()) or 1.0 for each in read]
     return Bars(
-        labels=tuple(each.label for each in read),
+        labels=tuple(each.title for each in read),
         segments=(
             Segment(name="computing", role="series-2", lengths=tuple(r.computing for r in read)),
             *(
@@ -135,7 +142,7 @@ def profile_signatures(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Tabl
     read, values = found
     rows: list[tuple[Scalar, ...]] = [
         (
-            r.label,
+            r.title,
             r.wall_s,
             r.computing,
             *r.exposed.values(),

@@ -54,7 +54,7 @@ def step_breakdown(found: TrainingStep) -> Bars:
     published = published_step_s(found.run) if found.run else None
     rules = () if published is None else (Rule(axis="x", at=published, label="published"),)
     return Bars(
-        labels=("the step", "hidden behind it"),
+        labels=("a step: the GPU computes or waits", "messages meanwhile, at no cost"),
         segments=tuple(shown),
         axis=Axis(label="time on the GPU that works longest", unit="s", low=0.0, spec="time"),
         rules=rules,

@@ -124,11 +124,11 @@ def shares_of_wall(found: TrainingStep) -> dict[str, float]:
     estimate = found.estimate
     wall, mfu = estimate.step_time_s, estimate.model_flops_utilisation
     return {
-        "work at the peak (MFU)": mfu,
-        "kernels below the peak": estimate.compute_s / wall - mfu,
-        "recomputation": estimate.recompute_s / wall,
-        "pipeline idle": estimate.bubble_s / wall,
-        "exposed communication": estimate.exposed_s / wall,
+        "useful: work at the peak rate (MFU)": mfu,
+        "lost: kernels below the peak": estimate.compute_s / wall - mfu,
+        "lost: recomputation": estimate.recompute_s / wall,
+        "lost: idle stages": estimate.bubble_s / wall,
+        "lost: exposed messages": estimate.exposed_s / wall,
     }
 
 
