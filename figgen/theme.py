@@ -81,16 +81,17 @@ SOFT: dict[str, Ink] = {
 }
 
 RANKS: tuple[tuple[Ink, Ink], ...] = (
-    (Ink("#285e9f", "#86bafe"), Ink("#6dadff", "#33547e")),
-    (Ink("#7e5403", "#e4ac59"), Ink("#c9a471", "#895c05")),
-    (Ink("#666005", "#c3bc5a"), Ink("#f5ea5c", "#332f02")),
-    (Ink("#913c5b", "#f696b4"), Ink("#fa7ba7", "#4c192c")),
-    (Ink("#58519e", "#b0adff"), Ink("#e1e2fe", "#2b1e66")),
-    (Ink("#036f4f", "#62d0a4"), Ink("#b2f6d7", "#057957")),
-    (Ink("#3e6c1d", "#96c979"), Ink("#bbdda9", "#3f5c2d")),
-    (Ink("#82417d", "#e39bdc"), Ink("#dcabd6", "#572f54")),
+    (Ink("#5d55a9", "#b0adfb"), Ink("#8b82f1", "#5040a8")),
+    (Ink("#5b6c02", "#aec26f"), Ink("#cdea67", "#303b00")),
+    (Ink("#047554", "#6ccea6"), Ink("#0cae7e", "#103627")),
+    (Ink("#954074", "#ea9bc7"), Ink("#ce88b0", "#723459")),
+    (Ink("#3f4f84", "#b9c9f9"), Ink("#a4bbff", "#636e8c")),
+    (Ink("#5a5507", "#d1ce99"), Ink("#a19705", "#666005")),
+    (Ink("#654274", "#dcbdea"), Ink("#f5e1fe", "#48005f")),
+    (Ink("#076246", "#a0dabf"), Ink("#a9ffd9", "#057957")),
 )
-"""The main ink and the surface of the first eight ranks, wherever ranks are told apart."""
+"""The main ink and the surface of the first eight ranks, wherever ranks are told apart.  Violets,
+greens and pinks: the cyan, amber and red of work mean no rank."""
 
 LABELS: dict[str, str] = (
     {

@@ -195,8 +195,18 @@ def test_ranks_differ_for_every_eye_and_stand_out(palette: str) -> None:
         [getattr(ink, palette) for ink in inks] for inks in zip(*theme.RANKS, strict=True)
     )
     for first, second in itertools.combinations(surfaces, 2):
-        assert difference(first, second) >= 8
+        assert difference(first, second) >= 12
     assert min(contrast(ink, paper) for ink in mains) >= 3
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_no_rank_has_the_colour_of_a_kind_of_work(palette: str) -> None:
+    """The front page shows ranks around the forward and backward passes of a step."""
+    for role in ("forward", "backward", "exposed"):
+        work = getattr(theme.SOFT[role], palette)
+        for rank, (_, surface) in enumerate(theme.RANKS):
+            near = ciede2000(seen(work), seen(getattr(surface, palette)))
+            assert near >= 13, (role, rank)
 
 
 @pytest.mark.parametrize("palette", PALETTES)

@@ -1,8 +1,6 @@
 """A whole job in one picture: its ranks in their nodes, around the lanes of a step.
 
 Each drawing has one path per colour, so that 512 GPUs and 320 slots are some dozen elements.
-Classes say what appears when: the stylesheet lets the ranks come first, in the order in which they
-double (`--at` counts doublings), then the step from left to right.  Without it all is there.
 """
 
 from __future__ import annotations
@@ -106,18 +104,15 @@ def _nodes_by_stage(chart: Overview) -> list[tuple[int, ...]]:
 
 
 def _ranks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
-    """All GPUs: a path for each colour and each doubling of the ranks that are in place."""
-    shapes: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    """All GPUs: a path for each colour."""
+    shapes: defaultdict[int, list[str]] = defaultdict(list)
     for cell, stage in zip(chart.room.cells, chart.stage_of_cell, strict=True):
         x, y = _place(chart, cell, blocks[stage])
-        box = f"M{number(x)} {number(y)}h{number(_gpu(chart, blocks[stage]))}v{number(GPU)}"
-        back = f"h-{number(_gpu(chart, blocks[stage]))}z"
-        shapes[cell.rank.bit_length(), cell.coordinates[0] % 8].append(box + back)
-    by_time: defaultdict[int, list[str]] = defaultdict(list)
-    for (at, place), boxes in sorted(shapes.items()):
-        by_time[at].append(element("path", d="".join(boxes), class_=f"r-rank-{place}"))
-    for at, paths in by_time.items():
-        yield element("g", "".join(paths), class_="comes", style=f"--at:{at}")
+        wide = number(_gpu(chart, blocks[stage]))
+        box = f"M{number(x)} {number(y)}h{wide}v{number(GPU)}h-{wide}z"
+        shapes[cell.coordinates[0] % 8].append(box)
+    for place, boxes in sorted(shapes.items()):
+        yield element("path", d="".join(boxes), class_=f"r-rank-{place}")
 
 
 def _gpu(chart: Overview, block: _Block) -> float:
@@ -143,7 +138,6 @@ def _marks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
             fill="none",
             stroke=colour("ink"),
             stroke_width=1.5,
-            class_="follows",
         )
 
 
@@ -158,7 +152,7 @@ def _funnels(
         near = y if block.down else y + GPU
         corners = ((x, near), (x + block.wide, near), (width - EDGE, edge), (EDGE, edge))
         path = "L".join(f"{number(a)} {number(b)}" for a, b in corners)
-        yield element("path", d=f"M{path}z", fill=colour("grid"), class_="follows")
+        yield element("path", d=f"M{path}z", fill=colour("grid"))
 
 
 def _step(chart: Overview, lanes: list[float], width: float) -> str:
@@ -171,9 +165,10 @@ def _step(chart: Overview, lanes: list[float], width: float) -> str:
         element("rect", x=EDGE, y=y, width=width - 2 * EDGE, height=LANE, class_="r-idle")
         for y in lanes
     ]
-    paths = (element("path", d="".join(boxes), fill=soft(role)) for role, boxes in shapes.items())
-    runs = element("g", "".join(paths), class_="runs")
-    return "".join(grounds) + runs + _axis(chart, lanes[math.ceil(len(lanes) / 2)] - AXIS, scale)
+    paths = [element("path", d="".join(boxes), fill=soft(role)) for role, boxes in shapes.items()]
+    return "".join([*grounds, *paths]) + _axis(
+        chart, lanes[math.ceil(len(lanes) / 2)] - AXIS, scale
+    )
 
 
 def _slot(slot: Slot, y: float, scale: float) -> str:

@@ -183,18 +183,13 @@ def test_every_entry_of_the_split_pair_is_that_of_numpy():
 @pytest.mark.parametrize("name", ["bucket-film", "bucket-film-node"])
 def test_no_gradient_travels_before_it_is_final_and_the_network_sends_one_bucket_at_a_time(name):
     chart = film(name)
-    order = ("idle", "backward-weight", "hidden", "dp")
-    states: dict[str, list[str]] = {}
     for scene in chart.scenes:
-        for thing in scene.things:
-            if thing.name.startswith("layer "):
-                states.setdefault(thing.name, []).append(thing.role)
-    assert len(states) == 16 + 1
-    for seen in states.values():
-        assert seen == sorted(seen, key=order.index)
-        assert (seen[0], seen[-1]) == ("idle", "dp")
-    first_dp = [seen.index("dp") for seen in states.values()]
-    assert first_dp == sorted(first_dp), "last layer first"
+        shown = {thing.name: thing for thing in scene.things}
+        for sent in (n for n in shown if n.startswith("sent ")):
+            work = shown[f"work {sent.split()[1]}"]
+            assert shown[sent].x >= work.x + work.width - 0.01, "final before it is sent"
+            hides = shown[sent].x + shown[sent].width <= shown["whole"].x + shown["whole"].width
+            assert sent.endswith("hidden") == (hides or shown[sent].width < 0.01)
     last = {thing.name: thing for thing in chart.scenes[-1].things}
     sent = sorted(
         (t.x, t.x + t.width) for n, t in last.items() if n.startswith("sent ") and t.width > 1
@@ -235,7 +230,11 @@ def test_ranks_take_the_places_of_an_array_and_groups_are_its_rows():
     groups = (world[0, 0], world[0, :, 0], world[:, 0, 0])
     assert [strong(scene) for scene in chart.scenes[6:9]] == [set(map(int, g)) for g in groups]
     turned = np.arange(128).reshape(2, 8, 8)  # pp, tp, dp
-    assert strong(chart.scenes[9]) == set(map(int, turned[0, :, 0]))
+    assert strong(chart.scenes[10]) == set(map(int, turned[0, :, 0]))
+    roles = {int(t.name[1:]): t.role for t in chart.scenes[9].things if t.name[0] == "g"}
+    for axis, group in zip(("tp", "dp", "pp"), groups, strict=True):
+        assert {rank for rank, role in roles.items() if role == axis} == set(map(int, group)) - {0}
+    assert sum(role == "idle" for role in roles.values()) == 128 - 1 - 7 - 7 - 1
     rows: dict[float, set[int]] = {}
     for thing in chart.scenes[5].things:
         if thing.name[0] == "g":

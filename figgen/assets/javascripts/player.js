@@ -1,5 +1,6 @@
 // Plays a film: one large frame instead of its stills, stepped by buttons, keys and a slider, or
-// played. Before some scenes the reader is asked what comes; an answer, or "show me", goes on.
+// played. Who steps is asked before some scenes what comes; an answer, or "show me", goes on. Who
+// plays sees the whole film, and is asked afterwards.
 
 const SVG = "http://www.w3.org/2000/svg";
 const BEAT_MS = 1100; // from one scene to the next
@@ -74,10 +75,16 @@ function build({ width, height, opens, scenes }, stills) {
   motion();
 
   function start() {
-    if (at === scenes.length - 1) go(0);
     play.textContent = play.ariaLabel = "Pause";
-    timer = setInterval(() => (player.isConnected && at < scenes.length - 1 ? on(at + 1, true) : stop()), BEAT_MS);
-    on(at + 1, true);
+    timer = setInterval(() => (player.isConnected && at < scenes.length - 1 ? on(undefined, true) : end()), BEAT_MS);
+    if (at === scenes.length - 1) go(0);
+    else on(undefined, true);
+  }
+  // After the last scene comes the first question that has not been answered.
+  function end() {
+    stop();
+    const open = scenes.findIndex((scene, index) => scene.asks && !asked.has(index));
+    if (player.isConnected && open > 0) ask(open);
   }
   function stop() {
     clearInterval(timer);
@@ -89,17 +96,16 @@ function build({ width, height, opens, scenes }, stills) {
     go(Math.max(0, at - 1));
   }
 
-  // Goes on to a scene, or to the first question on the way.
-  function on(to = at + 1, playing = false) {
+  // Goes on to a scene, by default the next one, or to the first question on the way.
+  function on(to, playing = false) {
     if (!playing) stop();
     if (poster) {
-      const next = to === at + 1;
       go(0);
-      if (next) return;
+      if (to === undefined) return;
     }
-    to = Math.min(to, scenes.length - 1);
+    to = Math.min(to ?? at + 1, scenes.length - 1);
     for (let scene = at + 1; scene <= to; scene++) {
-      if (scenes[scene].asks && !asked.has(scene)) {
+      if (!playing && scenes[scene].asks && !asked.has(scene)) {
         stop();
         if (scene - 1 !== at) go(scene - 1);
         return ask(scene);

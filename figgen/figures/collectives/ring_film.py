@@ -62,6 +62,7 @@ def ring_film(*, ranks: int = 4, schedule: str = "nccl") -> Film:
         height=TOP + ranks * (HIGH + 4),
         scenes=tuple(scenes),
         stills=(1, 2, 2 * half, last),
+        opens=2 * half,
         values=values,
     )
 

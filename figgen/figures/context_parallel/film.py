@@ -59,9 +59,10 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
     side = 2 * cp * CELL
     return Film(
         width=LEFT + side + 20 + 2 * BOX + 30,
-        height=TOP + side + 4,
+        height=TOP + side + 18,
         scenes=tuple(scenes),
-        stills=(0, 1, 2, len(scenes) - 1),
+        stills=(1, 2, 3, len(scenes) - 1),
+        opens=2,
         values=values,
     )
 
@@ -112,6 +113,9 @@ def _things(
         Thing(name=f"k{k}", text=str(k), x=LEFT + k * CELL + 6, y=0, width=CELL, height=14)
         for k in range(count)
     ]
+    side = count * CELL
+    things.append(Thing(name="keys", text="keys", x=LEFT + side + 8, y=0, width=40, height=14))
+    things.append(Thing(name="queries", text="queries", x=0, y=TOP + side, width=60, height=16))
     for (q, k), rank in sorted(done.items()):
         things.append(
             Thing(

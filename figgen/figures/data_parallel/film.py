@@ -16,12 +16,9 @@ from figgen.models.algorithms.gradient_overlap import MIB, ReducedBucket
 from figgen.registry import figure
 from figgen.units import format_quantity
 
-LEFT, WIDE, HIGH, BOX = 54.0, 282.0, 22.0, 16.5
-LAYERS, BACKWARD, NETWORK, AFTER = 22.0, 60.0, 88.0, 120.0
-"""Tops of the rows."""
-
-NARROWEST = 16.0
-"""Boxes narrower than this have no layer number."""
+LEFT, WIDE, HIGH = 62.0, 274.0, 22.0
+KEY, WHOLE, BUCKETS, BACKWARD, NETWORK = 0.0, 24.0, 76.0, 96.0, 124.0
+"""Tops of the key, of the rows of one all-reduce, of the words over the buckets, and their rows."""
 
 
 @figure("bucket-film")
@@ -37,7 +34,7 @@ def bucket_film(
     utilization: float = 0.4,
     gradient_bytes: int = GRADIENT_BYTES,
 ) -> Film:
-    """One backward pass by bucket: gradients that are final, on their way, and everywhere.
+    """One backward pass whose gradients are sent in buckets, below one that sends them at its end.
 
     Buckets are filled from the model's own matrices, last layer first, by PyTorch's rule.
     """
@@ -60,7 +57,7 @@ def bucket_film(
     picture = _Picture(buckets, backward, end)
     scenes = [
         Scene(
-            says="Backward begins with the last layer. No gradient is final, nothing can be sent.",
+            says="Backward begins with the last layer. No gradient is final, so nothing is sent.",
             things=picture.at(0.0),
         )
     ]
@@ -74,18 +71,18 @@ def bucket_film(
         scenes.append(Scene(says=says, things=picture.at(now), asks=asks.get(now)))
     scenes.append(
         Scene(
-            says=f"All gradients are the mean of {ranks} after {_time(last)}. One all-reduce after "
-            f"the backward would have ended after {_time(end)}.",
-            things=(*picture.at(last), *picture.after()),
+            says=f"All gradients are the mean of {ranks} after {_time(last)}; one all-reduce after "
+            f"backward would take until {_time(end)}.",
+            things=picture.at(last),
         )
     )
     over = 1 + events.index(backward)
     return Film(
         width=LEFT + WIDE,
-        height=AFTER + HIGH,
+        height=NETWORK + HIGH + 4,
         scenes=tuple(scenes),
         stills=(1, over // 2, over, len(scenes) - 1),
-        opens=over // 2,
+        opens=len(scenes) - 1,
         values=overlap_values(times, buckets, ranks=ranks, tokens=tokens)
         | {"utilization": Named(utilization)},
     )
@@ -107,14 +104,23 @@ def _said(buckets: tuple[ReducedBucket, ...], now: float, backward: float, ranks
     sent = "and is sent" if bucket.start_s == now else "and waits for the network"
     size = format_quantity(bucket.bytes, "B", "bytes")
     over = "backward is over" if now == backward else "backward goes on below"
-    return f"{_time(now)}: bucket {full[0]} is full, {size}, {sent}; {over}."
+    return f"{_time(now)}: bucket {full[0]}, {_layers(bucket)}, {size}, is full {sent}; {over}."
+
+
+def _layers(bucket: ReducedBucket) -> str:
+    """The layers whose gradients a bucket holds, in words."""
+    layers = sorted({t.layer for t in bucket.tensors if t.layer is not None})
+    names = "layer {0}" if len(layers) == 1 else "layers {1} to {0}"
+    words = [names.format(layers[0], layers[-1])] if layers else []
+    if any(t.layer is None for t in bucket.tensors):
+        words.append("the embedding")
+    return " and ".join(words)
 
 
 def _first(buckets: tuple[ReducedBucket, ...]) -> Question:
-    layers = sorted({t.layer for t in buckets[0].tensors if t.layer is not None})
-    names = f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[-1]} to {layers[0]}"
     return Question(
-        text=f"Bucket 0 is full with gradients of {names}. When may its all-reduce start?",
+        text=f"Bucket 0 holds the gradients of {_layers(buckets[0])}. When may its all-reduce "
+        "start?",
         choices=("when backward ends", "now", "when all buckets are full"),
         right=1,
         because="Nothing will change these gradients any more, and the network has nothing to do.",
@@ -133,44 +139,57 @@ def _last(share: float, *, late: bool) -> Question:
 
 
 def _key() -> list[Thing]:
-    """The meaning of the layers' colors."""
+    """The meaning of the colors."""
     things = []
     words = (
-        ("backward-weight", "final", 40),
-        ("hidden", "on its way", 76),
-        ("dp", "everywhere", 80),
+        ("backward", "backward", 54),
+        ("hidden", "sent meanwhile", 92),
+        ("exposed", "the GPU waits", 80),
     )
-    x = LEFT
+    x = 0.0
     for role, text, width in words:
-        things.append(Thing(name=f"key {role}", role=role, x=x, y=2, width=10, height=10))
-        things.append(Thing(name=f"words {role}", text=text, x=x + 14, y=0, width=width, height=14))
-        x += width + 20
+        things.append(Thing(name=f"key {role}", role=role, x=x, y=KEY + 2, width=10, height=10))
+        things.append(
+            Thing(name=f"words {role}", text=text, x=x + 14, y=KEY, width=width, height=14)
+        )
+        x += width + 22
     return things
 
 
 class _Picture:
-    """The objects of the film at any time: layers above, work and messages below on one axis."""
+    """The film at any time: one all-reduce above; below, buckets as the GPU and network do them."""
 
     def __init__(self, buckets: tuple[ReducedBucket, ...], backward_s: float, end_s: float) -> None:
-        self.buckets, self.backward_s = buckets, backward_s
+        self.buckets, self.backward_s, self.end_s = buckets, backward_s, end_s
         self.scale = WIDE / end_s
-        # A layer's gradient is whole when the last of its tensors is there.
-        self.layers = {t.layer: at for at, bucket in enumerate(buckets) for t in bucket.tensors}
-        self.final = {t.layer: t.ready_share * backward_s for b in buckets for t in b.tensors}
 
     def at(self, now: float) -> tuple[Thing, ...]:
+        whole = f"one all-reduce, after backward: {_time(self.end_s)}"
+        last = f"in {len(self.buckets)} buckets: {_time(self.buckets[-1].end_s)}"
+        rows = (
+            ("whole", whole, LEFT, WHOLE),
+            ("buckets", last, LEFT, BUCKETS),
+            ("GPU", "GPU", 0.0, BACKWARD),
+            ("network", "network", 0.0, NETWORK),
+        )
         things = [
-            Thing(name=f"row {text}", text=text, x=0, y=y, width=LEFT, height=HIGH)
-            for text, y in (("layers", LAYERS), ("backward", BACKWARD), ("network", NETWORK))
+            Thing(
+                name=f"row {name}",
+                text=text,
+                x=x,
+                y=y,
+                width=WIDE * (x > 0) + LEFT * (x == 0),
+                height=HIGH if x == 0 else 16,
+            )
+            for name, text, x, y in rows
         ]
-        things += _key()
-        things += self._layers(now)
+        things += [*_key(), *self._whole()]
         before = 0.0
         for at, bucket in enumerate(self.buckets):
             if before <= now:
                 things.append(
                     self._slot(
-                        f"work {at}", "backward", BACKWARD, before, bucket.ready_s, f"b{at}", now
+                        f"work {at}", "backward", BACKWARD, before, bucket.ready_s, f"{at}", now
                     )
                 )
             before = max(before, bucket.ready_s)
@@ -189,41 +208,15 @@ class _Picture:
         )
         return tuple(things)
 
-    def after(self) -> tuple[Thing, ...]:
+    def _whole(self) -> tuple[Thing, ...]:
         """The time with one all-reduce after the backward pass."""
+        y = WHOLE + 18
         sent = self._slot(
-            "one", "exposed", AFTER, self.backward_s, WIDE / self.scale, "one all-reduce", 0.0
+            "one", "exposed", y, self.backward_s, self.end_s, "one all-reduce", self.end_s
         )
-        work = self._slot("whole", "backward", AFTER, 0.0, self.backward_s, "whole backward", 0.0)
-        head = Thing(name="row after", text="or after", x=0, y=AFTER, width=LEFT, height=HIGH)
+        work = self._slot("whole", "backward", y, 0.0, self.backward_s, "backward", self.end_s)
+        head = Thing(name="row both", text="GPU", x=0, y=y, width=LEFT, height=HIGH)
         return (head, work, sent)
-
-    def _layers(self, now: float) -> list[Thing]:
-        names = [layer for layer in self.layers if layer is not None]
-        step = min(BOX, WIDE / (len(names) + 1))
-        found = []
-        for place, layer in enumerate((*names, None)):
-            bucket = self.buckets[self.layers[layer]]
-            role, strong = "idle", False
-            if bucket.end_s <= now:
-                role, strong = "dp", True
-            elif bucket.start_s <= now:
-                role = "hidden"
-            elif self.final[layer] <= now:
-                role = "backward-weight"
-            found.append(
-                Thing(
-                    name=f"layer {layer}",
-                    role=role,
-                    x=LEFT + place * step,
-                    y=LAYERS,
-                    width=step - 2,
-                    height=HIGH,
-                    strong=strong,
-                    text="" if step < NARROWEST else "E" if layer is None else str(layer),
-                )
-            )
-        return found
 
     def _message(self, at: int, bucket: ReducedBucket, now: float) -> list[Thing]:
         split = min(max(self.backward_s, bucket.start_s), bucket.end_s)
@@ -237,7 +230,7 @@ class _Picture:
                 NETWORK,
                 start,
                 end,
-                f"b{at}" if (role, start, end) == wider else "",
+                f"{at}" if (role, start, end) == wider else "",
                 now,
                 came if bucket.start_s == now else None,
             )

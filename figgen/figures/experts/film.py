@@ -47,13 +47,13 @@ def moe_film() -> Film:
         ),
         Scene(
             says=f"Dispatch: every copy goes to the rank of its expert; {local} stay at home.",
-            things=(*_frame(), *_copies(routing, away, at_home)),
+            things=(*_frame(), *_left(at_home), *_copies(routing, away, at_home)),
             asks=_question(loads),
         ),
         Scene(
             says=f"Experts compute: {max(loads)} copies on rank {slowest}, {min(loads)} on rank "
             f"{loads.index(min(loads))}. The fullest sets the time, the others wait.",
-            things=(*_frame(loads), *_copies(routing, away, None, strong=True)),
+            things=(*_frame(loads), *_left(at_home), *_copies(routing, away, None, strong=True)),
         ),
         Scene(
             says="Combine: results go home the way they came.",
@@ -131,6 +131,22 @@ def _copies(
         )
         for token in range(len(routing.choices))
         for copy in range(TOP_K)
+    )
+
+
+def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
+    """The places that copies have left."""
+    return tuple(
+        Thing(
+            name=f"left {token:.0f} {copy:.0f}",
+            text=f"{token:.0f}{'ab'[int(copy)]}",
+            role="idle",
+            x=x,
+            y=y,
+            width=CHIP,
+            height=HIGH,
+        )
+        for (token, copy), (x, y) in at_home.items()
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import InputError, check_between
@@ -58,7 +59,6 @@ def room_film(parallel: ParallelLayout) -> Film:
                     things=room.at(mesh, size * stride, new=2 * stride, stride=stride),
                 )
             )
-    full = len(scenes) - 1
     touched = {}
     for at, (name, _) in enumerate(axes):
         group = groups(mesh, name)[0]
@@ -70,6 +70,9 @@ def room_film(parallel: ParallelLayout) -> Film:
                 asks=_group(mesh, name, touched[name]) if at == 1 else None,
             )
         )
+    overview = len(scenes)
+    told = ", ".join(f"{name.upper()} {_nodes(count)}" for name, count in touched.items())
+    scenes.append(Scene(says=f"The groups of rank 0: {told}.", things=room.of_groups(mesh)))
     first, other = axes[0][0], next((a for a in axes[1:] if a[0] == "dp"), axes[-1])
     turned = RankMesh((other, *(axis for axis in axes if axis != other)))
     spread = groups(turned, first)[0]
@@ -92,8 +95,8 @@ def room_film(parallel: ParallelLayout) -> Film:
         width=room.width,
         height=room.height,
         scenes=tuple(scenes),
-        stills=(full,),
-        opens=full,
+        stills=(overview,),
+        opens=overview,
         values=values,
     )
 
@@ -163,19 +166,7 @@ class _Room:
         """
         lead = lead or mesh.names[0]
         apart, size = axis_stride(mesh, lead), dict(mesh.axes)[lead]
-        things = []
-        for column in range(math.ceil(self.nodes / NODES_HIGH)):
-            last = min(self.nodes, (column + 1) * NODES_HIGH) - 1
-            things.append(
-                Thing(
-                    name=f"column {column}",
-                    text=f"nodes {column * NODES_HIGH} to {last}",
-                    x=column * self.column,
-                    y=0,
-                    width=90,
-                    height=14,
-                )
-            )
+        things = self._heads()
         for rank in range(self.nodes * self.per_node):
             x, y = self.place(rank)
             there = rank < filled
@@ -195,3 +186,45 @@ class _Room:
                 )
             )
         return tuple(things)
+
+    def of_groups(self, mesh: RankMesh) -> tuple[Thing, ...]:
+        """Rank 0 and the members of its groups in the colors of their axes; all others pale."""
+        axis_of = {rank: name for name in mesh.names for rank in groups(mesh, name)[0] if rank}
+        things = self._heads()
+        for rank in range(self.nodes * self.per_node):
+            x, y = self.place(rank)
+            axis = axis_of.get(rank)
+            things.append(
+                Thing(
+                    name=f"g{rank}",
+                    text=f"{rank}" if axis or rank == 0 else "",
+                    x=x,
+                    y=y,
+                    width=CELL - 1,
+                    height=HIGH,
+                    strong=rank == 0,
+                    role="neutral" if rank == 0 else axis or "idle",
+                )
+            )
+        # The first member of each group names its axis.
+        for name in mesh.names:
+            member = groups(mesh, name)[0][1]
+            things = [
+                replace(thing, text=name.upper()) if thing.name == f"g{member}" else thing
+                for thing in things
+            ]
+        return tuple(things)
+
+    def _heads(self) -> list[Thing]:
+        """The numbers of the nodes above each column."""
+        return [
+            Thing(
+                name=f"column {column}",
+                text=f"nodes {first} to {min(self.nodes, first + NODES_HIGH) - 1}",
+                x=column * self.column,
+                y=0,
+                width=90,
+                height=14,
+            )
+            for column, first in enumerate(range(0, self.nodes, NODES_HIGH))
+        ]
