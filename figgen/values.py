@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from figgen.charts import Named, Scalar
 from figgen.equations.definition import Formula
@@ -27,6 +27,10 @@ LONGEST = 400
 GRAMMAR = 'one call such as name(argument=1, other="450 GB/s") with at most one .field'
 
 Argument: TypeAlias = "Scalar | bool | tuple[Argument, ...] | Call"
+
+
+Tree: TypeAlias = "float | list[Any]"
+"""A number, or a list of a formula's name and its arguments as trees by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +219,33 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords
     quantity = f"{call.name}.{call.field}"
     return replace(computed, quantity=quantity, inputs=named, follows=follows)
+
+
+def tree(call: Call) -> Tree:
+    """A call as data that a script computes again: a number, or a formula with its arguments.
+
+    Quantities are numbers in SI, and what is looked up is the number that was found.
+    """
+    if call.name not in all_formulas():
+        return _number(resolve(call, call.name).value)
+    given = {name: _plain(argument) for name, argument in call.keywords}
+    found = evaluate(call.name, **given).arguments
+    inner = {name: one for name, one in call.keywords if isinstance(one, Call)}
+    return [call.name, {n: tree(inner[n]) if n in inner else v for n, v in found.items()}]
+
+
+def evaluated(found: Tree) -> float:
+    """The value of a tree.  Raises InputError outside a formula's domain."""
+    if not isinstance(found, list):
+        return found
+    name, given = found
+    return evaluate(name, **{key: evaluated(one) for key, one in given.items()}).value
+
+
+def _number(value: Scalar) -> float:
+    if isinstance(value, str):
+        raise InputError("a number to compute with", got=value)
+    return value
 
 
 def _plain(argument: Argument) -> object:

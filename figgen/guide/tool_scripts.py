@@ -24,6 +24,7 @@ from figgen.translation.modules import module_of, printed
 from figgen.translation.sources import Place
 
 JOINED = {
+    "answers": (),
     "converter": (),
     "job_line": ("journey",),
     "planner": ("planner_own", "planner_trace"),

@@ -21,6 +21,7 @@ from markdown.inlinepatterns import InlineProcessor
 from figgen.errors import InputError
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
+from figgen.markdown.questions import QUESTION
 from figgen.values import compute
 
 CLAIM = (
@@ -35,8 +36,9 @@ _COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 
 
 def stated(text: str) -> str:
-    """A text with the first wording of every claim, as readers see it."""
-    return re.sub(CLAIM, lambda found: found["wording"], text)
+    """A text with the first wording of every claim and what questions ask, as readers see it."""
+    asked = re.sub(QUESTION, lambda found: found["asked"], text, flags=re.M)
+    return re.sub(CLAIM, lambda found: found["wording"], asked)
 
 
 def holds(condition: str) -> bool:

@@ -22,6 +22,7 @@ from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.first_uses import FirstUses
 from figgen.markdown.inline import ButtonTree, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
+from figgen.markdown.questions import QuestionBlocks
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
 from figgen.markdown.slips import slips
 from figgen.markdown.tables import DataTables
@@ -61,6 +62,7 @@ class FiggenExtension(Extension):
         )
         # Priorities: before escapes are resolved and after code spans are (180, 190).
         md.preprocessors.register(_Begin(md, self.page, given is None), "figgen-begin", 100)
+        md.preprocessors.register(QuestionBlocks(md, self.page), "figgen-questions", 24)
         DataTables(md, self.page)
         md.inlinePatterns.register(ClaimInline(*shared), "figgen-claim", 176)
         md.inlinePatterns.register(ValueInline(*shared), "figgen-value", 175)

@@ -253,6 +253,16 @@ for (const kind of ["pointerover", "focusin"]) {
   });
 }
 
+// A field below a question is answered by a script that comes when a reader enters it.
+for (const kind of ["focusin", "submit"]) {
+  addEventListener(kind, (event) => {
+    const form = event.target.closest?.("form[data-script]");
+    if (!form) return;
+    if (kind === "submit") event.preventDefault();
+    import(new URL(form.dataset.script, document.baseURI)).then(({ begin }) => begin(form, event)).catch(console.warn);
+  });
+}
+
 // What a link to a place names is shown beside it.
 for (const kind of ["pointerover", "focusin"]) {
   addEventListener(kind, (event) => {

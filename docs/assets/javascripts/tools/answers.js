@@ -1,0 +1,50 @@
+// A field for the answer to a question of a page, graded by the formula that the page names, and asked
+// again with other numbers. Loaded when a reader enters the field; nothing is kept.
+
+import { workedLine } from "../engine/worked.js";
+import { expected_of } from "../scenarios/tools/graded.js";
+import { argumentsOf, verdict } from "./answers_model.js";
+import { el } from "./dom.js";
+
+const begun = new WeakMap();
+
+/** Makes a form answer, which the reader entered or sent. */
+export function begin(form, event) {
+  if (!begun.has(form)) begun.set(form, made(form));
+  if (event.type === "submit") begun.get(form)(event.submitter?.value ?? "check");
+}
+
+function made(form) {
+  const asked = JSON.parse(form.dataset.ask);
+  const input = form.querySelector("input");
+  const [given, told] = [form.querySelector("em"), form.querySelector(".fig-verdict")];
+  let [tree, at, tries] = [asked.tree, -1, 0];
+  const show = (words, state) => {
+    form.dataset.verdict = state;
+    told.textContent = words;
+  };
+  const check = async () => {
+    if (!input.value.trim()) return show(`Type ${expected_of(asked.unit)}.`, "none");
+    const { right, words } = verdict(asked, tree, input.value);
+    tries += !right;
+    input.setAttribute("aria-invalid", String(!right));
+    show(words, right ? "right" : "wrong");
+    if (!right && tries < 2) return;
+    const { notes } = await import("../formula-notes.js");
+    if (!told.textContent.startsWith(words) || !Array.isArray(tree)) return;
+    const line = workedLine(notes, tree[0], argumentsOf(tree[1]), asked.spec);
+    told.append(" ", el("span", { class: "fig-worked" }, `${line.symbol} = ${line.symbols}${right ? ` = ${line.text}` : ""}`));
+  };
+  const other = () => {
+    at = (at + 1) % asked.cases.length;
+    let words;
+    [tree, words] = asked.cases[at];
+    tries = 0;
+    input.value = "";
+    input.removeAttribute("aria-invalid");
+    given.textContent = ` Now with ${words}; everything else as above.`;
+    show("", "none");
+    input.focus();
+  };
+  return (act) => (act === "other" ? other() : check());
+}

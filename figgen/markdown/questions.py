@@ -1,0 +1,201 @@
+"""`{= formula :: question :: vary =}` below a fold: a field for an answer to the fold's question.
+
+The answer is a value of the fold: the first one of that formula, or with `#2` the second one. A
+script grades what a reader types by the same formula, and asks again with other `vary` arguments.
+
+    {= ring_all_reduce_time#2 :: How long does the ring take? :: ranks message_bytes =}
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from markdown.preprocessors import Preprocessor
+
+from figgen.cache import digest
+from figgen.equations.notation import Argument
+from figgen.errors import InputError, unknown
+from figgen.markdown.conversion import Page
+from figgen.markdown.inline import PATTERN
+from figgen.quantity_text import THINGS
+from figgen.registry import all_formulas
+from figgen.units import format_quantity
+from figgen.values import Tree, compute, evaluated, parse, split_spec, tree
+
+QUESTION = (
+    r"^\{=[ ]*(?P<name>[\w.]+)(?:#(?P<nth>\d+))?[ ]*::"
+    r"[ ]*(?P<asked>[^\n]+?)[ ]*(?:::[ ]*(?P<vary>[\w ]*?)[ ]*)?=\}[ ]*$"
+)
+SCRIPT = "assets/javascripts/tools/answers.js"
+MOST_CASES = 6
+_FOLD = re.compile(r"^\?\?\?\+? ")
+_DRAWS = 80
+_WHOLE = (0.25, 0.5, 2.0, 4.0)
+_FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 2.5, 3.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredQuestion:
+    """A question below a fold: the call that answers it, its format, and what may vary."""
+
+    line: int
+    call: str
+    spec: str
+    asked: str
+    vary: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """The same question with other numbers: the tree that answers it, and the numbers in words."""
+
+    tree: Tree
+    words: str
+
+
+def questions(source: str) -> Iterator[AnsweredQuestion]:
+    """The questions of a page.  Raises InputError for one without its value in a fold above."""
+    lines = source.split("\n")
+    for at, line in enumerate(lines):
+        if found := re.match(QUESTION, line):
+            yield _question(lines, at, found)
+
+
+def _question(lines: list[str], at: int, found: re.Match[str]) -> AnsweredQuestion:
+    begin = next((k for k in range(at, -1, -1) if _FOLD.match(lines[k])), None)
+    if begin is None:
+        raise InputError("a question", expected="a fold (???) above it", got=found[0])
+    values = [match[1] for match in re.finditer(PATTERN, "\n".join(lines[begin:at]))]
+    named = [text for text in values if _name(text) == found["name"]]
+    place = int(found["nth"] or 1)
+    if not 1 <= place <= len(named):
+        names = dict.fromkeys(_name(text) for text in values)
+        raise unknown("value of the fold above", found["name"], names)
+    call, spec = split_spec(named[place - 1])
+    vary = tuple((found["vary"] or "").split())
+    return AnsweredQuestion(line=at + 1, call=call, spec=spec, asked=found["asked"], vary=vary)
+
+
+def _name(text: str) -> str:
+    call = parse(split_spec(text)[0])
+    return f"{call.name}.{call.field}" if call.field else call.name
+
+
+def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
+    """Other numbers for a question, always the same ones, each in the domain of its formulas."""
+    first, unit = tree(parse(asked.call)), compute(asked.call)[0].unit
+    known = _arguments(first)
+    for name in asked.vary:
+        if name not in known:
+            raise unknown("argument that may vary", name, known)
+    draw = random.Random(digest(asked.call))
+    found: dict[str, Case] = {}
+    for _ in range(_DRAWS if asked.vary else 0):
+        new = {name: _drawn(draw, *known[name]) for name in asked.vary}
+        changed = first
+        for name, value in new.items():
+            changed = _replaced(changed, name, known[name][1], value)
+        if changed != first and _sensible(changed, evaluated(first), unit):
+            words = "; ".join(_words(known[name][0], value) for name, value in new.items())
+            found[words] = Case(tree=changed, words=words)
+    return tuple(found.values())[:MOST_CASES]
+
+
+def _arguments(found: Tree) -> dict[str, tuple[Argument, float]]:
+    """The arguments of a tree that are numbers, with their values, the outermost of a name."""
+    if not isinstance(found, list):
+        return {}
+    name, given = found
+    known = {argument.name: argument for argument in all_formulas()[name].args}
+    inner = {k: v for one in given.values() for k, v in _arguments(one).items()}
+    own = {k: (known[k], v) for k, v in given.items() if not isinstance(v, list)}
+    return inner | own
+
+
+def _drawn(draw: random.Random, argument: Argument, value: float) -> float:
+    new = value * draw.choice(_WHOLE if argument.whole else _FACTORS)
+    if argument.whole:
+        return max(1, int(new))
+    # A reader computes with what is shown, which is rounded where it has a prefix.
+    return int(new) if new == int(new) and new < 1e6 else float(f"{new:.3g}")
+
+
+def _replaced(found: Tree, name: str, old: float, new: float) -> Tree:
+    """The tree with `new` wherever the argument `name` has the value `old`."""
+    if not isinstance(found, list):
+        return found
+    formula, given = found
+    return [
+        formula,
+        {
+            k: new if k == name and v == old else _replaced(v, name, old, new)
+            for k, v in given.items()
+        },
+    ]
+
+
+def _sensible(found: Tree, before: float, unit: str) -> bool:
+    try:
+        value = evaluated(found)
+    except InputError:
+        return False
+    whole = unit not in THINGS or abs(value - round(value)) < 1e-6
+    return value > 0 and abs(value / before - 1) > 0.05 and whole
+
+
+def _words(argument: Argument, value: float) -> str:
+    large = value >= 1e6 and argument.unit not in THINGS
+    return f"{argument.meaning}: {format_quantity(value, argument.unit, 'si' if large else '')}"
+
+
+class QuestionBlocks(Preprocessor):
+    """Turn each question into a form that a script answers; without one it isn't shown."""
+
+    def __init__(self, md: object, page: Page) -> None:
+        super().__init__(md)
+        self.page = page
+
+    def run(self, lines: list[str]) -> list[str]:
+        if not any(line.startswith("{=") for line in lines):
+            return lines
+        kept = list(lines)
+        try:
+            for asked in questions("\n".join(lines)):
+                kept[asked.line - 1] = self.md.htmlStash.store(form(asked, self._script()))
+        except InputError as error:
+            at = next(k for k, line in enumerate(kept) if line.startswith("{="))
+            kept[at] = self.md.htmlStash.store(
+                f"<p>{escape(self.page.report(error, kept[at]))}</p>"
+            )
+        return kept
+
+    def _script(self) -> str:
+        return SCRIPT if self.page.url is None else self.page.to(SCRIPT).rstrip("/")
+
+
+def form(asked: AnsweredQuestion, script: str) -> str:
+    """A question as a form."""
+    computed, _ = compute(asked.call)
+    unit = computed.unit
+    if not isinstance(computed.value, int | float) or computed.value <= 0:
+        raise InputError("a question", expected="an answer above 0", got=computed.value)
+    given = {
+        "tree": tree(parse(asked.call)),
+        "unit": unit,
+        "spec": asked.spec,
+        "cases": [[case.tree, case.words] for case in cases(asked)],
+    }
+    data = escape(json.dumps(given, ensure_ascii=False, separators=(",", ":")), quote=True)
+    other = '<button name="act" value="other">Other numbers</button>' if given["cases"] else ""
+    return (
+        f'<form class="fig-ask" data-script="{escape(script, quote=True)}" data-ask="{data}">'
+        f'<label><span>{escape(asked.asked)}</span> <em aria-live="polite"></em>'
+        '<input type="text" name="answer" autocomplete="off" spellcheck="false"></label>'
+        f'<button name="act" value="check">Check</button>{other}'
+        '<p class="fig-verdict" role="status"></p></form>'
+    )

@@ -1,0 +1,334 @@
+"""A reader's answer to a question of a page: right, or off by a slip that can be named, printed.
+
+A slip is the question's own formula with one input changed, so what it would give is computed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.quantity_text import AMOUNTS, THINGS, read_quantity
+
+TOLERANCE = 0.02
+"""How far an answer may be off, as a share of the right one; whole things are counted exactly."""
+NEAR = 0.012
+"""How near to what a slip gives an answer has to be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slip:
+    """An input that readers change by mistake, in the `formulas` named or in all of them.
+
+    The argument, or any whose name ends like it, becomes `times` itself, plus `plus` times the
+    argument `other`, plus `constant`.
+    """
+
+    argument: str
+    why: str
+    formulas: tuple[str, ...] = ()
+    times: float = 1.0
+    other: str = ""
+    plus: float = 0.0
+    constant: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slipped:
+    """One changed argument of a formula, and what its change means."""
+
+    argument: str
+    value: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What a slip gives as the answer, and what it means."""
+
+    value: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """Whether an answer is right, its ratio to the right one, and the slip, if one explains it."""
+
+    right: bool
+    ratio: float
+    why: str
+
+
+PREFIXED = ("B", "s", "B/s", "FLOP", "FLOP/s")
+"""Units without which an answer may mean anything."""
+
+_ALL_REDUCES = (
+    "all_reduce_bytes_sent",
+    "ring_all_reduce_time",
+    "data_parallel_bytes",
+    "data_parallel_time",
+    "all_reduce_bus_bandwidth",
+    "two_level_all_reduce_time",
+    "leader_all_reduce_time",
+)
+_GATHERS = ("all_gather_bytes_sent", "ring_all_gather_time")
+_OF_RANKS = ("all_reduce_bytes_sent", "all_gather_bytes_sent", "all_reduce_bus_bandwidth")
+_HALF = "That is only half of an all-reduce, a reduce-scatter or an all-gather: it does both."
+_OWN = "A rank keeps its own share, so only (n − 1)/n of the buffer leaves it."
+_BYTES_2 = "You took half as many bytes for each value: BF16 has two, FP32 four, and FP8 one."
+_BYTES_4 = "You took twice as many bytes for each value: BF16 has two, FP32 four, and FP8 one."
+
+SLIPS: tuple[Slip, ...] = (
+    Slip(
+        argument="bandwidth_bytes_per_s",
+        times=2.0,
+        why="You counted both directions of the link. A bandwidth is per direction here, "
+        "half of what many datasheets print.",
+    ),
+    Slip(
+        argument="bandwidth_bytes_per_s",
+        times=8.0,
+        why="You took eight times the bandwidth: bits for bytes, or the links of a whole node "
+        "for those of one GPU.",
+    ),
+    Slip(
+        argument="bandwidth_bytes_per_s",
+        times=0.125,
+        why="You took an eighth of the bandwidth: bytes for bits, or the share of one GPU where "
+        "it has the link to itself.",
+    ),
+    Slip(argument="latency_s", times=0.0, why="You left out the latency of the steps."),
+    Slip(argument="message_bytes", times=0.5, formulas=_ALL_REDUCES, why=_HALF),
+    Slip(argument="parameters", times=0.5, formulas=_ALL_REDUCES, why=_HALF),
+    Slip(
+        argument="message_bytes",
+        times=2.0,
+        formulas=_GATHERS,
+        why="That is a whole all-reduce, which sends twice as much as an all-gather.",
+    ),
+    Slip(argument="ranks", times=0.0, constant=1e12, formulas=_OF_RANKS, why=_OWN),
+    Slip(argument="dp", times=0.0, constant=1e12, formulas=("data_parallel_bytes",), why=_OWN),
+    Slip(argument="ep", times=0.0, constant=1e12, formulas=("expert_all_to_all_bytes",), why=_OWN),
+    Slip(
+        argument="message_bytes",
+        times=1.073741824,
+        why="You took GiB for GB: a GiB is 1.074 GB.",
+    ),
+    Slip(
+        argument="message_bytes",
+        times=0.931322574615478515625,
+        why="You took GB for GiB: a GiB is 1.074 GB.",
+    ),
+    Slip(argument="bytes_per_element", times=0.5, why=_BYTES_2),
+    Slip(argument="bytes_per_element", times=2.0, why=_BYTES_4),
+    Slip(argument="bytes_per_param", times=0.5, why=_BYTES_2),
+    Slip(argument="bytes_per_param", times=2.0, why=_BYTES_4),
+    Slip(
+        argument="optimizer_bytes_per_param",
+        constant=-4.0,
+        why="You left out the 32-bit copy of the weights that the optimizer keeps.",
+    ),
+    Slip(
+        argument="dp",
+        times=0.0,
+        constant=1.0,
+        formulas=("zero_state_bytes",),
+        why="That is the whole state. The ranks share what this stage of ZeRO shards.",
+    ),
+    Slip(
+        argument="zero_stage",
+        constant=1.0,
+        why="That is the next stage of ZeRO, which shards one more part of the state.",
+    ),
+    Slip(
+        argument="zero_stage",
+        constant=-1.0,
+        why="That is the stage of ZeRO before this one, which shards one part less.",
+    ),
+    Slip(
+        argument="tp",
+        times=0.0,
+        constant=1.0,
+        why="You left tensor parallelism out: its ranks share this.",
+    ),
+    Slip(
+        argument="top_k",
+        times=0.0,
+        constant=1.0,
+        why="Each token goes to several experts, and one copy of it to each.",
+    ),
+    Slip(
+        argument="passes",
+        times=0.5,
+        why="Dispatch and combine happen in the forward pass and again in the backward pass.",
+    ),
+    Slip(
+        argument="stages",
+        constant=1.0,
+        formulas=("bubble_fraction", "bubble_overhead", "interleaved_bubble_fraction"),
+        why="The ramps last P − 1 microbatches, not P: no stage waits for itself.",
+    ),
+    Slip(
+        argument="microbatches",
+        other="stages",
+        plus=-1.0,
+        constant=1.0,
+        formulas=("bubble_fraction",),
+        why="You divided by the work alone. The share is one of the whole step, "
+        "M + P − 1 microbatches long.",
+    ),
+    Slip(
+        argument="microbatches",
+        other="stages",
+        plus=1.0,
+        constant=-1.0,
+        formulas=("bubble_overhead",),
+        why="You divided by the whole step. The overhead is relative to the work alone.",
+    ),
+    Slip(
+        argument="chunks",
+        times=0.0,
+        constant=1.0,
+        why="You left out the interleaving, which divides the ramps by the chunks.",
+    ),
+    Slip(
+        argument="stages",
+        times=0.0,
+        constant=1.0,
+        formulas=("pipeline_step_time",),
+        why="You left out the time in which the pipeline fills and drains.",
+    ),
+    Slip(
+        argument="in_flight",
+        times=0.0,
+        constant=1.0,
+        why="You counted a single microbatch. The stage holds all that are in flight.",
+    ),
+    Slip(
+        argument="peak_flops_per_s",
+        times=2.0,
+        why="You took the peak with 2:4 sparsity, which datasheets like to print. "
+        "The dense peak is half of it.",
+    ),
+    Slip(
+        argument="parameters",
+        times=1 / 3,
+        formulas=("training_flops", "model_flops_utilization"),
+        why="You counted the forward pass alone, two operations per parameter and token; "
+        "with the backward pass there are six.",
+    ),
+    Slip(
+        argument="usable_fraction",
+        times=0.0,
+        constant=1.0,
+        why="You gave all of the memory away; a part of it has to stay free.",
+    ),
+)
+"""What readers get wrong, the likeliest first where two give the same."""
+
+
+def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
+    """The arguments of a formula as slips change them, one at a time."""
+    found: list[Slipped] = []
+    for slip in SLIPS:
+        if slip.formulas and formula not in slip.formulas:
+            continue
+        for name in given:
+            if name != slip.argument and not name.endswith(f"_{slip.argument}"):
+                continue
+            other = given.get(slip.other, 0.0)
+            value = slip.times * given[name] + slip.plus * other + slip.constant
+            if value != given[name]:
+                found.append(Slipped(argument=name, value=value, why=slip.why))
+    return found
+
+
+def graded(
+    text: str, unit: str, answer: float, shown: str, candidates: Sequence[Candidate]
+) -> Grade:
+    """What a reader's `text` is worth where `answer` in `unit` is right, and `shown` on the page.
+
+    Raises InputError for text that is no quantity in that unit.
+    """
+    value = read_answer(text, unit)
+    ratio = value / answer
+    if _is_right(value, answer, unit) or _is_right(value, _written(shown, unit), unit):
+        return Grade(right=True, ratio=ratio, why="")
+    for one in candidates:
+        if one.value != 0 and abs(value / one.value - 1) <= NEAR and _differ(one.value, answer):
+            return Grade(right=False, ratio=ratio, why=one.why)
+    return Grade(right=False, ratio=ratio, why=_why_by_ratio(ratio, unit))
+
+
+def _is_right(value: float, answer: float, unit: str) -> bool:
+    if unit in THINGS:
+        return value == answer or abs(value - round(answer)) < 0.001
+    return abs(value - answer) <= TOLERANCE * answer
+
+
+def _written(shown: str, unit: str) -> float:
+    """The rounded answer that the page shows; 0 if it can't be read back."""
+    try:
+        return read_answer(shown, unit)
+    except InputError:
+        return 0.0
+
+
+def _differ(one: float, other: float) -> bool:
+    return abs(one / other - 1) > TOLERANCE
+
+
+def read_answer(text: str, unit: str) -> float:
+    """The number in the SI `unit` that `text` gives; only what has prefixes needs its unit."""
+    short = unit in AMOUNTS and re.search(r"\d\s*[KMBT]\s*$", text)
+    found = read_quantity(f"{text.rstrip()} {unit}s" if short else text)
+    bare = found.unit == "1" and unit not in PREFIXED
+    if found.unit != unit and not bare:
+        raise InputError("your answer", expected=expected_of(unit), got=text.strip())
+    if not 0 < found.value < 1e30:
+        raise InputError("your answer", expected="a number above 0", got=text.strip())
+    return found.value
+
+
+EXAMPLES: dict[str, str] = {
+    "B": "bytes, such as 24.5 GB",
+    "s": "a time, such as 43 ms",
+    "B/s": "bytes per second, such as 367 GB/s",
+    "1": "a number or a share, such as 27%",
+    "FLOP": "operations, such as 3.2e21 FLOP",
+    "FLOP/s": "a rate, such as 400 TFLOP/s",
+    "FLOP/B": "operations per byte, such as 2200 FLOP/B",
+    "param": "parameters, such as 3.5B params",
+    "token": "tokens, such as 2500 tokens",
+}
+
+
+def expected_of(unit: str) -> str:
+    """What an answer in `unit` looks like, in words."""
+    return EXAMPLES.get(unit, f"a number of {unit}s")
+
+
+def _why_by_ratio(ratio: float, unit: str) -> str:
+    """What a round ratio to the right answer means; empty for any other."""
+    for times, why in RATIOS:
+        for one in (times, 1 / times):
+            if abs(ratio / one - 1) <= 0.005:
+                return why
+    if unit == "1" and (abs(ratio - 100) <= 2 or abs(ratio - 0.01) <= 0.0002):
+        return "That is a hundred times off: look at the percent sign."
+    return ""
+
+
+RATIOS: tuple[tuple[float, str], ...] = (
+    (1.073741824, "You took GiB for GB or the other way around: a GiB is 1.074 GB."),
+    (1.048576, "You took MiB for MB or the other way around: a MiB is 1.049 MB."),
+    (8.0, "Off by eight: bits for bytes, or one GPU for all eight of a node."),
+    (2.0, "Off by two: a factor of two is missing, or there is one too many."),
+    (3.0, "Off by three: the backward pass takes twice as long as the forward pass."),
+    (1e3, "Off by a thousand: look at the prefix of your unit."),
+    (1e6, "Off by a million: look at the prefix of your unit."),
+    (60.0, "Off by 60: look at minutes and seconds."),
+    (3600.0, "Off by 3,600: look at hours and seconds."),
+)

@@ -1,0 +1,243 @@
+"""Questions that take an answer: computed by the formula of their fold, in Python and in a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.formulas import FORMULAS, module
+from figgen.guide.tool_scripts import printed_models
+from figgen.markdown.questions import AnsweredQuestion, cases, form, questions
+from figgen.publish.scripts import FOLDER
+from figgen.scenarios.tools.graded import SLIPS, Candidate, graded, slipped
+from figgen.units import format_quantity
+from figgen.values import Tree, compute, evaluated, parse, tree
+from tests.translation.run import ran
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted(DOCS.glob("[gj]*/*.md"))}
+ASKED = [
+    (f"{path.parent.name}/{path.stem}", one)
+    for path in sorted(DOCS.glob("[gj]*/*.md"))
+    for one in questions(path.read_text("utf-8"))
+]
+IDS = [f"{page}:{one.line}" for page, one in ASKED]
+
+
+def parts(found: Tree, put: Callable[[Any], Any] = lambda one: one) -> Iterator[tuple[Any, ...]]:
+    """A tree and the trees in it: formula, arguments, and what puts changed ones in."""
+    if isinstance(found, list):
+        name, given = found
+        yield name, given, lambda changed: put([name, given | changed])
+        for key, one in given.items():
+            yield from parts(one, lambda other, key=key: put([name, given | {key: other}]))
+
+
+def candidates(found: Tree) -> list[Candidate]:
+    made = []
+    for name, given, put in parts(found):
+        numbers = {key: evaluated(one) for key, one in given.items()}
+        for one in slipped(name, numbers):
+            try:
+                value = evaluated(put({one.argument: one.value}))
+            except InputError:
+                continue
+            made.append(Candidate(value=value, why=one.why))
+    return made
+
+
+def shown(one: AnsweredQuestion) -> tuple[str, str, float]:
+    """The answer as the fold writes it, its unit and its value."""
+    found, _ = compute(one.call)
+    assert isinstance(found.value, int | float)
+    return found.text(one.spec), found.unit, found.value
+
+
+def test_sixty_questions_and_all_worked_problems_with_a_number_take_an_answer() -> None:
+    assert len(ASKED) >= 60
+    without = []
+    for page, source in PAGES.items():
+        folds = re.split(r"^\?\?\? question ", source, flags=re.M)[1:]
+        for fold in folds:
+            body = re.match(r"[^\n]*\n(?:(?:    [^\n]*)?\n)*", fold)
+            assert body
+            rest = fold[body.end() :]
+            if fold.startswith('"Worked problem') and not rest.startswith("{= "):
+                without.append((page, "{{" in body[0]))
+    # Two of the problems have no number in them, so there is nothing to compute.
+    assert without == [("placement", False), ("placement", False)]
+
+
+@pytest.mark.parametrize(("page", "one"), ASKED, ids=IDS)
+def test_the_answer_of_the_fold_is_right_and_other_numbers_have_others(
+    page: str, one: AnsweredQuestion
+) -> None:
+    text, unit, value = shown(one)
+    found = tree(parse(one.call))
+    assert evaluated(found) == pytest.approx(value)
+    slips = candidates(found)
+    assert graded(text, unit, value, text, slips).right
+    assert not graded(format_quantity(3.7 * value, unit, "unit.6"), unit, value, text, slips).right
+    for case in cases(one):
+        new = evaluated(case.tree)
+        assert abs(new / value - 1) > 0.05
+        written = format_quantity(new, unit, one.spec)
+        assert graded(written, unit, new, written, candidates(case.tree)).right, case.words
+        if unit != "1":
+            assert not graded(text, unit, new, written, candidates(case.tree)).right, case.words
+
+
+@pytest.mark.parametrize(("page", "one"), ASKED, ids=IDS)
+def test_what_a_slip_gives_is_wrong_and_named(page: str, one: AnsweredQuestion) -> None:
+    text, unit, value = shown(one)
+    slips = candidates(tree(parse(one.call)))
+    for slip in slips:
+        if slip.value <= 0 or abs(slip.value / value - 1) < 0.05:
+            continue
+        typed = format_quantity(slip.value, unit, "unit.6")
+        grade = graded(typed, unit, value, text, slips)
+        assert grade.right or grade.why
+        if not grade.right:
+            assert any(grade.why == other.why for other in slips), (typed, grade)
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("27.2 ms", "both directions"),
+        ("6.81 ms", "bits for bytes"),
+        ("435 ms", "bytes for bits"),
+        ("58.5 ms", "GiB for GB"),
+        ("27.22 ms", "both directions"),
+        ("54.4 us", "prefix"),
+        ("100 ms", ""),
+    ],
+)
+def test_likely_slips_of_a_ring_are_explained(typed: str, why: str) -> None:
+    call = (
+        'ring_all_reduce_time(ranks=8, message_bytes="14 GB", latency_s="0 s", '
+        "bandwidth_bytes_per_s=4.5e11)"
+    )
+    found = tree(parse(call))
+    grade = graded(typed, "s", evaluated(found), "54.4 ms", candidates(found))
+    assert not grade.right
+    assert why in grade.why
+    assert bool(grade.why) is bool(why)
+
+
+def test_slips_of_a_pipeline_are_told_apart() -> None:
+    found = tree(parse("bubble_fraction(stages=8, microbatches=32)"))
+    why = {
+        typed: graded(typed, "1", evaluated(found), "17.9%", candidates(found)).why
+        for typed in ("21.9%", "20%", "0.179", "1790%")
+    }
+    assert "work alone" in why["21.9%"]
+    assert "P − 1" in why["20%"]
+    assert why["0.179"] == ""
+    assert "percent" in why["1790%"]
+
+
+def test_an_answer_needs_its_unit_where_it_has_prefixes() -> None:
+    with pytest.raises(InputError, match="a time, such as 43 ms"):
+        graded("54", "s", 0.054, "54 ms", [])
+    with pytest.raises(InputError, match="bytes"):
+        graded("3 s", "B", 3.0, "3 B", [])
+    assert graded("5.5B", "param", 5.48e9, "5.48B", []).right
+    assert graded("13,824", "element", 13824, "13,824", []).right
+    assert not graded("9 GPUs", "GPU", 8, "8", []).right
+
+
+def test_slips_name_arguments_and_formulas_that_exist() -> None:
+    names = {argument.name for one in FORMULAS.values() for argument in one.args}
+    for slip in SLIPS:
+        ends = {n for n in names if n == slip.argument or n.endswith(f"_{slip.argument}")}
+        assert ends, slip
+        assert set(slip.formulas) <= set(FORMULAS), slip
+        assert not slip.other or slip.other in names
+
+
+def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
+    hand = {
+        f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8")
+        for name in (
+            "engine/quantity.js",
+            "tools/answers_model.js",
+            "tools/quantities.js",
+        )
+    }
+    asked = []
+    expected = []
+    for _, one in ASKED:
+        text, unit, _ = shown(one)
+        data = re.search(r'data-ask="([^"]*)"', form(one, "x.js"))
+        assert data
+        given = json.loads(unescape(data[1]))
+        for found in (given["tree"], *(case for case, _ in given["cases"])):
+            slips = candidates(found)
+            value = evaluated(found)
+            written = format_quantity(value, unit, one.spec)
+            typed = [text, written, *(format_quantity(s.value, unit, "unit.6") for s in slips)]
+            asked.append([given, found, typed])
+            expected.append(
+                [
+                    [grade.right, grade.why]
+                    for word in typed
+                    for grade in [_graded(word, unit, value, written, slips)]
+                ]
+            )
+    scripts = {**hand, **printed_models(hand)}
+    scripts[f"{FOLDER}/formulas.js"] = module(FORMULAS.values())
+    found = ran(tmp_path, PROGRAM, scripts, asked)
+    for (_, one), got, want in zip(
+        [pair for pair in ASKED for _ in range(1 + len(cases(pair[1])))],
+        found,
+        expected,
+        strict=True,
+    ):
+        for (right, words), (truth, why) in zip(got, want, strict=True):
+            assert right is truth, (one, words, why)
+            assert why in words
+
+
+def _graded(text: str, unit: str, value: float, written: str, slips: list[Candidate]) -> Any:
+    try:
+        return graded(text, unit, value, written, slips)
+    except InputError:
+        return type("Refused", (), {"right": False, "why": "Please answer with"})
+
+
+PROGRAM = """
+import fs from "node:fs";
+import { verdict } from "./assets/javascripts/tools/answers_model.js";
+const asked = JSON.parse(fs.readFileSync("data.json", "utf8"));
+console.log(JSON.stringify(asked.map(([given, tree, typed]) =>
+  typed.map((text) => verdict(given, tree, text)).map(({ right, words }) => [right, words]))));
+"""
+
+
+def test_a_question_stands_below_its_fold_and_names_a_value_of_it(
+    convert: Callable[..., Any],
+) -> None:
+    fold = '??? question "Idle?"\n    {{ bubble_fraction(stages=4, microbatches=8):.1%}}\n\n'
+    html, problems, *_ = convert(f"{fold}{{= bubble_fraction :: What share? :: stages =}}\n")
+    assert not problems
+    assert "<span>What share?</span>" in html
+    data = json.loads(unescape(re.search(r'data-ask="([^"]*)"', html)[1]))  # type: ignore[index]
+    assert data["tree"] == ["bubble_fraction", {"stages": 4, "microbatches": 8}]
+    assert data["unit"] == "1"
+    assert len(data["cases"]) > 1
+    for wrong, line in [
+        (f"{fold}{{= bubble_overhead :: What share? =}}", 4),
+        (f"{fold}{{= bubble_fraction#2 :: What share? =}}", 4),
+        (f"{fold}{{= bubble_fraction :: What share? :: ranks =}}", 4),
+        ("Text.\n\n{= bubble_fraction :: What share? =}", 3),
+    ]:
+        _, problems, *_ = convert(wrong)
+        assert [problem.line for problem in problems] == [line], wrong
