@@ -31,6 +31,7 @@ WITHOUT = {
     "link-loads": "bandwidths that a step needs",
     "moe-step": "bytes and work of a step",
     "muon-update": "a part of the step and its share",
+    "offload-fractions": "what offloading adds; its caption has the worst error",
     "post-training-published": "a floor, of which training alone is predicted, as its page says",
     "post-training-split": "a floor, of which training alone is predicted, as its page says",
     "post-training-step": "a floor, of which training alone is predicted, as its page says",

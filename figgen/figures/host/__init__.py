@@ -1,0 +1,1 @@
+"""What leaves the GPU: state that the host holds, and state that storage keeps."""
