@@ -190,7 +190,9 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
     )
     peak = f"MFU is of the dense {question.values['dtype']} peak, attention whole (6nd+attention)"
-    return [*lines, *_table(found, rows), peak, *_chances(found)]
+    untimed = "° nobody has published a time of that kind of layout on this accelerator: its axes, "
+    more = [] if all(row.timed for row in rows) else [f"{untimed}with or without ZeRO-3"]
+    return [*lines, *_table(found, rows), peak, *more, *_chances(found)]
 
 
 def _chances(found: Plan) -> list[str]:
@@ -212,7 +214,7 @@ def _table(found: Plan, rows: list[PlanRow]) -> list[str]:
     body = [
         [
             f"{row.place + 1}{'' if row.apart else ' ≈'}",
-            label(row),
+            f"{label(row)}{'' if row.timed else ' °'}",
             f"{found.meshes[row.place]:,}" if row.place in found.meshes else "",
             format_quantity(row.step_s, "s", "time"),
             f"{row.model_flops_utilisation:.1%}",

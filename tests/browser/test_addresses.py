@@ -6,6 +6,7 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from figgen.scenarios.options.schema import OPTIONS
 from tests.browser.engine import Ask
@@ -78,3 +79,23 @@ def test_no_key_of_an_address_is_what_objects_of_javascript_have(ask: Ask) -> No
     fresh, *answers = ask("addresses", ["", *queries])
     for query, answer in zip(queries, answers, strict=True):
         assert (answer["a"], answer["problems"]) == (fresh["a"], []), query
+
+
+AS_TYPED = {
+    "rank-map": ("nodes=0.1k&gpus=8", {"nodes": "100", "gpus": "8"}),
+    "modeler": ("nodes=2e1&sequence=8k&tp=8&pp=4", {"nodes": "20", "sequence": "8192"}),
+    "planner": (
+        "model=llama-3-8b&nodes=2 nodes&sequence=4k&global_batch=1M tokens&tp=8&pp=1",
+        {"nodes": "2", "sequence": "4096", "global_batch": "256"},
+    ),
+    "schedules": ("stages=8 stages&microbatches=0,016k", {"stages": "8", "microbatches": "16"}),
+}
+
+
+@pytest.mark.parametrize("tool", AS_TYPED)
+def test_an_address_takes_numbers_as_the_fields_do(page: Page, site: str, tool: str) -> None:
+    query, wanted = AS_TYPED[tool]
+    page.goto(f"{site}/tools/{tool}/?{query}")
+    for name, value in wanted.items():
+        expect(page.locator(f".tool [name={name}]").first).to_have_value(value)
+    assert page.locator(MESSAGES).count() == 0

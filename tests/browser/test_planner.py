@@ -23,6 +23,7 @@ from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import plan_rows
 from figgen.scenarios.planning.planner import plan
 from figgen.scenarios.planning.saving import WAYS
+from figgen.scenarios.planning.sizing import sizing, wanted_of
 from figgen.scenarios.runs.measured_rates import rates_of, read_rates
 from tests.browser.engine import Ask
 from tests.browser.waits import Held, drawn
@@ -225,7 +226,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     assert fit_words(found.chance(found.safest)) in said
     offered = plan_rows(found, [found.safest])[0]
     assert re.search(f"ZeRO-{offered.choices['zero_stage']}.* takes", said)
-    chances = page.locator("#planner .plan-table").first.locator("tbody td:nth-child(6)")
+    chances = page.locator("#planner .plan-table").first.locator("tbody td[data-chance]")
     assert all(text.endswith("%") for text in chances.all_inner_texts())
     panel = page.locator("#planner .plan-goodput")
     tokens = panel.get_by_label("Tokens of the training, billions")
@@ -321,3 +322,53 @@ def test_a_pasted_model_is_forgotten_when_a_job_is_chosen_before_it_is_read(
     drawn(page)
     assert page.locator("#planner .tool-message").count() == 0
     assert model.input_value() == "megatron22-175b"
+
+
+def test_the_page_answers_how_many_nodes(page: Page, site: str) -> None:
+    job = {"model": "llama-3-8b", "sequence": 4096, "global_batch": 128, "recompute": "full"}
+    held = {**job, "cp": 1, "zero": 3}
+    asked = {"ask": "deadline", "tokens": 100, "days": 5, "price": 2}
+    page.goto(f"{site}{PATH}?{urlencode(held | asked)}")
+    answer = page.locator("#planner .plan-sizing .plan-best")
+    expect(answer).to_be_visible()
+    found = sizing(
+        scenario(**job, cp=1, zero_stage=3, gpus_per_node=8, nodes=1),
+        wanted_of(
+            days=5,
+            budget=None,
+            fewest=False,
+            tokens=1e11,
+            price=2,
+            failures=interruption("llama-3-405b"),
+        ),
+    )
+    assert found.best is not None
+    assert answer.inner_text().startswith(f"{found.best.nodes} nodes, {found.best.gpus} GPUs")
+    rows = page.locator("#planner .plan-sizing tbody tr")
+    expect(rows).to_have_count(len(found.found))
+    assert page.locator("#planner .plan-curves .is-chosen").count() == 2
+    # The layouts of that number of nodes follow, with links to it.
+    table = page.locator("#planner .plan-table").first
+    expect(table.locator("tbody tr").first).to_be_visible()
+    link = table.get_by_role("link", name="modeler").first.get_attribute("href") or ""
+    assert parse_qs(urlsplit(link).query)["nodes"] == [str(found.best.nodes)]
+    page.locator("#planner [name=days]").fill("0.02")
+    expect(answer).to_contain_text("No number of nodes is that fast")
+    page.locator("#planner [name=ask]").select_option("budget")
+    page.locator("#planner [name=price]").fill("")
+    expect(page.locator("#planner .plan-messages")).to_contain_text("what you pay for one GPU")
+
+
+def test_ticked_rows_are_compared_and_points_of_the_front_open(page: Page, site: str) -> None:
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048&cp=1")
+    ticks = page.locator("#planner .plan-table").first.locator("input[type=checkbox]")
+    expect(ticks.first).to_be_visible()
+    compared = page.locator("#planner .plan-compared th[scope=col]")
+    ticks.nth(0).check()
+    assert compared.count() == 0
+    ticks.nth(2).check()
+    expect(compared).to_have_count(3)
+    first = page.locator("#planner .plan-figure a").first.get_attribute("href") or ""
+    assert first.startswith("../modeler/?model=llama-3-8b")
+    ticks.nth(0).uncheck()
+    expect(compared).to_have_count(0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from figgen.models.planner.layout_kind import layout_kind
 from figgen.models.planner.ranking import layout_at, terms_at
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import utilisation_of_step
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.planning.planner import Plan
+from figgen.scenarios.runs.timed_kinds import timed_kinds
 
 TERMS = {
     "products": "matmuls",
@@ -35,7 +37,8 @@ class PlanRow:
     """A layout of a plan: its options, its time and memory, and the terms of its time.
 
     `loses_by` is the term that makes it slower than the best layout by most, "" for the best
-    itself; `apart` is true if the difference exceeds the error of the model.
+    itself; `apart` is true if the difference exceeds the error of the model. `timed` is whether
+    anybody has published a time of that kind of layout on this accelerator (`timed_kinds`).
     """
 
     place: int
@@ -49,6 +52,7 @@ class PlanRow:
     tokens_per_s_per_gpu: float
     model_flops_utilisation: float
     apart: bool
+    timed: bool
     terms: dict[str, float]
     loses_by: str
     loses_s: float
@@ -59,6 +63,8 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
     question, job, found = plan.question, plan.question.job, plan.found
     best, *terms = terms_of(plan, [0, *places])
     setup, known, rows = job.setup, question.residuals, []
+    kinds = question.accelerator.name, setup.shape.experts is not None
+    timed = timed_kinds().get(kinds, frozenset())
     tokens = job.global_batch * setup.sequence
     peak = question.accelerator.peak_flops_per_s(str(question.values["dtype"]))
     for place, mine in zip(places, terms, strict=True):
@@ -86,6 +92,14 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
                     peak_flops_per_s=peak,
                     sequence=setup.sequence,
                 ),
+                timed=layout_kind(
+                    tp=int(layout.tp),
+                    cp=int(layout.cp),
+                    pp=int(layout.pp),
+                    ep=int(layout.ep),
+                    zero_stage=int(layout.zero_stage),
+                )
+                in timed,
                 apart=bool(seconds * known.low > found.step_s[0] * known.high),
                 terms=mine,
                 loses_by=worst if loses > 0 else "",

@@ -19,9 +19,17 @@ from figgen.scenarios.planning.saving import (
     STORAGE_BYTES_PER_S,
     WAYS,
 )
+from figgen.scenarios.runs.timed_kinds import timed_kinds
 
 GOODPUT = ("checkpoint_size", "checkpoint_write_time", "goodput", "job_mtbf", "nodes_in_repair")
 """Formulas of the panel of failures."""
+
+
+def _timed() -> dict[str, list[list[int]]]:
+    """Kinds of layouts that somebody has timed, by accelerator: without experts, and with them."""
+    known = timed_kinds()
+    chips = sorted({chip for chip, _ in known})
+    return {chip: [sorted(known.get((chip, one), ())) for one in (False, True)] for chip in chips}
 
 
 def plan_module() -> str:
@@ -29,6 +37,7 @@ def plan_module() -> str:
     tables = {
         "terms": TERMS,
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
+        "timed": _timed(),
         "power": {name: chip.tdp.value for name, chip in catalog.ACCELERATORS.items() if chip.tdp},
         "saving": {
             "ways": dict(WAYS),

@@ -1,7 +1,9 @@
 // A search of all layouts of a job that can tell how far it is.
 
-import { plain } from "./records.js";
-import { pipelines_of, pipelines_tried } from "../models/planner/plan.js";
+import { plain, record } from "./records.js";
+import { safe_bytes } from "../models/memory/fit_probability.js";
+import { fastest } from "../models/planner/fastest.js";
+import { PlannedJob, pipelines_of, pipelines_tried } from "../models/planner/plan.js";
 import { layout_at, no_layout, ranked, terms_at, tried } from "../models/planner/ranking.js";
 
 /** Yields { done, of, layouts, fitting } after each pipeline, and the ranked layouts as `found` at the end. Throws InputError. */
@@ -31,3 +33,10 @@ export const layoutOf = (found, place) => ({
   ...layout_at(found, place), step_s: found.step_s[place], memory_bytes: found.memory_bytes[place],
   terms: plain(terms_at(found, place)),
 });
+
+/** The fastest layout of a job that fits with a chance of 95%, as plain data, or null. Throws InputError. */
+export function fastestSafe(job) {
+  const most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread);
+  const found = fastest(record(PlannedJob, { ...job, capacity_bytes: most }));
+  return found.fitting ? layoutOf(found, 0) : null;
+}

@@ -2,14 +2,11 @@
 
 import { InputError } from "./errors.js";
 import { daysOf, kept } from "./goodput.js";
-import { layoutOf } from "./plan.js";
+import { fastestSafe } from "./plan.js";
 import { planJob } from "./plan_job.js";
 import { asdict } from "./runtime.js";
 import { plain, record } from "./records.js";
-import { safe_bytes } from "../models/memory/fit_probability.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
-import { PlannedJob } from "../models/planner/plan.js";
-import { fastest } from "../models/planner/fastest.js";
 import { BUDGET, Counted, DEADLINE, FEWEST, Goal, answer, least_nodes, next_nodes } from "../models/planner/node_counts.js";
 import { parameter_counts } from "../models/shape/transformer.js";
 import { usual_batch } from "../scenarios/planning/plan_question.js";
@@ -33,13 +30,6 @@ export function goalOf({ kind, days, budget, tokens, price }, gpusPerNode) {
 export function heldBatch(catalog, choices) {
   const { job, batch_assumed } = planJob(catalog, { ...choices, nodes: 1 });
   return batch_assumed ? usual_batch(job.setup.sequence, 1) : job.global_batch;
-}
-
-/** The fastest layout of a job that fits with a chance of 95%, as plain data, or null. Throws InputError. */
-export function fastestSafe(job) {
-  const most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread);
-  const found = fastest(record(PlannedJob, { ...job, capacity_bytes: most }));
-  return found.fitting ? layoutOf(found, 0) : null;
 }
 
 /** Yields one number of nodes after the other, as the search asks them, with `best` so far. Throws InputError. */

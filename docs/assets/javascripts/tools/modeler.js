@@ -13,7 +13,8 @@ import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, jobRecord, ofPreset, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
 import { tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
-import { defaults, readAddress } from "./state.js";
+import { defaults, plainQuery, readAddress } from "./state.js";
+import { sequenceIn } from "./modeler_options.js";
 import { spoken } from "./modeler_answer.js";
 
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
@@ -21,7 +22,7 @@ async function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
   const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
-  let { a, b, problems } = readAddress(location.search, (query) => fromQuery(schema, catalog, query));
+  let { a, b, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
   // What an address says and nobody can compute is refused, with what would work, for the defaults;
   // beside a first configuration that can be, a second one is left to be mended in the form.
   // A state is never changed, only replaced.

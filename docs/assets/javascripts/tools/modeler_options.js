@@ -51,6 +51,10 @@ export function takeIn(catalog, query) {
   return problems;
 }
 
+/** Tokens of a sequence of the job that a query names. */
+export const sequenceIn = (catalog) => (query) =>
+  Number(query.get("sequence")) || catalog.models[query.get("model") ?? STARTS.model]?.sequence || 8192;
+
 const AUTO = "auto";
 /** Null is "derived", which an address can say too, so that it can undo what a preset says. */
 export const optional = (kind) => ({

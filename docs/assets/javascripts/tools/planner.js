@@ -17,9 +17,9 @@ import { tellJob } from "./job_record.js";
 import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
-import { sizingPanel } from "./planner_sizing.js";
 import { addressWriter } from "./address.js";
-import { readAddress } from "./state.js";
+import { plainQuery, readAddress } from "./state.js";
+import { sequenceIn } from "./modeler_options.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
 const WAIT_MS = 250; // after the last change, before a search begins
@@ -36,7 +36,7 @@ async function build(root, signal, catalog) {
   const schema = planSchema(catalog);
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
-  let { state, problems } = readAddress(location.search, (query) => fromQuery(schema, catalog, query));
+  let { state, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
   let [worker, waiting, shown, every, found, drawn, width] = [null, 0, FIRST_SHOWN, false, null, false, 0];
   const bad = new Map(); // field → what cannot be read of it
   const change = (changes) => {
@@ -65,7 +65,12 @@ async function build(root, signal, catalog) {
   const answer = el("div", { class: "plan-answer" });
   // Of the job that was asked about: the reader may have changed it since.
   const waysOf = (row, { asked }) => ways(catalog, asked, row);
-  const best = layoutTable("The fastest layouts that fit", waysOf);
+  const compared = el("div", { class: "plan-compared" });
+  const best = layoutTable("The fastest layouts that fit", waysOf, async (rows) => {
+    const asked = found;
+    const { comparison } = rows.length > 1 ? await import("./planner_compare.js") : {};
+    if (asked === found) compared.replaceChildren(...(comparison ? [comparison(rows)] : []));
+  });
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
   const variants = button("", () => { every = !every; drawTable(); });
   const traced = button("Open the fastest as a trace", async () => {
@@ -89,12 +94,12 @@ async function build(root, signal, catalog) {
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
-  const sizing = sizingPanel();
+  const sized = el("section", { class: "tool-section plan-sizing", hidden: true }, el("h2", {}, "How many nodes"));
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced, started)),
+    section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
     section("With failures: days of the whole training", goodput.element));
-  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sizing.element, results)), region);
+  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
   // What becomes the reader's own begins with the numbers of what was chosen before.
@@ -168,7 +173,8 @@ async function build(root, signal, catalog) {
     const mine = worker;
     const [question, counts] = [questionOf(asked), []];
     const linkOf = ({ nodes, global_batch }) => `?${toAddress(schema, catalog, { ...asked, ask: "", nodes, global_batch })}`;
-    if (!question) sizing.hide();
+    sized.hidden = !question;
+    const panel = question && import("./planner_sizing.js").then(({ sizingPanel }) => sizingPanel(sized));
     worker.addEventListener("message", async ({ data }) => {
       if (data.progress) return tellProgress(data.progress);
       await released();
@@ -176,11 +182,12 @@ async function build(root, signal, catalog) {
       if (data.quick !== undefined) return data.quick && tellQuick(data.quick, asked);
       if (data.sized) {
         counts.push(data.sized);
-        return sizing.show(question, counts, data.sized.best, false, linkOf);
+        return (await panel).show(question, counts, data.sized.best, false, linkOf);
       }
       if (data.sizedAll !== undefined) {
-        sizing.show(question, counts, data.sizedAll, true, linkOf);
-        say(sizing.sentence());
+        const { show, sentence } = await panel;
+        show(question, counts, data.sizedAll, true, linkOf);
+        say(sentence());
         if (data.sizedAll) asked = { ...asked, nodes: data.sizedAll, global_batch: counts[0].global_batch };
         else { stop(); rest(); results.hidden = true; drawn = false; }
         return;
@@ -250,7 +257,7 @@ async function build(root, signal, catalog) {
 
   function drawFigure() {
     width = figure.clientWidth;
-    figure.replaceChildren(frontPicture(found, Math.max(300, width || 600)));
+    figure.replaceChildren(frontPicture(found, Math.max(300, width || 600), (row) => `../modeler/?${waysOf(row, found).modeler}`));
   }
   // Its own height changes with what is drawn.
   const watcher = new ResizeObserver(() => found?.fitting && width && figure.clientWidth && width !== figure.clientWidth && drawFigure());

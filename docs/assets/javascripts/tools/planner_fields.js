@@ -1,7 +1,6 @@
 // The planner's form: the modeler's fields, those of a layout empty where they are searched. Pure.
 
 import { groupsOf } from "./modeler_fields.js";
-import { ASKED } from "./planner_sizing.js";
 import { searchedKeys } from "./planner_state.js";
 
 // Fields that describe a single layout, and fields that the model of time ignores: it has one rank
@@ -21,6 +20,11 @@ function searched({ key, label, kind, options, hint }) {
   return { ...about, kind: "whole", empty: "searched", hint: null };
 }
 
+// What a reader may ask for; the first is the usual question.
+const ASKED = [
+  ["", "The best layout for these nodes"], ["deadline", "Fewest nodes for a deadline"],
+  ["budget", "Soonest end for a budget"], ["fewest", "Fewest nodes that fit"],
+];
 const asks = (...kinds) => ({ ask }) => kinds.includes(ask);
 const question = {
   title: "Question", open: true, always: true, nodes: null, says: () => "",

@@ -2,6 +2,7 @@
 
 import { svgEl } from "./dom.js";
 import { label, picture, round, ticksTo } from "./drawing.js";
+import { nameOf } from "./planner_table.js";
 import { bytes, plainNumber, seconds } from "./quantities.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 14, 22, 40];
@@ -15,8 +16,8 @@ function factorTicks(low, high) {
   return found.length > 2 ? found : ticksTo(high, 6).filter((at) => at >= low);
 }
 
-/** The layouts and their front; time on an axis of factors. */
-export function frontPicture({ best, front, capacity_bytes: capacity, told }, width) {
+/** The layouts and their front, each point of which is a link; time on an axis of factors. */
+export function frontPicture({ best, front, capacity_bytes: capacity, told }, width, linkOf) {
   const height = Math.round(Math.min(340, Math.max(240, width / 2.2)));
   const all = [...best, ...front];
   const times = all.map((one) => one.step_s);
@@ -29,8 +30,10 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
   const dots = svgEl("path", { class: "plan-dots", d: best.map((one) => `M${x(one.memory_bytes)} ${y(one.step_s)}h0`).join("") });
   const line = front.map((one, at) => `${at ? "L" : "M"}${x(one.memory_bytes)} ${y(one.step_s)}`).join("");
   const points = front.map((one) =>
-    svgEl("circle", { class: "plan-point", cx: x(one.memory_bytes), cy: y(one.step_s), r: 3.5 },
-      svgEl("title", {}, `${seconds(one.step_s)} with ${bytes(one.memory_bytes)}`)));
+    svgEl("a", { href: linkOf(one), "aria-label": `${nameOf(one)}, in the modeler` },
+      svgEl("title", {}, `${seconds(one.step_s)} with ${bytes(one.memory_bytes)}: ${nameOf(one)}`),
+      svgEl("circle", { class: "plan-target", cx: x(one.memory_bytes), cy: y(one.step_s), r: 9 }),
+      svgEl("circle", { class: "plan-point", cx: x(one.memory_bytes), cy: y(one.step_s), r: 3.5 })));
   const across = ticksTo(full, width < 500 ? 3 : 6).map((at) => svgEl("g", {},
     svgEl("line", { class: "plan-grid", x1: x(at), x2: x(at), y1: TOP, y2: height - BOTTOM }),
     label(at ? bytes(at) : "0", x(at), height - BOTTOM + 15, { class: "modeler-muted", "text-anchor": "middle" })));

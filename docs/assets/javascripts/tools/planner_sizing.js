@@ -1,4 +1,5 @@
 // The planner asked for a number of nodes: the answer in a sentence, the curve over nodes, a table.
+// Loaded when a reader asks.
 
 import { el, svgEl } from "./dom.js";
 import { label, picture, round, ticksTo } from "./drawing.js";
@@ -6,11 +7,6 @@ import { note, num, table } from "./modeler_table.js";
 import { nameOf } from "./planner_table.js";
 import { plainNumber, quantity, seconds } from "./quantities.js";
 
-/** What a reader may ask for; the first is the usual question. */
-export const ASKED = [
-  ["", "The best layout for these nodes"], ["deadline", "Fewest nodes for a deadline"],
-  ["budget", "Soonest end for a budget"], ["fewest", "Fewest nodes that fit"],
-];
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 18, 26, 40, 230];
 
 const days = (count) => `${plainNumber(count)} ${count === 1 ? "day" : "days"}`;
@@ -70,10 +66,10 @@ function curve(title, counts, value, limit, best, format, width) {
     label(title, 0, 14), label("nodes", width - RIGHT, HEIGHT - 6, { class: "modeler-muted", "text-anchor": "end" }));
 }
 
-/** Returns { element, show(question, counts, best, done, linkOf) }; `linkOf(one)` is the address of one number of nodes. */
-export function sizingPanel() {
+/** Fills a section: returns { show(question, counts, best, done, linkOf) }; `linkOf(one)` is the address of one number of nodes. */
+export function sizingPanel(element) {
   const [said, figures, rows, about] = [el("div"), el("div", { class: "plan-curves" }), el("div"), el("div")];
-  const element = el("section", { class: "tool-section plan-sizing", hidden: true }, el("h2", {}, "How many nodes"), said, figures, about, rows);
+  element.replaceChildren(element.firstElementChild, said, figures, about, rows);
   function draw(question, counts, best) {
     const fitting = counts.filter(({ layout }) => layout);
     const [room, timed] = [element.clientWidth || 600, question.kind !== "fewest"];
@@ -96,11 +92,9 @@ export function sizingPanel() {
     return el("tr", {}, head, num(seconds(one.layout.step_s)), cells, el("td", {}, nameOf(one.layout)));
   }
   return {
-    element,
     show(question, given, bestNodes, done, linkOf) {
       const counts = given.toSorted((one, other) => one.nodes - other.nodes);
       const best = counts.find((one) => one.nodes === bestNodes) ?? null;
-      element.hidden = false;
       if (done) said.replaceChildren(sentence(question, counts, best));
       else said.replaceChildren(note(`${counts.length} numbers of nodes tried; the search goes on.`));
       draw(question, counts, best);
@@ -109,7 +103,6 @@ export function sizingPanel() {
       rows.replaceChildren(table("Numbers of nodes that were tried", head, counts.map((one) => line(one, best, question, linkOf))));
       about.replaceChildren(note(`The batch stays at ${plainNumber(counts[0].global_batch)} sequences. Every layout fits with a chance of 95% or more.${question.kind === "fewest" ? "" : " Days include failures, with checkpoints saved behind training; energy is that of the GPUs at their power limit, without hosts, network and cooling."}`));
     },
-    hide() { element.hidden = true; },
     sentence: () => said.textContent,
   };
 }

@@ -1,5 +1,6 @@
 // The best layouts as a table that is sorted by any of its columns.
 
+import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
 import { button, el } from "./dom.js";
 import { wordOf } from "./modeler_options.js";
@@ -24,25 +25,43 @@ export function losesBy(layout, best) {
   return [term, TABLES.terms[term]];
 }
 
-const COLUMNS = [
-  ["place", "#", (row) => row.place],
-  ["layout", "Layout", (row) => nameOf(row)],
+const AXES = ["tp", "cp", "pp", "ep", "etp", "dp"];
+const scheduleOf = ({ pp, schedule, chunks }) =>
+  (pp > 1 ? `${wordOf("schedule", schedule) ?? schedule}${chunks > 1 ? ` × ${chunks}` : ""}` : "–");
+
+/** Columns of a layout: [key, title, number or text to sort by, text that is shown]. */
+export const LAYOUT = [
+  ...AXES.map((key) => [key, key.toUpperCase(), (row) => row[key], (row) => plainNumber(row[key])]),
+  ["schedule", "Schedule", scheduleOf, scheduleOf],
+  ["batch", "Batch", (row) => row.microbatches, (row) => `${plainNumber(row.microbatches)}\u00a0×\u00a0${row.microbatch_size}`],
+  ["zero", "ZeRO", (row) => row.zero_stage, (row) => String(row.zero_stage)],
+  ["recompute", "Recompute", (row) => row.recompute, (row) => (wordOf("recompute", row.recompute) ?? row.recompute).replaceAll(",", ", ")],
+];
+const COSTS = [
   ["step", "Step", (row) => row.step_s],
   ["mfu", "MFU", (row) => -row.mfu],
   ["memory", "Memory", (row) => row.memory_bytes],
   ["fits", "Fits", (row) => -row.chance],
   ["loses", "Loses", (row) => row.step_s],
-  ["by", "most by", (row) => row.by ?? ""],
 ];
-const TEXTS = ["layout", "by"];
+const COLUMNS = [["place", "#", (row) => row.place], ...LAYOUT, ...COSTS];
+const TEXTS = ["schedule", "recompute"];
+
+/** Whether anybody has published a time of such a layout on the accelerator; true of one's own, of which nobody can. */
+function isTimed({ tp, cp, pp, ep, zero_stage }, { chip, mixture }) {
+  const [dense, experts] = TABLES.timed[chip] ?? [[], []];
+  return chip === "own" || (mixture ? experts : dense).includes(layout_kind(tp, cp, pp, ep, zero_stage));
+}
 
 /**
  * Returns { element, show(rows, found) }; rows have place, apart, mfu, by and terms, the fastest of a mesh its variants;
- * `ways(row, found)` two queries.
+ * `ways(row, found)` two queries. Rows can be ticked where `onTicked(rows)` takes them.
  */
-export function layoutTable(caption, ways) {
-  let [rows, found, sorted, down] = [[], null, "place", false];
+export function layoutTable(caption, ways, onTicked = null) {
+  let [rows, found, sorted, down, ticked] = [[], null, "place", false, new Set()];
   const element = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption });
+  const untimed = el("p", { class: "modeler-note" }, "° Nobody has published a time of such a layout on this accelerator: these axes, with or without ZeRO-3, for a model with experts or without.");
+  const whole = el("div", {}, element, untimed);
   const sort = (name) => {
     down = sorted === name && !down;
     sorted = name;
@@ -54,36 +73,49 @@ export function layoutTable(caption, ways) {
     const order = rows.map((row) => [value(row), row]);
     order.sort(([a], [b]) => (typeof a === "string" ? a.localeCompare(b) : a - b));
     if (down) order.reverse();
-    const heads = COLUMNS.map(([name, title]) => el("th", {
+    // An axis that no layout uses needs no column.
+    const shown = LAYOUT.filter(([key]) => key === sorted || !AXES.includes(key) || rows.some((row) => row[key] > 1 && (key !== "etp" || row.ep > 1)));
+    const heads = COLUMNS.filter((column) => !LAYOUT.includes(column) || shown.includes(column)).map(([name, title]) => el("th", {
       scope: "col", class: TEXTS.includes(name) ? null : "num",
       "aria-sort": sorted === name ? (down ? "descending" : "ascending") : "none",
     }, button(title, () => sort(name), { class: "plan-sort", "data-sort": name })));
     element.replaceChildren(el("table", { class: "tool-table plan-table" },
       el("caption", { class: "tool-live" }, caption),
       el("thead", {}, el("tr", {}, heads, el("th", { scope: "col" }, "Open in"))),
-      el("tbody", {}, order.map(([, row]) => line(row)))));
+      el("tbody", {}, order.map(([, row]) => line(row, shown)))));
+    untimed.hidden = rows.every((row) => isTimed(row, found));
   }
-  function line(row) {
+  function tick(row) {
+    const box = el("input", {
+      type: "checkbox", checked: ticked.has(row), "aria-label": `Compare ${nameOf(row)}`,
+      on: { change: () => { ticked[box.checked ? "add" : "delete"](row); onTicked([...ticked]); } },
+    });
+    return el("label", { class: "plan-tick" }, box, String(row.place));
+  }
+  function line(row, shown) {
     const [low, high] = found.residuals.map((factor) => seconds(row.step_s * factor));
     const fastest = found.best[0].step_s;
     const { modeler, map } = ways(row, found);
     const name = nameOf(row);
     return el("tr", {},
-      el("td", { class: "num" }, String(row.place), row.apart ? "" : el("abbr", { title: "too close to the best to call" }, "≈")),
-      el("th", { scope: "row" }, name.replaceAll(/(?<=\d|×|[A-Z]) (?=\d|×)/g, "\u00a0"), row.variants > 1 ? el("small", {}, `fastest of ${plainNumber(row.variants)} of this mesh`) : ""),
+      el("th", { scope: "row", class: "num" }, onTicked ? tick(row) : String(row.place), row.apart ? "" : el("abbr", { title: "too close to the best to call" }, "≈"),
+        isTimed(row, found) ? "" : el("abbr", { title: "nobody has published a time of such a layout" }, "°"),
+        row.variants > 1 ? el("small", { title: "layouts of this mesh that fit" }, `of ${plainNumber(row.variants)}`) : ""),
+      shown.map(([key, , , words]) => el("td", { class: TEXTS.includes(key) ? null : "num" }, words(row))),
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
       el("td", { class: "num" }, percent(row.mfu)),
       el("td", { class: "num" }, bytes(row.memory_bytes)),
-      el("td", { class: "num" }, row.chance === null ? "–" : `${Math.round(100 * Math.min(row.chance, 0.99))}%`),
-      el("td", { class: "num" }, row.step_s > fastest ? percent(row.step_s / fastest - 1) : "–"),
-      el("td", {}, row.by ?? ""),
+      el("td", { class: "num", "data-chance": "" }, row.chance === null ? "–" : `${Math.round(100 * Math.min(row.chance, 0.99))}%`),
+      el("td", { class: "num" }, row.step_s > fastest ? percent(row.step_s / fastest - 1) : "–", row.by ? el("small", { class: "plan-by" }, row.by) : ""),
       el("td", {}, el("a", { href: `../modeler/?${modeler}`, "aria-label": `${name}, in the modeler` }, "modeler"), " ",
         el("a", { href: `../rank-map/?${map}`, "aria-label": `${name}, in the map` }, "map")));
   }
   return {
-    element,
+    element: whole,
     show(given, of) {
       [rows, found] = [given, of];
+      if (ticked.size) onTicked([]);
+      ticked = new Set();
       draw();
     },
   };

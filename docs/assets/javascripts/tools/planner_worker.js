@@ -1,10 +1,9 @@
 // Searches the layouts of a job beside the page, which is never kept waiting.
 
 import { InputError } from "../engine/errors.js";
-import { layoutOf, planned } from "../engine/plan.js";
+import { fastestSafe, layoutOf, planned } from "../engine/plan.js";
 import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
-import { fastestSafe, sizedCounts } from "../engine/sizing.js";
 import { asdict } from "../engine/runtime.js";
 import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
 import { front, same_as_best } from "../models/planner/ranking.js";
@@ -25,7 +24,8 @@ function quickly(job) {
 }
 
 // Asks one number of nodes after the other, and tells of each; returns the answer, or null.
-function sizedNodes(catalog, choices, question) {
+async function sizedNodes(catalog, choices, question) {
+  const { sizedCounts } = await import("./planner_nodes.js");
   let [best, last] = [null, null];
   for (last of sizedCounts(catalog, choices, question)) {
     ({ best } = last);
@@ -35,10 +35,10 @@ function sizedNodes(catalog, choices, question) {
   return best && { ...choices, nodes: best, global_batch: last.global_batch };
 }
 
-addEventListener("message", ({ data: { catalog, choices: given, every, question } }) => {
+addEventListener("message", async ({ data: { catalog, choices: given, every, question } }) => {
   try {
     const begun = performance.now();
-    const choices = question ? sizedNodes(catalog, given, question) : given;
+    const choices = question ? await sizedNodes(catalog, given, question) : given;
     if (!choices) return;
     const asked = planJob(catalog, choices, every);
     const { job, about: { accelerator, measured, cluster }, interval_of, residuals, capacity_bytes } = asked;
@@ -72,10 +72,10 @@ addEventListener("message", ({ data: { catalog, choices: given, every, question 
       safest: ends.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals, global_batch,
       batch_assumed: asked.batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
-      gpus, sequence, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
+      gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
     } });
   } catch (error) {
-    if (!(error instanceof InputError)) throw error;
+    if (!(error instanceof InputError)) return reportError(error);
     postMessage({ error: error.message });
   }
 });

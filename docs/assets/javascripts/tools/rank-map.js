@@ -17,7 +17,7 @@ import { warnings } from "../models/machine/placement.js";
 import { carriedOf } from "./job_carried.js";
 import { SIZES, tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
-import { readAddress } from "./state.js";
+import { plainQuery, readAddress } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -26,10 +26,10 @@ function movedOf(parallel) {
 }
 
 /** Builds the tool in `root` from the layouts that have a name. */
-function build(root, signal, layouts) {
+async function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   const writeAddress = addressWriter(signal);
-  let { state, problems } = readAddress(location.search, (query) => fromQuery(schema, layouts, query));
+  let { state, problems } = readAddress(await plainQuery(location.search, schema), (query) => fromQuery(schema, layouts, query));
   const carried = carriedOf(location.search);
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
   let differing = null; // ranks that what was pasted has elsewhere, and the layout that it was compared with

@@ -3,7 +3,7 @@
 
 import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
 import { makeLabForm } from "./lab_form.js";
-import { fromQuery, queryOf, runsOf } from "./lab_state.js";
+import { SCHEMA, fromQuery, queryOf, runsOf } from "./lab_state.js";
 import { makeStage } from "./lab_stage.js";
 import { makeTaking } from "./lab_take.js";
 import { makePlacing } from "./lab_place.js";
@@ -12,11 +12,11 @@ import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
 import { carriedOf } from "./job_carried.js";
 import { addressWriter } from "./address.js";
-import { readAddress } from "./state.js";
+import { plainQuery, readAddress } from "./state.js";
 
 /** Builds the tool in `root`; `titles` has what each schedule is called. */
-function build(root, signal, { titles }) {
-  let { state, moves, problems } = readAddress(location.search, fromQuery);
+async function build(root, signal, { titles }) {
+  let { state, moves, problems } = readAddress(await plainQuery(location.search, SCHEMA), fromQuery);
   let [runs, failed, first] = [[], [], true];
   const writeAddress = addressWriter(signal);
   const carried = new URLSearchParams(carriedOf(location.search)).toString();

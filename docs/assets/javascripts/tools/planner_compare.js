@@ -1,0 +1,27 @@
+// Layouts that a reader ticked, side by side: what differs, and where the time goes. Loaded then.
+
+import { TABLES } from "../plan-memory.js";
+import { el } from "./dom.js";
+import { num, table } from "./modeler_table.js";
+import { LAYOUT } from "./planner_table.js";
+import { bytes, percent, seconds } from "./quantities.js";
+
+/** A table with a column for each of these layouts. */
+export function comparison(rows) {
+  const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), cells);
+  const differs = (value) => rows.some((row) => value(row) !== value(rows[0]));
+  const options = LAYOUT.filter(([, , , words]) => differs(words));
+  const least = (values) => Math.min(...values);
+  // The smallest of a row stands out, where they differ.
+  const sizes = (title, value, format) => {
+    const all = rows.map(value);
+    return line(title, all.map((size) => num(size === least(all) && differs(value) ? el("strong", {}, format(size)) : format(size))));
+  };
+  const terms = Object.entries(TABLES.terms).filter(([name]) => rows.some((row) => row.terms[name] > row.step_s / 1000));
+  return table("Ticked layouts side by side", ["Layout", ...rows.map(({ place }) => `#${place}`)].map((head, at) => (at ? `#${head}` : head)), [
+    ...options.map(([, title, , words]) => line(title, rows.map((row) => num(words(row))))),
+    sizes("Step", (row) => row.step_s, seconds), line("MFU", rows.map((row) => num(percent(row.mfu)))),
+    sizes("Memory of the fullest GPU", (row) => row.memory_bytes, bytes),
+    ...terms.map(([name, title]) => sizes(title, (row) => row.terms[name], seconds)),
+  ]);
+}
