@@ -8,6 +8,7 @@ from math import ceil
 import pytest
 
 from figgen.catalog import model
+from figgen.charts import Diagram
 from figgen.figures.memory.wall import (
     bandwidth_ladder,
     gpus_to_hold_table,
@@ -96,9 +97,27 @@ def test_nvlink_is_9_to_18_times_the_network() -> None:
     assert [values[f"{name}_ratio"].value for name in ("a100", "h100", "b200")] == [12, 9, 18]
 
 
-def test_levels_of_a_machine_count_their_boxes() -> None:
+def test_links_of_a_machine_are_as_wide_as_their_bandwidth() -> None:
     chart = machine_levels()
-    assert len(chart.boxes) == 2 * (1 + 1 + 4 + 4) + 1
+    assert isinstance(chart, Diagram)
+    boxes = {box.name: box for box in chart.boxes}
+    links = [name for name in boxes if name.startswith(("NVLink", "port")) and "speed" not in name]
+    assert len(boxes) - len(links) - 2 == 2 * (1 + 1 + 4 + 4) + 1
+    assert len(links) == 2 * 2 * 4
+    assert boxes["NVLink 0.1"].width == pytest.approx(9 * boxes["port 1.2"].width)
+    for link in map(boxes.get, links):
+        assert link is not None
+        ends = [box for box in chart.boxes if box.role == "neutral" and not box.frame]
+        touching = [
+            box
+            for box in ends
+            if box.x <= link.x + link.width / 2 <= box.x + box.width
+            and (
+                link.y + link.height == pytest.approx(box.y)
+                or box.y + box.height == pytest.approx(link.y)
+            )
+        ]
+        assert len(touching) == 2, link.name
     assert chart.values["ratio"].value == 9
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import product
 
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link, model
 from figgen.charts import (
@@ -151,31 +151,69 @@ GPUS_DRAWN, WIDE, TALL = 4, 5.1, 8.0
 
 @figure("machine-levels")
 def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
-    """Two nodes of GPUs around their switch, one NIC for each GPU, and the fabric between them."""
+    """Two nodes of GPUs around their switch, one NIC for each GPU, and the fabric between them.
+
+    Links are as wide as their bandwidth.
+    """
     node = hardware_preset(preset)
-    inside, outside = (
-        format_quantity(speed, "B/s", "si")
-        for speed in (node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s)
+    links = tuple(
+        DiagramLink(source=f"GPU {n}.{g}", target=f"NIC {n}.{g}", both_ways=True)
+        for n in range(2)
+        for g in range(GPUS_DRAWN)
     )
-    links: list[DiagramLink] = []
-    for n in range(2):
-        for g in range(GPUS_DRAWN):
-            way = (f"switch {n}", f"GPU {n}.{g}", f"NIC {n}.{g}", "fabric")
-            said = ("", "", "") if g else (inside, "", outside)
-            links += [
-                DiagramLink(source=a, target=b, both_ways=True, label=label)
-                for (a, b), label in zip(pairwise(way), said, strict=True)
-            ]
     fabric = Box(
         name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE, height=0.5
     )
     return Diagram(
-        boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node)),
-        links=tuple(links),
+        boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node), *_pipes(node)),
+        links=links,
         width=WIDE,
         height=TALL,
         values=_speeds(node),
     )
+
+
+def _pipes(node: HardwarePreset) -> list[Box]:
+    """Links to the switch and to the fabric, as wide as their bandwidth; the first say it."""
+    inside, outside = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
+    widest = max(inside, outside)
+    boxes = []
+    for n, g, (name, speed, y, high, role) in product(
+        range(2),
+        range(GPUS_DRAWN),
+        (
+            ("NVLink", inside, 0.7, 0.55, "series-3"),
+            ("port", outside, 2.7, TALL / 2 - 2.95, "series-4"),
+        ),
+    ):
+        wide = 0.9 * speed / widest
+        x, top = 0.2 + 1.2 * g + (1.1 - wide) / 2, TALL - y - high if n else y
+        said = format_quantity(speed, "B/s", "si") if g == 0 else ""
+        within = wide >= 0.9
+        boxes.append(
+            Box(
+                name=f"{name} {n}.{g}",
+                lines=(said,) if said and within else (),
+                x=x,
+                y=top,
+                width=wide,
+                height=high,
+                role=role,
+            )
+        )
+        if said and not within:
+            boxes.append(
+                Box(
+                    name=f"{name} {n}.{g} speed",
+                    lines=(said,),
+                    x=x + wide + 0.08,
+                    y=top + high / 2 - 0.12,
+                    width=0.9,
+                    height=0.3,
+                    role="",
+                )
+            )
+    return boxes
 
 
 def _node(n: int, gpus: int) -> list[Box]:
