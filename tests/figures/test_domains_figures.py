@@ -16,8 +16,16 @@ from figgen.registry import build
 from figgen.renderers.text import render
 from figgen.scenarios.stories.all_reduce import RING_PER_NIC, TWO_LEVEL, machine
 
+FIGURES = (
+    "domain-groups",
+    "domain-all-reduce",
+    "layer-operations",
+    "announced-growth",
+    "announced-racks",
+)
 
-@pytest.mark.parametrize("name", ["domain-groups", "domain-all-reduce", "layer-operations"])
+
+@pytest.mark.parametrize("name", FIGURES)
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
 
@@ -90,3 +98,23 @@ def test_work_of_a_layer_is_that_of_its_parameters_and_its_causal_pairs() -> Non
 def test_layers_of_other_kinds_are_refused() -> None:
     with pytest.raises(InputError, match="a dense one"):
         build("layer-operations", {"model_name": "deepseek-v3"})
+
+
+def test_announced_racks_grow_as_their_vendors_say_and_show_the_range_of_reports() -> None:
+    """NVIDIA: 22 TB/s of HBM4 and 3.6 TB/s of NVLink both ways; GB200: 8 and 1.8 TB/s."""
+    values = build("announced-growth", {}).values
+    assert values["vera_bandwidth"].value == 22 / 8
+    assert values["vera_link"].value == 3.6 / 1.8
+    assert values["vera_lowest"].value < 2 < values["vera_highest"].value
+    rows = build("announced-racks", {"tp": 8}).values
+    assert rows["vera_least"].value < rows["gb200_least"].value < rows["vera_most"].value
+    assert rows["gb200_least"].value == rows["gb200_most"].value
+
+
+def test_what_tp_keeps_in_an_announced_rack_is_what_the_curves_show() -> None:
+    """The chapter's curves are those of the lowest peak, which the catalog takes."""
+    curves = build("domain-groups", {"chip": "vera-rubin-nvl72"}).values
+    rows = build("announced-racks", {"tp": 16}).values
+    usual = accelerator("vera-rubin-nvl72").peak_flops_per_s()
+    assert rows["vera_lowest"].value == usual
+    assert rows["vera_most"].value == pytest.approx(float(curves["tp_72_16"].value))
