@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -39,6 +40,8 @@ VIOLATIONS = """async ([within, options]) => {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
 }"""
 LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "test_strict_build")
+TESTS = Path(__file__).parent
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # Repositories of tests are their own, also where a hook of git runs the tests, and whatever a
@@ -73,6 +76,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=IN_CI,
         help="without a Chromium, fail the browser tests instead of skipping them (CI=true does)",
     )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the tests of a whole run from the last to the first in every second worker.
+
+    On a fresh clone, pytest rewrites the assertions of each module and keeps the result.  Workers
+    that start at opposite ends find half of the modules done; side by side, each rewrites them all.
+    """
+    config = session.config
+    if WORKER % 2 == 0 or config.args != config.getini("testpaths"):
+        return
+    for path in sorted(TESTS.rglob("test_*.py"), reverse=True):
+        with contextlib.suppress(Exception):  # the collection reports it
+            import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
