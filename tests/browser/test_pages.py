@@ -106,13 +106,20 @@ TEXT_WITHOUT_SCRIPTS = 0.95
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-# Pages of one part have the same styles: one in seven is looked at wholly, and every tool, the rest
-# here on a phone and on paper only, and every one wholly by `make site-check`.
-WHOLLY = {
-    path
-    for part, paths in groupby(sorted(PATHS), lambda path: path.split("/")[1])
-    for path in list(paths)[:: 1 if part == "tools" else 7]
-}
+
+def sample(step: int, *whole_parts: str) -> set[str]:
+    """One page in `step` of each part of the site, and every page of `whole_parts`."""
+    return {
+        path
+        for part, paths in groupby(sorted(PATHS), lambda path: path.split("/")[1])
+        for path in list(paths)[:: 1 if part in whole_parts else step]
+    }
+
+
+# Pages of one part have the same styles: one in seven is looked at wholly, and every tool; one in
+# three, and every page of the journey, on a phone and on paper.  `make site-check` looks at all.
+WHOLLY = sample(7, "tools")
+NARROW = WHOLLY | sample(3, "journey")
 
 OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
@@ -163,7 +170,12 @@ def looks() -> set[str]:
 # A browser is slow to load a page, so one visit looks at everything.
 
 
-@pytest.mark.parametrize("path", PATHS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "looks" in metafunc.fixturenames:
+        given = metafunc.config.getoption("--site")
+        metafunc.parametrize("path", [path for path in PATHS if given or path in NARROW])
+
+
 def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     first_visit: Page,
     asked: list[Request],
