@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+from playwright.sync_api import expect
+
+from figgen.models.step.step import carried_out
+from figgen.scenarios.options.resolve import training_step
 from tests.browser.modeler import PATH, answered, card, choose, settled
 from tests.browser.waits import addressed, resized
 
@@ -93,3 +98,29 @@ def test_an_address_that_names_a_section_shows_it_below_the_tool(page: Page, sit
     page.goto("about:blank")
     page.goto(f"{site}{PATH}#100%")  # no name of anything, and no text that could be decoded
     answered(page)
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_the_schedule_lab_opens_with_the_times_of_the_modeler(
+    page: Page, site: str, chunks: int
+) -> None:
+    job: dict[str, Any] = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "tp": 2, "pp": 4}
+    job |= {"microbatches": 8, "sequence": 4096}
+    query = "model=llama-3-8b&nodes=2&tp=2&pp=4&microbatches=8&sequence=4096"
+    if chunks > 1:
+        job |= {"schedule": "interleaved-1f1b", "chunks": chunks}
+        query += f"&schedule=interleaved-1f1b&chunks={chunks}"
+    page.goto(f"{site}/tools/modeler/?{query}")
+    page.locator("h2", has_text="Pipeline").first.scroll_into_view_if_needed()
+    link = page.locator("[data-lab]").first
+    link.scroll_into_view_if_needed()
+    link.click()
+    answer = page.locator(".lab-table tbody td").first
+    expect(answer).to_be_visible()
+    found = training_step(**job)
+    trace, _, _ = carried_out(found.setup, found.stages)
+    number, unit = answer.inner_text().split()
+    seconds = float(number.replace(",", "")) * {"ms": 1e-3, "s": 1.0}[unit]
+    # Of unequal stages the lab keeps the whole time and the mean shares of the passes.
+    assert seconds == pytest.approx(trace.makespan, rel=0.01)
+    assert "m.model=llama-3-8b" in page.url

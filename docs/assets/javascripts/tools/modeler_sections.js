@@ -5,6 +5,7 @@ import { value } from "./modeler_answer.js";
 import { inkedSwatch } from "./modeler_inks.js";
 import { alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
 import { operationsOf } from "./modeler_counts.js";
+import { labQuery } from "./modeler_lab.js";
 import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
@@ -16,8 +17,16 @@ import { carried_out } from "../models/step/step.js";
 
 // The step as it runs: the trace of the pipeline, and the seconds before and after it.
 function timelineOf({ setup, job }) {
-  const [trace, before_s, after_s] = carried_out(setup, stagesOf(job));
-  return { trace, before_s, after_s };
+  const times = stagesOf(job);
+  const [trace, before_s, after_s] = carried_out(setup, times);
+  return { times, trace, before_s, after_s };
+}
+
+// To the schedule lab, with what every stage takes here.
+function toLab({ setup }, times) {
+  const job = new URLSearchParams(document.querySelector(".job-line")?.dataset.job ?? "");
+  const query = labQuery(setup, times, job);
+  return query && el("p", {}, el("a", { href: `../schedules/?${query}`, "data-lab": "" }, "Open in the schedule lab with these times"));
 }
 
 /** The pipeline: efficiency and both bubble measures, of the schedule and of this step; timeline. */
@@ -54,6 +63,7 @@ export function pipelineSection(found, at, width) {
       drawn.before_s + drawn.after_s > 0 ? el("span", {}, swatch("dp"), "DP before and after") : null,
     ),
     el("div", { class: "modeler-drawing" }, timelinePicture(drawn, width)),
+    toLab(found, drawn.times),
     note(
       `${plainNumber(pipeline.stages)} ${pipeline.stages === 1 ? "rank" : "ranks"} · ${plainNumber(pipeline.microbatches)} microbatches · ${plainNumber(pipeline.chunks)} ${pipeline.chunks === 1 ? "chunk" : "chunks"} each; one global batch is `,
       value(quantity(setup.global_batch, "sequence", "unit"), "batch", at),

@@ -161,24 +161,13 @@ export const BATCH = Object.freeze({ ...whole(1, 1, 10 ** 9), name: "global_batc
  * the number of tokens of a sequence, where a batch may be given.
  */
 export async function plainQuery(query, schema, sequenceOf = null) {
-  if (query.length > LONGEST_ADDRESS) return query;
-  const asked = new URLSearchParams(query);
   const kinds = sequenceOf ? { global_batch: BATCH, ...schema } : schema;
-  // The second of two configurations that are compared has keys of its own.
-  const nameOf = (key) => key.replace(/^b\./, "");
-  const kindOf = (key) => (Object.hasOwn(kinds, nameOf(key)) ? kinds[nameOf(key)] : {});
-  const odd = [...asked].filter(([key, text]) => kindOf(key).ends && text.trim() && text.length <= LONGEST
-    && asked.getAll(key).length === 1 && kindOf(key).read(text) === undefined);
-  if (!odd.length) return query;
-  const { typedNumber } = await import("./typed.js");
-  // A batch in tokens needs the sequence, which may be one of them.
-  odd.sort(([one], [other]) => (nameOf(one) === "global_batch") - (nameOf(other) === "global_batch"));
-  for (const [key, text] of odd) {
-    const batch = nameOf(key) === "global_batch" && sequenceOf ? { sequence: sequenceOf(asked), share: 1 } : null;
-    const { value } = typedNumber(nameOf(key), kindOf(key), text, batch);
-    if (value !== undefined) asked.set(key, String(value));
-  }
-  return asked.toString();
+  const isOdd = ([key, text]) => {
+    const kind = Object.hasOwn(kinds, key) && kinds[key]; // the second of two configurations has its keys behind "b."
+    return key.startsWith("b.") || (kind.ends && kind.read(text) === undefined);
+  };
+  if (query.length > LONGEST_ADDRESS || ![...new URLSearchParams(query)].some(isOdd)) return query;
+  return (await import("./typed.js")).plainAddress(query, kinds, sequenceOf);
 }
 
 /**
