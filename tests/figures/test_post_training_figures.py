@@ -93,7 +93,8 @@ def test_phases_are_within_their_steps_and_writing_is_the_largest() -> None:
 def test_the_best_split_is_where_neither_group_waits() -> None:
     chart = build("post-training-split", {})
     assert isinstance(chart, Curves)
-    write, train, step = (each.y for each in chart.series)
+    write, train = (each.y for each in chart.series)
+    step = [max(pair) for pair in zip(write, train, strict=True)]
     best = step.index(min(step))
     assert abs(write[best] - train[best]) <= abs(write[best - 1] - train[best - 1])
     assert list(write) == sorted(write, reverse=True)

@@ -17,8 +17,8 @@ from figgen.scenarios.planning.saving import COPY_BYTES_PER_S, STORAGE_BYTES_PER
 
 CONTENTS: dict[str, tuple[float, float, float]] = {
     "for serving, 16-bit": (2, 0, 0),
-    "Muon, FP32 copy": (2, 4, 4),
     "8-bit Adam, FP32 copy": (2, 4, 2 * EIGHT_BITS),
+    "Muon, FP32 copy": (2, 4, 4),
     "FSDP, all in FP32": (4, 0, 8),
     "Adam, FP32 copy": (2, 4, 8),
 }

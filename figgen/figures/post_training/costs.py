@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import accelerator, model
 from figgen.catalog.post_training import PostTrainingRun, post_training_runs
-from figgen.charts import Axis, Bars, Curves, Mark, Named, Rule, Series
+from figgen.charts import Axis, Bars, Curves, Mark, Named, Rule
 from figgen.errors import InputError, check_between, unknown
 from figgen.formulas.scale_and_state import model_state_bytes, weight_bytes
 from figgen.models.algorithms.rollouts import Rollout
@@ -203,13 +203,6 @@ def post_training_split(*, run: str = "nemo-rl-llama-3-8b-h100-16-async") -> Cur
         series=(
             line("write", map(float, splits), write, 0),
             line("score and train", map(float, splits), train, 1),
-            Series(
-                name="step",
-                x=tuple(map(float, splits)),
-                y=tuple(step),
-                role="series-3",
-                style="points",
-            ),
         ),
         marks=(Mark(x=float(splits[best]), y=step[best], label="balanced", role="neutral"),),
         rules=(Rule(axis="y", at=in_turn, label="all GPUs, in turn"),),

@@ -105,8 +105,9 @@ def written(
     cache = mean * step.cache_bytes_per_token
     held = float(model.parameters) * WEIGHT_BYTES[precision]
     fit = int(sequences_that_fit(memory, held, cache)) if memory > held else 1
-    lengths = answer_lengths(mean, longest, each)
-    return rollout(step, lengths, prompt=min(PROMPT, mean - 1), slots=max(1, min(each, fit)))
+    prompt = min(PROMPT, mean - 1)
+    lengths = [prompt + one for one in answer_lengths(mean - prompt, longest - prompt, each)]
+    return rollout(step, lengths, prompt=prompt, slots=max(1, min(each, fit)))
 
 
 @remembered(128)
