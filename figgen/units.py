@@ -1,30 +1,27 @@
-"""Quantities as people write them ("3.35 TB/s") to SI numbers, and SI numbers back to text.
+"""Quantities with their units checked, read from text and written as text.
 
 Inside figgen every number is a plain float or int in SI units (bytes, seconds, FLOP, B/s …).
 Prefixes, thousands separators and unit words exist only at the two edges: `quantity_text` reads
-them, and this module writes them.
+them, and `quantity_shown` writes them.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Real
-from typing import TypeAlias
 
 from figgen.errors import InputError, closest
+from figgen.quantity_shown import NAMED, shown
 from figgen.quantity_text import (
     ALIASES,
     AMOUNTS,
-    BINARY,
     MEASURED,
     OTHER,
     PLAIN_COUNTS,
-    POWERS,
     SCALED,
-    SHORT_SCALE,
     THINGS,
     TIMES,
     Factor,
@@ -34,10 +31,9 @@ from figgen.quantity_text import (
     unit_factor,
 )
 
-NBSP = "\N{NO-BREAK SPACE}"
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
 COUNTS = THINGS | AMOUNTS
+BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
+"""The only unit, per anything, that these ways to write a quantity can show."""
 
 
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
@@ -105,12 +101,16 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     """
     number = _number(value)
     name, dot, digits = spec.partition(".")
-    if name not in SPECS or (dot and not name):
-        return _format_python(number, spec)
+    if name not in NAMED or (dot and not name):
+        return _by_python(number, spec)
     if dot and not re.fullmatch(r"[1-9]|1\d", digits):
         raise InputError("bad number of digits", expected=f"{name}.1 to {name}.19", got=spec)
-    shown = SPECS[name](abs(number), canonical_unit(unit), int(digits or 3))
-    return f"−{shown}" if number < 0 else shown
+    canonical = canonical_unit(unit)
+    base = BASES.get(name)
+    if base and canonical.partition("/")[0] != base:
+        got = f"a unit in {base}"
+        raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
+    return shown(number, canonical, spec)
 
 
 def _number(value: object) -> float:
@@ -119,154 +119,13 @@ def _number(value: object) -> float:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _format_python(number: float, spec: str) -> str:
+def _by_python(number: float, spec: str) -> str:
     if re.search(r"\d{3}", spec):  # Python would write a billion zeros
         raise InputError("bad format", expected="at most 99 digits or places", got=spec)
-    whole = isinstance(number, float) and number.is_integer() and spec[-1:] in (",", "d")
     try:
-        shown = format(int(number) if whole else number, spec).replace("-", "−")
+        return shown(number, "1", spec)
     except ValueError:
-        names = [name for name in SPECS if name]
+        names = [name for name in NAMED if name]
         expected = f"a Python format spec or one of {', '.join(names)}"
         nearest = closest(spec.partition(".")[0], names)
         raise InputError("bad format", expected=expected, got=spec, nearest=nearest) from None
-    # Nothing is neither more nor less: a difference that rounds to zero has no sign.
-    shown = re.sub(r"^[+−](?=0(\.0+)?%?$)", "", shown)
-    # Python's "e−06" is a program's way of writing, "× 10⁻⁶" a reader's.
-    found = re.fullmatch(r"([+−]?)([\d.]+)e([+−]\d+)", shown)
-    if not found:
-        return shown
-    sign, mantissa, exponent = found.groups()
-    short = _times_ten(mantissa, exponent).removeprefix(f"1{NBSP}×{NBSP}")
-    return f"{sign}{short}" if float(mantissa) else "0"
-
-
-def _times_ten(mantissa: str, exponent: str) -> str:
-    """A mantissa and Python's exponent as readers write them."""
-    power = str(int(exponent.replace("−", "-"))).translate(SUPERSCRIPT)
-    return f"{mantissa}{NBSP}×{NBSP}10{power}"
-
-
-def format_number(number: float, digits: int = 3) -> str:
-    """A number by itself: at least `digits` significant ones, separators, ×10ⁿ when it is huge."""
-    if math.isinf(number) or number < 0:
-        return f"−{format_number(-number, digits)}" if number < 0 else "∞"
-    if number and (number >= 1e15 or number < 10.0 ** -(digits + 1)):
-        return power_of_ten(number, digits)
-    if number == int(number):
-        return f"{int(number):,}"
-    # Rounding first: 9.996 to three digits is 10.0, not 10.00.
-    rounded = float(f"{number:.{digits - 1}e}")
-    shown = f"{number:,.{max(0, digits - 1 - math.floor(math.log10(rounded)))}f}"
-    return _unpadded(shown) if math.isclose(float(shown.replace(",", "")), number) else shown
-
-
-def power_of_ten(number: float, digits: int = 3) -> str:
-    """A number as mantissa and power, "3.15 × 10²³"."""
-    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-    shown = _unpadded(mantissa) if float(f"{mantissa}e{exponent}") == number else mantissa
-    return _times_ten(shown, exponent)
-
-
-def _unpadded(shown: str) -> str:
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-
-Ladder: TypeAlias = tuple[tuple[str, float], ...]
-"""Prefixes with their factors from the largest down, none among them."""
-
-
-def _ladder(factors: Iterable[tuple[str, float]]) -> Ladder:
-    return tuple(sorted([("", 1.0), *factors], key=lambda pair: -pair[1]))
-
-
-def _decimal(powers: Mapping[str, int]) -> Ladder:
-    return _ladder((prefix, float(f"1e{power}")) for prefix, power in powers.items())
-
-
-EVERY, SHORT = _decimal(POWERS), _decimal(SHORT_SCALE)
-UP, DOWN = (
-    _decimal({prefix: power for prefix, power in POWERS.items() if (power > 0) == up})
-    for up in (True, False)
-)
-BINARIES = _ladder((prefix, float(factor)) for prefix, factor in BINARY.items())
-
-
-def _with_prefix(value: float, digits: int, prefixes: Ladder, words: str) -> str:
-    """`value` under the largest of `prefixes` (or none) that leaves at least 1 before the point."""
-    prefix, factor = prefixes[-1] if 0 < value < 1 else ("", 1.0)
-    if math.isfinite(value):
-        # After rounding, so that 999.9996 MB becomes 1.00 GB and not 1,000 MB.
-        fitting = (
-            rung
-            for rung in prefixes
-            if value >= 0.9 * rung[1] and float(f"{value / rung[1]:.{digits - 1}e}") >= 1
-        )
-        prefix, factor = next(fitting, (prefix, factor))
-    number = format_number(value / factor, digits)
-    return f"{number}{NBSP}{prefix}{words}" if words else f"{number}{prefix}"
-
-
-def _si(value: float, unit: str, digits: int) -> str:
-    above, slash, below = unit.partition("/")
-    if above in MEASURED:
-        # Nobody says a milli-byte or a milli-FLOP.
-        whole = above in ("B", "FLOP")
-        return _with_prefix(value, digits, UP if whole else EVERY, unit)
-    number = _with_prefix(value, digits, SHORT, "") if value >= 1000 else None
-    words = ("USD" if above == "USD" else "") + slash + below
-    number = number or format_number(value, digits)
-    return f"{number}{NBSP}{words}" if words else number
-
-
-def _bytes(value: float, unit: str, digits: int) -> str:
-    _require("bytes", unit, "B")
-    return _with_prefix(value, digits, UP, unit)
-
-
-def _gib(value: float, unit: str, digits: int) -> str:
-    _require("gib", unit, "B")
-    return _with_prefix(value, digits, BINARIES, unit)
-
-
-def _flops(value: float, unit: str, digits: int) -> str:
-    _require("flops", unit, "FLOP")
-    return _si(value, unit, digits)
-
-
-def _time(value: float, unit: str, digits: int) -> str:
-    _require("time", unit, "s")
-    if value < 60 or math.isinf(value):
-        return _with_prefix(value, digits, DOWN, unit)
-    name = next(name for name, size in reversed(TIMES.items()) if value >= size)
-    number = format_number(value / TIMES[name], digits)
-    return f"{number}{NBSP}{name}{'s' * (name == 'day' and number != '1')}{unit.removeprefix('s')}"
-
-
-def _unit(value: float, unit: str, digits: int) -> str:
-    number = format_number(value, digits)
-    above, slash, below = unit.partition("/")
-    if above in COUNTS | {"month", "nat"} and value != 1:
-        above += "es" if above.endswith("ch") else "s"
-    words = ("" if above == "1" else above) + slash + below
-    return f"{number}{NBSP}{words}" if words else number
-
-
-def _natural(value: float, unit: str, digits: int) -> str:
-    above = unit.partition("/")[0]
-    if unit == "s":
-        return _time(value, unit, digits)
-    # Arithmetic intensity and its kin are compared as plain numbers: "2,199 FLOP/B".
-    prefixed = above in MEASURED and unit != "FLOP/B"
-    return _si(value, unit, digits) if prefixed else _unit(value, unit, digits)
-
-
-def _require(spec: str, unit: str, base: str) -> None:
-    if unit.partition("/")[0] != base:
-        raise InputError(f"format {spec!r} does not fit", expected=f"a unit in {base}", got=unit)
-
-
-SPECS: dict[str, Callable[[float, str, int], str]] = {
-    "": _natural, "si": _si, "bytes": _bytes, "gib": _gib, "time": _time, "flops": _flops,
-    "unit": _unit,
-}  # fmt: skip

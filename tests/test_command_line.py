@@ -22,7 +22,7 @@ from figgen.__main__ import main
 from figgen.catalog import ACCELERATORS, LINKS
 from figgen.commands import OneLineParser
 from figgen.guide.lookups import RANGES
-from figgen.units import NBSP
+from figgen.quantity_shown import NBSP
 
 VERBS = (
     "list", "show", "eval", "stats", "ranks", "schedule", "trace", "convert", "cost", "memory",

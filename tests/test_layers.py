@@ -20,13 +20,14 @@ HOOKS = sorted((ROOT / "hooks").rglob("*.py"))
 SOURCES = sorted((ROOT / "figgen").rglob("*.py")) + HOOKS
 
 # Layer: what of ours it may import (besides itself). Of other libraries it may import NumPy.
-TEXTS = ("figgen.errors", "figgen.quantity_text", "figgen.units")
+TEXTS = ("figgen.errors", "figgen.quantity_shown", "figgen.quantity_text", "figgen.units")
 NUMBERS = (*TEXTS, "figgen.equations", "figgen.formulas", "figgen.models")
 LAYERS = {
     "figgen.errors": (),
     "figgen.lookups": (),
     "figgen.quantity_text": ("figgen.errors",),
-    "figgen.units": ("figgen.errors", "figgen.quantity_text"),
+    "figgen.quantity_shown": ("figgen.quantity_text",),
+    "figgen.units": ("figgen.errors", "figgen.quantity_shown", "figgen.quantity_text"),
     "figgen.translation": ("figgen.errors",),
     "figgen.equations": (*TEXTS, "figgen.translation"),
     "figgen.formulas": NUMBERS,

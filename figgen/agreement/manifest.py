@@ -14,8 +14,8 @@ from figgen.agreement.ways import ComparedQuantity, Way, quantities
 from figgen.cache import digest
 from figgen.charts import Scalar
 from figgen.equations.definition import Formula
-from figgen.equations.syntax import expression
-from figgen.equations.text import text
+from figgen.equations.syntax import expression_tree
+from figgen.equations.tree import text
 from figgen.registry import all_formulas
 from figgen.subject import Subject, subject
 
@@ -63,7 +63,7 @@ def _sentence(entry: Entry) -> Entry:
 
 @cache
 def _written(formula: Formula) -> str:
-    return text(expression(formula))
+    return text(expression_tree(formula), {})
 
 
 def _figure(entry: Entry) -> Entry:

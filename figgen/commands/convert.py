@@ -9,8 +9,9 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.errors import InputError
 from figgen.formulas import evaluate
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
+from figgen.quantity_shown import format_number
 from figgen.scenarios.options.typed import typed_measure
-from figgen.units import format_number, format_quantity
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

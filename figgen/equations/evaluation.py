@@ -14,8 +14,8 @@ from typing import Any
 from figgen.equations.definition import FORMULAS, Formula
 from figgen.equations.notation import Argument
 from figgen.equations.ops import OPERATORS
-from figgen.equations.syntax import conditions, names
-from figgen.equations.text import text
+from figgen.equations.syntax import conditions, names, tree
+from figgen.equations.tree import text
 from figgen.errors import InputError, unknown
 from figgen.units import parse_quantity
 
@@ -80,14 +80,9 @@ def _check_domain(formula: Formula, values: Mapping[str, float]) -> None:
             alone = len(involved) == 1
             raise InputError(
                 f"{formula.name} is not defined there",
-                expected=text(condition),
+                expected=text(tree(condition), {}),
                 got=next(iter(involved.values())) if alone else involved,
             )
-
-
-def value_of(node: ast.expr, arguments: Mapping[str, float]) -> Any:
-    """The value of an expression or condition that `syntax` has let through."""
-    return _run(_compiled(node), arguments)
 
 
 def _run(code: CodeType, arguments: Mapping[str, float]) -> Any:

@@ -7,19 +7,17 @@ used (no \text with escapes, no digits split by \, or {,}).
 
 from __future__ import annotations
 
-import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from figgen.equations.definition import Formula
-from figgen.equations.syntax import conditions, expression
-from figgen.equations.text import ATOM, PRODUCT, SIGN, SUM, Leaf, binding, unprintable
+from figgen.equations.syntax import conditions, expression_tree, tree
+from figgen.equations.tree import ATOM, BINDING, NAME, NUMBER, PRODUCT, SIGN, SUM, Node
 
-SIGNS: dict[type[ast.AST], str] = {
-    ast.Add: " + ", ast.Sub: " - ", ast.Mod: r" \bmod ",
-    ast.And: r" \text{ and } ", ast.Or: r" \text{ or } ",
-    ast.Eq: " = ", ast.NotEq: r" \ne ",
-    ast.Lt: " < ", ast.LtE: r" \le ", ast.Gt: " > ", ast.GtE: r" \ge ",
+SIGNS = {
+    "+": " + ", "-": " - ", "%": r" \bmod ", "and": r" \text{ and } ", "or": r" \text{ or } ",
+    "==": " = ", "!=": r" \ne ", "<": " < ", "<=": r" \le ", ">": " > ", ">=": r" \ge ",
 }  # fmt: skip
 CALLS = {
     "ceil": r"\left\lceil {} \right\rceil",
@@ -33,24 +31,26 @@ QUANTITY = re.compile(r"\d\}?\\,\\text\{[^{}]*\}$")
 STARTS_WITH_DIGIT = re.compile(r"(\\text\{)?\d")
 
 # A factor in the product: one operand, or numerators over denominators.
-Factor = ast.expr | tuple[list[ast.expr], list[ast.expr]]
+Factor = Node | tuple[list[Node], list[Node]]
 
 
 @cache
 def latex(formula: Formula) -> str:
     """The whole equation, `symbol = expression`."""
-    return f"{formula.symbol} = {print_latex(expression(formula), symbols(formula))}"
+    return f"{formula.symbol} = {print_latex(expression_tree(formula), symbols(formula))}"
 
 
 @cache
 def domain_latex(formula: Formula) -> tuple[str, ...]:
     """The conditions of the domain, one LaTeX formula each."""
-    return tuple(print_latex(condition, symbols(formula)) for condition in conditions(formula))
+    return tuple(
+        print_latex(tree(condition), symbols(formula)) for condition in conditions(formula)
+    )
 
 
-def symbols(formula: Formula) -> Leaf:
-    """From the names of the formula's arguments to their symbols."""
-    return {argument.name: argument.symbol for argument in formula.args}.__getitem__
+def symbols(formula: Formula) -> dict[str, str]:
+    """The symbols of the formula's arguments by name."""
+    return {argument.name: argument.symbol for argument in formula.args}
 
 
 def number(value: float) -> str:
@@ -66,68 +66,63 @@ def number(value: float) -> str:
     return rf"\text{{{plain}}}" if "," in plain else plain
 
 
-def print_latex(node: ast.expr, leaf: Leaf) -> str:
-    """`node` as LaTeX; `leaf` turns the name of an argument into what is shown for it."""
+def print_latex(node: Node, names: Mapping[str, str]) -> str:
+    """`node` as LaTeX; `names` says what is shown for each argument."""
 
-    def show(child: ast.expr, least: int = 0) -> str:
-        shown = print_latex(child, leaf)
+    def show(child: Node, least: int = 0) -> str:
+        shown = print_latex(child, names)
         return shown if _binding(child) >= least else parenthesised(shown)
 
-    match node:
-        case ast.Name(id=name):
-            return leaf(name)
-        case ast.Constant(value=int() | float() as value):
-            return number(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"-{show(operand, PRODUCT)}"
-        case ast.BinOp(op=ast.Mult() | ast.Div()):
-            return _product(_factors(node), leaf)
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return rf"\left\lfloor \frac{{{show(left)}}}{{{show(right)}}} \right\rfloor"
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            base = show(left, ATOM)
-            # "2 GB" or "CCR*" is a base only in parentheses.
-            if isinstance(left, ast.Name) and re.search(r"\\,|\^", base):
-                base = parenthesised(base)
-            return f"{base}^{{{show(right)}}}"
-        case ast.BinOp(left=left, op=ast.Mod(), right=right):
-            return show(left, PRODUCT) + SIGNS[ast.Mod] + show(right, SIGN)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
-            return show(left, SUM) + SIGNS[type(op)] + show(right, SUM + isinstance(op, ast.Sub))
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            pairs = zip(ops, comparators, strict=True)
-            return show(left) + "".join(SIGNS[type(op)] + show(right) for op, right in pairs)
-        case ast.BoolOp(op=op, values=values):
-            return SIGNS[type(op)].join(show(value, 2) for value in values)
-        case ast.Call(func=ast.Name(id="log2"), args=[argument]):
-            return rf"\log_2 {show(argument, ATOM)}"
-        case ast.Call(func=ast.Name(id="where")):
-            rows = [rf"{print_latex(value, leaf)} & {when}" for value, when in _cases(node, leaf)]
-            return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
-        case ast.Call(func=ast.Name(id="minimum" | "maximum" as name), args=[first, second]):
-            return rf"\{name[:3]}" + parenthesised(f"{show(first)}, {show(second)}")
-        case ast.Call(func=ast.Name(id=name), args=arguments) if name in CALLS:
-            return CALLS[name].format(*map(show, arguments))
-    raise unprintable(node)
+    sign, parts = node.sign, node.operands
+    if sign == NAME:
+        return names[node.name]
+    if sign == NUMBER:
+        return number(node.value)
+    if sign in ("*", "/"):
+        return _product(_factors(node), names)
+    if sign in ("and", "or"):
+        return SIGNS[sign].join(show(part, 2) for part in parts)
+    if sign == "where":
+        rows = [rf"{print_latex(value, names)} & {when}" for value, when in _cases(node, names)]
+        return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
+    if sign in CALLS:
+        return CALLS[sign].format(*map(show, parts))
+    if sign == "neg":
+        return f"-{show(parts[0], PRODUCT)}"
+    if sign == "log2":
+        return rf"\log_2 {show(parts[0], ATOM)}"
+    left, right = parts
+    if sign in ("minimum", "maximum"):
+        return rf"\{sign[:3]}" + parenthesised(f"{show(left)}, {show(right)}")
+    if sign == "//":
+        return rf"\left\lfloor \frac{{{show(left)}}}{{{show(right)}}} \right\rfloor"
+    if sign == "**":
+        base = show(left, ATOM)
+        # "2 GB" or "CCR*" is a base only in parentheses.
+        if left.sign == NAME and re.search(r"\\,|\^", base):
+            base = parenthesised(base)
+        return f"{base}^{{{show(right)}}}"
+    if sign == "%":
+        return show(left, PRODUCT) + SIGNS[sign] + show(right, SIGN)
+    if sign in ("+", "-"):
+        return show(left, SUM) + SIGNS[sign] + show(right, SUM + (sign == "-"))
+    return show(left) + SIGNS[sign] + show(right)
 
 
-def _binding(node: ast.expr) -> int:
-    """As `binding`, but cases and logarithms need parentheses inside products."""
-    match node:
-        case ast.Call(func=ast.Name(id="where" | "log2")):
-            return SUM
-    return binding(node)
+def _binding(node: Node) -> int:
+    """As in text, but cases and logarithms need parentheses inside products."""
+    return SUM if node.sign in ("where", "log2") else BINDING.get(node.sign, ATOM)
 
 
-def _factors(node: ast.expr) -> list[Factor]:
+def _factors(node: Node) -> list[Factor]:
     """The chain of products and quotients at `node`, split after every denominator."""
-    chain: list[tuple[bool, ast.expr]] = []
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        chain.append((isinstance(node.op, ast.Div), node.right))
-        node = node.left
+    chain: list[tuple[bool, Node]] = []
+    while node.sign in ("*", "/"):
+        chain.append((node.sign == "/", node.operands[1]))
+        node = node.operands[0]
     factors: list[Factor] = []
     above = [node]
-    below: list[ast.expr] = []
+    below: list[Node] = []
     for divides, operand in reversed(chain):
         if not divides:
             above.append(operand)
@@ -140,14 +135,14 @@ def _factors(node: ast.expr) -> list[Factor]:
     return [*factors, *above]
 
 
-def _product(factors: list[Factor], leaf: Leaf) -> str:
+def _product(factors: list[Factor], names: Mapping[str, str]) -> str:
     shown = ""
     for factor in factors:
         if isinstance(factor, tuple):
-            above, below = (_product([*side], leaf) for side in factor)
+            above, below = (_product([*side], names) for side in factor)
             piece = rf"\frac{{{above}}}{{{below}}}"
         else:
-            piece = print_latex(factor, leaf)
+            piece = print_latex(factor, names)
             if len(factors) > 1 and _binding(factor) < PRODUCT:
                 piece = parenthesised(piece)
         shown = piece if not shown else shown + _times(shown, piece) + piece
@@ -169,10 +164,10 @@ def parenthesised(shown: str) -> str:
     return rf"\left({shown}\right)" if TALL.search(shown) else f"({shown})"
 
 
-def _cases(node: ast.expr, leaf: Leaf) -> list[tuple[ast.expr, str]]:
+def _cases(node: Node, names: Mapping[str, str]) -> list[tuple[Node, str]]:
     """Value and condition of each row; a `where` in the last place continues the same rows."""
-    match node:
-        case ast.Call(func=ast.Name(id="where"), args=[condition, value, other]):
-            when = rf"\text{{if }} {print_latex(condition, leaf)}"
-            return [(value, when), *_cases(other, leaf)]
-    return [(node, r"\text{otherwise}")]
+    if node.sign != "where":
+        return [(node, r"\text{otherwise}")]
+    condition, value, other = node.operands
+    when = rf"\text{{if }} {print_latex(condition, names)}"
+    return [(value, when), *_cases(other, names)]

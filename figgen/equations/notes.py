@@ -1,29 +1,22 @@
 """Formulas as data for the live tools, which print them with a reader's own numbers in them.
 
-A tree is what `engine/worked.js` walks as `worked` walks the syntax: a number, the name of an
-argument, or a list of a sign and its operands.
+A tree is a number, the name of an argument, or a list of a sign and its operands.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable
 from typing import TypeAlias, Union
 
 from figgen.equations.definition import Formula
-from figgen.equations.syntax import expression
-from figgen.equations.text import unprintable
+from figgen.equations.syntax import expression_tree
+from figgen.equations.tree import NAME, NUMBER, Node
 from figgen.errors import InputError
 
 Tree: TypeAlias = Union[float, str, "list[Tree]"]
 
-SIGNS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.And: "and", ast.Or: "or", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
-    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "eta": "η", "theta": "θ",
     "lambda": "λ", "phi": "φ",
@@ -35,7 +28,7 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def notes_module(formulas: Iterable[Formula]) -> str:
     """One ES module that exports `notes`, everything about every formula but its function."""
     found = {formula.name: note(formula) for formula in sorted(formulas, key=lambda f: f.name)}
-    rows = ",\n".join(f"{name}:{_compact(about)}" for name, about in found.items())
+    rows = ",\n".join(f"{name}:{_json(about)}" for name, about in found.items())
     header = "// Printed from the Python formulas of figgen.\n\n"
     return f"{header}export const notes = {{\n{rows}\n}};\n"
 
@@ -51,28 +44,15 @@ def note(formula: Formula) -> dict[str, object]:
             argument.name: [plain(argument.symbol), argument.unit, argument.meaning]
             for argument in formula.args
         },
-        "tree": tree(expression(formula)),
+        "tree": compact(expression_tree(formula)),
     }
 
 
-def tree(node: ast.expr) -> Tree:
-    """The expression as nested lists. Raises InputError for what the printers do not know."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return value
-        case ast.Name(id=name):
-            return name
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return ["neg", tree(operand)]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
-            return [SIGNS[type(op)], tree(left), tree(right)]
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return [SIGNS[type(op)], tree(left), tree(right)]
-        case ast.BoolOp(op=op, values=values):
-            return [SIGNS[type(op)], *map(tree, values)]
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return [name, *map(tree, arguments)]
-    raise unprintable(node)
+def compact(node: Node) -> Tree:
+    """A tree as nested lists."""
+    if node.sign == NUMBER:
+        return node.value
+    return node.name if node.sign == NAME else [node.sign, *map(compact, node.operands)]
 
 
 def plain(symbol: str) -> str:
@@ -89,5 +69,5 @@ def plain(symbol: str) -> str:
     return shown
 
 
-def _compact(about: dict[str, object]) -> str:
+def _json(about: dict[str, object]) -> str:
     return json.dumps(about, ensure_ascii=False, separators=(",", ":"))

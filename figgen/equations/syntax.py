@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from figgen.equations.definition import Formula
 from figgen.equations.ops import OPERATORS
-from figgen.equations.text import text
+from figgen.equations.tree import NAME, NUMBER, Node, text
 from figgen.errors import InputError
 
 ALLOWED: tuple[type[ast.AST], ...] = (
@@ -22,6 +22,12 @@ ALLOWED: tuple[type[ast.AST], ...] = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
     ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
 )  # fmt: skip
+
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.And: "and", ast.Or: "or", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
 
 
 @functools.cache
@@ -46,6 +52,12 @@ def expression(formula: Formula) -> ast.expr:
                 where = f"formula {formula.name}, line {formula.line + statement.lineno - 1}"
                 raise InputError(where, expected="single assignments, then one return")
     raise InputError(f"formula {formula.name} returns nothing")
+
+
+@functools.cache
+def expression_tree(formula: Formula) -> Node:
+    """The returned expression as a tree. Raises InputError as `expression` does."""
+    return tree(expression(formula))
 
 
 @functools.cache
@@ -77,7 +89,30 @@ def _side(condition: ast.expr) -> tuple[str, bool] | None:
 
 def domain(formula: Formula) -> str:
     """The domain of the formula as text, such as "ranks ≥ 2, latency_s ≥ 0"."""
-    return ", ".join(text(condition) for condition in conditions(formula))
+    return ", ".join(text(tree(condition), {}) for condition in conditions(formula))
+
+
+def tree(node: ast.expr) -> Node:
+    """The expression as the printers walk it. Raises InputError for what they do not know."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return Node(sign=NUMBER, value=value)
+        case ast.Name(id=name):
+            return Node(sign=NAME, name=name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return Node(sign="neg", operands=(tree(operand),))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
+            return Node(sign=SIGNS[type(op)], operands=(tree(left), tree(right)))
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            compared = tree(left)
+            for compares, right in zip(ops, comparators, strict=True):
+                compared = Node(sign=SIGNS[type(compares)], operands=(compared, tree(right)))
+            return compared
+        case ast.BoolOp(op=op, values=values):
+            return Node(sign=SIGNS[type(op)], operands=tuple(map(tree, values)))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return Node(sign=name, operands=tuple(map(tree, arguments)))
+    raise InputError(f"cannot print {type(node).__name__} in a formula", got=ast.unparse(node))
 
 
 def names(node: ast.expr) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.units import NBSP
+from figgen.quantity_shown import NBSP
 
 
 def identifier(name: str) -> str:

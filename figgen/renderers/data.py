@@ -19,8 +19,8 @@ from figgen.charts import (
     Table,
     Timeline,
 )
+from figgen.quantity_shown import NAMED
 from figgen.theme import label
-from figgen.units import SPECS
 
 # Digits for a number that is read without a comma between its thousands.
 YEARS = (".5g", ".6g")
@@ -107,7 +107,7 @@ def measured(axis: Axis) -> Column:
     if axis.spec in YEARS:
         return Column(label=axis.label, spec=axis.spec)
     unit = "" if axis.unit == "1" else axis.unit
-    return Column(label=axis.label, unit=unit, spec=spec if spec in SPECS or spec == ".2%" else "")
+    return Column(label=axis.label, unit=unit, spec=spec if spec in NAMED or spec == ".2%" else "")
 
 
 def _curves(chart: Curves) -> Table:

@@ -14,9 +14,10 @@ from itertools import groupby
 from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
+from figgen.quantity_shown import NAMED, format_number
 from figgen.quantity_text import BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
-from figgen.units import SPECS, format_number, format_quantity
+from figgen.units import format_quantity
 
 NUMERIC = ' class="num"'
 # A term such as "reduce-scatter" stays on one line, the table scrolls; a sentence is broken.
@@ -69,7 +70,7 @@ def _alike(columns: Sequence[Column], units: Sequence[Unit]) -> Iterator[Unit]:
         zip(columns, units, strict=True), lambda pair: (pair[0].unit, pair[0].spec)
     ):
         found = [shared for _, shared in group]
-        apart = unit and spec.partition(".")[0] in SPECS and ("", None) in found
+        apart = unit and spec.partition(".")[0] in NAMED and ("", None) in found
         yield from [("", None)] * len(found) if apart else found
 
 
@@ -102,7 +103,7 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
     above, slash, below = unit.partition("/")
     if unit == "1":
         return "", None
-    if name not in SPECS:
+    if name not in NAMED:
         return unit, None
     if above not in MEASURED or unit == "FLOP/B" or name == "unit":
         plain = name in ("", "unit")

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 
 from figgen.charts import Axis
-from figgen.units import COUNTS, NBSP, SPECS, format_number, format_quantity, parse_quantity
+from figgen.quantity_shown import NAMED, NBSP, format_number
+from figgen.units import COUNTS, format_quantity, parse_quantity
 
 MOST_TICKS = 7
 # Decades of seconds read badly beyond a minute.
@@ -142,7 +143,7 @@ def _spec(axis: Axis) -> str:
 
 def _named(spec: str) -> bool:
     name, dot, _ = spec.partition(".")
-    return name in SPECS and (bool(name) or not dot)  # ".3f" is Python's
+    return name in NAMED and (bool(name) or not dot)  # ".3f" is Python's
 
 
 def _word(axis: Axis) -> str:

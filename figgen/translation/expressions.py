@@ -245,8 +245,12 @@ class Expressions(Comprehensions):
         value = self.expression(node.value)
         if node.format_spec is not None:
             assert isinstance(node.format_spec, ast.JoinedStr)
-            spec = "".join(ast.literal_eval(part) for part in node.format_spec.values)
-            return Code(f"{self.help('format')}({value.text}, {quoted(spec)})", type=STR)
+            match node.format_spec.values:
+                case [ast.Constant(value=str() as plain)]:
+                    spec = quoted(plain)
+                case _:
+                    spec = self.on_joinedstr(node.format_spec, STR).text
+            return Code(f"{self.help('format')}({value.text}, {spec})", type=STR)
         return self.written(value, exact=node.conversion == ord("r"))
 
     def written(self, value: Code, *, exact: bool = False) -> Code:

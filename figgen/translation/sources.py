@@ -13,7 +13,10 @@ from typing import Any
 
 from figgen.translation.types import Type, of_hint
 
-PRINTED = ("figgen.models", "figgen.formulas", "figgen.scenarios", "figgen.quantity_text")
+PRINTED = (
+    *("figgen.models", "figgen.formulas", "figgen.scenarios"),
+    *("figgen.quantity_text", "figgen.quantity_shown", "figgen.equations.tree"),
+)
 """Rooms and modules whose definitions are printed."""
 
 

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from figgen.formulas import evaluate, worked
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
-from figgen.units import format_number, format_quantity
+from figgen.quantity_shown import format_number
+from figgen.units import format_quantity
 from tests.browser.modeler import printed
 from tests.browser.waits import addressed
 

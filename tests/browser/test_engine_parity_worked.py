@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 from figgen.equations.notes import plain
-from figgen.equations.syntax import expression
-from figgen.equations.text import text
+from figgen.equations.syntax import expression_tree
+from figgen.equations.tree import text
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, evaluate, worked
 from figgen.formulas.notation import NOTATION
@@ -49,7 +49,7 @@ def cases() -> list[tuple[str, dict[str, float], str, dict[str, str]]]:
             said = {
                 "text": line.text,
                 "result": line.result,
-                "symbols": text(expression(formula), symbols.__getitem__),
+                "symbols": text(expression_tree(formula), symbols),
             }
             found.append((formula.name, dict(evaluation.arguments), spec, said))
     return found

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from figgen.errors import InputError
+from figgen.quantity_shown import NBSP
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.units import NBSP
 from tests.renderers.overflows import overflows
 
 

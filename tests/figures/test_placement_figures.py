@@ -13,9 +13,9 @@ from figgen.errors import InputError
 from figgen.models.machine.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
 from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import groups
+from figgen.quantity_shown import NBSP
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.units import NBSP
 from tests.renderers.overflows import overflows
 
 GPT_3 = {

@@ -16,10 +16,10 @@ from figgen.figures.training.utilization import (
     published_scaling,
     wall_shares,
 )
+from figgen.quantity_shown import NBSP
 from figgen.registry import build
 from figgen.renderers.text import render
 from figgen.scenarios.evidence.measured import measured_runs
-from figgen.units import NBSP
 
 
 def test_conventions_give_back_the_printed_mfu_and_hfu_of_korthikanti() -> None:

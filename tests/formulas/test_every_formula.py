@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from latex2mathml.converter import convert
 
-from figgen.equations.syntax import conditions, expression
-from figgen.equations.text import text
+from figgen.equations.syntax import conditions, expression, tree
+from figgen.equations.tree import text
 from figgen.errors import InputError
 from figgen.formulas import (
     FORMULAS,
@@ -24,7 +24,8 @@ from figgen.formulas import (
     latex,
     worked,
 )
-from figgen.units import COUNTS, NBSP, format_quantity, parse_quantity
+from figgen.quantity_shown import NBSP
+from figgen.units import COUNTS, format_quantity, parse_quantity
 from tests.formulas.points import FIRST, POINTS, Point
 
 EVERY = pytest.mark.parametrize("name", FORMULAS)
@@ -91,7 +92,7 @@ def spoiled(point: Point, condition: ast.expr) -> bool:
             try:
                 evaluate(point.formula, **{**point.arguments, **changed})
             except InputError as error:
-                if error.expected == text(condition):
+                if error.expected == text(tree(condition), {}):
                     return True
     return False
 
@@ -99,7 +100,7 @@ def spoiled(point: Point, condition: ast.expr) -> bool:
 @EVERY
 def test_every_condition_of_the_domain_can_be_broken_and_is_then_named(name: str) -> None:
     for condition in conditions(FORMULAS[name]):
-        assert spoiled(FIRST[name], condition), text(condition)
+        assert spoiled(FIRST[name], condition), text(tree(condition), {})
 
 
 @EVERY

@@ -4,7 +4,7 @@ import pytest
 from latex2mathml.converter import convert
 
 from figgen.equations.latex import number as latex_number
-from figgen.equations.text import number
+from figgen.equations.tree import number
 from figgen.equations.worked import to_latex
 from figgen.formulas import FORMULAS, domain, evaluate, javascript, latex, module, worked
 

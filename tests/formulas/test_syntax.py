@@ -7,8 +7,8 @@ import pytest
 from figgen.equations.javascript import print_javascript
 from figgen.equations.latex import print_latex, symbols
 from figgen.equations.ops import Number, ceil, floor, log2, maximum, minimum, sqrt, where
-from figgen.equations.syntax import expression
-from figgen.equations.text import text
+from figgen.equations.syntax import expression, expression_tree, tree
+from figgen.equations.tree import text
 from figgen.formulas import latex
 from tests.formulas.conftest import Register, Written
 
@@ -106,7 +106,7 @@ def test_locals_are_put_in_where_they_stand(register: Register) -> None:
         return twice - share
 
     found = register(invented)
-    assert text(expression(found)) == ("2 · message_bytes / ranks − message_bytes / ranks")
+    assert text(expression_tree(found), {}) == ("2 · message_bytes / ranks − message_bytes / ranks")
     assert latex(found) == r"X = 2\,\frac{S}{n} - \frac{S}{n}"
 
 
@@ -120,6 +120,6 @@ def test_every_construct_is_printed(
 ) -> None:
     found = register(function)
     node = expression(found)
-    assert text(node).replace("\N{NO-BREAK SPACE}", " ") == plain
-    assert print_latex(node, symbols(found)) == math
+    assert text(tree(node), {}).replace("\N{NO-BREAK SPACE}", " ") == plain
+    assert print_latex(tree(node), symbols(found)) == math
     assert print_javascript(found) == script

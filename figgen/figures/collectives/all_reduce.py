@@ -9,6 +9,7 @@ from figgen.errors import InputError
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
 from figgen.plotting.series import line, logarithmic
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import (
     COMPARED,
@@ -24,7 +25,7 @@ from figgen.scenarios.stories.all_reduce import (
     lines,
     machine,
 )
-from figgen.units import NBSP, format_quantity
+from figgen.units import format_quantity
 
 
 def _size(size: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.equations.ops import Number
 from figgen.formulas import collectives as costs
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import (
     HALVING,
@@ -13,7 +14,7 @@ from figgen.scenarios.stories.all_reduce import (
     flat,
     machine,
 )
-from figgen.units import NBSP, format_quantity
+from figgen.units import format_quantity
 
 SEGMENTS = 64
 

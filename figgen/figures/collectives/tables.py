@@ -18,8 +18,8 @@ from figgen.models.collectives import (
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import destinations, origins
 from figgen.plotting.words import identifier
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
-from figgen.units import NBSP
 
 ORDER = (
     "broadcast", "reduce", "scatter", "gather", "all-gather", "reduce-scatter", "all-reduce",

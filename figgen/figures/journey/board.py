@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.plotting.series import segments
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, job, rung
 from figgen.scenarios.stories.journey_charts import (
@@ -17,7 +18,6 @@ from figgen.scenarios.stories.journey_charts import (
     parts_of_step,
 )
 from figgen.scenarios.stories.journey_ladder import RUNGS
-from figgen.units import NBSP
 
 ROLES = {
     "forward and backward": "forward",

@@ -12,10 +12,11 @@ from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.models.step.step_rows import MICROBATCH, family_of
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import label_of
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, rung
 from figgen.scenarios.stories.journey_step import SLOWED
-from figgen.units import NBSP, format_quantity
+from figgen.units import format_quantity
 
 WORDS = {
     ("tp", "layers"): "partial sums of layers, forward and backward",

@@ -26,9 +26,9 @@ from figgen.plotting.blocks import (
     whole_world,
 )
 from figgen.plotting.words import identifier, label_of, ranks_words
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_layout
-from figgen.units import NBSP
 
 
 @figure("rank-grid", about=written_layout, explorable=True)

@@ -15,11 +15,11 @@ from figgen.models.step.step_links import NETWORK
 from figgen.models.step.step_rows import family_of, sent_by_axis
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.evidence.published import computed_mfu, published_step_s
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.written import written_step
-from figgen.units import NBSP
 
 LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
 """The page's names for the levels of links."""

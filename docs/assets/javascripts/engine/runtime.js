@@ -248,22 +248,49 @@ export const text = (value) => (typeof value === "string" ? value : value?.$fiel
 export const listed = (items) => `[${Array.from(items, repr).join(", ")}]`;
 export { Shown };
 
-/** A number by a format of Python's: "," ",.1f" ".3g" ".0%" "d". */
+/** A number by a format of Python's: "," "+,.1f" ".3g" ".0%" ".2e" "d". */
 export function format(value, spec) {
-  const [, comma, digits, kind] = /^(,?)(?:\.(\d+))?([dfgs%]?)$/.exec(spec);
-  const places = Number(digits ?? 6);
-  if (kind === "%") return `${(value * 100).toFixed(places)}%`;
-  let shown = kind === "f" ? value.toFixed(places) : digits === undefined ? text(value) : value.toPrecision(places || 1);
-  if (kind === "g") {
-    const power = value ? Math.floor(Math.log10(Math.abs(Number(shown)))) : 0;
-    const trim = (number) => (number.includes(".") ? number.replace(/\.?0+$/, "") : number);
-    if (power < -4 || power >= places) {
-      const [head, tail] = value.toExponential(places - 1).split("e");
-      return `${trim(head)}e${tail[0]}${tail.slice(1).padStart(2, "0")}`;
-    }
-    shown = trim(Number(shown).toFixed(Math.max(0, places - 1 - power)));
-  }
-  return comma ? grouped(shown) : shown;
+  const [, plus, comma, digits, kind] = /^(\+?)(,?)(?:\.(\d+))?([defgs%]?)$/.exec(spec) ?? unformatted(spec);
+  if (typeof value === "string") return value;
+  const size = Math.abs(kind === "%" ? 100 * value : value), places = Number(digits ?? 6);
+  let shown;
+  if (!Number.isFinite(size)) shown = `${decimal(size)}${kind === "%" ? "%" : ""}`;
+  else if (kind === "%") shown = `${fixed(size, places)}%`;
+  else if (kind === "f") shown = fixed(size, places);
+  else if (kind === "e") shown = padded(exponential(size, places));
+  else if (digits === undefined && kind !== "g") shown = text(size);
+  else shown = general(size, Math.max(places, 1));
+  const sign = value < 0 ? "-" : plus;
+  return sign + (comma ? grouped(shown) : shown);
+}
+function unformatted(spec) { throw new ValueFault(`Invalid format specifier ${repr(spec)}`); }
+
+function general(size, places) {
+  const [mantissa, power] = exponential(size, places - 1).split("e");
+  const trim = (number) => (number.includes(".") ? number.replace(/\.?0+$/, "") : number);
+  if (power < -4 || power >= places) return padded(`${trim(mantissa)}e${power}`);
+  return trim(fixed(size, Math.max(0, places - 1 - power)));
+}
+const padded = (number) => number.replace(/e([+-])(\d)$/, "e$10$2");
+
+// JavaScript rounds a value in the middle up, Python to the even digit; only one whose next digit
+// is a five can lie there, and then its exact digits tell.
+function exponential(value, digits) {
+  const shown = value.toExponential(digits);
+  if (digits > 99 || !value.toExponential(digits + 1).includes("5e")) return shown;
+  const [exact, power] = value.toExponential(Math.min(100, digits + 40)).split("e");
+  return toEven(exact, digits, `e${power}`) ?? shown;
+}
+function fixed(value, digits) {
+  if (value >= 1e21) return BigInt(value) + (digits ? `.${"0".repeat(digits)}` : "");
+  const shown = value.toFixed(digits);
+  if (digits > 99 || !value.toFixed(digits + 1).endsWith("5")) return shown;
+  return toEven(value.toFixed(Math.min(100, digits + 40)), digits, "") ?? shown;
+}
+function toEven(exact, digits, power) {
+  const cut = exact.indexOf(".") + 1 + digits;
+  const below = exact.slice(0, digits ? cut : cut - 1);
+  return /^50*$/.test(exact.slice(cut)) && below.at(-1) % 2 === 0 ? below + power : null;
 }
 
 export function split(value, by = null, most = Infinity) {

@@ -1,6 +1,6 @@
 // A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
 
-import { quantity } from "../engine/quantity.js";
+import { shown } from "../quantity_shown.js";
 import { CHARTS, drawn } from "./journey_charts.js";
 import { holds, valueOf } from "./journey_calls.js";
 import { el } from "./dom.js";
@@ -17,7 +17,7 @@ function put(element, found) {
   const before = keep(element, element.textContent);
   const [unit, ...spec] = element.dataset.spec.split(" ");
   const known = found !== null && found !== undefined && !Number.isNaN(found);
-  const text = !known ? before : typeof found === "string" ? found : quantity(found, unit, spec.join(" ")).text;
+  const text = !known ? before : typeof found === "string" ? found : shown(found, unit, spec.join(" "));
   if (element.textContent !== text) element.textContent = text;
   element.classList.toggle("is-yours", known);
 }

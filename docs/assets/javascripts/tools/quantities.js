@@ -1,11 +1,11 @@
-// Numbers as a reader of the tools sees them; how quantities are written is engine/quantity.js.
+// Numbers as a reader of the tools sees them, written by the code of the guide.
 
-import { plainNumber, quantity as written } from "../engine/quantity.js";
+import { format_number, shown } from "../quantity_shown.js";
 
-export { plainNumber };
+export { format_number as plainNumber };
 
 /** `value`, in SI and in `unit`, as a page of the guide would print it. */
-export const quantity = (value, unit = "1", spec = "") => written(value, unit, spec).text;
+export const quantity = (value, unit = "1", spec = "") => shown(value, unit, spec);
 
 /** 0.2727 as "27.3%". */
 export const percent = (share, decimals = 1) => quantity(share, "1", `.${decimals}%`);
