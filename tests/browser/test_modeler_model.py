@@ -39,10 +39,10 @@ ORACLES = ROOT / "tests" / "oracles"
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
-def test_script_of_a_tool_is_one_file_of_at_most_71_kb(site_folder: Path, tool: str) -> None:
+def test_script_of_a_tool_is_one_file_of_at_most_73_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
-    assert len(gzip.compress(script, 9)) <= 71_000
+    assert len(gzip.compress(script, 9)) <= 72_500
 
 
 @pytest.mark.parametrize("name", JOINED["modeler"])
