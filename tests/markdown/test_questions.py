@@ -167,7 +167,6 @@ def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
     hand = {
         f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8")
         for name in (
-            "engine/quantity.js",
             "tools/answers_model.js",
             "tools/quantities.js",
         )
