@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
@@ -12,6 +11,7 @@ from figgen.catalog.models import Model
 from figgen.entries.read import read_entries, referred
 from figgen.entries.schema import choice, count, quantity, text
 from figgen.errors import EntryPlace, InputError
+from figgen.lookups import remembered
 
 RUN_FILE = "post-training.toml"
 PHASE_FILE = "post-training-phases.toml"
@@ -99,14 +99,14 @@ class PhaseTimes:
     note: str
 
 
-@cache
+@remembered(1)
 def post_training_runs() -> dict[str, PostTrainingRun]:
     """All published steps by name."""
     sources, models, chips = load.sources(), load.models(), load.accelerators()
     return read_post_training(load.content(RUN_FILE), sources, models, chips)
 
 
-@cache
+@remembered(1)
 def phase_times() -> dict[str, PhaseTimes]:
     """All printed phases by name."""
     return read_phase_times(load.content(PHASE_FILE), load.sources())
