@@ -115,10 +115,20 @@ def test_without_a_script_the_links_open_the_tools(chromium: Browser, site: str)
         page.goto(f"{site}{path}")
         links = page.locator(".job-line a")
         found = [urljoin(page.url, str(one.get_attribute("href"))) for one in links.all()]
-        assert found == [f"{site}/tools/{tool}/" for tool in TOOLS]
+        journey = [] if "/journey/" in path else [f"{site}/journey/one-gpu/"]
+        assert found == [f"{site}/tools/{tool}/" for tool in TOOLS] + journey
         links.nth(1).click()
         page.wait_for_url("**/tools/planner/")
     context.close()
+
+
+def test_the_journey_opens_for_the_job_of_a_tool(page: Page, site: str) -> None:
+    query = "&".join(f"m.{key}={value}" for key, value in JOB.items())
+    page.goto(f"{site}/tools/verdict/?{query}")
+    expect(page.locator(".job-words")).to_contain_text("128 × H200")
+    page.locator(".job-line").get_by_role("link", name="Journey").click()
+    expect(page.locator(".job-now")).to_contain_text("This page follows your cluster")
+    expect(page.locator(".job-words")).to_contain_text("H200")
 
 
 def test_a_page_of_the_journey_opens_its_job(page: Page, site: str) -> None:

@@ -29,7 +29,7 @@ QUERY = urlencode(RECORD)
 PAGES = {
     1: "one-gpu", 2: "two-replicas", 3: "hiding", 4: "sharding", 5: "leaving-the-node",
     6: "splitting-the-layer", 7: "splitting-the-depth", 8: "long-sequences", 9: "experts",
-    10: "all-at-once",
+    10: "all-at-once", 11: "when-it-does-not",
 }  # fmt: skip
 NUMBERS = """() => [...document.querySelectorAll("article data[data-follows]")]
   .filter((one) => !one.closest("figure"))
@@ -116,6 +116,9 @@ def test_a_slider_keeps_the_focus_and_the_next_page_takes_the_job_along(
 def test_what_cannot_be_laid_out_or_read_is_told(page: Page, site: str) -> None:
     reach(page, site, "splitting-the-layer", f"{QUERY}&m.dtype=none")
     expect(page.locator(".job-now")).to_contain_text("cannot use none")
+    reach(page, site, "splitting-the-layer", f"{QUERY}&m.software=nosuch+1.0")
+    expect(page.locator(".job-now")).to_contain_text("Software: this page cannot use nosuch 1.0")
+    assert page.locator(".is-yours").count() > 20
     reach(page, site, "splitting-the-layer", "m.nodes=3&m.gpus=5")
     assert page.locator(".is-yours").count() > 20
 

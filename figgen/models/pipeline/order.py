@@ -167,17 +167,17 @@ def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
 
 def _states_in_flight(order: Order) -> frozenset[tuple[tuple[int, int], ...]]:
     counts = dict.fromkeys((action.stage for action in order), 0)
-    states, grown = set(), False
+    states, grown = set[tuple[int, ...]](), False
     for stage, kind, _ in order:
         if kind == "F":
             counts[stage] += 1
             grown = True
         elif kind != "I":
             if grown:
-                states.add(tuple(counts.items()))
+                states.add(tuple(counts.values()))
                 grown = False
             counts[stage] -= 1
-    return frozenset(states)
+    return frozenset(tuple(zip(counts, state, strict=True)) for state in states)
 
 
 def _peak_stages(order: Order) -> int:

@@ -33,8 +33,8 @@ def tokens_to_hide(
 SLOWED = 3
 """The journey's last page: how many times less than it should a broken NVLink carries."""
 
-HEALTHY_RING_BYTES_PER_S = 370e9
-"""What a ring makes of eight GPUs' NVLink 4 (nccl-tests, issue 212): a profile shows no more."""
+HEALTHY_RING_SHARE = 370 / 450
+"""What a ring makes of eight GPUs' NVLink 4, 370 of 450 GB/s (nccl-tests, issue 212)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,11 +377,33 @@ class JourneyStep:
     @property
     def slowed_gather_s(self) -> float:
         """Seconds of one all-gather of tensor parallelism in that step; none without it."""
+        hops_s = (self.tensor_ranks - 1) * self.cluster.scale_up_latency_s
+        sent_bytes = self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
+        return float(sent_bytes / (self.healthy_ring_bytes_per_s / SLOWED) + hops_s)
+
+    @property
+    def slowed_gather_bytes(self) -> float:
+        """What such an all-gather leaves on every rank; none without tensor parallelism."""
         for row in self.slowed.rows:
             if row.axis == "tp":
-                hops_s = (row.size - 1) * self.cluster.scale_up_latency_s
-                return float(row.call_bytes / (HEALTHY_RING_BYTES_PER_S / SLOWED) + hops_s)
+                return float(row.call_bytes * row.size / (row.size - 1))
         return nan
+
+    @property
+    def slowed_gather_bytes_per_s(self) -> float:
+        """Its bus bandwidth."""
+        sent_bytes = self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
+        return sent_bytes / self.slowed_gather_s
+
+    @property
+    def healthy_ring_bytes_per_s(self) -> float:
+        """What a ring makes of the links inside a healthy node."""
+        return HEALTHY_RING_SHARE * float(self.cluster.scale_up_bandwidth_bytes_per_s)
+
+    @property
+    def tensor_ranks(self) -> int:
+        """GPUs that share each layer."""
+        return self.setup.parallel.tp
 
     @property
     def slowed_s(self) -> float:
@@ -457,5 +479,9 @@ def numbers(one: JourneyStep) -> dict[str, float]:
         "zero_stage": one.zero_stage,
         "slowed_s": one.slowed_s,
         "slowed_gather_s": one.slowed_gather_s,
+        "slowed_gather_bytes": one.slowed_gather_bytes,
+        "slowed_gather_bytes_per_s": one.slowed_gather_bytes_per_s,
+        "healthy_ring_bytes_per_s": one.healthy_ring_bytes_per_s,
+        "tensor_ranks": one.tensor_ranks,
         "speed_up": one.speed_up,
     }

@@ -20,6 +20,8 @@ const STEPS = { nodes: [0, 10], tp: [0, 3], pp: [0, 5], microbatch_size: [0, 4],
 // What belongs to the pages that have a slider for it.
 const LAYOUT = ["tp", "pp", "microbatch_size"];
 
+const counted = (many, what) => `${many} ${what}${many === 1 ? "" : "s"}`;
+
 let shown = null;
 const style = el("link", { rel: "stylesheet", href: new URL("../../stylesheets/journey.css", import.meta.url) });
 const styled = new Promise((done) => {
@@ -130,13 +132,13 @@ function pageOf(line, box) {
     const wrong = problems.length ? ` ${problems.join("; ")}.` : "";
     now.replaceChildren(
       el("strong", {}, "This page follows your cluster. "),
-      `Underlined values are yours (${counts.values} values, ${counts.charts} figures`,
-      counts.turned ? `, ${counts.turned} sentences that turn out differently); ` : "); ",
+      `Underlined values are yours (${counted(counts.values, "value")}, ${counted(counts.charts, "figure")}`,
+      counts.turned ? `, ${counted(counts.turned, "sentence")} that ${counts.turned === 1 ? "turns" : "turn"} out differently); ` : "); ",
       "the others, and sentences without a mark, were written for the reference machine.",
       `${missing}${wrong} `,
       button("Back to the reference machine", () => go(new URLSearchParams()), { class: "tool-button yours-back" }),
     );
-    say(`Recomputed: ${counts.values} values and ${counts.charts} figures follow your cluster.`);
+    say(`Recomputed for your cluster: ${counted(counts.values, "value")} and ${counted(counts.charts, "figure")}.`);
   }
   return { box, update };
 }

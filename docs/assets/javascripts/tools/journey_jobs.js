@@ -36,6 +36,9 @@ function own(record, keys) {
   return found.length && found.every(([, value]) => value > 0 && value < 1e30) ? Object.fromEntries(found) : undefined;
 }
 
+// Which software was timed is for the catalog to say; other choices are checked as they are read.
+const isKnown = ({ attained }, name, given) => name !== "software" || given === attained.usual || Object.hasOwn(attained.others, given);
+
 /** { yours, problems } of a record: its options by name, in the engine's units, without what is wrong. */
 export function readRecord(catalog, record) {
   const [yours, problems] = [{}, []];
@@ -43,7 +46,7 @@ export function readRecord(catalog, record) {
     const given = FOLLOWED.includes(option.name) ? record.get(option.key) : null;
     if (given === null || given === "auto") continue;
     const value = given === "own" ? own(record, OWN[option.name]) : kindOf(option).read(given);
-    if (value === undefined) problems.push(`${option.label}: this page cannot use ${given.slice(0, 40)}`);
+    if (value === undefined || !isKnown(catalog, option.name, given)) problems.push(`${option.label}: this page cannot use ${given.slice(0, 40)}`);
     else yours[option.name] = given === "own" ? value : engineValue(option, value);
   }
   return { yours, problems };
@@ -82,8 +85,8 @@ function written(catalog, text) {
   }));
 }
 
-/** What a job is, in the numbers that pages quote of a journey that begins with `first`. Throws InputError. */
-export function journeyStep(catalog, choices, first = null) {
+// What a job is, in the numbers that pages quote of a journey that begins with `first`. Throws InputError.
+function journeyStep(catalog, choices, first = null) {
   const job = jobOf(catalog, choices);
   const { setup, cluster, compute_efficiency, parts, seconds, numbers, attained, predicted, capacity_bytes, given } = job;
   const time = seconds.total_s;
@@ -98,6 +101,18 @@ export function journeyStep(catalog, choices, first = null) {
   });
 }
 
+// Most of a page's jobs stay as they are when a reader moves one slider.
+const kept = new Map();
+const MOST_KEPT = 256;
+function remembered(catalog, choices, first) {
+  const asked = JSON.stringify([choices, first?.tokens_per_second]);
+  if (!kept.has(asked)) {
+    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value);
+    kept.set(asked, journeyStep(catalog, choices, first));
+  }
+  return kept.get(asked);
+}
+
 /** The journey on the cluster `yours`, as page `page` writes it: { rung, job, step, stepOf, choices }. */
 export function journey(catalog, page, yours) {
   const steps = new Map();
@@ -108,7 +123,7 @@ export function journey(catalog, page, yours) {
       const choices = choicesOn(catalog, lead(at).model, { model, ...written(catalog, text) }, yours);
       try {
         const first = at === 1 && text === textOf(1) ? null : step(1).step;
-        steps.set(key, { step: journeyStep(catalog, choices, first), choices });
+        steps.set(key, { step: remembered(catalog, choices, first), choices });
       } catch (error) {
         if (!(error instanceof InputError)) throw error;
         steps.set(key, { error, choices });
