@@ -148,6 +148,25 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
     assert turned > 0
 
 
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_a_wording_has_all_its_numbers_on_the_clusters_where_it_is_shown(
+    page: int, own: Path
+) -> None:
+    shown = set()
+    for cluster, yours in CLUSTERS.items():
+        names = dict(lookups(page, with_own(yours, str(own))))
+        for claim in re.finditer(CLAIM, PAGES[page]):
+            holds = eval(claim["condition"], {"__builtins__": {}}, names)
+            wording = claim["wording" if holds else "other"]
+            shown.add(wording)
+            for quoted in re.finditer(PATTERN, wording):
+                found, _ = compute(quoted[1])
+                if found.follows:
+                    value = eval(found.call, {"__builtins__": {}}, names)
+                    assert not math.isnan(value), (cluster, found.call)
+    assert shown
+
+
 PROGRAM = """
 import fs from "node:fs";
 import { InputError } from "./assets/javascripts/engine/errors.js";
