@@ -7,6 +7,9 @@ import io
 import json
 import math
 import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,13 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
+from figgen.guide.tool_scripts import printed_models
+from figgen.models.memory.memory import memory
 from figgen.models.planner.plan import pipelines_of, step_s
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.profiles.chrome_trace import trace_events
 from figgen.models.step.step_timeline import step_timeline
+from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.options.schema import OPTIONS
@@ -27,10 +33,13 @@ from figgen.scenarios.planning.plan_rows import choices_of, plan_rows
 from figgen.scenarios.planning.planner import fastest
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
-from tests.browser.training_cases import Choices, answered, random_choices
-from tests.scenarios.test_planner_space import columns_of
+from figgen.scenarios.tools.data import configurations
+from tests.browser.training_cases import Choices, random_choices
+from tests.scenarios.test_planner_space import columns_of, total_of
+from tests.translation.run import ENGINE, ran
 
-JOBS, WINNERS = 120, 5
+JOBS, WINNERS = 300, 20
+TIMELINES = 100
 MOST_EVENTS = 4000
 SAME = 1e-9
 
@@ -53,45 +62,75 @@ def jobs() -> list[tuple[Choices, TrainingStep]]:
     return drawn(JOBS)
 
 
-def printed(choices: Choices) -> Any:
-    """What `figgen step --json` prints of a job."""
-    words = ["step", "--json"]
+def printed(choices: Choices, verb: str = "step") -> Any:
+    """What `figgen step --json` or another verb prints of a job."""
+    words = [verb, "--json"]
     for name, value in choices.items():
         option = OPTIONS[name]
-        if value is None or value == option.default:
+        if value is None or value == option.default or verb not in option.asked_by:
             continue
-        if isinstance(value, bool):
-            words.append(option.command_flag.replace("--", "--" if value else "--no-", 1))
+        if option.kind == "switch":
+            words.append(option.command_flag)
         else:
-            words += [option.command_flag, str(value)]
+            word = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [option.command_flag, f"{word} {option.unit}".removesuffix(" 1").strip()]
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         assert main(words) == 0
     return json.loads(text.getvalue())
 
 
-def test_the_page_answers_what_the_command_line_computes(
-    jobs: list[tuple[Choices, TrainingStep]],
+PROGRAM = """
+import fs from "node:fs";
+import { answersOf, jobOf } from "./assets/javascripts/engine/answers.js";
+const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
+const shown = ({ step, memory }) =>
+  [step.step_time_s, step.model_flops_utilisation, memory.ranks[memory.fullest_rank].total_bytes];
+console.log(JSON.stringify(cases.map((choices) => shown(answersOf(jobOf(catalog, choices))))));
+"""
+
+
+def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, float]]:
+    """Seconds, MFU and bytes of the fullest GPU as the modeler's printed engine has them."""
+    hand = {
+        f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
+        for name in ("answers.js", "job.js", "records.js", "shape.js")
+    }
+    whole = [one | {"layers_per_stage": list(one.get("layers_per_stage", ()))} for one in cases]
+    data = {"catalog": configurations(), "cases": whole}
+    return [tuple(one) for one in ran(folder, PROGRAM, {**hand, **printed_models(hand)}, data)]
+
+
+def on_command_line(choices: Choices) -> tuple[float, float, float]:
+    """The same as `figgen step --json` and `figgen memory --json` print them."""
+    step, memory = printed(choices), printed(choices, "memory")
+    held = memory["ranks"][memory["fullest_rank"]]["total_bytes"]
+    return step["step_time_s"], step["model_flops_utilisation"], held
+
+
+def test_seconds_bytes_and_mfu_are_the_same_on_page_and_command_line(
+    jobs: list[tuple[Choices, TrainingStep]], tmp_path: Path
 ) -> None:
-    """The modeler's answer to these is equal to the bit (tests/translation)."""
-    for choices, one in jobs:
-        said = answered({**choices, "layers_per_stage": list(choices.get("layers_per_stage", ()))})
-        step = said["step"]
-        assert step["step_time_s"] == one.estimate.step_time_s, choices
-        assert step["compute_efficiency"] == one.compute_efficiency, choices
-        if one.setup.lora_rank is None:
-            assert step["step_time_s"] == one.predicted.step_time_s, choices
-        parts = [step["compute_s"], step["recompute_s"], step["bubble_s"]]
-        whole = math.fsum([*parts, *step["exposed_s"].values()])
-        assert whole == pytest.approx(step["step_time_s"], rel=SAME), choices
-        assert min(*parts, *step["exposed_s"].values()) > -SAME * whole, choices
+    shown = on_page(tmp_path, [choices for choices, _ in jobs])
+    for (choices, one), seen in zip(jobs, shown, strict=True):
+        found = one.estimate
+        held = memory(
+            one.setup, capacity_bytes=None, reserve_bytes=choices["reserve_bytes"]
+        ).fullest.total_bytes
+        assert seen == (found.step_time_s, found.model_flops_utilisation, held), choices
+        assert seen == on_command_line(choices), choices
+        assert found.step_time_s == pytest.approx(one.predicted.step_time_s, rel=SAME), choices
+        parts = [found.compute_s, found.recompute_s, found.bubble_s]
+        parts += [seconds for _, seconds in found.exposed]
+        assert math.fsum(parts) == pytest.approx(found.step_time_s, rel=SAME), choices
+        assert min(parts) > -SAME * found.step_time_s, choices
 
 
 def test_timeline_and_trace_last_as_long_as_the_step(
     jobs: list[tuple[Choices, TrainingStep]],
 ) -> None:
     checked = 0
-    for choices, one in jobs:
+    for choices, one in jobs[:TIMELINES]:
         setup = one.setup
         if setup.microbatches * setup.placement.stages > MOST_EVENTS:
             continue
@@ -109,7 +148,7 @@ def test_timeline_and_trace_last_as_long_as_the_step(
             assert steps, choices
             assert steps == pytest.approx([wanted_s * 1e6] * len(steps), rel=1e-6), choices
         checked += 1
-    assert checked > 0.9 * JOBS
+    assert checked > 0.9 * TIMELINES
 
 
 def test_arrays_of_the_planner_have_the_time_of_each_layout(
@@ -144,38 +183,46 @@ def test_arrays_of_the_planner_have_the_time_of_each_layout(
             continue  # chunks that no search tries
         times = np.concatenate([columns_of(p, step_s) for p in found])
         assert times == pytest.approx(one.estimate.step_time_s, rel=SAME), choices
+        reserve = question.job.reserve_bytes
+        held = memory(setup, capacity_bytes=None, reserve_bytes=reserve).fullest.total_bytes
+        # A job without a pipeline has no order to choose, and the planner none but the usual.
+        sizes = [columns_of(p, total_of) for p in found if p.schedule == setup.schedule]
+        for each in sizes:
+            assert each == pytest.approx(held, rel=SAME), choices
         checked += 1
     assert checked > JOBS / 4
 
 
-def test_winners_of_the_planner_take_as_long_in_a_step_of_their_own() -> None:
-    rng = random.Random(5)
-    names = rng.sample(sorted(catalog.MODELS), len(catalog.MODELS))
-    found = 0
-    for name in names:
-        if found == WINNERS:
-            break
-        job = {
-            "model": name,
-            "nodes": rng.choice((1, 2, 4)),
+def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float]]]:
+    """Layouts that the planner offers for random jobs, with what it says of them."""
+    names = sorted(catalog.MODELS)
+    while True:
+        job: Choices = {
+            "model": rng.choice(names),
+            "nodes": rng.choice((1, 1, 1, 2)),
             "gpus_per_node": 8,
             "global_batch": 64,
             "sequence": 4096,
+            "lora_rank": rng.choice((None, None, 16)),
         }
         with contextlib.suppress(InputError):
             plan = fastest(plan_question(scenario(**job)))
-            if not plan.fitting:
-                continue
-            choices = {**job, **choices_of(plan, 0)}
-            wanted_s = float(plan.found.step_s[0])
-            assert printed(choices)["step_time_s"] == pytest.approx(wanted_s, rel=SAME), choices
-            one = training_step(**choices)
-            timeline = step_timeline(one.setup, one.stages, each_call=False)
-            assert timeline.step_time_s == pytest.approx(wanted_s, rel=SAME), choices
-            mfu = plan_rows(plan, [0])[0].model_flops_utilisation
-            assert one.estimate.model_flops_utilisation == pytest.approx(mfu, rel=SAME), choices
-            found += 1
-    assert found == WINNERS
+            if plan.fitting:
+                [row] = plan_rows(plan, [0])
+                shown = row.step_s, row.model_flops_utilisation, row.memory_bytes
+                yield {**job, **choices_of(plan, 0)}, shown
+
+
+def test_winners_of_the_planner_are_the_same_in_a_step_of_their_own(tmp_path: Path) -> None:
+    winners = list(islice(won(random.Random(5)), WINNERS))
+    assert len({str(choices["lora_rank"]) for choices, _ in winners}) == 2
+    shown = on_page(tmp_path, [choices for choices, _ in winners])
+    for (choices, wanted), seen in zip(winners, shown, strict=True):
+        assert seen == pytest.approx(wanted, rel=SAME), choices
+        assert seen == on_command_line(choices), choices
+        one = training_step(**choices)
+        timeline = step_timeline(one.setup, one.stages, each_call=False)
+        assert timeline.step_time_s == pytest.approx(wanted[0], rel=SAME), choices
 
 
 @pytest.mark.parametrize("page", range(1, len(RUNGS) + 1))

@@ -13,6 +13,7 @@ from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answ
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
 from figgen.models.memory.fit_probability import SAFE, fit_words
+from figgen.models.step.compute import MFU_CONVENTION
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 MOST_SHOWN = 10_000
+OTHER = "intervals are those of a layout other than the measured one"
 REASONS = {
     "state": "weights, gradients and optimizer state alone don't fit",
     "activations": "too large with activations",
@@ -172,7 +174,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
         f"{job.setup.sequence:,} tokens per step{'; ' if said else ''}{said}",
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
-        *([f"all times are {factor} × the prediction, as you asked"] if factor else []),
+        *([f"all times are {factor} × the prediction, as you asked; {OTHER}"] if factor else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
         *(f"  {count:,}: {REASONS[name]}" for name, count in found.found.refused.items() if count),
@@ -189,7 +191,8 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{told:,} are too close to the best to call: eight of ten runs of the class "
         f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
     )
-    peak = f"MFU is of the dense {question.values['dtype']} peak, attention whole (6nd+attention)"
+    dtype = question.values["dtype"]
+    peak = f"MFU is of the dense {dtype} peak, attention whole ({MFU_CONVENTION})"
     untimed = "° nobody has published a time of that kind of layout on this accelerator: its axes, "
     more = [] if all(row.timed for row in rows) else [f"{untimed}with or without ZeRO-3"]
     return [*lines, *_table(found, rows), peak, *more, *_chances(found)]
@@ -197,7 +200,12 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
 
 def _chances(found: Plan) -> list[str]:
     """How likely the fastest layout fits and, if that is not safe, the fastest safe layout."""
-    lines, place = [f"the fastest {fit_words(found.chance(0))}"], found.safest
+    [row] = plan_rows(found, [0])
+    time, low, high = (
+        format_quantity(seconds, "s", "time") for seconds in (row.step_s, row.low_s, row.high_s)
+    )
+    fits = fit_words(found.chance(0))
+    lines, place = [f"the fastest takes {time} ({low} to {high}) and {fits}"], found.safest
     if place:
         row = plan_rows(found, [place])[0]
         lines.append(

@@ -20,7 +20,7 @@ from figgen.commands.training import (
     scenario_of,
     seconds_of,
 )
-from figgen.errors import InputError
+from figgen.models.step.compute import MFU_CONVENTION
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.step import StepEstimate
 from figgen.scenarios.options.calibrated import (
@@ -67,20 +67,18 @@ def add(verbs: Verbs) -> None:
 
 def _step(options: argparse.Namespace) -> Answer:
     alone = options.run_name and options.run_name not in catalog.RUNS
-    if options.step_time is not None and (alone or options.transformers):
-        way = "a file of runs" if alone else "--transformers"
-        raise InputError("step_time", expected=f"none with {way}", got=options.step_time)
     measured_s = seconds_of(options.step_time)
     if alone:
         chosen = chosen_of(options)
         measured = str(chosen.get("measured") or "")
-        return predicted_runs(options.run_name, chosen.get("compute_efficiency"), measured)
+        share = chosen.get("compute_efficiency")
+        return predicted_runs(options.run_name, share, measured, measured_s)
+    if options.transformers:
+        return device_step(resolve(scenario_of(options)), options.transformers, measured_s)
     scaled = None
     if measured_s is not None:
         scaled = calibrated(scenario_of(options), measured_s)
     asked = scaled.asked if scaled else resolve(scenario_of(options))
-    if options.transformers:
-        return device_step(asked, options.transformers)
     found, setup = asked.estimate, asked.setup
     data = setup_data(asked.model.name, setup) | {
         "accelerator": asked.accelerator.name,
@@ -165,7 +163,7 @@ def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
     ]
     rate = f"{found.tokens_per_s_per_gpu:,.0f} tokens/s per GPU"
     peak = f"of the dense {asked.dtype} peak"
-    shares = f"MFU {found.model_flops_utilisation:.1%} {peak} (6nd+attention)"
+    shares = f"MFU {found.model_flops_utilisation:.1%} {peak} ({MFU_CONVENTION})"
     if found.recompute_s:
         again = f"with recomputation: {found.setup.recompute}"
         shares += f", HFU {found.hardware_flops_utilisation:.1%} ({again})"

@@ -13,9 +13,17 @@ from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.compute import MFU_CONVENTION, utilisation
+from figgen.scenarios.options.calibrated import (
+    Calibration,
+    calibration,
+    calibration_data,
+    calibration_lines,
+)
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import (
+    PredictedDevice,
     device_answer,
     device_run,
     device_run_of,
@@ -24,45 +32,81 @@ from figgen.scenarios.runs.device_run import (
 )
 from figgen.scenarios.runs.fields import Record
 from figgen.scenarios.runs.measured_rates import Measured, read_rates
-from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.units import format_quantity
 
 
-def predicted_runs(path: str, compute_efficiency: float | None, measured: str = "") -> Answer:
+def predicted_runs(
+    path: str,
+    compute_efficiency: float | None,
+    measured: str = "",
+    step_time_s: float | None = None,
+) -> Answer:
     """Every run of the file, on the rates that `measured` names where it names some.
 
-    A single run that cannot be predicted raises; one of many is answered with its error.
+    A single run that cannot be predicted raises; one of many is answered with its error. The times
+    of a single run are scaled to a measured `step_time_s`.
     Raises InputError for a file that cannot be read.
     """
     many, records = read_run_file(file_text(path, "run file"))
     rates = read_rates(measured).known if measured else None
     if not many:
-        found = predicted(records[0], compute_efficiency, rates)
+        found = predicted(records[0], compute_efficiency, rates, step_time_s)
         return Answer(found, _line(found))
+    if step_time_s is not None:
+        raise InputError("step_time", expected="a file of a single run", got=f"{len(records)} runs")
     rows = [_predicted_or_refused(record, compute_efficiency, rates) for record in records]
     return Answer(rows, "\n".join(map(_line, rows)))
 
 
-def device_step(asked: TrainingStep, way: str) -> Answer:
+def device_step(asked: TrainingStep, way: str, step_time_s: float | None = None) -> Answer:
     """A step of plain transformers on one GPU, with its time by part and its memory.
 
+    Its times are scaled to a measured `step_time_s`.
     Raises InputError for a job that plain transformers cannot run.
     """
     run = device_run_of(asked.setup, asked.accelerator, way, asked.model.name)
+    if asked.time_factor is not None:
+        expected = "none with --transformers, whose times --step-time scales"
+        raise InputError("time_factor", expected=expected, got=asked.time_factor)
     measured = asked.measured.known if asked.measured else None
     found = predicted_device(run, measured, asked.chosen_efficiency)
-    answer = device_answer(found)
+    found, scaling = _scaled(found, step_time_s)
+    answer = _device_data(found, scaling)
     rows = [
         [name, format_quantity(seconds, "s", "time"), f"{seconds / found.step_time_s:.1%}"]
         for name, seconds in (*found.parts_s.items(), ("step", found.step_time_s))
         if seconds > 0
     ]
-    share = f"MFU {found.model_flops_utilisation:.1%} of the dense BF16 peak (6nd+attention)"
+    share = f"MFU {found.model_flops_utilisation:.1%} of the dense BF16 peak ({MFU_CONVENTION})"
     interval = f"eight of ten steps of {found.residuals.name!r} are within these bounds"
-    head = [_line(answer).splitlines()[0], f"as run by {run.job.stack.name}; {interval}"]
+    kind = f"as run by {run.job.stack.name}"
+    known = [kind, *calibration_lines(scaling)] if scaling else [f"{kind}; {interval}"]
+    head = [_line(answer).splitlines()[0], *known]
     return Answer(answer, "\n".join([*head, *aligned(rows, left=1), share]))
+
+
+def _scaled(
+    found: PredictedDevice, step_time_s: float | None
+) -> tuple[PredictedDevice, Calibration | None]:
+    """The prediction with its parts scaled to a measured step, if there is one."""
+    if step_time_s is None:
+        return found, None
+    scaling = calibration(step_time_s, found.step_time_s, found.utilisation("causal"))
+    parts_s = {name: seconds * scaling.time_factor for name, seconds in found.parts_s.items()}
+    return replace(found, parts_s=parts_s), scaling
+
+
+def _device_data(found: PredictedDevice, scaling: Calibration | None) -> dict[str, Any]:
+    """The prediction for JSON; a scaled one has no interval, but what it was scaled by."""
+    answer = device_answer(found)
+    if scaling is None:
+        return answer
+    for name in ("step_time_interval_s", "interval_of", "difference"):
+        answer.pop(name, None)
+    return answer | calibration_data(scaling)
 
 
 def _predicted_or_refused(
@@ -76,23 +120,47 @@ def _predicted_or_refused(
 
 
 def predicted(
-    record: Record, compute_efficiency: float | None, rates: Measured | None = None
+    record: Record,
+    compute_efficiency: float | None,
+    rates: Measured | None = None,
+    step_time_s: float | None = None,
 ) -> dict[str, object]:
     """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
     if is_device_run(record):
-        return device_answer(predicted_device(device_run(record), rates, compute_efficiency))
+        device = predicted_device(device_run(record), rates, compute_efficiency)
+        return _device_data(*_scaled(device, step_time_s))
     run = described_run(record)
     found = predicted_step(run, compute_efficiency, measured=rates)
+    interval: dict[str, object] = {
+        "step_time_interval_s": [found.low_s, found.high_s],
+        "interval_of": found.residuals.name,
+    }
+    if step_time_s is not None:
+        scaling = calibration(step_time_s, found.step_time_s, _causal_share(run, found))
+        interval = calibration_data(scaling)
+        factor = scaling.time_factor
+        found = predicted_step(run, compute_efficiency, measured=rates, time_factor=factor)
+        run = replace(run, step_time_s=None)  # what was measured is what is scaled to
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
-        "step_time_interval_s": [found.low_s, found.high_s],
-        "interval_of": found.residuals.name,
+        **interval,
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
         **_memory(run),
         **_measured(run, found.step_time_s),
     }
+
+
+def _causal_share(run: DescribedRun, found: PredictedStep) -> float:
+    """Share of the dense peak that the FLOPs of a predicted step reach, masked ones left out."""
+    return utilisation(
+        run.shape,
+        "causal",
+        tokens_per_s_per_gpu=found.tokens_per_s_per_gpu,
+        peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
+        sequence=run.sequence,
+    )
 
 
 def _memory(run: DescribedRun) -> dict[str, object]:
@@ -150,13 +218,16 @@ def _measured(run: DescribedRun, predicted_s: float) -> dict[str, object]:
 def _line(row: Mapping[str, Any]) -> str:
     if "step_time_s" not in row:
         return f"{row['id']}: {row['error']}"
-    time, low, high = (
+    time, *ends = (
         format_quantity(seconds, "s", "time")
-        for seconds in (row["step_time_s"], *row["step_time_interval_s"])
+        for seconds in (row["step_time_s"], *row.get("step_time_interval_s", ()))
     )
+    within = f" ({' to '.join(ends)})" if ends else ""
+    if "time_factor" in row:
+        within = f", {row['time_factor']:.3g} × the prediction"
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
     said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
-    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {_held(row)}{_parts(row)}"
+    return f"{row['id']}: {time}{within}{said}, {rate}, {_held(row)}{_parts(row)}"
 
 
 def _parts(row: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -26,6 +27,7 @@ from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.transformer import parameter_counts
+from figgen.models.step.compute import MFU_CONVENTION
 from figgen.scenarios.options.config_json import shape_of_config
 from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
 from figgen.scenarios.options.schema import OPTIONS
@@ -140,7 +142,10 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     for query, answer in zip(shown.values(), ask("answers", list(shown.values())), strict=True):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
             assert answer[name] == printed(command), (query, command)
-        assert answer["mfu"] <= answer["step"]["compute_efficiency"] * (1 + 1e-12), query
+        step = answer["step"]
+        counted = step["utilisation"][MFU_CONVENTION]
+        assert answer["mfu"] == step["model_flops_utilisation"] == counted, query
+        assert computed_share(answer) <= step["compute_efficiency"] * (1 + 1e-12), query
 
 
 def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
@@ -209,16 +214,22 @@ def test_commands_and_addresses_that_the_modeler_writes_are_taken_back(ask: Ask)
         assert not any(found["problems"] for found in shown)
 
 
-def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:
+def computed_share(answer: Any) -> float:
+    """MFU that counts attention as it is computed: whole, or without its masked half."""
+    whole = "--no-flash-attention" in answer["commands"][0]
+    return float(answer["step"]["utilisation"][MFU_CONVENTION if whole else "causal"])
+
+
+def test_the_mfu_counts_masked_attention_and_the_causal_one_only_what_is_computed(ask: Ask) -> None:
     long = "nodes=64&tp=8&pp=4&cp=8&sequence=1048576&efficiency=1&microbatches=8"
-    found = ask("answers", [long, f"{long}&flash=0"])
+    skipping, whole = found = ask("answers", [long, f"{long}&flash=0"])
     for answer in found:
-        assert answer["mfu"] <= 1
         step = answer["step"]
         computing = step["compute_efficiency"] * step["compute_s"] / step["step_time_s"]
-        assert answer["mfu"] == pytest.approx(computing, rel=0.01)
-    whole = found[0]["step"]["utilisation"]["6nd+attention"]
-    assert whole > 1.8 * found[0]["mfu"], "at long sequences half of nearly all work is masked"
+        assert computed_share(answer) <= 1
+        assert computed_share(answer) == pytest.approx(computing, rel=0.01)
+    assert whole["mfu"] == computed_share(whole)
+    assert skipping["mfu"] > 1.8 * computed_share(skipping), "half of nearly all work is masked"
 
 
 BASE = {"model": "llama-3-8b", "nodes": 8, "gpus_per_node": 8, "pp": 2, "tp": 2}

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import random
 from dataclasses import fields
+from itertools import permutations
 
 import pytest
 
+from figgen.catalog.residuals import residuals
 from figgen.errors import InputError
+from figgen.models.planner.ranking import other_layout_interval
 from figgen.models.step.attained import slowed
 from figgen.models.step.timed_step import StepSeconds, timed_step
+from figgen.scenarios.evidence.validation import judged_runs
 from figgen.scenarios.options.calibrated import calibrated, calibration_data, calibration_lines
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.runs.predicted import class_of
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
 
 JOBS = {
@@ -106,3 +111,29 @@ def test_what_was_scaled_is_said() -> None:
     assert line.endswith("--time-factor 1.18")
     assert "1.25 times faster" in calibration_lines(calibrated(JOBS["pipeline"], 0.8 * plain))[0]
     assert calibration_data(found)["predicted_step_time_s"] == plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dense models on Hopper",
+        "dense models on Ampere",
+        "nanotron",
+        "llm-foundry",
+        "mixtures of experts",
+    ],
+)
+def test_eight_of_ten_other_layouts_are_within_the_interval_of_a_calibrated_job(name: str) -> None:
+    """Every pair of measured layouts of one model, chip and software: one calibrates the other."""
+    known = residuals()[name]
+    low, high = other_layout_interval(known.low, known.high)
+    groups: dict[object, list[float]] = {}
+    for one in judged_runs():
+        if class_of(one.run) == name:
+            key = (one.run.shape, one.run.accelerator.name, one.run.framework, one.run.dtype)
+            groups.setdefault(key, []).append(one.measured_s / one.predicted_s)
+    pairs = [pair for group in groups.values() for pair in permutations(group, 2)]
+    assert len(pairs) > 40
+    within = sum(low <= other / mine <= high for mine, other in pairs)
+    assert within >= 0.8 * len(pairs)
+    assert low < known.low < known.high < high

@@ -333,3 +333,56 @@ def test_fewer_than_eight_gpus_have_the_interval_of_what_nobody_measured() -> No
     )
     assert few.residuals.name == UNKNOWN
     assert eight.residuals.name == "dense models on Hopper"
+
+
+def test_one_measured_step_scales_plain_transformers_and_runs_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = ["--model", "llama-3-1b", "--nodes", "1", "--gpus-per-node", "1", "--sequence", "4096"]
+    record = measured_steps()[0]
+    many = {
+        "id": "mine",
+        "framework": "torchtitan",
+        "hardware": "H100 SXM",
+        "num_accelerators": 8,
+        "model": "llama-3-8b",
+        "seq_length": 8192,
+        "micro_batch": 1,
+        "global_batch_sequences": 8,
+        "tp": 1,
+        "pp": 1,
+        "cp": 1,
+        "ep": 1,
+        "vpp": 1,
+        "zero_stage": 3,
+        "gpus_per_node": 8,
+        "precision": "BF16",
+    }
+    path = tmp_path / "run.json"
+    for run, asked in (
+        (None, [*alone, "--transformers", "eager"]),
+        (record, ["--run", str(path)]),
+        (many, ["--run", str(path)]),
+    ):
+        path.write_text(json.dumps(run))
+        assert main(["step", *asked, "--json"]) == 0
+        plain = json.loads(capsys.readouterr().out)
+        measured_s = 1.25 * plain["step_time_s"]
+        assert main(["step", *asked, "--step-time", f"{measured_s} s", "--json"]) == 0
+        scaled = json.loads(capsys.readouterr().out)
+        assert scaled["step_time_s"] == pytest.approx(measured_s)
+        assert scaled["time_factor"] == pytest.approx(1.25)
+        assert scaled["predicted_step_time_s"] == plain["step_time_s"]
+        assert "step_time_interval_s" in plain.keys() - scaled.keys()
+        for name, seconds in plain.get("parts", {}).items():
+            assert scaled["parts"][name] == pytest.approx(1.25 * seconds)
+        assert scaled["memory_bytes"] == plain["memory_bytes"]
+        assert main(["step", *asked, "--step-time", "1 ms"]) == 2
+        assert "faster than the dense peak" in capsys.readouterr().err
+        assert main(["step", *asked, "--step-time", f"{measured_s} s"]) == 0
+        assert "1.25 × the prediction" in capsys.readouterr().out
+    path.write_text(json.dumps([record, record]))
+    assert main(["step", "--run", str(path), "--step-time", "1 s"]) == 2
+    assert "expected a file of a single run" in capsys.readouterr().err
+    assert main(["step", *alone, "--transformers", "eager", "--time-factor", "1.2"]) == 2
+    assert "--step-time scales" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import InputError, check_between
+from figgen.models.step.compute import MFU_LABEL
 from figgen.plotting.series import segments
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
@@ -76,7 +77,7 @@ def journey_scoreboard(*, page: int) -> Table:
             Column(label="network", unit="B", spec="bytes"),
             Column(label="step (s)"),
             Column(label="tokens/s", spec="si"),
-            Column(label="MFU", spec=".0%"),
+            Column(label=MFU_LABEL, spec=".0%"),
         ),
         rows=tuple(rows),
         values={

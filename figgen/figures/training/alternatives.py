@@ -7,6 +7,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS, step_interval
 from figgen.figures.training.summary import settings
+from figgen.models.step.compute import MFU_LABEL
 from figgen.models.step.level_loads import level_loads
 from figgen.registry import figure
 from figgen.scenarios.options.option import SWITCH
@@ -67,7 +68,7 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
         Column(label="gained", spec="+.1%"),
         Column(label="step", unit="s", spec="time"),
         Column(label="idle", spec=".1%"),
-        Column(label="MFU", spec=".1%"),
+        Column(label=MFU_LABEL, spec=".1%"),
         Column(label="fullest GPU", unit="B", spec="bytes"),
         Column(label="global batch", spec=","),
     )

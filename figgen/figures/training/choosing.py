@@ -18,6 +18,7 @@ from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.lookups import remembered
 from figgen.models.planner.ranking import layout_at
 from figgen.models.shape.recipes import recipe as named_recipe
+from figgen.models.step.compute import MFU_LABEL
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
@@ -124,7 +125,7 @@ def layout_search(
         columns=(
             Column(label="layout"),
             Column(label="step", unit="s", spec="time"),
-            Column(label="MFU", spec=".1%"),
+            Column(label=MFU_LABEL, spec=".1%"),
             Column(label="idle", spec=".1%"),
             Column(label="exposed", spec=".1%"),
             Column(label="memory used", spec=".0%"),
@@ -184,7 +185,7 @@ def best_layouts() -> Table:
             Column(label="model"),
             Column(label="GPUs", spec=","),
             Column(label="fastest that fits"),
-            Column(label="MFU", spec=".1%"),
+            Column(label=MFU_LABEL, spec=".1%"),
             Column(label="memory used", spec=".0%"),
         ),
         rows=tuple(rows),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.lookups import remembered
+from figgen.models.step.compute import MFU_LABEL
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_scenario
 from figgen.scenarios.planning.plan_question import plan_question
@@ -48,7 +49,7 @@ def planned_layouts(
             Column(label="layout"),
             Column(label="fastest of", spec=","),
             Column(label="step", unit="s", spec="time"),
-            Column(label="MFU", spec=".1%"),
+            Column(label=MFU_LABEL, spec=".1%"),
             Column(label="memory", unit="B", spec="bytes"),
             Column(label="loses", spec=".1%"),
             Column(label="most by"),

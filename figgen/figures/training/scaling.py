@@ -10,6 +10,7 @@ from figgen.catalog.load import runs
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.failures import best_goodput
+from figgen.models.step.compute import MFU_LABEL
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -109,7 +110,7 @@ def scaling_breaks(
             Column(label="step", unit="s", spec="time"),
             Column(label="from", unit="s", spec="time"),
             Column(label="to", unit="s", spec="time"),
-            Column(label="MFU", spec=".1%"),
+            Column(label=MFU_LABEL, spec=".1%"),
             *(Column(label=words, spec=".1%") for words in REASONS),
             Column(label="most to"),
         ),

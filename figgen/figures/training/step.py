@@ -10,7 +10,6 @@ from figgen.errors import check_between
 from figgen.models.memory.memory import MemoryEstimate, RankMemory
 from figgen.models.memory.memory_lines import PARTS
 from figgen.models.step.level_loads import level_bytes
-from figgen.models.step.step import needed_utilisation
 from figgen.models.step.step_links import NETWORK
 from figgen.models.step.step_rows import family_of, sent_by_axis
 from figgen.plotting.series import segments
@@ -82,7 +81,6 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "bubble_share": Named(estimate.bubble_s / total),
         "exposed_share": Named(estimate.exposed_s / total),
         "mfu": Named(computed_mfu(found)),
-        "mfu_as_computed": Named(_mfu_as_computed(found)),
         "tokens_per_s_per_gpu": Named(estimate.tokens_per_s_per_gpu, "token/s"),
         "compute_efficiency": Named(found.compute_efficiency),
     }
@@ -96,17 +94,6 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         values["difference"] = Named(total / published - 1)
         values["compared"] = Named(in_words(total / published - 1))
     return values
-
-
-def _mfu_as_computed(found: TrainingStep) -> float:
-    """MFU that counts attention as it is computed: whole, or without its masked half."""
-    setup = found.setup
-    return needed_utilisation(
-        setup,
-        "causal" if setup.flash_attention else "6nd+attention",
-        tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
-        peak_flops_per_s=found.cluster.peak_flops_per_s,
-    )
 
 
 def in_words(difference: float) -> str:

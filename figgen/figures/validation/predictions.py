@@ -16,6 +16,7 @@ from figgen.scenarios.evidence.validation import (
     judged_runs,
     rankings,
     release_spreads,
+    tight_runs,
 )
 from figgen.scenarios.runs.predicted import class_of
 
@@ -153,6 +154,7 @@ def validation_ranking() -> Table:
         for key in [(entry.name, entry.gpus)]
     )
     found = list(tested.values())
+    tight, crawling = tight_runs()
     return Table(
         columns=(
             Column(label="model"),
@@ -170,7 +172,10 @@ def validation_ranking() -> Table:
             "median": Named(float(np.median([entry.spearman for entry in found]))),
             "least": Named(min(entry.spearman for entry in found)),
             "near_best": Named(sum(entry.choice <= 1.1 for entry in found)),
+            "median_choice": Named(float(np.median([entry.choice for entry in found]))),
             "worst_choice": Named(max(entry.choice for entry in found)),
+            "tight": Named(len(tight)),
+            "crawling": Named(len(crawling)),
         },
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import exp, inf, log, sqrt
 
 from figgen.equations.columns import (
     Column,
@@ -209,6 +209,16 @@ def same_as_best(found: Ranked, low: float, high: float) -> int:
     while count < found.fitting and found.step_s[count] * low <= found.step_s[0] * high:
         count += 1
     return count
+
+
+def other_layout_interval(low: float, high: float) -> tuple[float, float]:
+    """Return the interval of a layout whose predicted time was scaled to one measured step.
+
+    Both the measured layout and the other one take `low` to `high` times as long as predicted, so
+    their ratio spreads as two errors do that are independent, which is the most it can.
+    """
+    spread = sqrt(log(low) ** 2 + log(high) ** 2)
+    return exp(-spread), exp(spread)
 
 
 def no_layout(job: PlannedJob) -> InputError:

@@ -26,6 +26,17 @@ NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473, eq. (3)"
 KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, appendix A"
 DERIVATION = "derivation"
 
+MFU_CONVENTION = "6nd+attention"
+"""How every MFU of this site counts unless its convention stands beside it.
+
+It is the definition of PaLM, and what torchtitan, llm-foundry and nanoGPT log. Megatron-LM (since
+March 2025) and MaxText log "causal", which leaves out the masked half of attention. Because masked
+products count here and kernels skip them, an MFU of very long sequences can exceed 100%.
+"""
+
+MFU_LABEL = f"MFU ({MFU_CONVENTION})"
+"""The heading of a column or a card with an MFU."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlopsConvention:
@@ -102,7 +113,7 @@ _ALL = (
         source=PALM,
     ),
     FlopsConvention(
-        name="6nd+attention",
+        name=MFU_CONVENTION,
         label="6 per multiplied weight, attention whole",
         count=_with_attention,
         hardware=False,
@@ -150,7 +161,7 @@ CONVENTIONS: Mapping[str, FlopsConvention] = MappingProxyType({c.name: c for c i
 
 
 def training_flops_per_token(
-    shape: ModelShape, convention: str = "6nd+attention", *, sequence: int | None = None
+    shape: ModelShape, convention: str = MFU_CONVENTION, *, sequence: int | None = None
 ) -> float:
     """FLOPs to train on one token by a convention, over `sequence` tokens (the shape's own).
 
@@ -164,7 +175,7 @@ def training_flops_per_token(
 
 def utilisation(
     shape: ModelShape,
-    convention: str = "6nd+attention",
+    convention: str = MFU_CONVENTION,
     *,
     tokens_per_s_per_gpu: float,
     peak_flops_per_s: float,
@@ -184,7 +195,7 @@ def utilisation(
 
 def utilisation_of_step(
     shape: ModelShape,
-    convention: str = "6nd+attention",
+    convention: str = MFU_CONVENTION,
     *,
     step_time_s: float,
     tokens_per_step: float,

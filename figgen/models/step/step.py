@@ -18,7 +18,7 @@ from figgen.errors import check_share
 from figgen.models.machine.cluster import Cluster
 from figgen.models.pipeline.simulate import Durations, Trace, simulate
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.step.compute import training_flops_per_token, utilisation
+from figgen.models.step.compute import MFU_CONVENTION, training_flops_per_token, utilisation
 from figgen.models.step.data_traffic import TIED
 from figgen.models.step.predicted_parts import (
     PredictedParts,
@@ -104,7 +104,7 @@ def step(
     compute_efficiency: float = 0.5,
     predicted: PredictedParts | None = None,
 ) -> StepEstimate:
-    """Return the parts of a step of `setup` on `cluster`; MFU is counted as "6nd+attention".
+    """Return the parts of a step of `setup` on `cluster`; MFU is counted by `MFU_CONVENTION`.
 
     With a prediction the step takes the `predicted` time, and `compute_efficiency` is what its
     computing reaches of the peak. Without one, matmuls reach that share of the peak, and InputError
@@ -223,7 +223,7 @@ def _utilisation(setup: TrainingSetup, cluster: Cluster, step_time_s: float) -> 
 
 def needed_utilisation(
     setup: TrainingSetup,
-    convention: str = "6nd+attention",
+    convention: str = MFU_CONVENTION,
     *,
     tokens_per_s_per_gpu: float,
     peak_flops_per_s: float,

@@ -9,6 +9,8 @@ import numpy as np
 
 from figgen.errors import unknown
 from figgen.lookups import remembered
+from figgen.models.memory.fit_probability import SAFE
+from figgen.models.memory.memory import memory
 from figgen.models.step.calibration import spearman
 from figgen.scenarios.evidence.calibrate import Predictor
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
@@ -16,6 +18,7 @@ from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.runs.rates import era_of, generation_of
+from figgen.scenarios.runs.setup import run_setup
 
 FEWEST_LAYOUTS = 5
 """Layouts of one model on one number of GPUs from which their ranking says something."""
@@ -53,7 +56,7 @@ class Errors:
 class Ranking:
     """Layouts of one model on one number of GPUs: how well their order is predicted.
 
-    `choice` is the measured time of the layout predicted fastest over that of the fastest.
+    `choice` is the measured time of the layout that the planner offers over that of the fastest.
     """
 
     name: str
@@ -159,15 +162,50 @@ def swept_model(run: DescribedRun) -> str:
 def _ranking(group: Sequence[JudgedRun]) -> Ranking:
     predicted = [judged.predicted_s for judged in group]
     measured = [judged.measured_s for judged in group]
-    chosen = measured[int(np.argmin(predicted))]
     run = group[0].run
     return Ranking(
         name=swept_model(run),
         gpus=run.gpus,
         layouts=len(group),
         spearman=spearman(predicted, measured),
-        choice=chosen / min(measured),
+        choice=offered(group).measured_s / min(measured),
     )
+
+
+def offered(group: Sequence[JudgedRun]) -> JudgedRun:
+    """The layout that the planner offers of these: the fastest that fits with enough certainty.
+
+    Where none does, the fastest.
+    """
+    ranked = sorted(group, key=lambda judged: judged.predicted_s)
+    return next((judged for judged in ranked if fits_surely(judged.run)), ranked[0])
+
+
+def fits_surely(run: DescribedRun) -> bool:
+    """Whether a run is predicted to fit with a chance of `SAFE`."""
+    return fit_chance(run) >= SAFE
+
+
+def fit_chance(run: DescribedRun) -> float:
+    """How likely a run was to fit, by its predicted memory."""
+    held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
+    return held.fit_probability or 0.0
+
+
+TIGHT, CRAWLING = 0.8, 1.35
+"""The chance of fitting below which a run is tight, and how many times its predicted time it takes
+if it crawls."""
+
+
+def tight_runs() -> tuple[list[JudgedRun], list[JudgedRun]]:
+    """Runs of the sweep that were unlikely to fit, and those of them that crawled.
+
+    An allocator that finds no room frees all that it kept and asks the device again, in every
+    microbatch.
+    """
+    swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
+    tight = [judged for judged in swept if fit_chance(judged.run) < TIGHT]
+    return tight, [judged for judged in tight if judged.measured_s > CRAWLING * judged.predicted_s]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

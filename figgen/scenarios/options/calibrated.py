@@ -11,10 +11,9 @@ from figgen.units import format_quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibratedStep:
-    """A job that takes `step_time_s`, as measured; the model alone says `predicted_s`."""
+class Calibration:
+    """A step that takes `step_time_s`, as measured; the model alone says `predicted_s`."""
 
-    asked: TrainingStep
     step_time_s: float
     predicted_s: float
 
@@ -24,40 +23,56 @@ class CalibratedStep:
         return self.step_time_s / self.predicted_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedStep(Calibration):
+    """A job whose step takes the measured time."""
+
+    asked: TrainingStep
+
+
+def calibration(step_time_s: float, predicted_s: float, peak_share: float) -> Calibration:
+    """The scaling of a prediction in which the FLOPs reach `peak_share` of the dense peak.
+
+    Raises InputError for a time in which they would exceed the peak.
+    """
+    if step_time_s <= 0:
+        raise InputError("step_time", expected="> 0 s", got=step_time_s)
+    if peak_share * predicted_s > step_time_s:
+        least = format_quantity(peak_share * predicted_s, "s", "time")
+        expected = f"at least {least}: in less, computing is faster than the dense peak"
+        raise InputError("step_time", expected=expected, got=f"{step_time_s:g} s")
+    return Calibration(step_time_s=step_time_s, predicted_s=predicted_s)
+
+
 def calibrated(asked: Scenario, step_time_s: float) -> CalibratedStep:
     """The job with every rate and latency scaled so that its step takes the measured seconds.
 
-    Muon's matmuls are part of a measured step. Raises InputError beside `time_factor`, and for a
-    time in which the FLOPs would exceed the dense peak.
+    Muon's matmuls are part of a measured step. Raises InputError beside `time_factor`, and as
+    `calibration` does.
     """
     found = resolve(asked)
     if found.time_factor is not None:
         raise InputError("step_time", expected="none with time_factor", got=step_time_s)
-    if step_time_s <= 0:
-        raise InputError("step_time", expected="> 0 s", got=step_time_s)
     predicted_s = found.estimate.step_time_s + found.orthogonalising_s
-    factor = step_time_s / predicted_s
-    if found.compute_efficiency > factor:
-        least = format_quantity(found.compute_efficiency * predicted_s, "s", "time")
-        expected = f"at least {least}: in less, computing is faster than the dense peak"
-        raise InputError("step_time", expected=expected, got=f"{step_time_s:g} s")
+    factor = calibration(step_time_s, predicted_s, found.compute_efficiency).time_factor
     scaled = Scenario(asked.preset, asked.run, (*asked.chosen, ("time_factor", factor)))
     return CalibratedStep(asked=resolve(scaled), step_time_s=step_time_s, predicted_s=predicted_s)
 
 
-def calibration_lines(found: CalibratedStep) -> list[str]:
+def calibration_lines(found: Calibration) -> list[str]:
     """What the scaling is, in words."""
     predicted, factor = format_quantity(found.predicted_s, "s", "time"), found.time_factor
     word = "slower" if factor >= 1 else "faster"
     by = f"{max(factor, 1 / factor):.3g} times {word}"
+    links = " and links, all latencies" if isinstance(found, CalibratedStep) else ""
+    other = f" For other layouts of this job: --time-factor {factor:.4g}" if links else ""
     return [
         f"your step is {factor:.3g} × the prediction of {predicted}; below, all rates of matmuls, "
-        f"memory and links, all latencies and the host are taken {by}. Memory does not change. "
-        f"For other layouts of this job: --time-factor {factor:.4g}"
+        f"memory{links} and the host are taken {by}. Memory does not change.{other}"
     ]
 
 
-def calibration_data(found: CalibratedStep) -> dict[str, object]:
+def calibration_data(found: Calibration) -> dict[str, object]:
     """The same for JSON."""
     return {
         "measured_step_time_s": found.step_time_s,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from figgen.models.planner.layout_kind import layout_kind
 from figgen.models.planner.ranking import layout_at, terms_at
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.step.compute import utilisation_of_step
+from figgen.models.step.step import needed_utilisation
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.planning.planner import Plan
 from figgen.scenarios.runs.timed_kinds import timed_kinds
@@ -63,12 +63,14 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
     question, job, found = plan.question, plan.question.job, plan.found
     best, *terms = terms_of(plan, [0, *places])
     setup, known, rows = job.setup, question.residuals, []
+    low, high = question.interval
     kinds = question.accelerator.name, setup.shape.experts is not None
     timed = timed_kinds().get(kinds, frozenset())
     tokens = job.global_batch * setup.sequence
     peak = question.accelerator.peak_flops_per_s(str(question.values["dtype"]))
     for place, mine in zip(places, terms, strict=True):
         seconds = float(found.step_s[place])
+        rate = tokens / seconds / job.world_size
         behind = {name: mine[name] - best[name] for name in TERMS}
         worst = max(behind, key=lambda name: behind[name])
         layout = layout_at(found, place)
@@ -80,17 +82,12 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
                 dp=int(layout.dp),
                 microbatches=int(layout.microbatches),
                 step_s=seconds,
-                low_s=seconds * known.low,
-                high_s=seconds * known.high,
+                low_s=seconds * low,
+                high_s=seconds * high,
                 memory_bytes=float(found.memory_bytes[place]),
-                tokens_per_s_per_gpu=tokens / seconds / job.world_size,
-                model_flops_utilisation=utilisation_of_step(
-                    setup.shape,
-                    step_time_s=seconds,
-                    tokens_per_step=tokens,
-                    gpus=job.world_size,
-                    peak_flops_per_s=peak,
-                    sequence=setup.sequence,
+                tokens_per_s_per_gpu=rate,
+                model_flops_utilisation=needed_utilisation(
+                    setup, tokens_per_s_per_gpu=rate, peak_flops_per_s=peak
                 ),
                 timed=layout_kind(
                     tp=int(layout.tp),

@@ -42,7 +42,7 @@ from figgen.models.operations.stack import STACKS, Stack
 from figgen.models.operations.step_time import step_parts_s
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
-from figgen.models.step.compute import utilisation_of_step
+from figgen.models.step.compute import MFU_CONVENTION, utilisation_of_step
 from figgen.scenarios.runs.fields import Record, whole_of
 from figgen.scenarios.runs.measured_rates import Measured, rates_of
 from figgen.scenarios.runs.names import accelerator_of, recompute_of
@@ -112,9 +112,14 @@ class PredictedDevice:
     @property
     def model_flops_utilisation(self) -> float:
         """Of the dense 16-bit peak, without what is computed again."""
+        return self.utilisation(MFU_CONVENTION)
+
+    def utilisation(self, convention: str) -> float:
+        """MFU of the dense 16-bit peak by a convention."""
         job = self.run.job
         return utilisation_of_step(
             job.shape,
+            convention,
             step_time_s=self.step_time_s,
             tokens_per_step=job.tokens * job.microbatches,
             gpus=1,

@@ -1,6 +1,7 @@
 // The journey's charts for a reader's cluster: what they show as data, and their bars and tables.
 
 import { board_values, job_words, kinds_of_memory, layout_words, layouts_values, memory_values, model_size, parts_of_step } from "../scenarios/stories/journey_charts.js";
+import { MFU_LABEL } from "../models/step/compute.js";
 import { el } from "./dom.js";
 import { plainNumber, quantity } from "./quantities.js";
 
@@ -65,7 +66,7 @@ export const CHARTS = {
     });
     const { step, choices } = found.step(page);
     const values = step ? { ...entries(board_values(step)), layout: layout_words(step.setup), model: catalog.models[choices.model]?.title ?? choices.model } : {};
-    return { table: { headings: ["page: job", "layout", "memory", "in the node", "network", "step (s)", "tokens/s", "MFU"], rows }, values };
+    return { table: { headings: ["page: job", "layout", "memory", "in the node", "network", "step (s)", "tokens/s", MFU_LABEL], rows }, values };
   },
 };
 

@@ -3,7 +3,8 @@
 
 import { el } from "./dom.js";
 import { SAFE, fit_words } from "../models/memory/fit_probability.js";
-import { LEVELS, basisOf, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
+import { LEVELS, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
+import { MFU_CONVENTION, MFU_LABEL } from "../models/step/compute.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
@@ -28,7 +29,7 @@ export function answer(found) {
       ],
     ],
     [
-      "MFU, attention as computed",
+      MFU_LABEL,
       (one, of) => [value(percent(mfuOf(one)), "mfu", of), el("small", {}, mfuNote(one, of))],
     ],
     ["Memory of the fullest GPU", memoryAnswer],
@@ -65,9 +66,9 @@ function mfuNote(found, of) {
     return ["of the dense ", value(quantity(job.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)];
   }
   const words = ["published ", value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of)];
-  const there = published.attention === "causal" ? "causal" : "6nd+attention";
+  const there = published.attention === "causal" ? "causal" : MFU_CONVENTION;
   const peak = published.mfu_peak_flops_per_s;
-  const sameBasis = there === basisOf(found);
+  const sameBasis = there === MFU_CONVENTION;
   const samePeak = peak === job.cluster.peak_flops_per_s;
   if (sameBasis && samePeak) return words;
   const how = there === "causal" ? " without masked attention" : " with full attention";

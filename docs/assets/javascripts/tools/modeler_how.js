@@ -6,8 +6,9 @@ import { UPDATE } from "./modeler_how_tuned.js";
 import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
 import { fit_words } from "../models/memory/fit_probability.js";
+import { MFU_CONVENTION } from "../models/step/compute.js";
 import { operationsOf } from "./modeler_counts.js";
-import { LEVELS, basisOf, fullestOf, partsOf } from "./modeler_model.js";
+import { LEVELS, fullestOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -52,7 +53,7 @@ const HOW = {
   ],
 
   mfu: (found, notes, convention, peakOf) =>
-    utilisationLines(found, notes, convention ?? basisOf(found), peakOf && found.published.mfu_peak_flops_per_s),
+    utilisationLines(found, notes, convention ?? MFU_CONVENTION, peakOf && found.published.mfu_peak_flops_per_s),
 
   compute: (found) => computeLines(found),
   computing: (found) => [

@@ -1,7 +1,7 @@
 // Lines behind computing, utilisation and the hardware. Pure.
 
 import { parameter_counts } from "../models/shape/transformer.js";
-import { CONVENTIONS } from "../models/step/compute.js";
+import { CONVENTIONS, MFU_CONVENTION } from "../models/step/compute.js";
 import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
 import { tunedComputing } from "./modeler_how_tuned.js";
@@ -23,11 +23,17 @@ export function utilisationLines({ setup, job, step }, notes, convention, peak_f
   const without = setup.lora_rank === null ? "" : " Without gradients of frozen weights, and with adapters.";
   return [
     plainLine(
-      `${convention}: ${label}.${without}`,
+      `${convention}: ${label}.${without}${aboveWork({ setup, step }, convention)}`,
       "tokens/s per GPU · FLOP per token / dense peak",
       `${plainNumber(tokens_per_gpu_s, 4)} · ${quantity((value * peak_flops_per_s) / tokens_per_gpu_s, "FLOP", "si.4")} / ${quantity(peak_flops_per_s, "FLOP/s", "si.4")} = ${percent(value)}`,
     ),
   ];
+}
+
+// The site's convention counts masked products, which kernels skip: how much is computed, in one sentence.
+function aboveWork({ setup, step: { utilisation } }, convention) {
+  if (convention !== MFU_CONVENTION || !setup.flash_attention) return "";
+  return ` Without the masked half of attention, which the kernel skips, it is ${percent(utilisation.causal)} (causal).`;
 }
 
 /** Computing of the pipeline rank that works longest, from its matmuls. */

@@ -1,6 +1,7 @@
 // What configurations are held against each other by. Pure.
 
 import { sum } from "../engine/runtime.js";
+import { MFU_LABEL } from "../models/step/compute.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
 
@@ -14,7 +15,7 @@ const totalExposed = ({ step }) => sum(Object.values(step.exposed_s));
  */
 export const MEASURES = {
   throughput: ["tokens/s per GPU", "1", ({ step }) => step.tokens_per_s_per_gpu, 1, "throughput"],
-  mfu: ["MFU, attention as computed", "%", mfuOf, 1, "mfu"],
+  mfu: [MFU_LABEL, "%", mfuOf, 1, "mfu"],
   step: ["step time", "s", ({ step }) => step.step_time_s, 0, "step"],
   tokens: ["tokens per step", "token", ({ setup }) => setup.tokens_per_step, 0, "batch"],
   computing: ["computing", "s", ({ step }) => step.compute_s + step.recompute_s, 0, "computing"],

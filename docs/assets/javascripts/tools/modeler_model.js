@@ -117,11 +117,5 @@ export function bottleneckOf(found) {
 /** The fullest pipeline rank. */
 export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
 
-/**
- * The convention of the headline MFU: attention counts as it is computed, whole or without its masked
- * half, so that no MFU exceeds the efficiency of products.
- */
-export const basisOf = ({ setup }) => (setup.flash_attention ? "causal" : "6nd+attention");
-
-/** The headline MFU. */
-export const mfuOf = (found) => found.step.utilisation[basisOf(found)];
+/** The MFU that every tool, page and command shows. */
+export const mfuOf = ({ step }) => step.model_flops_utilisation;

@@ -265,7 +265,7 @@ async function build(root, signal, catalog) {
   signal.addEventListener("abort", () => watcher.disconnect());
 
   function tellAnswer() {
-    const { layouts, fitting, refused: why, least_bytes, told, global_batch, batch_assumed, sequence, interval_of, residuals, took_s } = found;
+    const { layouts, fitting, refused: why, least_bytes, told, global_batch, batch_assumed, sequence, interval_of, interval, took_s } = found;
     const batch = `${plainNumber(global_batch)} sequences of ${plainNumber(sequence)} tokens per step${batch_assumed ? " (assumed)" : ""}`;
     const counted = `${plainNumber(layouts)} layouts of ${plainNumber(found.gpus)} GPUs tried in ${seconds(took_s)}, ${plainNumber(fitting)} fit; ${batch}.`;
     const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
@@ -273,7 +273,7 @@ async function build(root, signal, catalog) {
     if (fitting) {
       const [fastest] = found.rows;
       const offered = found.safest ?? fastest;
-      const [low, high] = residuals.map((factor) => seconds(offered.step_s * factor));
+      const [low, high] = interval.map((factor) => seconds(offered.step_s * factor));
       const likely = ({ chance }) => (chance === null ? "" : ` It ${fit_words(chance)}.`);
       lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} MFU, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
       if (!found.safest) lines.splice(1, 0, note("This is the fastest; no layout fits with a chance of 95% or more."));
@@ -281,7 +281,7 @@ async function build(root, signal, catalog) {
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
     } else lines.unshift(el("p", { class: "plan-best" }, `No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: use more nodes, or fix fewer sizes.`));
     if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
-    if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked.`));
+    if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked; intervals are those of a layout other than the one you measured.`));
     if (found.asked.measured) lines.push(note("Uses the rates that measure.py measured."));
     answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why other layouts don't fit"), el("ul", {}, reasons))] : []));
     say(answer.querySelector(".plan-best").textContent);

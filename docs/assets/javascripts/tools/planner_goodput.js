@@ -41,7 +41,7 @@ export function goodputPanel(onChange) {
     const row = found.best[at];
     const ways = Object.keys(TABLES.saving.ways).map((way) => kept(found, found.gpus, way, state.failures));
     const [first] = ways;
-    const times = [1, ...found.residuals].map((factor) => row.step_s * factor);
+    const times = [1, ...found.interval].map((factor) => row.step_s * factor);
     answer.replaceChildren(
       note(`At this failure rate, a job of ${plainNumber(found.gpus)} GPUs stops every ${seconds(first.mtbf_s)}. A checkpoint takes ${bytes(first.checkpoint_bytes)}; ${plainNumber(first.spares)} spare nodes are enough ${percent(TABLES.saving.confidence, 0)} of the time.`),
       table("Goodput with failures", ["Saved", "#Stall", "#Save every", "#Goodput", "#Days"], ways.map((one) => {

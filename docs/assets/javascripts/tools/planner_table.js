@@ -2,6 +2,7 @@
 
 import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
+import { MFU_LABEL } from "../models/step/compute.js";
 import { button, el } from "./dom.js";
 import { wordOf } from "./modeler_options.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
@@ -39,7 +40,7 @@ export const LAYOUT = [
 ];
 const COSTS = [
   ["step", "Step", (row) => row.step_s],
-  ["mfu", "MFU", (row) => -row.mfu],
+  ["mfu", MFU_LABEL, (row) => -row.mfu],
   ["memory", "Memory", (row) => row.memory_bytes],
   ["fits", "Fits", (row) => -row.chance],
   ["loses", "Loses", (row) => row.step_s],
@@ -93,7 +94,7 @@ export function layoutTable(caption, ways, onTicked = null) {
     return el("label", { class: "plan-tick" }, box, String(row.place));
   }
   function line(row, shown) {
-    const [low, high] = found.residuals.map((factor) => seconds(row.step_s * factor));
+    const [low, high] = found.interval.map((factor) => seconds(row.step_s * factor));
     const fastest = found.best[0].step_s;
     const { modeler, map } = ways(row, found);
     const name = nameOf(row);

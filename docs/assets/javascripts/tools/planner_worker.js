@@ -6,9 +6,10 @@ import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
 import { asdict } from "../engine/runtime.js";
 import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
-import { front, same_as_best } from "../models/planner/ranking.js";
+import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
 import { parameter_counts } from "../models/shape/transformer.js";
-import { CONVENTIONS } from "../models/step/compute.js";
+import { MFU_CONVENTION } from "../models/step/compute.js";
+import { needed_utilisation } from "../models/step/step.js";
 
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
@@ -54,11 +55,11 @@ addEventListener("message", async ({ data: { catalog, choices: given, every, que
     const { setup, global_batch } = job;
     const { sequence, framework_memory: { peak_spread }, parallel: { world_size: gpus } } = setup;
     const tokens = global_batch * sequence;
-    const flops = CONVENTIONS.get("6nd+attention").count(setup.shape, sequence);
     const full = (place) => {
       const layout = layoutOf(found, place);
       const chance = capacity_bytes === null ? null : fit_probability(layout.memory_bytes, capacity_bytes, peak_spread);
-      return { ...layout, chance, mfu: ((tokens / layout.step_s / gpus) * flops) / cluster.peak_flops_per_s };
+      const mfu = needed_utilisation(setup, MFU_CONVENTION, tokens / layout.step_s / gpus, cluster.peak_flops_per_s);
+      return { ...layout, chance, mfu };
     };
     const { layouts, fitting, refused, least_bytes } = found;
     const fastest = Array.from({ length: Math.min(SHOWN, fitting) }, (_, place) => full(place));
@@ -70,6 +71,7 @@ addEventListener("message", async ({ data: { catalog, choices: given, every, que
       told: same_as_best(found, ...residuals),
       // The fastest layout that fits surely takes less memory than any faster layout, so it is on the front.
       safest: ends.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals, global_batch,
+      interval: asked.about.given.time_factor === null ? residuals : other_layout_interval(...residuals),
       batch_assumed: asked.batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
       gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
