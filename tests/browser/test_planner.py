@@ -250,7 +250,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     expect(
         page.locator("#planner th[aria-sort=ascending] [data-sort=memory]").first
     ).to_be_focused()
-    assert page.locator("#planner .plan-figure svg").get_attribute("role") == "img"
+    assert page.locator("#planner .plan-figure svg").get_attribute("role") == "group"
     dots = page.locator("#planner .plan-dots").get_attribute("d") or ""
     assert dots.count("M") == min(500, found.fitting)
     rows.first.get_by_role("link", name="modeler").click()

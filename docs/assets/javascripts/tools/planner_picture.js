@@ -41,10 +41,12 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
     svgEl("line", { class: "plan-grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }),
     label(`${plainNumber(at)}\u00a0s`, LEFT - 6, y(at) + 4, { class: "modeler-muted", "text-anchor": "end" })));
   const said = `Time of a step against memory: ${front.length} layouts on the front, from ${seconds(front[0].step_s)} with ${bytes(front[0].memory_bytes)} to ${seconds(front.at(-1).step_s)} with ${bytes(front.at(-1).memory_bytes)}; ${told} are too close to the fastest to call.`;
-  return picture(said, width, height, ...upwards, ...across,
+  const drawn = picture(said, width, height, ...upwards, ...across,
     ...(capacity ? [svgEl("line", { class: "plan-capacity", x1: x(capacity), x2: x(capacity), y1: TOP, y2: height - BOTTOM }),
       label("capacity", x(capacity) - 5, TOP + 10, { class: "modeler-muted", "text-anchor": "end" })] : []),
     dots, svgEl("path", { class: "plan-line", d: line }), ...points,
     label("time of a step, log", 0, 12, { class: "modeler-muted" }),
     label("memory of the fullest GPU", width - RIGHT, height - 6, { class: "modeler-muted", "text-anchor": "end" }));
+  drawn.setAttribute("role", "group"); // an image has no links
+  return drawn;
 }
