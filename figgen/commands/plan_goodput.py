@@ -10,11 +10,11 @@ from typing import Any
 from figgen.catalog.interruptions import Interruptions
 from figgen.commands.training import aligned
 from figgen.errors import InputError
+from figgen.models.planner.saving import CONFIDENCE, WAYS, SavedTraining
 from figgen.scenarios.options.typed import typed_amount
-from figgen.scenarios.planning.goodput_plan import SavedTraining, kept
+from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import PlanQuestion
 from figgen.scenarios.planning.plan_rows import PlanRow
-from figgen.scenarios.planning.saving import CONFIDENCE, WAYS
 from figgen.units import format_quantity
 
 MOST_TOKENS = 1e18

@@ -11,9 +11,9 @@ from figgen.commands import Answer
 from figgen.commands.plan_goodput import amount_of
 from figgen.commands.training import aligned, planned_scenario_of
 from figgen.models.memory.fit_probability import SAFE
-from figgen.models.planner.node_counts import BUDGET, DEADLINE
+from figgen.models.planner.node_counts import BUDGET, DEADLINE, MOST_NODES
 from figgen.scenarios.planning.plan_rows import label
-from figgen.scenarios.planning.sizing import MOST_NODES, Sized, Sizing, sizing, wanted_of
+from figgen.scenarios.planning.sizing import Sized, Sizing, sizing, wanted_of
 from figgen.units import format_quantity
 
 MOST_DAYS, MOST_MONEY = 36_500.0, 1e15

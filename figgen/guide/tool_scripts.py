@@ -63,7 +63,7 @@ CATALOG = "catalog.js"
 """The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
 
 PLAN_MEMORY = "plan-memory.js"
-"""The tables of the planner and the formulas of its panel of failures, printed from Python."""
+"""The tables of the planner."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""

@@ -1,12 +1,12 @@
 // What the planner says, as JSON.
 
 import { InputError } from "./engine/errors.js";
-import { daysOf, kept } from "./engine/goodput.js";
+import { checkpoint_bytes_of, saved_training } from "./models/planner/saving.js";
 import { layoutOf, planAll } from "./engine/plan.js";
 import { planJob } from "./engine/plan_job.js";
 import { plain } from "./engine/records.js";
 import { front, layout_at, same_as_best, terms_at } from "./models/planner/ranking.js";
-import { parameter_counts } from "./models/shape/transformer.js";
+import { TABLES } from "./plan-memory.js";
 import { ratesOf } from "./tools/measured_file.js";
 import { evaluate } from "./tools/modeler_model.js";
 import * as modeler from "./tools/modeler_state.js";
@@ -67,8 +67,8 @@ export const suites = {
     const catalog = await fetched;
     return cases.map(([choices, way, failures, tokens, tokensPerStep, step_s]) => {
       const { setup } = planJob(catalog, choices).job;
-      const found = kept({ parameters: parameter_counts(setup.shape).total, recipe: setup.recipe }, setup.parallel.world_size, way, failures);
-      return { ...found, days: daysOf(found, tokens, tokensPerStep, step_s) };
+      const found = saved_training(way, checkpoint_bytes_of(setup), setup.parallel.world_size, TABLES.failures[failures][1]);
+      return { ...found, days: found.days(tokens, tokensPerStep, step_s) };
     });
   },
   // Layouts that are tried in a second, of one search.

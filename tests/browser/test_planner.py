@@ -17,12 +17,12 @@ from figgen.catalog import load
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.models.memory.fit_probability import fit_words
+from figgen.models.planner.saving import WAYS
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import plan_rows
 from figgen.scenarios.planning.planner import plan
-from figgen.scenarios.planning.saving import WAYS
 from figgen.scenarios.planning.sizing import sizing, wanted_of
 from figgen.scenarios.runs.measured_rates import rates_of, read_rates
 from tests.browser.engine import Ask

@@ -12,9 +12,9 @@ from figgen.errors import InputError
 from figgen.formulas.reliability import goodput, job_mtbf
 from figgen.models.memory.memory import memory
 from figgen.models.planner.reliability import best_interval_s
+from figgen.models.planner.saving import SIZES, WAYS, saving
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.planning.saving import SIZES, WAYS, saving
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup

@@ -19,7 +19,7 @@ from figgen.formulas.reliability import (
     young_interval,
 )
 from figgen.models.planner.reliability import best_interval_s, spare_nodes
-from figgen.scenarios.planning.saving import WAYS, saving
+from figgen.models.planner.saving import WAYS, saving
 
 HOUR, DAY = 3600.0, 86_400.0
 

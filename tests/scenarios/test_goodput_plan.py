@@ -11,10 +11,10 @@ import pytest
 from figgen.__main__ import main
 from figgen.catalog.interruptions import interruption
 from figgen.errors import InputError
+from figgen.models.planner.saving import WAYS, SavedTraining
 from figgen.scenarios.options.scenario import scenario
-from figgen.scenarios.planning.goodput_plan import SavedTraining, kept
+from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
-from figgen.scenarios.planning.saving import WAYS
 
 LARGE = plan_question(scenario(model="llama-3-405b", nodes=2048, gpus_per_node=8)).job.setup
 

@@ -13,7 +13,6 @@ from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.sizing import sizing, wanted_of
 from figgen.scenarios.tools.data import configurations
-from figgen.scenarios.tools.plan import GOODPUT
 from tests.translation.run import ENGINE, started
 from tests.translation.test_plans import HAND
 
@@ -30,10 +29,10 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_path: Path) -> None:
     hand = {
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in (*HAND, "sizing.js", "goodput.js")
+        for name in (*HAND, "sizing.js")
     }
     models = printed_models({**hand, "main.js": PROGRAM})
-    scripts = {**hand, **printed_modules(GOODPUT), **models}
+    scripts = {**hand, **printed_modules(()), **models}
     found = started(tmp_path, PROGRAM, scripts, {"catalog": configurations(), "cases": CASES})
     wanted = [_python(job, question) for job, question in CASES]
     for got, want, case in zip(found(), wanted, CASES, strict=True):

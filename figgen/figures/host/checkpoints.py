@@ -10,10 +10,10 @@ from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.reliability import checkpoint_size
 from figgen.models.algorithms.rollouts import answer_lengths
+from figgen.models.planner.saving import COPY_BYTES_PER_S, STORAGE_BYTES_PER_S, WAYS, saving
 from figgen.models.shape.recipes import EIGHT_BITS
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.planning.saving import COPY_BYTES_PER_S, STORAGE_BYTES_PER_S, WAYS, saving
 
 CONTENTS: dict[str, tuple[float, float, float]] = {
     "for serving, 16-bit": (2, 0, 0),

@@ -16,10 +16,7 @@ from figgen.formulas.reliability import (
     young_interval,
 )
 from figgen.models.planner.reliability import best_interval_s, spare_nodes
-from figgen.models.shape.recipes import recipe as named_recipe
-from figgen.plotting.series import line, logarithmic, segments
-from figgen.registry import figure
-from figgen.scenarios.planning.saving import (
+from figgen.models.planner.saving import (
     CONFIDENCE,
     LARGEST_JOB,
     REPAIR_S,
@@ -28,6 +25,9 @@ from figgen.scenarios.planning.saving import (
     Saving,
     saving,
 )
+from figgen.models.shape.recipes import recipe as named_recipe
+from figgen.plotting.series import line, logarithmic, segments
+from figgen.registry import figure
 
 DASH = "–"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from figgen.catalog import run
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.models.planner.saving import STORAGE_BYTES_PER_S
 from figgen.registry import figure
-from figgen.scenarios.planning.saving import STORAGE_BYTES_PER_S
 
 TOKEN_BYTES = 4
 

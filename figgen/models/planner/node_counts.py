@@ -12,11 +12,20 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from figgen.models.planner.plan import PlannedJob
+from figgen.models.planner.saving import DAY_S, SavedTraining
 from figgen.models.shape.transformer import parameter_counts
 
 DEADLINE, BUDGET, FEWEST = "deadline", "budget", "fewest"
 GOALS = (DEADLINE, BUDGET, FEWEST)
 """Fewest nodes within a time, least time within a price, and fewest nodes that fit."""
+
+SAVED = "behind"
+"""How checkpoints are saved: to storage, while training goes on."""
+
+MOST_NODES = 16_384
+"""Most nodes that are asked if no number is given."""
+
+HOUR_S = 3600.0
 
 STEPS = 16
 """The counts between two powers of two that may be asked, the larger one being so many steps."""
@@ -46,6 +55,47 @@ class Counted:
     fits: bool
     training_s: float
     price: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a training takes: days with their interval, hours of all GPUs, price and energy.
+
+    `price` and `energy_j` are None where no price or power is known; the energy is that of the
+    accelerators alone, at their power limit.
+    """
+
+    days: float
+    low_days: float
+    high_days: float
+    gpu_hours: float
+    price: float | None
+    energy_j: float | None
+
+
+def spent(
+    saved: SavedTraining,
+    tokens: float,
+    tokens_per_step: int,
+    steps_s: tuple[float, float, float],
+    gpus: int,
+    price: float | None,
+    power_w: float | None,
+) -> Spent:
+    """What `tokens` take in steps of so many seconds: predicted, and the ends of their interval.
+
+    `price` is that of one accelerator for an hour.
+    """
+    days, low, high = [saved.days(tokens, tokens_per_step, step_s) for step_s in steps_s]
+    hours = gpus * days * DAY_S / HOUR_S
+    return Spent(
+        days=days,
+        low_days=low,
+        high_days=high,
+        gpu_hours=hours,
+        price=None if price is None else hours * price,
+        energy_j=None if power_w is None else power_w * hours * HOUR_S,
+    )
 
 
 def meets(goal: Goal, one: Counted) -> bool:

@@ -7,10 +7,10 @@ that fits with a chance of `SAFE`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 
-from figgen.catalog.interruptions import DAY_S, Interruptions
+from figgen.catalog.interruptions import Interruptions
 from figgen.errors import InputError
 from figgen.models.machine.layout import MOST_RANKS
 from figgen.models.memory.fit_probability import safe_bytes
@@ -19,25 +19,21 @@ from figgen.models.planner.node_counts import (
     BUDGET,
     DEADLINE,
     FEWEST,
+    MOST_NODES,
+    SAVED,
     Counted,
     Goal,
     answer,
     least_nodes,
     next_nodes,
+    spent,
 )
+from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import PlanQuestion, plan_question, usual_batch
 from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
 from figgen.scenarios.planning.planner import Plan
-
-SAVED = "behind"
-"""How checkpoints are saved: to storage, while training goes on."""
-
-MOST_NODES = 16_384
-"""Most nodes that are asked if no number is given."""
-
-HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +51,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sized:
-    """One number of nodes: its layout, and days, price and energy of the training.
+    """One number of nodes: its layout, and what the training takes (see `Spent`).
 
     `row` is None where no layout fits, and the numbers of the training are None without tokens.
-    `energy_j` is that of the accelerators alone, at their power limit.
     """
 
     nodes: int
@@ -170,20 +165,15 @@ def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
         return Sized(nodes=nodes, gpus=gpus, row=row)
     saved = kept(job.setup, SAVED, wanted.failures)
     batch = job.global_batch * job.setup.sequence
-    days, low, high = (
-        saved.days(wanted.tokens, batch, step_s) for step_s in (row.step_s, row.low_s, row.high_s)
-    )
-    hours = gpus * days * DAY_S / HOUR_S
+    steps_s = (row.step_s, row.low_s, row.high_s)
     power = question.accelerator.tdp
-    return Sized(
-        nodes=nodes,
-        gpus=gpus,
-        row=row,
-        goodput=saved.goodput,
-        days=days,
-        low_days=low,
-        high_days=high,
-        gpu_hours=hours,
-        price=None if wanted.price is None else hours * wanted.price,
-        energy_j=None if power is None else power.value * hours * HOUR_S,
+    taken = spent(
+        saved,
+        wanted.tokens,
+        batch,
+        steps_s,
+        gpus,
+        wanted.price,
+        None if power is None else power.value,
     )
+    return Sized(nodes=nodes, gpus=gpus, row=row, goodput=saved.goodput, **asdict(taken))

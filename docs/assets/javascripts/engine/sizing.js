@@ -1,20 +1,17 @@
-// How many nodes a job needs for a deadline, a budget, or to fit; mirrors figgen.scenarios.planning.sizing.
+// How many nodes a job needs for a deadline, a budget, or to fit: one search after another.
 
 import { InputError } from "./errors.js";
-import { daysOf, kept } from "./goodput.js";
 import { fastestSafe } from "./plan.js";
 import { planJob } from "./plan_job.js";
 import { asdict } from "./runtime.js";
 import { plain, record } from "./records.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
-import { BUDGET, Counted, DEADLINE, FEWEST, Goal, answer, least_nodes, next_nodes } from "../models/planner/node_counts.js";
-import { parameter_counts } from "../models/shape/transformer.js";
+import {
+  BUDGET, Counted, DEADLINE, FEWEST, Goal, MOST_NODES, SAVED, answer, least_nodes, next_nodes, spent,
+} from "../models/planner/node_counts.js";
+import { DAY_S, checkpoint_bytes_of, saved_training } from "../models/planner/saving.js";
 import { usual_batch } from "../scenarios/planning/plan_question.js";
 import { TABLES } from "../plan-memory.js";
-
-const SAVED = "behind"; // how checkpoints are saved
-const MOST_NODES = 16_384;
-const [DAY_S, HOUR_S] = [86_400, 3600];
 
 /** What a reader asks for, or an InputError: `{ kind, days, budget, tokens, price, failures }`, tokens in billions. */
 export function goalOf({ kind, days, budget, tokens, price }, gpusPerNode) {
@@ -58,14 +55,9 @@ function sized(catalog, choices, { tokens, price, failures, kind }) {
     if (!(error instanceof InputError)) throw error;
   }
   if (!layout || kind === FEWEST) return { ...none, layout };
-  const parameters = parameter_counts(setup.shape).total;
-  const saved = kept({ parameters, recipe: plain(asdict(setup.recipe)) }, gpus, SAVED, failures);
-  const days = (step_s) => daysOf(saved, tokens * 1e9, global_batch * setup.sequence, step_s);
-  const all = days(layout.step_s);
-  const gpu_hours = (gpus * all * DAY_S) / HOUR_S;
-  const power = TABLES.power[accelerator];
-  return {
-    ...none, layout, days: all, interval: residuals.map((share) => days(layout.step_s * share)), gpu_hours,
-    price: price === null ? null : gpu_hours * price, energy_j: power === undefined ? null : power * gpu_hours * HOUR_S,
-  };
+  const saved = saved_training(SAVED, checkpoint_bytes_of(setup), gpus, TABLES.failures[failures][1]);
+  const steps = [1, ...residuals].map((share) => layout.step_s * share);
+  const { low_days, high_days, ...taken } = plain(asdict(spent(
+    saved, tokens * 1e9, global_batch * setup.sequence, steps, gpus, price, TABLES.power[accelerator] ?? null)));
+  return { ...none, layout, ...taken, interval: [low_days, high_days] };
 }

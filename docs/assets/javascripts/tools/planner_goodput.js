@@ -1,6 +1,6 @@
 // The planner's panel of failures: goodput and days of a layout until so many tokens are through.
 
-import { daysOf, kept } from "../engine/goodput.js";
+import { CONFIDENCE, WAYS, saved_training } from "../models/planner/saving.js";
 import { TABLES } from "../plan-memory.js";
 import { el, field, selectField } from "./dom.js";
 import { note, num, table } from "./modeler_table.js";
@@ -39,15 +39,16 @@ export function goodputPanel(onChange) {
 
   function draw() {
     const row = found.best[at];
-    const ways = Object.keys(TABLES.saving.ways).map((way) => kept(found, found.gpus, way, state.failures));
+    const [, mtbf] = TABLES.failures[state.failures];
+    const ways = [...WAYS.keys()].map((way) => saved_training(way, found.checkpoint_bytes, found.gpus, mtbf));
     const [first] = ways;
     const times = [1, ...found.interval].map((factor) => row.step_s * factor);
     answer.replaceChildren(
-      note(`At this failure rate, a job of ${plainNumber(found.gpus)} GPUs stops every ${seconds(first.mtbf_s)}. A checkpoint takes ${bytes(first.checkpoint_bytes)}; ${plainNumber(first.spares)} spare nodes are enough ${percent(TABLES.saving.confidence, 0)} of the time.`),
+      note(`At this failure rate, a job of ${plainNumber(found.gpus)} GPUs stops every ${seconds(first.mtbf_s)}. A checkpoint takes ${bytes(first.checkpoint_bytes)}; ${plainNumber(first.spares)} spare nodes are enough ${percent(CONFIDENCE, 0)} of the time.`),
       table("Goodput with failures", ["Saved", "#Stall", "#Save every", "#Goodput", "#Days"], ways.map((one) => {
-        const [days, low, high] = times.map((step_s) => daysOf(one, state.tokens * 1e9, found.global_batch * found.sequence, step_s));
+        const [days, low, high] = times.map((step_s) => one.days(state.tokens * 1e9, found.global_batch * found.sequence, step_s));
         return el("tr", {},
-          el("th", { scope: "row" }, TABLES.saving.ways[one.way]), num(seconds(one.saving.stall_s)), num(seconds(one.interval_s)),
+          el("th", { scope: "row" }, WAYS.get(one.way)), num(seconds(one.saving.stall_s)), num(seconds(one.interval_s)),
           num(percent(one.goodput)), num(plainNumber(days), el("small", {}, `${plainNumber(low)} to ${plainNumber(high)}`)));
       })));
   }

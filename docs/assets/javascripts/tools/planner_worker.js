@@ -4,10 +4,9 @@ import { InputError } from "../engine/errors.js";
 import { fastestSafe, layoutOf, planned } from "../engine/plan.js";
 import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
-import { asdict } from "../engine/runtime.js";
 import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
 import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
-import { parameter_counts } from "../models/shape/transformer.js";
+import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { needed_utilisation } from "../models/step/step.js";
 
@@ -74,7 +73,7 @@ addEventListener("message", async ({ data: { catalog, choices: given, every, que
       interval: asked.about.given.time_factor === null ? residuals : other_layout_interval(...residuals),
       batch_assumed: asked.batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
-      gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, parameters: parameter_counts(setup.shape).total, recipe: plain(asdict(setup.recipe)),
+      gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
     } });
   } catch (error) {
     if (!(error instanceof InputError)) return reportError(error);
