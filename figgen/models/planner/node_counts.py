@@ -58,7 +58,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class TrainingCost:
     """What a training takes: days with their interval, hours of all GPUs, price and energy.
 
     `price` and `energy_j` are None where no price or power is known; the energy is that of the
@@ -73,7 +73,7 @@ class Spent:
     energy_j: float | None
 
 
-def spent(
+def training_cost(
     saved: SavedTraining,
     tokens: float,
     tokens_per_step: int,
@@ -81,14 +81,14 @@ def spent(
     gpus: int,
     price: float | None,
     power_w: float | None,
-) -> Spent:
+) -> TrainingCost:
     """What `tokens` take in steps of so many seconds: predicted, and the ends of their interval.
 
     `price` is that of one accelerator for an hour.
     """
     days, low, high = [saved.days(tokens, tokens_per_step, step_s) for step_s in steps_s]
     hours = gpus * days * DAY_S / HOUR_S
-    return Spent(
+    return TrainingCost(
         days=days,
         low_days=low,
         high_days=high,

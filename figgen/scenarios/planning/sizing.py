@@ -26,7 +26,7 @@ from figgen.models.planner.node_counts import (
     answer,
     least_nodes,
     next_nodes,
-    spent,
+    training_cost,
 )
 from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import Scenario
@@ -51,7 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sized:
-    """One number of nodes: its layout, and what the training takes (see `Spent`).
+    """One number of nodes: its layout, and what the training takes (see `TrainingCost`).
 
     `row` is None where no layout fits, and the numbers of the training are None without tokens.
     """
@@ -167,7 +167,7 @@ def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
     batch = job.global_batch * job.setup.sequence
     steps_s = (row.step_s, row.low_s, row.high_s)
     power = question.accelerator.tdp
-    taken = spent(
+    taken = training_cost(
         saved,
         wanted.tokens,
         batch,

@@ -7,7 +7,7 @@ import { asdict } from "./runtime.js";
 import { plain, record } from "./records.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 import {
-  BUDGET, Counted, DEADLINE, FEWEST, Goal, MOST_NODES, SAVED, answer, least_nodes, next_nodes, spent,
+  BUDGET, Counted, DEADLINE, FEWEST, Goal, MOST_NODES, SAVED, answer, least_nodes, next_nodes, training_cost,
 } from "../models/planner/node_counts.js";
 import { DAY_S, checkpoint_bytes_of, saved_training } from "../models/planner/saving.js";
 import { usual_batch } from "../scenarios/planning/plan_question.js";
@@ -57,7 +57,7 @@ function sized(catalog, choices, { tokens, price, failures, kind }) {
   if (!layout || kind === FEWEST) return { ...none, layout };
   const saved = saved_training(SAVED, checkpoint_bytes_of(setup), gpus, TABLES.failures[failures][1]);
   const steps = [1, ...residuals].map((share) => layout.step_s * share);
-  const { low_days, high_days, ...taken } = plain(asdict(spent(
+  const { low_days, high_days, ...taken } = plain(asdict(training_cost(
     saved, tokens * 1e9, global_batch * setup.sequence, steps, gpus, price, TABLES.power[accelerator] ?? null)));
   return { ...none, layout, ...taken, interval: [low_days, high_days] };
 }
