@@ -3,6 +3,7 @@
 import { InputError } from "../engine/errors.js";
 import { shapeOf } from "../engine/shape.js";
 import { fit_words } from "../models/memory/fit_probability.js";
+import { MFU_LABEL } from "../models/step/compute.js";
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, released, selectField } from "./dom.js";
 import { download } from "./files.js";
@@ -275,7 +276,7 @@ async function build(root, signal, catalog) {
       const offered = found.safest ?? fastest;
       const [low, high] = interval.map((factor) => seconds(offered.step_s * factor));
       const likely = ({ chance }) => (chance === null ? "" : ` It ${fit_words(chance)}.`);
-      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} MFU, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
+      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} ${MFU_LABEL}, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
       if (!found.safest) lines.splice(1, 0, note("This is the fastest; no layout fits with a chance of 95% or more."));
       else if (offered.step_s > fastest.step_s) lines.splice(1, 0, note(`The fastest, ${nameOf(fastest)}, takes ${seconds(fastest.step_s)}.${likely(fastest)}`));
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));

@@ -2,7 +2,6 @@
 
 import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
-import { MFU_LABEL } from "../models/step/compute.js";
 import { button, el } from "./dom.js";
 import { wordOf } from "./modeler_options.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
@@ -40,7 +39,7 @@ export const LAYOUT = [
 ];
 const COSTS = [
   ["step", "Step", (row) => row.step_s],
-  ["mfu", MFU_LABEL, (row) => -row.mfu],
+  ["mfu", "MFU", (row) => -row.mfu],
   ["memory", "Memory", (row) => row.memory_bytes],
   ["fits", "Fits", (row) => -row.chance],
   ["loses", "Loses", (row) => row.step_s],
