@@ -258,6 +258,7 @@ LOOK_NOTHING_UP = {
     "figgen.catalog.publishers.publisher_records",
     "figgen.catalog.publishers.publishers",
     "figgen.catalog.rates.constants",
+    "figgen.catalog.recorded._file",
     "figgen.catalog.rates.left_out_constants",
     "figgen.catalog.residuals.residuals",
     "figgen.catalog.rivals.rivals",

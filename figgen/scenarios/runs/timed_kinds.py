@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
 
 from figgen.catalog.measured import measured_records
 from figgen.catalog.publishers import publisher_records
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.models.planner.layout_kind import layout_kind
 from figgen.scenarios.runs.record import described_run
 
 
-@cache
+@remembered(1)
 def timed_kinds() -> Mapping[tuple[str, bool], frozenset[int]]:
     """Kinds of layouts of published runs with a time, by accelerator and whether it has experts.
 
