@@ -68,6 +68,9 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"beside", "next to, along with, or while"),
     # One spelling.
     (r"(?:dis|re)?colour\w*", "color, as American English spells it"),
+    (r"neighbour\w*|favourit\w*|behaviour\w*", "-or, as American English spells it"),
+    (r"(?:un)?(?:modell|labell|travell|cancell)(?:ed|ing)", "one l, as American English spells it"),
+    (r"grey\w*|\w*centre[ds]?|licence\w*", "gray, center, license"),
     (r"\w+(?:ptimis|inimis|aximis|ormalis|nitialis|ummaris|rganis|ynchronis|uantis|tilis|eneralis)"
      r"(?:e|ed|es|ing|er|ation)", "-ize, -ization"),
 )  # fmt: skip

@@ -67,7 +67,7 @@ export function wordsOf(job) {
   const [, kind] = /^([a-z]{1,3}\d+[a-z]?)-/.exec(chip) ?? []; // H200 of h200-sxm-141gb
   return [
     model === "own" ? "own model" : model,
-    nodes && (chip ? `${gpus} × ${kind?.toUpperCase() ?? chip}` : `${gpus} GPUs`),
+    nodes && (chip ? `${gpus} × ${kind?.toUpperCase() ?? chip}` : `${gpus} ${gpus === "1" ? "GPU" : "GPUs"}`),
     batch && (sequence ? `${number(batch)} × ${number(sequence)} tokens` : `${number(batch)} sequences`),
     software,
   ].filter(Boolean);

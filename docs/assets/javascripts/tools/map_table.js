@@ -41,7 +41,7 @@ export function makeTable(change) {
     el(
       "caption",
       { class: "tool-live" },
-      "Communicators and the links between neighbours of their rings",
+      "Communicators and the links between neighbors of their rings",
     ),
     el(
       "thead",
