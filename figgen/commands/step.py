@@ -30,7 +30,7 @@ from figgen.scenarios.options.calibrated import (
 )
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.runs.device_run import WAYS
-from figgen.scenarios.tools.answers import muon_data, setup_data, step_data
+from figgen.scenarios.tools.answers import buckets_data, muon_data, setup_data, step_data
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _step(options: argparse.Namespace) -> Answer:
         **interval_data(asked),
         **(calibration_data(scaled) if scaled else {}),
         **model_notes_data(asked),
-        **step_data(found, asked.cluster, asked.compute_efficiency, asked.stages),
+        **step_data(found, asked.cluster, asked.compute_efficiency),
+        "gradient_buckets": buckets_data(found, asked.stages),
         **_muon_data(asked),
     }
     lines = [

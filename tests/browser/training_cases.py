@@ -29,7 +29,13 @@ from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted
-from figgen.scenarios.tools.answers import memory_data, muon_data, setup_data, step_data
+from figgen.scenarios.tools.answers import (
+    buckets_data,
+    memory_data,
+    muon_data,
+    setup_data,
+    step_data,
+)
 
 Choices = dict[str, Any]
 UNTIMED = 0.5
@@ -91,7 +97,8 @@ def _answered(choices: Choices) -> Choices:
         "software": values["software"],
         **interval,
     }
-    data = step_data(found, cluster, values["compute_efficiency"], stages)
+    data = step_data(found, cluster, values["compute_efficiency"])
+    data["gradient_buckets"] = buckets_data(found, stages)
     narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
     wide = catalog.accelerator(chip).peak_flops_per_s("bf16") if narrow else None
     rate = (wide or cluster.peak_flops_per_s) * (UNTIMED if said is None else said)

@@ -57,15 +57,8 @@ def step_data(
     found: StepEstimate,
     cluster: Cluster,
     compute_efficiency: float,
-    times: Sequence[StageTime],
 ) -> dict[str, object]:
-    """A step for JSON; a utilisation is None where its convention does not cover the model.
-
-    `times` are those of all virtual stages.
-    """
-    setup = found.setup
-    stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
-    buckets = gradient_buckets(setup, stages)
+    """A step for JSON; a utilisation is None where its convention does not cover the model."""
     return {
         "pipeline_rank": found.bottleneck,
         "step_time_s": found.step_time_s,
@@ -80,9 +73,19 @@ def step_data(
         "hardware_flops_utilisation": found.hardware_flops_utilisation,
         "utilisation": {name: _utilisation(found, cluster, name) for name in CONVENTIONS},
         "levels": [asdict(load) for load in level_loads(found, cluster, compute_efficiency)],
-        "gradient_buckets": None if buckets is None else asdict(buckets),
         "communication": [asdict(row) | {"sent_bytes": row.sent_bytes} for row in found.rows],
     }
+
+
+def buckets_data(found: StepEstimate, times: Sequence[StageTime]) -> dict[str, object] | None:
+    """The buckets of the bottleneck's gradients for JSON; `times` are those of all virtual stages.
+
+    A page asks for them last: the stages are timed by carrying out the whole schedule.
+    """
+    setup = found.setup
+    stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
+    buckets = gradient_buckets(setup, stages)
+    return None if buckets is None else asdict(buckets)
 
 
 def muon_data(found: StepEstimate, wide_flops_per_s: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ import { computing_share, predicted_parts } from "../models/step/predicted_parts
 import { step, step_stages } from "../models/step/step.js";
 import { timed_step } from "../models/step/timed_step.js";
 import { step_job } from "../scenarios/runs/step_job.js";
-import { memory_data, muon_data, setup_data, step_data } from "../scenarios/tools/answers.js";
+import { buckets_data, memory_data, muon_data, setup_data, step_data } from "../scenarios/tools/answers.js";
 
 const UNTIMED = 0.5; // share of the peak on hardware that nobody timed
 
@@ -67,12 +67,18 @@ export function answersOf(job) {
   const time = found.step_time_s;
   const interval = predicted
     ? { step_time_interval_s: predicted.residuals.map((share) => time * share), interval_of: predicted.interval_of } : {};
+  const told = {
+    ...about, accelerator: job.accelerator, nic: job.nic, compute_efficiency, software: job.software, ...interval,
+    ...plain(step_data(found, cluster, compute_efficiency)),
+    ...plain(muon_data(found, job.wide_flops_per_s)),
+  };
+  // A variant is asked for everything but this, for which the whole schedule is carried out; what a
+  // reader chose is carried out at once, and refused where that fails.
+  let buckets;
+  const get = () => (buckets === undefined ? (buckets = plain(buckets_data(found, stagesOf(job)))) : buckets);
+  if (!given.base) get();
   return {
-    step: {
-      ...about, accelerator: job.accelerator, nic: job.nic, compute_efficiency, software: job.software, ...interval,
-      ...plain(step_data(found, cluster, compute_efficiency, stagesOf(job))),
-      ...plain(muon_data(found, job.wide_flops_per_s)),
-    },
+    step: Object.defineProperty(told, "gradient_buckets", { enumerable: true, get }),
     memory: { ...about, ...plain(memory_data(memory(setup, capacity_bytes, given.reserve_bytes))) },
   };
 }

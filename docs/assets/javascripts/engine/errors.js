@@ -11,7 +11,11 @@ export class InputError extends ValueFault {
     if (expected !== null) text += `: expected ${expected}`;
     if (got !== null) text += `, got ${repr(got)}`;
     if (nearest.length) text += ` (did you mean ${nearest.join(" or ")}?)`;
+    // Of the layouts that a tool tries, dozens are refused: nobody reads where in the code.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(text);
+    Object.assign(Error, { stackTraceLimit });
     Object.assign(this, { name: "InputError", what, expected, got, nearest, key: key || (/^[A-Za-z_]\w*$/.test(what) ? what : "") });
   }
 }
