@@ -124,8 +124,8 @@ def read_post_training(
         place = EntryPlace(file=RUN_FILE, entry=name, content=content)
         run = entry.fill(
             PostTrainingRun,
-            model=referred(entry, "model", models, "models.toml"),
-            accelerator=referred(entry, "accelerator", chips, "accelerators.toml"),
+            model=referred(entry, "model", models, load.MODEL_FILES[0]),
+            accelerator=referred(entry, "accelerator", chips, load.ACCELERATOR_FILES[0]),
             generating=entry.whole("generating"),
             steps_old=entry.whole("steps_old"),
             step_s=entry.plain("step"),

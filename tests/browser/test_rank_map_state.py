@@ -136,6 +136,6 @@ def test_moves_are_told_with_an_example(ask: Ask) -> None:
         "pp": 4,
     }
     stay, move = ask("moves", [{**base, "order": name} for name in ("nanotron", "llama3")])
-    assert stay == "All 64 ranks hold what they hold in Megatron's default order."
+    assert stay == "All 64 ranks hold the same part of the model as in Megatron's default order."
     assert move.startswith("48 of 64 ranks hold a different part")
     assert "rank 8 is dp 0, pp 1 instead of dp 1, pp 0" in move
