@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from figgen.quantity_text import (
+from figgen.quantity_units import (
     AMOUNTS,
     BINARY,
     MEASURED,

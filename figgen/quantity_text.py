@@ -13,27 +13,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from figgen.errors import InputError, closest
-
-POWERS: dict[str, int] = {
-    "f": -15, "p": -12, "n": -9, "µ": -6, "m": -3,
-    "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24,
-}  # fmt: skip
-BINARY: dict[str, int] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-SHORT_SCALE: dict[str, int] = {"K": 3, "M": 6, "B": 9, "T": 12}
-"""Powers of ten of the prefixes before a word that is counted, as in "4M tokens" and "5.6M USD"."""
-PLAIN_COUNTS: dict[str, int] = {"k": 3, "K": 3, "M": 6, "T": 12}
-"""Prefixes that may stand alone after a number; a lone B is bytes."""
-TIMES: dict[str, int] = {"min": 60, "h": 3600, "day": 86_400}
-
-MEASURED: set[str] = {"B", "s", "FLOP", "W", "J", "Hz"}
-THINGS: set[str] = {
-    "rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head", "expert", "sequence",
-    "sample", "step", "bucket", "segment", "link", "port", "slot", "group", "replica", "message",
-}  # fmt: skip
-"""Whole things that are counted: a value in one of them is an integer."""
-AMOUNTS: set[str] = {"param", "token", "element"}
-"""Counted too, but met as averages and in billions: "405B" parameters, "15.6T" tokens."""
-OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
+from figgen.quantity_units import (
+    AMOUNTS,
+    BINARY,
+    MEASURED,
+    OTHER,
+    PLAIN_COUNTS,
+    POWERS,
+    SHORT_SCALE,
+    SUPERSCRIPTS,
+    THINGS,
+    TIMES,
+)
 
 ALIASES: dict[str, str] = {
     "us": "µs", "μs": "µs", "microbatches": "microbatch", "parameter": "param", "byte": "B",
@@ -53,7 +44,6 @@ _CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
 """A time such as "2h30" or "2 h 30 min"."""
 _COUNTED = re.compile(r"([KMGT]i|[KMBT])\s+(\w+)")
 _LINE_RATE = re.compile(r"([kMGT]?)(?:(?:b|bit)/s|bps)")
-SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,14 @@ from figgen.errors import InputError, closest
 from figgen.quantity_shown import NAMED, shown
 from figgen.quantity_text import (
     ALIASES,
-    AMOUNTS,
-    MEASURED,
-    OTHER,
-    PLAIN_COUNTS,
     SCALED,
-    THINGS,
-    TIMES,
     Factor,
     Quantity,
     is_base,
     read_quantity,
     unit_factor,
 )
+from figgen.quantity_units import AMOUNTS, MEASURED, OTHER, PLAIN_COUNTS, THINGS, TIMES
 
 COUNTS = THINGS | AMOUNTS
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}

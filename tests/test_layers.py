@@ -20,14 +20,18 @@ HOOKS = sorted((ROOT / "hooks").rglob("*.py"))
 SOURCES = sorted((ROOT / "figgen").rglob("*.py")) + HOOKS
 
 # Layer: what of ours it may import (besides itself). Of other libraries it may import NumPy.
-TEXTS = ("figgen.errors", "figgen.quantity_shown", "figgen.quantity_text", "figgen.units")
+TEXTS = (
+    *("figgen.errors", "figgen.quantity_shown", "figgen.quantity_text", "figgen.quantity_units"),
+    "figgen.units",
+)
 NUMBERS = (*TEXTS, "figgen.equations", "figgen.formulas", "figgen.models")
 LAYERS = {
     "figgen.errors": (),
     "figgen.lookups": (),
-    "figgen.quantity_text": ("figgen.errors",),
-    "figgen.quantity_shown": ("figgen.quantity_text",),
-    "figgen.units": ("figgen.errors", "figgen.quantity_shown", "figgen.quantity_text"),
+    "figgen.quantity_units": (),
+    "figgen.quantity_text": ("figgen.errors", "figgen.quantity_units"),
+    "figgen.quantity_shown": ("figgen.quantity_units",),
+    "figgen.units": TEXTS,
     "figgen.translation": ("figgen.errors",),
     "figgen.equations": (*TEXTS, "figgen.translation"),
     "figgen.formulas": NUMBERS,

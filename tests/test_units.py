@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.quantity_text import MEASURED
+from figgen.quantity_units import MEASURED
 from figgen.units import canonical_unit, format_quantity, parse_quantity
 
 READ = {

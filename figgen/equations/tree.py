@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError
 from figgen.quantity_shown import NBSP, format_number, power_of_ten, shown
-from figgen.quantity_text import AMOUNTS, MEASURED, THINGS, read_quantity
+from figgen.quantity_text import read_quantity
+from figgen.quantity_units import AMOUNTS, MEASURED, THINGS
 
 NAME, NUMBER = "name", "number"
 """The signs of an argument and of a constant."""

@@ -22,7 +22,7 @@ from figgen.equations.notation import Argument
 from figgen.errors import InputError, unknown
 from figgen.markdown.conversion import Page
 from figgen.markdown.inline import PATTERN
-from figgen.quantity_text import THINGS
+from figgen.quantity_units import THINGS
 from figgen.registry import all_formulas
 from figgen.units import format_quantity
 from figgen.values import Tree, compute, evaluated, parse, split_spec, tree

@@ -18,7 +18,7 @@ from figgen.errors import InputError
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
 from figgen.prose.lines import without_captions
-from figgen.quantity_text import BINARY
+from figgen.quantity_units import BINARY
 from figgen.registry import all_formulas, figure_named, unit_of
 from figgen.subject import Subject, subject
 from figgen.units import COUNTS, parse_quantity

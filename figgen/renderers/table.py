@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
 from figgen.quantity_shown import NAMED, format_number
-from figgen.quantity_text import BINARY, MEASURED, POWERS
+from figgen.quantity_units import BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
 from figgen.units import format_quantity
 

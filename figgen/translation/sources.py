@@ -15,7 +15,8 @@ from figgen.translation.types import Type, of_hint
 
 PRINTED = (
     *("figgen.models", "figgen.formulas", "figgen.scenarios"),
-    *("figgen.quantity_text", "figgen.quantity_shown", "figgen.equations.tree"),
+    *("figgen.quantity_text", "figgen.quantity_shown", "figgen.quantity_units"),
+    "figgen.equations.tree",
 )
 """Rooms and modules whose definitions are printed."""
 

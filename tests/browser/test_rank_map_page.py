@@ -181,7 +181,7 @@ def test_leaving_and_coming_back_without_a_page_load(instant: Page, site: str) -
         page.locator("#rank-map").wait_for(state="detached")
     assert page.locator("head [name=color-scheme], head [href*='rank-map.css']").count() == 1
     assert page.locator("head [href*='page.css']").count() == 1
-    page.wait_for_function(f"{STYLES_ASKED} > 0")  # an entry comes with the whole of the file
+    page.wait_for_function(f"() => {STYLES_ASKED} > 0")  # an entry comes with the whole of the file
     page.go_back()
     page.locator(".map-svg [data-rank]").nth(63).wait_for()
     assert page.evaluate("window.stays") is True

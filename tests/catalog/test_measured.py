@@ -204,7 +204,7 @@ def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "not a chip of the catalog" in said
     assert "all-to-all over 2 ranks" in said
-    assert "3.80 times its parts by these rates" in said
+    assert "3.80 times its parts at these rates" in said
     assert "a step of 2 layers, eager, weights in FP32 under autocast" in said
     assert "the host launches a kernel every" in said
     assert "--measured:\nbf16-" in said
@@ -218,7 +218,7 @@ def test_a_file_of_the_first_version_is_still_read(capsys: pytest.CaptureFixture
     assert {row["mask"] for row in file.tables["attention"]} == {"causal"}
     assert file.tables["training"] == ()
     assert main(["measured", str(SAMPLE.with_name("measured_cpu_version_1.json"))]) == 0
-    assert "3.99 times its parts by these rates" in capsys.readouterr().out
+    assert "3.99 times its parts at these rates" in capsys.readouterr().out
 
 
 def test_backward_matmuls_and_explicit_masks_do_not_change_the_rates_that_tools_take() -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from figgen.errors import InputError
-from figgen.quantity_text import AMOUNTS, THINGS, read_quantity
+from figgen.quantity_text import read_quantity
+from figgen.quantity_units import AMOUNTS, THINGS
 
 TOLERANCE = 0.02
 """How far an answer may be off, as a share of the right one; whole things are counted exactly."""
