@@ -27,7 +27,9 @@ JOINED = {
     "answers": (),
     "converter": (),
     "job_line": ("journey",),
-    "planner": ("planner_own", "planner_trace", "planner_sizing", "planner_compare"),
+    "planner": (
+        *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
+    ),
     "planner_worker": ("planner_nodes",),
     "profile": ("profile_beside",),
     "profile_worker": (),

@@ -228,6 +228,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     assert re.search(f"ZeRO-{offered.choices['zero_stage']}.* takes", said)
     chances = page.locator("#planner .plan-table").first.locator("tbody td[data-chance]")
     assert all(text.endswith("%") for text in chances.all_inner_texts())
+    page.locator("#planner h2", has_text="With failures").scroll_into_view_if_needed()
     panel = page.locator("#planner .plan-goodput")
     tokens = panel.get_by_label("Tokens of the training, billions")
     tokens.fill("15000")

@@ -5,7 +5,7 @@ import { shapeOf } from "../engine/shape.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_LABEL } from "../models/step/compute.js";
 import { bringBox } from "./bring.js";
-import { button, el, liveRegion, mountTool, pause, perFrame, released, selectField } from "./dom.js";
+import { button, el, liveRegion, mountTool, pause, perFrame, released, selectField, whenNear } from "./dom.js";
 import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
@@ -13,7 +13,6 @@ import { OWN, presetsOf } from "./modeler_state.js";
 import { note } from "./modeler_table.js";
 import { planGroups } from "./planner_fields.js";
 import { frontPicture } from "./planner_picture.js";
-import { goodputPanel } from "./planner_goodput.js";
 import { tellJob } from "./job_record.js";
 import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
@@ -93,13 +92,20 @@ async function build(root, signal, catalog) {
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("Time against memory", waysOf);
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
-  const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
+  let goodput = null;
+  const failures = el("div");
+  whenNear(async () => {
+    const { goodputPanel } = await import("./planner_goodput.js");
+    goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
+    failures.append(goodput.element);
+    if (drawn) goodput.show(state, found);
+  }, signal, "600px").observe(failures);
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const sized = el("section", { class: "tool-section plan-sizing", hidden: true }, el("h2", {}, "How many nodes"));
   const results = el("div", { class: "plan-results", hidden: true }, answer,
     section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
-    section("With failures: days of the whole training", goodput.element));
+    section("With failures: days of the whole training", failures));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
@@ -240,7 +246,7 @@ async function build(root, signal, catalog) {
     drawn = Boolean(found.fitting);
     tellAnswer();
     if (!found.fitting) return;
-    for (const [at, draw] of [drawTable, drawFigure, () => goodput.show(state, given), () => front.show(given.frontRows, given)].entries()) {
+    for (const [at, draw] of [drawTable, drawFigure, () => goodput?.show(state, given), () => front.show(given.frontRows, given)].entries()) {
       await pause(signal);
       if (found !== given) return;
       if (parts[at]) parts[at].hidden = false;
