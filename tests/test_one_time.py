@@ -39,6 +39,7 @@ from tests.scenarios.test_planner_space import columns_of, total_of
 from tests.translation.run import ENGINE, ran
 
 JOBS, WINNERS = 300, 20
+EVERY = 5  # jobs of which one is asked on the command line too, which takes its time to start
 TIMELINES = 100
 MOST_EVENTS = 4000
 SAME = 1e-9
@@ -112,13 +113,14 @@ def test_seconds_bytes_and_mfu_are_the_same_on_page_and_command_line(
     jobs: list[tuple[Choices, TrainingStep]], tmp_path: Path
 ) -> None:
     shown = on_page(tmp_path, [choices for choices, _ in jobs])
-    for (choices, one), seen in zip(jobs, shown, strict=True):
+    for at, ((choices, one), seen) in enumerate(zip(jobs, shown, strict=True)):
         found = one.estimate
         held = memory(
             one.setup, capacity_bytes=None, reserve_bytes=choices["reserve_bytes"]
         ).fullest.total_bytes
         assert seen == (found.step_time_s, found.model_flops_utilisation, held), choices
-        assert seen == on_command_line(choices), choices
+        if at % EVERY == 0:
+            assert seen == on_command_line(choices), choices
         assert found.step_time_s == pytest.approx(one.predicted.step_time_s, rel=SAME), choices
         parts = [found.compute_s, found.recompute_s, found.bubble_s]
         parts += [seconds for _, seconds in found.exposed]
@@ -201,7 +203,7 @@ def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float
             "model": rng.choice(names),
             "nodes": rng.choice((1, 1, 1, 2)),
             "gpus_per_node": 8,
-            "global_batch": 64,
+            "global_batch": 16,  # few layouts to search
             "sequence": 4096,
             "lora_rank": rng.choice((None, None, 16)),
         }
