@@ -81,3 +81,15 @@ def test_a_wait_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         "test_it.py: MOST_PATIENCE_S = 31 s",
         "test_it.py: timeout = 60 s",
     ]
+
+
+def test_a_clock_that_stands_is_in_a_profile_of_its_own() -> None:
+    """It belongs to a whole profile, whose later pages saw no `performance` entries."""
+    shared = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))) if path.suffix == ".py" else ():
+            if isinstance(node, ast.FunctionDef):
+                source = ast.unparse(node)
+                if ".clock.install(" in source and ".new_context(" not in source:
+                    shared.append(f"{path.name}: {node.name}")
+    assert shared == []

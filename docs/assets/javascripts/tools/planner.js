@@ -212,6 +212,7 @@ async function build(root, signal, catalog) {
   // Before the others are counted; the rest of an earlier answer stays until then.
   function tellQuick(layout, { factor }) {
     if (factor) return;
+    if (!drawn) for (const part of results.querySelectorAll("section")) part.hidden = true;
     results.hidden = false;
     answer.replaceChildren(
       el("p", { class: "plan-best" }, el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of 95% or more.`),
