@@ -10,9 +10,9 @@ from figgen.catalog import load
 from figgen.entries.read import read_entries
 from figgen.entries.schema import count, number, quantity, text
 from figgen.errors import InputError, unknown
+from figgen.models.planner.saving import DAY_S
 
 FILE = "interruptions.toml"
-DAY_S = 86_400.0
 
 KEYS = {
     "title": text(required=True),

@@ -6,12 +6,13 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from figgen.catalog.interruptions import DAY_S, interruption
+from figgen.catalog.interruptions import interruption
 from figgen.commands import Answer
 from figgen.commands.plan_goodput import amount_of
 from figgen.commands.training import aligned, planned_scenario_of
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.node_counts import BUDGET, DEADLINE, MOST_NODES
+from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.planning.plan_rows import label
 from figgen.scenarios.planning.sizing import Sized, Sizing, sizing, wanted_of
 from figgen.units import format_quantity

@@ -8,12 +8,13 @@ from statistics import NormalDist
 
 import pytest
 
-from figgen.catalog.interruptions import DAY_S, interruption
+from figgen.catalog.interruptions import interruption
 from figgen.equations.columns import over
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import SAFE, SAFE_DEVIATIONS
 from figgen.models.planner.fastest import bounds_of
 from figgen.models.planner.plan import pipelines_of, step_s
+from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question

@@ -92,7 +92,7 @@ MEMORY_ROLES = dict(zip(("weights", "gradients", "optimizer", "activations"), RO
 def _staircase(
     layers: int, seconds: Mapping[str, float], across: float, span: tuple[float, float]
 ) -> list[Box]:
-    """Activations, a step per layer, up in forward and down in backward, and what is said of them.
+    """Labeled activations: a stair up for each layer of the forward pass, and down in the backward.
 
     `span` is where the highest step begins and where all end, in grid units.
     """

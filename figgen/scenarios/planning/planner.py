@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from figgen.models.memory.fit_probability import fit_probability, safe_bytes
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.planner.fastest import fastest as fastest_layouts
+from figgen.models.planner.fastest import safe_capacity_bytes
 from figgen.models.planner.plan import pipelines_of
 from figgen.models.planner.ranking import (
     Ranked,
@@ -63,8 +64,7 @@ class Plan:
     @property
     def safest(self) -> int | None:
         """The place of the fastest layout that fits with a chance of `SAFE`; None without one."""
-        job = self.question.job
-        most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread)
+        most = safe_capacity_bytes(self.question.job)
         places = np.flatnonzero(np.asarray(self.found.memory_bytes) <= most)
         return int(places[0]) if len(places) else None
 

@@ -13,8 +13,7 @@ from math import inf
 from figgen.catalog.interruptions import Interruptions
 from figgen.errors import InputError
 from figgen.models.machine.layout import MOST_RANKS
-from figgen.models.memory.fit_probability import safe_bytes
-from figgen.models.planner.fastest import fastest
+from figgen.models.planner.fastest import fastest_safe
 from figgen.models.planner.node_counts import (
     BUDGET,
     DEADLINE,
@@ -152,10 +151,9 @@ def _counted(one: Sized) -> Counted:
 def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
     question = plan_question(asked.but(nodes=nodes))
     job = question.job
-    most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread)
     gpus = job.world_size
     try:
-        found = fastest(replace(job, capacity_bytes=most))
+        found = fastest_safe(job)
     except InputError:
         return Sized(nodes=nodes, gpus=gpus, row=None)
     if not found.fitting:

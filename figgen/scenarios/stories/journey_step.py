@@ -378,8 +378,7 @@ class JourneyStep:
     def slowed_gather_s(self) -> float:
         """Seconds of one all-gather of tensor parallelism in that step; none without it."""
         hops_s = (self.tensor_ranks - 1) * self.cluster.scale_up_latency_s
-        sent_bytes = self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
-        return float(sent_bytes / (self.healthy_ring_bytes_per_s / SLOWED) + hops_s)
+        return float(self.slowed_sent_bytes / (self.healthy_ring_bytes_per_s / SLOWED) + hops_s)
 
     @property
     def slowed_gather_bytes(self) -> float:
@@ -392,8 +391,12 @@ class JourneyStep:
     @property
     def slowed_gather_bytes_per_s(self) -> float:
         """Its bus bandwidth."""
-        sent_bytes = self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
-        return sent_bytes / self.slowed_gather_s
+        return self.slowed_sent_bytes / self.slowed_gather_s
+
+    @property
+    def slowed_sent_bytes(self) -> float:
+        """What each rank sends in it."""
+        return self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
 
     @property
     def healthy_ring_bytes_per_s(self) -> float:

@@ -1,9 +1,8 @@
 // A search of all layouts of a job that can tell how far it is.
 
-import { plain, record } from "./records.js";
-import { safe_bytes } from "../models/memory/fit_probability.js";
-import { fastest } from "../models/planner/fastest.js";
-import { PlannedJob, pipelines_of, pipelines_tried } from "../models/planner/plan.js";
+import { plain } from "./records.js";
+import { fastest_safe } from "../models/planner/fastest.js";
+import { pipelines_of, pipelines_tried } from "../models/planner/plan.js";
 import { layout_at, no_layout, ranked, terms_at, tried } from "../models/planner/ranking.js";
 
 /** Yields { done, of, layouts, fitting } after each pipeline, and the ranked layouts as `found` at the end. Throws InputError. */
@@ -36,7 +35,6 @@ export const layoutOf = (found, place) => ({
 
 /** The fastest layout of a job that fits with a chance of 95%, as plain data, or null. Throws InputError. */
 export function fastestSafe(job) {
-  const most = safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread);
-  const found = fastest(record(PlannedJob, { ...job, capacity_bytes: most }));
+  const found = fastest_safe(job);
   return found.fitting ? layoutOf(found, 0) : null;
 }
