@@ -135,7 +135,7 @@ def test_show_as_plotly_is_what_the_package_reads(capsys):
     ("arguments", "message"),
     [
         (["ring-film", "--as", "html"], "a figure: expected a chart, got 'a film'"),
-        (["bubble-curves", "--as", "svg", "--width", "icml"], "--width: expected --as pdf or"),
+        (["bubble-curves", "--as", "svg", "--width", "icml"], "--width: expected --as png or pdf"),
         (["bubble-curves", "--as", "pdf", "--width", "icmll"], "did you mean icml"),
         (
             ["bubble-curves", "--as", "pdf", "--to", "/no/such/folder/a.pdf"],

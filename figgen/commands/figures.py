@@ -17,10 +17,10 @@ from figgen.registry import all_figures, all_formulas, build
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
-FORMS = ("text", "svg", "png", "pdf", "html", "plotly", "csv", "json")
-PRINTED = ("png", "pdf")
-"""What matplotlib sets, for papers and slides."""
-FILED = (*PRINTED, "html")
+FORMS = ("text", "svg", "png", "pdf", "html", "matplotlib", "plotly", "csv", "json")
+PRINTED = ("png", "pdf", "matplotlib")
+"""What matplotlib sets, for papers and slides, and the program that does."""
+FILED = ("png", "pdf", "html")
 """What goes to a file unless asked otherwise: no terminal shows it."""
 LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
 
@@ -37,13 +37,14 @@ def add(verbs: Verbs) -> None:
         "pipeline-timeline schedule=1f1b microbatches=16",
         "bubble-curves 'stages=[4, 8]' --as csv",
         "bubble-curves 'stages=[4, 8]' --as pdf --width icml",
+        "bubble-curves 'stages=[4, 8]' --as matplotlib --to bubbles.py",
     )
     show.add_argument("figure")
     show.add_argument("parameters", nargs="*", metavar="key=value", help="values are read as YAML")
     show.add_argument("--as", dest="form", choices=FORMS, default="text")
     show.add_argument("--to", type=Path, help="the file to write (pdf, png and html: FIGURE.pdf)")
     show.add_argument(
-        "--width", help="width of a pdf or png: inches, or a template (icml, icml-wide, neurips …)"
+        "--width", help="width for paper: inches, or a template (icml, icml-wide, neurips …)"
     )
     evaluate = add_verb(
         verbs,
@@ -82,7 +83,9 @@ def _show(options: argparse.Namespace) -> Answer:
     given = [_parameter(text) for text in options.parameters]
     check_once(f"parameter of {options.figure}", (name for name, _ in given))
     if options.width is not None and options.form not in PRINTED:
-        raise InputError("--width", expected="--as pdf or --as png", got=f"--as {options.form}")
+        raise InputError(
+            "--width", expected=f"--as {' or '.join(PRINTED)}", got=f"--as {options.form}"
+        )
     chart = build(options.figure, dict(given))
     made = _shown(chart, options.figure, options.form, options.width)
     if options.to is None and options.form not in FILED:
@@ -114,9 +117,12 @@ def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes
         case "plotly":
             return plotly.light(chart)
     from figgen.paper.printed import printed
+    from figgen.paper.script import script
     from figgen.paper.widths import width_in
 
     inches = None if width is None else width_in(width)
+    if form == "matplotlib":
+        return script(svg.render(chart, name), chart.values, name, inches)
     return printed(svg.render(chart, name), form, name, inches)
 
 

@@ -17,13 +17,12 @@ from matplotlib.transforms import Affine2D
 
 from figgen import theme
 from figgen.errors import InputError
+from figgen.paper.drawing import EM, Mark, PaintedPath, PaintedText, PaperDrawing
 from figgen.paper.svg_path import path_of, rectangle
 from figgen.paper.widths import LEAST_TEXT_PT, text_pt, too_narrow
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
-EM = 0.9
-"""How much smaller DejaVu Sans is set than the fonts of a page, which are narrower."""
 INHERITED = {
     "fill": "var(--fig-ink)", "stroke": "none", "stroke-width": "1", "stroke-dasharray": "",
     "stroke-linejoin": "miter", "font-size": "12", "font-weight": "400", "text-anchor": "start",
@@ -46,51 +45,6 @@ PLACES = {
 UNDRAWN = {"defs", "title", "desc", "style"}
 
 Point: TypeAlias = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaintedPath:
-    """A path with its inks; `None` for no fill or no outline.  Lengths are in px."""
-
-    path: Path
-    fill: str | None = None
-    fill_opacity: float = 1.0
-    stroke: str | None = None
-    opacity: float = 1.0
-    width: float = 1.0
-    dashes: tuple[float, ...] = ()
-    join: str = "miter"
-    within: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaintedText:
-    """One line of text; `x` is its start, middle or end by its anchor, `y` its baseline.
-
-    `halo` is the colour and the width of a line around its letters.
-    """
-
-    text: str
-    x: float
-    y: float
-    anchor: str
-    size: float
-    bold: bool
-    ink: str
-    opacity: float = 1.0
-    halo: tuple[str, float] | None = None
-
-
-Mark: TypeAlias = PaintedPath | PaintedText
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperDrawing:
-    """All marks of a drawing and its size in px."""
-
-    width: float
-    height: float
-    marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
 import pytest
 
 from figgen.charts import Chart
 from figgen.errors import InputError
-from figgen.paper.marks import EM, PaintedText, natural_px, read
+from figgen.paper.drawing import EM, PaintedText
+from figgen.paper.marks import natural_px, read
 from figgen.paper.printed import printed
+from figgen.paper.script import script
 from figgen.paper.widths import COLUMNS_IN, width_in
 from figgen.registry import build
 from figgen.renderers import svg
@@ -32,6 +40,21 @@ def test_a_pdf_paints_what_the_svg_draws_mark_by_mark(kind: str) -> None:
     marks = of_svg(shown)
     assert len(marks) > 4
     assert differences(of_pdf(printed(shown, "pdf", kind), natural_px(shown)), marks, EM) == []
+
+
+@pytest.mark.parametrize("kind", ["curves", "film", "patterned"])
+def test_a_script_needs_matplotlib_alone_and_paints_what_the_svg_draws(
+    kind: str, tmp_path: Path
+) -> None:
+    shown, values = svg.render(KINDS[kind], "fig"), KINDS[kind].values
+    file, made = tmp_path / "fig.py", tmp_path / "fig.pdf"
+    file.write_text(script(shown, values, "fig"), encoding="utf-8")
+    imported = re.findall(r"^ *(?:from|import) (\w+)", file.read_text(encoding="utf-8"), re.M)
+    assert set(imported) == {"__future__", "dataclasses", "matplotlib", "sys", "typing"}
+    with patch.object(sys, "argv", ["fig.py", str(made)]):
+        known = runpy.run_path(str(file), run_name="__main__")
+    assert differences(of_pdf(made.read_bytes(), natural_px(shown)), of_svg(shown), EM) == []
+    assert known["VALUES"] == {name: tuple(value) for name, value in values.items()}
 
 
 @pytest.mark.parametrize("kind", ["curves", "stacked", "film"])
