@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from figgen.catalog.interruptions import interruption, interruptions
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, add_verb, number, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answer
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
-from figgen.models.memory.fit_probability import SAFE, fit_words
+from figgen.models.memory.fit_probability import LEAST_PERCENT, MOST_PERCENT, SAFE, fit_words
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
@@ -71,6 +71,13 @@ def add(verbs: Verbs) -> None:
         help="also search schedules that the software does not provide",
     )
     parser.add_argument(
+        "--fit-chance",
+        metavar="PERCENT",
+        type=number(LEAST_PERCENT, MOST_PERCENT),
+        default=100 * SAFE,
+        help=f"chance with which a layout must fit in memory; {100 * SAFE:.0f} by default",
+    )
+    parser.add_argument(
         "--published",
         action="store_true",
         help="compare every published layout with the fastest one for its job",
@@ -105,15 +112,16 @@ def _plan(options: argparse.Namespace) -> Answer:
         return published_answer(options.write)
     if asks_for_nodes(options):
         return nodes_answer(options)
-    found = plan(plan_question(planned_scenario_of(options), options.every_schedule))
+    asked = planned_scenario_of(options)
+    found = plan(plan_question(asked, options.every_schedule, options.fit_chance / 100))
     places = range(found.fitting) if options.variants else list(found.meshes)
     rows = plan_rows(found, places[: options.top]) if found.fitting else []
     front = plan_rows(found, found.front) if found.fitting else []
     data, lines = plan_data(found, rows, front), _text(found, rows)
     if options.tokens and rows:
-        asked = (found.question, rows[0], options.tokens, interruption(options.failures))
-        data |= goodput_data(*asked)
-        lines += goodput_text(*asked)
+        training = (found.question, rows[0], options.tokens, interruption(options.failures))
+        data |= goodput_data(*training)
+        lines += goodput_text(*training)
     return Answer(data, "\n".join(lines))
 
 
@@ -136,6 +144,8 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "schedules": list(question.job.schedules),
         "recomputations": list(question.job.recompute),
         "capacity_bytes": question.job.capacity_bytes,
+        "fit_chance": question.job.fit_chance,
+        "most_predicted_bytes": question.job.most_bytes,
         "layouts": found.layouts,
         "fitting": found.fitting,
         "refused": dict(found.found.refused),
@@ -143,16 +153,9 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "interval_of": question.residuals.name,
         "not_told_apart": found.same,
         "meshes": len(found.meshes),
-        "safest": _safest(found),
         "best": [_row(found, row) for row in rows],
         "front": [_row(found, row) for row in front],
     }
-
-
-def _safest(found: Plan) -> dict[str, Any] | None:
-    """The fastest layout that fits with a chance of 95% or more."""
-    place = found.safest
-    return None if place is None else _row(found, plan_rows(found, [place])[0])
 
 
 def _row(found: Plan, row: PlanRow) -> dict[str, Any]:
@@ -176,11 +179,12 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
         *([f"all times are {factor} × the prediction, as you asked; {OTHER}"] if factor else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
-        f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
+        f"{format_quantity(job.capacity_bytes, 'B', 'bytes')} with a chance of "
+        f"{100 * job.fit_chance:.4g}%: predicted to need {_bytes(job.most_bytes)} at most",
         *(f"  {count:,}: {REASONS[name]}" for name, count in found.found.refused.items() if count),
     ]
     if not found.fitting:
-        least = format_quantity(found.found.least_bytes, "B", "bytes")
+        least = _bytes(found.found.least_bytes)
         return [
             *lines,
             f"no layout fits; the smallest needs {least}: use more nodes, ZeRO or recomputation",
@@ -195,26 +199,19 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     peak = f"MFU is of the dense {dtype} peak, attention whole ({MFU_CONVENTION})"
     untimed = "° nobody has published a time of that kind of layout on this accelerator: its axes, "
     more = [] if all(row.timed for row in rows) else [f"{untimed}with or without ZeRO-3"]
-    return [*lines, *_table(found, rows), peak, *more, *_chances(found)]
+    return [*lines, *_table(found, rows), peak, *more, _fastest(found)]
 
 
-def _chances(found: Plan) -> list[str]:
-    """How likely the fastest layout fits and, if that is not safe, the fastest safe layout."""
+def _fastest(found: Plan) -> str:
     [row] = plan_rows(found, [0])
     time, low, high = (
         format_quantity(seconds, "s", "time") for seconds in (row.step_s, row.low_s, row.high_s)
     )
-    fits = fit_words(found.chance(0))
-    lines, place = [f"the fastest takes {time} ({low} to {high}) and {fits}"], found.safest
-    if place:
-        row = plan_rows(found, [place])[0]
-        lines.append(
-            f"the fastest that fits with a chance of {SAFE:.0%} takes "
-            f"{format_quantity(row.step_s, 's', 'time')}: {label(row)}"
-        )
-    elif place is None:
-        lines.append(f"no layout fits with a chance of {SAFE:.0%}")
-    return lines
+    return f"the fastest takes {time} ({low} to {high}) and {fit_words(found.chance(0))}"
+
+
+def _bytes(count: float) -> str:
+    return format_quantity(count, "B", "bytes")
 
 
 def _table(found: Plan, rows: list[PlanRow]) -> list[str]:

@@ -10,7 +10,6 @@ from figgen.catalog.interruptions import interruption
 from figgen.commands import Answer
 from figgen.commands.plan_goodput import amount_of
 from figgen.commands.training import aligned, planned_scenario_of
-from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.node_counts import BUDGET, DEADLINE, MOST_NODES
 from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.planning.plan_rows import label
@@ -37,7 +36,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fewest-nodes",
         action="store_true",
-        help=f"find the fewest nodes on which the job fits with a chance of {SAFE:.0%}%",
+        help="find the fewest nodes on which the job fits, with the chance of --fit-chance",
     )
     parser.add_argument(
         "--gpu-hour-price",
@@ -62,6 +61,7 @@ def nodes_answer(options: argparse.Namespace) -> Answer:
         tokens=options.tokens,
         price=options.gpu_hour_price,
         failures=interruption(options.failures),
+        fit_chance=options.fit_chance / 100,
         most_nodes=most,
     )
     options.nodes = None
@@ -80,6 +80,7 @@ def _data(found: Sizing) -> dict[str, Any]:
         "most_days": goal.most_s / DAY_S if goal.kind == DEADLINE else None,
         "budget": goal.budget if goal.kind == BUDGET else None,
         "gpu_hour_price": wanted.price,
+        "fit_chance": wanted.fit_chance,
         "failures": wanted.failures.name,
         "interval_of": question.residuals.name,
         "best": None if found.best is None else asdict(found.best),
@@ -113,7 +114,7 @@ def _asked(found: Sizing) -> str:
         return f"the fewest nodes for {tokens} within {goal.most_s / DAY_S:,.4g} days"
     if goal.kind == BUDGET:
         return f"the soonest end of {tokens} for a price of {goal.budget:,.6g}"
-    return f"the fewest nodes on which it fits with a chance of {SAFE:.0%}"
+    return f"the fewest nodes on which it fits with a chance of {100 * wanted.fit_chance:.4g}%"
 
 
 def _none(found: Sizing) -> str:

@@ -10,12 +10,12 @@ import { TABLES } from "./plan-memory.js";
 import { ratesOf } from "./tools/measured_file.js";
 import { evaluate } from "./tools/modeler_model.js";
 import * as modeler from "./tools/modeler_state.js";
-import { fromQuery, planChoices, planSchema, toAddress, ways } from "./tools/planner_state.js";
+import { fromQuery, planChoices, planSchema, searchOf, toAddress, ways } from "./tools/planner_state.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
-function plan(catalog, choices, every) {
+function plan(catalog, choices, { every, chance }) {
   try {
-    const { job, residuals } = planJob(catalog, choices, every);
+    const { job, residuals } = planJob(catalog, choices, { every, chance });
     const found = planAll(job);
     const { layouts, fitting, refused, least_bytes, step_s, memory_bytes, meshes } = found;
     const best = Array.from({ length: Math.min(40, fitting) }, (_, place) => ({ ...layout_at(found, place) }));
@@ -33,7 +33,7 @@ function plan(catalog, choices, every) {
 export const suites = {
   plans: async (cases) => {
     const catalog = await fetched;
-    return cases.map(([choices, every]) => plan(catalog, choices, every));
+    return cases.map(([choices, every]) => plan(catalog, choices, { every }));
   },
   // A file's rates as the line that an address has, or why there are none.
   rates: async (texts) => texts.map((text) => {
@@ -51,13 +51,13 @@ export const suites = {
       const { state, problems } = fromQuery(schema, catalog, query);
       const address = toAddress(schema, catalog, state);
       const again = fromQuery(schema, catalog, address);
-      return { problems, stays: JSON.stringify(again.state) === JSON.stringify(state), ...plan(catalog, planChoices(catalog, state), state.every) };
+      return { problems, stays: JSON.stringify(again.state) === JSON.stringify(state), ...plan(catalog, planChoices(catalog, state), searchOf(state)) };
     });
   },
   opened: async (query) => {
     const catalog = await fetched;
     const { state } = fromQuery(planSchema(catalog), catalog, query);
-    const { job } = planJob(catalog, planChoices(catalog, state), state.every);
+    const { job } = planJob(catalog, planChoices(catalog, state), searchOf(state));
     const best = layoutOf(planAll(job), 0);
     const found = ways(catalog, state, best);
     const there = evaluate(catalog, modeler.fromQuery(modeler.schemaOf(catalog), catalog, found.modeler).a);

@@ -11,7 +11,7 @@ import pytest
 from figgen.catalog.interruptions import interruption
 from figgen.equations.columns import over
 from figgen.errors import InputError
-from figgen.models.memory.fit_probability import SAFE, SAFE_DEVIATIONS
+from figgen.models.memory.fit_probability import SAFE, deviations_below, fit_probability, most_bytes
 from figgen.models.planner.fastest import bounds_of
 from figgen.models.planner.plan import pipelines_of, step_s
 from figgen.models.planner.saving import DAY_S
@@ -63,17 +63,18 @@ def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
     assert compared > 5_000
 
 
-def test_an_answer_is_the_fastest_safe_layout_of_its_number_of_nodes() -> None:
-    found = sizing(scenario(**JOB, nodes=1), _wanted(days=5))
+@pytest.mark.parametrize("chance", [SAFE, 0.5])
+def test_an_answer_is_the_first_layout_that_a_plan_of_its_nodes_offers(chance: float) -> None:
+    found = sizing(scenario(**JOB, nodes=1), replace(_wanted(days=5), fit_chance=chance))
     best = found.best
     assert best is not None
     assert best.row is not None
     assert best.days is not None
     assert best.price is not None
     assert best.days <= 5
-    whole = plan(plan_question(scenario(**JOB, nodes=best.nodes)))
-    assert whole.safest is not None
-    assert best.row.step_s == whole.found.step_s[whole.safest]
+    whole = plan(plan_question(scenario(**JOB, nodes=best.nodes), fit_chance=chance))
+    assert best.row.step_s == whole.found.step_s[0]
+    assert min(map(whole.chance, range(whole.fitting))) >= chance * (1 - 1e-12)
     saved = kept(whole.question.job.setup, "behind", FAILURES)
     assert best.days == saved.days(1e11, 128 * 4096, best.row.step_s)
     assert best.price == pytest.approx(2.0 * best.gpus * best.days * 24)
@@ -105,7 +106,7 @@ def test_the_fewest_nodes_need_no_tokens_and_leave_out_what_cannot_fit() -> None
     assert found.best is not None
     assert found.best.days is None
     for nodes in range(1, found.best.nodes):
-        assert plan(plan_question(asked.but(nodes=nodes))).safest is None, nodes
+        assert not plan(plan_question(asked.but(nodes=nodes))).fitting, nodes
     # Weights and optimizer state of 70.6 billion parameters take more than one node has.
     assert min(one.nodes for one in found.found) == 2
 
@@ -125,6 +126,19 @@ def test_what_is_missing_is_asked_for(question: dict[str, float], said: str) -> 
         wanted_of(**{**none, **question}, failures=FAILURES)
 
 
-def test_the_deviations_of_a_safe_fit_are_those_of_its_chance() -> None:
-    assert NormalDist().inv_cdf(SAFE) == pytest.approx(SAFE_DEVIATIONS, rel=1e-14)
+@pytest.mark.parametrize("chance", [0.01, 0.3, 0.5, 0.6, SAFE, 0.999])
+def test_a_chance_has_the_deviations_of_a_normal_distribution(chance: float) -> None:
+    found = NormalDist().inv_cdf(chance)
+    assert deviations_below(chance) == pytest.approx(found, rel=1e-12, abs=1e-12)
+    most = most_bytes(80e9, 0.13, chance)
+    assert fit_probability(most, 80e9, 0.13) == pytest.approx(chance, rel=1e-12)
+
+
+@pytest.mark.parametrize("chance", [0, 1, 95])
+def test_a_chance_that_is_none_is_refused(chance: float) -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        most_bytes(80e9, 0.13, chance)
+
+
+def test_days_are_read_as_days() -> None:
     assert _wanted(days=1).goal.most_s == DAY_S

@@ -8,9 +8,9 @@ import { front, layout_at, same_as_best, terms_at } from "./assets/javascripts/m
 
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 
-function plan([choices, every]) {
+function plan([choices, every, chance]) {
   try {
-    const { job, residuals } = planJob(catalog, choices, every);
+    const { job, residuals } = planJob(catalog, choices, { every, chance });
     const found = planAll(job);
     const { layouts, fitting, refused, least_bytes, step_s, memory_bytes, meshes } = found;
     const places = Array.from({ length: Math.min(40, fitting) }, (_, place) => place);

@@ -18,10 +18,11 @@ from tests.translation.test_plans import HAND
 
 PROGRAM = Path(__file__).with_name("sizing.js").read_text("utf-8")
 JOB = {"model": "llama-3-8b", "gpus_per_node": 8, "sequence": 4096, "recompute": "full", "cp": 1}
-QUESTION = {"tokens": 100, "price": 2.0, "failures": "llama-3-405b", "days": 30, "budget": 1e6}
+QUESTION = {"tokens": 100, "price": 2.0, "failures": "llama-3-405b", "days": 30, "budget": 1e6,
+            "chance": 0.95}  # fmt: skip
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (JOB, {**QUESTION, "kind": "deadline", "days": 5}),
-    ({**JOB, "global_batch": 96}, {**QUESTION, "kind": "budget", "budget": 9000}),
+    ({**JOB, "global_batch": 96}, {**QUESTION, "kind": "budget", "budget": 9000, "chance": 0.6}),
     ({**JOB, "model": "llama-3-70b"}, {**QUESTION, "kind": "fewest"}),
 ]
 
@@ -66,5 +67,6 @@ def _python(job: dict[str, Any], question: dict[str, Any]) -> Any:
             tokens=None if kind == "fewest" else question["tokens"] * 1e9,
             price=question["price"],
             failures=interruption(question["failures"]),
+            fit_chance=question["chance"],
         ),
     )

@@ -7,10 +7,13 @@ from math import erf, exp, log, sqrt
 from figgen.errors import InputError
 
 SAFE = 0.95
-"""A step counts as fitting from this chance on."""
+"""A step counts as fitting from this chance on, unless another one is asked for."""
 
-SAFE_DEVIATIONS = 1.6448536269514722
-"""Standard deviations of a normal distribution that have `SAFE` of it below them."""
+LEAST_PERCENT, MOST_PERCENT = 1.0, 99.9
+"""The chances that may be asked for."""
+
+MOST_DEVIATIONS = 8.0
+"""Standard deviations outside of which `deviations_below` does not look."""
 
 
 def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
@@ -27,9 +30,29 @@ def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -
     return normal_share(log(capacity_bytes / needed_bytes) / spread)
 
 
-def safe_bytes(capacity_bytes: float, spread: float) -> float:
-    """The most that a step may be predicted to need for it to fit with a chance of `SAFE`."""
-    return capacity_bytes * exp(-spread * SAFE_DEVIATIONS)
+def most_bytes(capacity_bytes: float, spread: float, chance: float) -> float:
+    """The most that a step may be predicted to need for it to fit with such a chance.
+
+    Raises InputError for a chance that is not between 0 and 1.
+    """
+    return capacity_bytes * exp(-spread * deviations_below(chance))
+
+
+def deviations_below(share: float) -> float:
+    """The standard deviations that have this share of a normal distribution below them.
+
+    Raises InputError for a share that is not between 0 and 1.
+    """
+    if not 0 < share < 1:
+        raise InputError("share", expected="between 0 and 1", got=share)
+    low, high = -MOST_DEVIATIONS, MOST_DEVIATIONS
+    for _ in range(60):
+        middle = (low + high) / 2
+        if normal_share(middle) < share:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def normal_share(deviations: float) -> float:

@@ -1,4 +1,4 @@
-"""The fastest layout of a job without computing every layout.
+"""The fastest layout of a job that fits, without computing every layout.
 
 A bound is computed for each entry first: a step of it takes at least this long, whatever is
 recomputed and whatever ZeRO does. Entries are then tried in rounds, those with the lowest bounds
@@ -12,7 +12,6 @@ from math import inf
 
 from figgen.equations.columns import Column, at, between, chosen, least, most, over
 from figgen.equations.ops import Number
-from figgen.models.memory.fit_probability import safe_bytes
 from figgen.models.planner.plan import (
     MeshEntry,
     Mode,
@@ -56,19 +55,6 @@ def fastest(job: PlannedJob) -> Ranked:
         low, high = high, min(high * WIDER, most_s)
     best = ranked([_within(one, most_s) for one in found])
     return replace(best, layouts=sum([one.count for one in pipelines]), refused={}, least_bytes=inf)
-
-
-def fastest_safe(job: PlannedJob) -> Ranked:
-    """Return the same of layouts that fit with a chance of `SAFE`, of which there may be none.
-
-    Raises InputError where no layout exists.
-    """
-    return fastest(replace(job, capacity_bytes=safe_capacity_bytes(job)))
-
-
-def safe_capacity_bytes(job: PlannedJob) -> float:
-    """Return the most bytes that a layout may be predicted to need to fit with that chance."""
-    return safe_bytes(job.capacity_bytes, job.setup.framework_memory.peak_spread)
 
 
 def bounds_of(found: Pipeline) -> Column:

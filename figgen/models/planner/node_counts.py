@@ -149,7 +149,7 @@ def least_nodes(job: PlannedJob) -> int:
     recipe = setup.recipe
     held = recipe.weight_bytes + recipe.optimizer_bytes * (1 - setup.offloaded_optimizer)
     state = parameter_counts(setup.shape).total * held
-    return max(1, ceil(state / job.capacity_bytes / setup.parallel.gpus_per_node))
+    return max(1, ceil(state / job.most_bytes / setup.parallel.gpus_per_node))
 
 
 def _power_at_least(number: int) -> int:

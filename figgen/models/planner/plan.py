@@ -15,6 +15,7 @@ from math import inf
 from figgen.equations.columns import at, crossed, listed
 from figgen.equations.ops import Number, maximum, where
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import most_bytes
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes, job_sizes
 from figgen.models.memory.rank_bytes import HeldSizes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad
@@ -41,12 +42,14 @@ class PlannedJob:
 
     `setup` is any layout of the job: its shape, sequence, recipe, formats and framework count.
     `fixed` are sizes of axes, chunks, microbatch or ZeRO that were given, None or absent if not.
+    A layout fits that does so with a chance of `fit_chance`, above 0 and below 1.
     """
 
     setup: TrainingSetup
     attained: Attained
     global_batch: int
     capacity_bytes: float
+    fit_chance: float
     reserve_bytes: float
     schedules: tuple[str, ...]
     recompute: tuple[str, ...]
@@ -57,6 +60,12 @@ class PlannedJob:
     @property
     def world_size(self) -> int:
         return self.setup.parallel.world_size
+
+    @property
+    def most_bytes(self) -> float:
+        """The most that a layout may be predicted to need to fit with the chance that is asked."""
+        spread = self.setup.framework_memory.peak_spread
+        return most_bytes(self.capacity_bytes, spread, self.fit_chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,7 +400,7 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
 
     The reason is len(REASONS) where the layout fits.
     """
-    held, capacity = held_sizes(found, mode, zero, entry), found.job.capacity_bytes
+    held, most = held_sizes(found, mode, zero, entry), found.job.most_bytes
     state, active, moving, total = 0.0, 0.0, 0.0, 0.0
     for load in listed(found.loads, mode.loads, entry.number):
         parts = rank_bytes(load, held)
@@ -400,8 +409,8 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
         state, active = maximum(state, lasting + contexts), maximum(active, kept + contexts)
         moving = maximum(moving, kept + working + contexts)
         total = maximum(total, kept + working + parts.allocator + contexts)
-    late = where(moving > capacity, 2, where(total > capacity, 3, len(REASONS)))
-    return total, where(state > capacity, 0, where(active > capacity, 1, late))
+    late = where(moving > most, 2, where(total > most, 3, len(REASONS)))
+    return total, where(state > most, 0, where(active > most, 1, late))
 
 
 def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:

@@ -11,6 +11,7 @@ from figgen.catalog.residuals import Residuals
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError, check_size
 from figgen.models.machine.layout import layout
+from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.planner.ranking import other_layout_interval
@@ -90,8 +91,12 @@ class PlanQuestion:
         return other_layout_interval(known.low, known.high)
 
 
-def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion:
+def plan_question(
+    asked: Scenario, every_schedule: bool = False, fit_chance: float = SAFE
+) -> PlanQuestion:
     """The search that a scenario asks for; options of a layout that it chooses hold for all.
+
+    Layouts fit that do so with a chance of `fit_chance`.
 
     Raises InputError for an option that means nothing to a search, and for what `resolve` would.
     """
@@ -119,6 +124,7 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         attained=rates,
         global_batch=batch,
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
+        fit_chance=fit_chance,
         reserve_bytes=float(str(values["reserve_bytes"])),
         schedules=schedules_tried(_text(fixed.get("schedule")), run.framework, every_schedule),
         recompute=recomputations_tried(_text(fixed.get("recompute")), setup),

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.planner.fastest import fastest as fastest_layouts
-from figgen.models.planner.fastest import safe_capacity_bytes
 from figgen.models.planner.plan import pipelines_of
 from figgen.models.planner.ranking import (
     Ranked,
@@ -60,13 +57,6 @@ class Plan:
         """How likely the layout at a place fits, by how far the framework's peaks are off."""
         job, needed = self.question.job, float(self.found.memory_bytes[place])
         return fit_probability(needed, job.capacity_bytes, job.setup.framework_memory.peak_spread)
-
-    @property
-    def safest(self) -> int | None:
-        """The place of the fastest layout that fits with a chance of `SAFE`; None without one."""
-        most = safe_capacity_bytes(self.question.job)
-        places = np.flatnonzero(np.asarray(self.found.memory_bytes) <= most)
-        return int(places[0]) if len(places) else None
 
 
 def plan(question: PlanQuestion) -> Plan:

@@ -1,7 +1,7 @@
 """The planner asked the other way round: how many nodes, for a deadline, a budget or memory alone.
 
 The batch stays the same whatever the number of nodes. For each number, the layout is the fastest
-that fits with a chance of `SAFE`.
+that fits with the chance that is asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import inf
 from figgen.catalog.interruptions import Interruptions
 from figgen.errors import InputError
 from figgen.models.machine.layout import MOST_RANKS
-from figgen.models.planner.fastest import fastest_safe
+from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.node_counts import (
     BUDGET,
     DEADLINE,
@@ -32,19 +32,21 @@ from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import PlanQuestion, plan_question, usual_batch
 from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
-from figgen.scenarios.planning.planner import Plan
+from figgen.scenarios.planning.planner import fastest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is wanted of a training; `price` is that of one accelerator for an hour.
 
-    `tokens` may be missing where only the fewest nodes are asked for.
+    A layout fits that does so with a chance of `fit_chance`. `tokens` may be missing where only the
+    fewest nodes are asked for.
     """
 
     tokens: float | None
     price: float | None
     failures: Interruptions
+    fit_chance: float
     goal: Goal
 
 
@@ -85,6 +87,7 @@ def wanted_of(
     tokens: float | None,
     price: float | None,
     failures: Interruptions,
+    fit_chance: float = SAFE,
     most_nodes: int = MOST_NODES,
 ) -> Wanted:
     """Return what is wanted. Raises InputError where two things are, or something is missing."""
@@ -109,12 +112,12 @@ def wanted_of(
         most_s=days * DAY_S if days else inf,
         budget=budget or inf,
     )
-    return Wanted(tokens=tokens, price=price, failures=failures, goal=goal)
+    return Wanted(tokens=tokens, price=price, failures=failures, fit_chance=fit_chance, goal=goal)
 
 
 def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
     """Return the answer. Raises InputError as `plan_question` does."""
-    question = plan_question(asked.but(nodes=1))
+    question = _question(asked, wanted, 1)
     asked = asked.but(global_batch=_batch(question))
     found = tuple(sized_counts(asked, wanted))
     best = answer(wanted.goal, [_counted(one) for one in found])
@@ -128,13 +131,17 @@ def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
 
 def sized_counts(asked: Scenario, wanted: Wanted) -> Iterator[Sized]:
     """Yield one number of nodes after the other, as the search asks them."""
-    job, found = plan_question(asked.but(nodes=1)).job, list[Counted]()
+    job, found = _question(asked, wanted, 1).job, list[Counted]()
     most = MOST_RANKS // job.setup.parallel.gpus_per_node
     goal = replace(wanted.goal, most_nodes=min(wanted.goal.most_nodes, most))
     while nodes := next_nodes(goal, found, least_nodes(job)):
         one = _sized(asked, wanted, nodes)
         found.append(_counted(one))
         yield one
+
+
+def _question(asked: Scenario, wanted: Wanted, nodes: int) -> PlanQuestion:
+    return plan_question(asked.but(nodes=nodes), fit_chance=wanted.fit_chance)
 
 
 def _batch(question: PlanQuestion) -> int:
@@ -149,16 +156,16 @@ def _counted(one: Sized) -> Counted:
 
 
 def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
-    question = plan_question(asked.but(nodes=nodes))
+    question = _question(asked, wanted, nodes)
     job = question.job
     gpus = job.world_size
     try:
-        found = fastest_safe(job)
+        found = fastest(question)
     except InputError:
         return Sized(nodes=nodes, gpus=gpus, row=None)
     if not found.fitting:
         return Sized(nodes=nodes, gpus=gpus, row=None)
-    (row,) = plan_rows(Plan(question=question, found=found), [0])
+    (row,) = plan_rows(found, [0])
     if wanted.tokens is None:
         return Sized(nodes=nodes, gpus=gpus, row=row)
     saved = kept(job.setup, SAVED, wanted.failures)

@@ -1,7 +1,7 @@
 // A search of all layouts of a job that can tell how far it is.
 
 import { plain } from "./records.js";
-import { fastest_safe } from "../models/planner/fastest.js";
+import { fastest } from "../models/planner/fastest.js";
 import { pipelines_of, pipelines_tried } from "../models/planner/plan.js";
 import { layout_at, no_layout, ranked, terms_at, tried } from "../models/planner/ranking.js";
 
@@ -33,8 +33,8 @@ export const layoutOf = (found, place) => ({
   terms: plain(terms_at(found, place)),
 });
 
-/** The fastest layout of a job that fits with a chance of 95%, as plain data, or null. Throws InputError. */
-export function fastestSafe(job) {
-  const found = fastest_safe(job);
+/** The fastest layout of a job that fits, as plain data, or null, long before all are counted. Throws InputError. */
+export function fastestOf(job) {
+  const found = fastest(job);
   return found.fitting ? layoutOf(found, 0) : null;
 }

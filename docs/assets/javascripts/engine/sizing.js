@@ -1,7 +1,7 @@
 // How many nodes a job needs for a deadline, a budget, or to fit: one search after another.
 
 import { InputError } from "./errors.js";
-import { fastestSafe } from "./plan.js";
+import { fastestOf } from "./plan.js";
 import { planJob } from "./plan_job.js";
 import { asdict } from "./runtime.js";
 import { plain, record } from "./records.js";
@@ -13,7 +13,7 @@ import { DAY_S, checkpoint_bytes_of, saved_training } from "../models/planner/sa
 import { usual_batch } from "../scenarios/planning/plan_question.js";
 import { TABLES } from "../plan-memory.js";
 
-/** What a reader asks for, or an InputError: `{ kind, days, budget, tokens, price, failures }`, tokens in billions. */
+/** What a reader asks for, or an InputError: `{ kind, days, budget, tokens, price, failures, chance }`, tokens in billions. */
 export function goalOf({ kind, days, budget, tokens, price }, gpusPerNode) {
   if (kind === BUDGET && price === null) throw new InputError("price", { expected: "what you pay for one GPU for an hour", got: "none" });
   if (kind !== FEWEST && tokens === null) throw new InputError("tokens", { expected: "the tokens to train on", got: "none" });
@@ -32,7 +32,7 @@ export function heldBatch(catalog, choices) {
 /** Yields one number of nodes after the other, as the search asks them, with `best` so far. Throws InputError. */
 export function* sizedCounts(catalog, choices, question) {
   const asked = { ...choices, global_batch: heldBatch(catalog, choices) };
-  const { job } = planJob(catalog, { ...asked, nodes: 1 });
+  const { job } = planJob(catalog, { ...asked, nodes: 1 }, { chance: question.chance });
   const [goal, least, counted] = [goalOf(question, choices.gpus_per_node), least_nodes(job), []];
   for (let nodes; (nodes = next_nodes(goal, counted, least));) {
     const one = sized(catalog, { ...asked, nodes }, question);
@@ -43,14 +43,14 @@ export function* sizedCounts(catalog, choices, question) {
   }
 }
 
-function sized(catalog, choices, { tokens, price, failures, kind }) {
-  const { job, about: { accelerator }, residuals } = planJob(catalog, choices);
+function sized(catalog, choices, { tokens, price, failures, kind, chance }) {
+  const { job, about: { accelerator }, residuals } = planJob(catalog, choices, { chance });
   const { setup, global_batch } = job;
   const { world_size: gpus } = setup.parallel;
   const none = { nodes: choices.nodes, gpus, global_batch, layout: null, days: null, interval: null, gpu_hours: null, price: null, energy_j: null };
   let layout = null;
   try {
-    layout = fastestSafe(job);
+    layout = fastestOf(job);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
   }

@@ -14,7 +14,7 @@ import { note } from "./modeler_table.js";
 import { planGroups } from "./planner_fields.js";
 import { frontPicture } from "./planner_picture.js";
 import { tellJob } from "./job_record.js";
-import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, toAddress, ways } from "./planner_state.js";
+import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, searchOf, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./address.js";
@@ -206,16 +206,16 @@ async function build(root, signal, catalog) {
       tellProblems();
     });
     worker.addEventListener("error", () => { stop(); refused = "The search could not be started; reload the page to try again"; tellProblems(); });
-    worker.postMessage({ catalog, choices: planChoices(catalog, asked), every: asked.every, question });
+    worker.postMessage({ catalog, choices: planChoices(catalog, asked), search: searchOf(asked), question });
   }
 
   // Before the others are counted; the rest of an earlier answer stays until then.
-  function tellQuick(layout, { factor }) {
+  function tellQuick(layout, { factor, chance }) {
     if (factor) return;
     if (!drawn) for (const part of results.querySelectorAll("section")) part.hidden = true;
     results.hidden = false;
     answer.replaceChildren(
-      el("p", { class: "plan-best" }, el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of 95% or more.`),
+      el("p", { class: "plan-best" }, el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of ${plainNumber(chance, 3)}% or more.`),
       note("The other layouts are being counted."));
   }
 
@@ -237,7 +237,7 @@ async function build(root, signal, catalog) {
     found.rows = rows(found.best);
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
-    if (fastest) tellJob(ways(catalog, given.asked, found.safest ?? fastest, found).job);
+    if (fastest) tellJob(ways(catalog, given.asked, fastest, found).job);
     if (start) start.element.hidden = true; // it was the fastest of another search
     results.hidden = false;
     results.classList.remove("is-stale");
@@ -280,14 +280,11 @@ async function build(root, signal, catalog) {
     const lines = [note(counted)];
     if (fitting) {
       const [fastest] = found.rows;
-      const offered = found.safest ?? fastest;
-      const [low, high] = interval.map((factor) => seconds(offered.step_s * factor));
-      const likely = ({ chance }) => (chance === null ? "" : ` It ${fit_words(chance)}.`);
-      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(offered)), ` takes ${seconds(offered.step_s)} (${low} to ${high}), ${percent(offered.mfu)} ${MFU_LABEL}, ${bytes(offered.memory_bytes)} of the fullest GPU.${likely(offered)}`));
-      if (!found.safest) lines.splice(1, 0, note("This is the fastest; no layout fits with a chance of 95% or more."));
-      else if (offered.step_s > fastest.step_s) lines.splice(1, 0, note(`The fastest, ${nameOf(fastest)}, takes ${seconds(fastest.step_s)}.${likely(fastest)}`));
+      const [low, high] = interval.map((factor) => seconds(fastest.step_s * factor));
+      const likely = fastest.chance === null ? "" : ` It ${fit_words(fastest.chance)}.`;
+      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${low} to ${high}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`));
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
-    } else lines.unshift(el("p", { class: "plan-best" }, `No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: use more nodes, or fix fewer sizes.`));
+    } else lines.unshift(el("p", { class: "plan-best" }, `No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.most_bytes)}, which fit with a chance of ${plainNumber(found.asked.chance, 3)}%: use more nodes, or fix fewer sizes.`));
     if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
     if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked; intervals are those of a layout other than the one you measured.`));
     if (found.asked.measured) lines.push(note("Uses the rates that measure.py measured."));

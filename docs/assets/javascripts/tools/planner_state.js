@@ -4,6 +4,7 @@
 import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
 import { mapOf } from "./job_carried.js";
 import { choicesOf, jobRecord, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
+import { LEAST_PERCENT, MOST_PERCENT, SAFE } from "../models/memory/fit_probability.js";
 import { GOALS } from "../models/planner/node_counts.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
@@ -23,7 +24,7 @@ const keyOf = (catalog, name) => allOptions(catalog).find((option) => option.nam
 export const searchedKeys = (catalog) => SEARCHED.map((name) => keyOf(catalog, name));
 
 export function planSchema(catalog) {
-  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: { ...optional(whole(null, 1, 10 ** 9)), name: "global_batch" }, every: flag(false) };
+  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: { ...optional(whole(null, 1, 10 ** 9)), name: "global_batch" }, every: flag(false), chance: number(100 * SAFE, LEAST_PERCENT, MOST_PERCENT) };
   for (const key of UNUSED) delete schema[key];
   for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
   schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory
@@ -69,9 +70,12 @@ export function toAddress(schema, catalog, state) {
 }
 
 /** What is asked for beside a layout, as engine/sizing.js takes it, or null. */
-export function questionOf({ ask, days, budget, tokens, price, failures }) {
-  return ask ? { kind: ask, days, budget, tokens, price, failures } : null;
+export function questionOf({ ask, days, budget, tokens, price, failures, chance }) {
+  return ask ? { kind: ask, days, budget, tokens, price, failures, chance: chance / 100 } : null;
 }
+
+/** What is searched: schedules that the software lacks, and how likely a layout must fit. */
+export const searchOf = ({ every, chance }) => ({ every, chance: chance / 100 });
 
 /** What the engine is asked. */
 export function planChoices(catalog, state) {

@@ -1,10 +1,10 @@
 // Searches the layouts of a job beside the page, which is never kept waiting.
 
 import { InputError } from "../engine/errors.js";
-import { fastestSafe, layoutOf, planned } from "../engine/plan.js";
+import { fastestOf, layoutOf, planned } from "../engine/plan.js";
 import { planJob } from "../engine/plan_job.js";
 import { plain } from "../engine/records.js";
-import { SAFE, fit_probability } from "../models/memory/fit_probability.js";
+import { fit_probability } from "../models/memory/fit_probability.js";
 import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
 import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
@@ -13,10 +13,10 @@ import { needed_utilisation } from "../models/step/step.js";
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
 
-// The fastest layout that fits surely, long before all layouts are counted; null where there is none.
+// The fastest layout, or null where none exists.
 function quickly(job) {
   try {
-    return fastestSafe(job);
+    return fastestOf(job);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return null; // the whole search says why
@@ -35,12 +35,12 @@ async function sizedNodes(catalog, choices, question) {
   return best && { ...choices, nodes: best, global_batch: last.global_batch };
 }
 
-addEventListener("message", async ({ data: { catalog, choices: given, every, question } }) => {
+addEventListener("message", async ({ data: { catalog, choices: given, search, question } }) => {
   try {
     const begun = performance.now();
     const choices = question ? await sizedNodes(catalog, given, question) : given;
     if (!choices) return;
-    const asked = planJob(catalog, choices, every);
+    const asked = planJob(catalog, choices, search);
     const { job, about: { accelerator, measured, cluster }, interval_of, residuals, capacity_bytes } = asked;
     if (!question) postMessage({ quick: quickly(job) });
     let [last, told] = [null, begun];
@@ -67,11 +67,9 @@ addEventListener("message", async ({ data: { catalog, choices: given, every, que
     const guessed = accelerator === "own" && !measured;
     postMessage({ found: {
       layouts, fitting, refused: plain(refused), least_bytes, best: fastest, meshes, front: ends,
-      told: same_as_best(found, ...residuals),
-      // The fastest layout that fits surely takes less memory than any faster layout, so it is on the front.
-      safest: ends.find(({ chance }) => chance === null || chance >= SAFE) ?? null, interval_of, residuals, global_batch,
+      told: same_as_best(found, ...residuals), interval_of, residuals, global_batch,
       interval: asked.about.given.time_factor === null ? residuals : other_layout_interval(...residuals),
-      batch_assumed: asked.batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
+      batch_assumed: asked.batch_assumed, capacity_bytes, most_bytes: job.most_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
       gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
     } });
