@@ -6,7 +6,7 @@ must say as much as an entry of the catalog: what was measured, at which sizes, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeAlias
@@ -93,7 +93,7 @@ USUAL: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Keys that a row may lack, as rows of the first version do, with what they then are."""
 
-MACHINE = {"device", "kind", "memory_bytes", "ranks", "nodes", "torch", "runtime", "date"}
+MACHINE = ("date", "device", "kind", "memory_bytes", "nodes", "ranks", "runtime", "torch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +116,15 @@ def read_measured(text: str) -> MeasuredFile:
 
     Raises InputError, naming table, row and key, for what is no such file or says nonsense.
     """
+    return measured_file(text, read_json)
+
+
+def measured_file(text: str, read: Callable[[str], Any]) -> MeasuredFile:
+    """The same; `read` parses JSON and raises ValueError where it cannot: a page has its own."""
     if len(text) > LONGEST:
         raise InputError("measured file", expected=f"at most {LONGEST:,} characters", got=len(text))
     try:
-        content = read_json(text)
+        content = read(text)
     except ValueError:
         raise InputError("measured file", expected="the JSON of measure.py") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -129,8 +134,8 @@ def read_measured(text: str) -> MeasuredFile:
         expected = " or ".join(map(str, VERSIONS))
         raise InputError("measured file: version", expected=expected, got=version)
     machine = content.get("machine")
-    if not isinstance(machine, dict) or not machine.keys() >= MACHINE:
-        raise InputError("measured file: machine", expected=", ".join(sorted(MACHINE)))
+    if not isinstance(machine, dict) or any(key not in machine for key in MACHINE):
+        raise InputError("measured file: machine", expected=", ".join(MACHINE))
     counts = {key: _number(f"machine.{key}", machine[key], COUNT) for key in ("ranks", "nodes")}
     return MeasuredFile(
         version=int(version),
@@ -141,33 +146,35 @@ def read_measured(text: str) -> MeasuredFile:
         nodes=int(counts["nodes"]),
         torch=str(machine["torch"])[:40],
         date=str(machine["date"])[:20],
-        tables={name: _rows(name, content.get(name, []), USUAL.get(name, {})) for name in TABLES},
+        tables={name: _rows(name, content.get(name), USUAL.get(name, {})) for name in TABLES},
     )
 
 
 def _rows(name: str, listed: object, usual: Mapping[str, str]) -> tuple[Row, ...]:
+    """The rows of a table, none of a table that a file lacks."""
+    if listed is None:
+        return ()
     if not isinstance(listed, list):
-        raise InputError(f"measured file: {name}", expected="a list", got=type(listed).__name__)
+        raise InputError(f"measured file: {name}", expected="a list")
     return tuple(_row(f"{name}[{at}]", row, TABLES[name], usual) for at, row in enumerate(listed))
 
 
 def _row(where: str, row: object, keys: Keys, usual: Mapping[str, str]) -> Row:
     if not isinstance(row, dict):
-        raise InputError(f"measured file: {where}", expected="an object", got=row)
-    row = {**usual, **row}
-    for key in row:
+        raise InputError(f"measured file: {where}", expected="an object")
+    given: Row = {**usual, **row}
+    for key in given:
         if key not in keys:
             raise InputError(f"measured file: {where}.{key}", nearest=closest(key, keys))
     found: dict[str, Any] = {}
     for key, wanted in keys.items():
         place = f"{where}.{key}"
         if isinstance(wanted, tuple):
-            if row.get(key) not in wanted:
-                what = f"measured file: {place}"
-                raise InputError(what, expected=" or ".join(wanted), got=row.get(key, "missing"))
-            found[key] = row[key]
+            if given.get(key) not in wanted:
+                raise _refused(place, " or ".join(wanted), given.get(key))
+            found[key] = given[key]
         else:
-            found[key] = _number(place, row.get(key), wanted)
+            found[key] = _number(place, given.get(key), wanted)
     return found
 
 
@@ -177,6 +184,10 @@ def _number(place: str, value: object, wanted: str) -> float:
         number = float(value)
     bad = not isfinite(number) or number < 0 or (wanted != BYTES and number == 0)
     if bad or (wanted == COUNT and number != int(number)):
-        got = "missing" if value is None else value
-        raise InputError(f"measured file: {place}", expected=wanted, got=got)
+        raise _refused(place, wanted, value)
     return number
+
+
+def _refused(place: str, expected: str, value: object) -> InputError:
+    got = "missing" if value is None else value
+    return InputError(f"measured file: {place}", expected=expected, got=got)

@@ -7,7 +7,6 @@ import { planJob } from "./engine/plan_job.js";
 import { plain } from "./engine/records.js";
 import { front, layout_at, same_as_best, terms_at } from "./models/planner/ranking.js";
 import { TABLES } from "./plan-memory.js";
-import { ratesOf } from "./tools/measured_file.js";
 import { evaluate } from "./tools/modeler_model.js";
 import * as modeler from "./tools/modeler_state.js";
 import { fromQuery, planChoices, planSchema, searchOf, toAddress, ways } from "./tools/planner_state.js";
@@ -35,15 +34,6 @@ export const suites = {
     const catalog = await fetched;
     return cases.map(([choices, every]) => plan(catalog, choices, { every }));
   },
-  // A file's rates as the line that an address has, or why there are none.
-  rates: async (texts) => texts.map((text) => {
-    try {
-      return ratesOf(text);
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      return { error: error.message };
-    }
-  }),
   addresses: async (queries) => {
     const catalog = await fetched;
     const schema = planSchema(catalog);

@@ -152,7 +152,9 @@ def test_measured_rates_stand_in_the_place_of_datasheets(
     before = card(page, 0)
     load = page.get_by_label("Rates measured by measure.py")
     load.set_input_files(bad)
-    expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
+    expect(page.locator("#modeler .tool-message")).to_contain_text(
+        'measured file: expected "format"'
+    )
     expect(page.get_by_role("button", name="Forget it")).to_be_hidden()
     load.set_input_files(good)
     addressed(page, measured=rates)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-from figgen.catalog import load
 from figgen.catalog.interruptions import interruption, interruptions
-from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.models.memory.fit_probability import fit_words
 from figgen.models.planner.saving import WAYS
 from figgen.scenarios.options.scenario import scenario
@@ -24,7 +21,6 @@ from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import plan_rows
 from figgen.scenarios.planning.planner import plan
 from figgen.scenarios.planning.sizing import sizing, wanted_of
-from figgen.scenarios.runs.measured_rates import rates_of, read_rates
 from tests.browser.engine import Ask
 from tests.browser.waits import Held, drawn
 from tests.scenarios.test_own_hardware import MINE
@@ -76,73 +72,6 @@ def test_own_hardware_is_that_of_a_file_on_the_command_line(ask: Ask, tmp_path: 
             assert one == pytest.approx(other, rel=1e-9, abs=1e-12), job
         assert got.pop("least_bytes") == pytest.approx(want.pop("least_bytes"), rel=1e-12)
         assert got == want, job
-
-
-def test_the_page_reads_a_measured_file_as_the_command_line_does(ask: Ask) -> None:
-    samples = Path(__file__).parents[1] / "catalog" / "measured_cpu.json"
-    rng = random.Random(3)
-    published = [load.content(f"measured-{name}.json") for name in ("h100", "h200")]
-    texts = [samples.read_text("utf-8"), *(random_file(rng) for _ in range(20)), *published]
-    for text, got in zip(texts, ask("rates", texts), strict=True):
-        want = rates_of(read_measured(text))
-        shown = read_rates(got).known
-        assert shown.keys() == want.known.keys(), text
-        for name, numbers in want.known.items():
-            assert shown[name] == pytest.approx(numbers, rel=2e-5, abs=1e-12), (name, text)
-    bad = json.loads(texts[1]) | {"products": [{"format": "bf16", "m": 0}]}
-    assert "products[0].m" in ask("rates", [json.dumps(bad)])[0]["error"]
-
-
-def random_file(rng: random.Random) -> str:
-    """What measure.py might write, or a part of it, on one node or several."""
-
-    def spent() -> float:
-        return 10 ** rng.uniform(-6, -1)
-
-    nodes = rng.choice((1, 2, 4))
-    machine = {
-        "device": "GPU",
-        "kind": "cuda",
-        "memory_bytes": rng.choice((0, 80e9)),
-        "ranks": 8,
-        "nodes": nodes,
-        "torch": "2",
-        "runtime": "",
-        "date": "",
-    }
-    attention = {
-        "format": "bf16",
-        "batch": 1,
-        "heads": 8,
-        "head_dim": rng.choice((64, 128, 256)),
-        "sequence": 4096,
-    }
-    tables: dict[str, list[dict[str, Any]]] = {
-        "products": [
-            {"format": name, "m": n, "n": 2 * n, "k": 4096, "seconds": spent()}
-            for name in ("bf16", "fp8")
-            for n in (1024, 4096, 8192)
-        ],
-        "attention": [
-            attention | {"pass": way, "seconds": spent()} for way in ("forward", "backward")
-        ],
-        "kernels": [{"kernel": "copy", "bytes": 2**28, "seconds": spent()}],
-        "collectives": [
-            {
-                "collective": name,
-                "ranks": 8 * across,
-                "nodes": across,
-                "message_bytes": 2**power,
-                "seconds": spent(),
-            }
-            for name in ("all_reduce", "all_gather", "all_to_all")
-            for power in (12, 20, 28)
-            for across in {1, nodes}
-        ],
-    }
-    kept = {"kernels", *rng.sample(sorted(tables), rng.randint(0, 3))}
-    about = {"format": FORMAT, "version": VERSION, "machine": machine}
-    return json.dumps(about | {name: tables[name] for name in kept})
 
 
 HOSTILE = (
@@ -298,7 +227,7 @@ def test_a_text_that_cannot_be_read_is_refused_in_words_without_the_modeler(
     file = {"name": "measured.json", "mimeType": "application/json", "buffer": b"{}"}
     page.get_by_label("Rates measured by measure.py").set_input_files([file])
     expect(said).to_have_count(2)
-    expect(page.locator("#planner .plan-messages")).to_contain_text("measured.json: ")
+    expect(page.locator("#planner .plan-messages")).to_contain_text("measured file: ")
     assert not any(request.url.endswith("/modeler.js") for request in asked)
 
 

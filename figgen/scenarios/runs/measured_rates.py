@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from math import fsum, isfinite
 from pathlib import Path
 
-import numpy as np
-
 from figgen.catalog.measured_file import (
     FORMATS,
     PLAIN_KERNELS,
@@ -156,7 +154,9 @@ def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
 
 def _plain(value: float) -> str:
     """Six digits without an exponent, whose sign would be read as the next number's."""
-    return np.format_float_positional(float(f"{value:.{DIGITS}g}"), trim="-")
+    power = int(f"{value:.{DIGITS - 1}e}".partition("e")[2])
+    shown = f"{float(f'{value:.{DIGITS}g}'):.{max(0, DIGITS - 1 - power)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def head_share(width: int) -> float:

@@ -1,23 +1,36 @@
 // JSON that a reader brings; mirrors figgen.json_text, so that both take and refuse the same files.
 
+import { ValueFault } from "../engine/errors.js";
+
 const DEEPEST = 200; // lists and objects in each other
 const SIGNS = /"(?:[^"\\]|\\[^])*"|[{}[\]:,]/g;
 
-/** What `text` holds; throws SyntaxError for what is no JSON, too deep, or has a key twice. */
+/** A value of JSON as Python has it: objects are dictionaries. */
+export function mapped(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(mapped);
+  return new Map(Object.entries(value).map(([key, one]) => [key, mapped(one)]));
+}
+
+/** What `text` holds, as `mapped`; throws ValueFault for what is no JSON, too deep, or has a key twice. */
 export function readJson(text) {
   const open = []; // of each object the keys that it has, of each list null
   let last = "";
-  for (const [sign] of text.matchAll(SIGNS)) {
-    if (sign === "{" || sign === "[") {
-      open.push(sign === "{" ? new Set() : null);
-      if (open.length > DEEPEST) throw new SyntaxError("too deep");
-    } else if (sign === "}" || sign === "]") open.pop();
-    else if (sign === ":" && last[0] === '"') {
-      const [keys, key] = [open.at(-1), JSON.parse(last)];
-      if (keys?.has(key)) throw new SyntaxError("a key is given twice");
-      keys?.add(key);
+  try {
+    for (const [sign] of text.matchAll(SIGNS)) {
+      if (sign === "{" || sign === "[") {
+        open.push(sign === "{" ? new Set() : null);
+        if (open.length > DEEPEST) throw new ValueFault("too deep");
+      } else if (sign === "}" || sign === "]") open.pop();
+      else if (sign === ":" && last[0] === '"') {
+        const [keys, key] = [open.at(-1), JSON.parse(last)];
+        if (keys?.has(key)) throw new ValueFault("a key is given twice");
+        keys?.add(key);
+      }
+      last = sign;
     }
-    last = sign;
+    return mapped(JSON.parse(text));
+  } catch (error) {
+    throw error instanceof SyntaxError ? new ValueFault(error.message) : error;
   }
-  return JSON.parse(text);
 }

@@ -85,7 +85,7 @@ async function build(root, signal, catalog) {
       if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      if (given === text) bad.set("measured", `measured.json: ${error.message}.`);
+      if (given === text) bad.set("measured", `${error.message}.`);
     }
     showMessages();
   };

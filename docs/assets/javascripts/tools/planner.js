@@ -133,7 +133,7 @@ async function build(root, signal, catalog) {
       if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      if (given === text) tell("measured", `measured.json: ${error.message}`);
+      if (given === text) tell("measured", error.message);
     }
     tellProblems();
   };

@@ -15,6 +15,7 @@ import { bus_bandwidth_bytes_per_s, common_calls, idle_page, slowest, waiting } 
 import { remarks_of, savings_of } from "../models/profiles/profile_findings.js";
 import { against_section, sections } from "../models/profiles/profile_text.js";
 import { setup_of } from "../models/profiles/trace_setup.js";
+import { mapped } from "./json.js";
 import { quantity } from "./quantities.js";
 
 export const LARGEST_FILE = 200e6;
@@ -107,13 +108,6 @@ export function plain(value) {
   if (Array.isArray(value)) return value.map(plain);
   const entries = value instanceof Map ? [...value] : Object.entries(value);
   return Object.fromEntries(entries.map(([key, one]) => [key, plain(one)]));
-}
-
-/** A value of JSON as Python has it: objects are dictionaries. */
-export function mapped(value) {
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map(mapped);
-  return new Map(Object.entries(value).map(([key, one]) => [key, mapped(one)]));
 }
 
 async function traceOf(file, packed, told) {
