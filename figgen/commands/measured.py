@@ -10,7 +10,7 @@ from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
-from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of
+from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
 from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates
 from figgen.units import format_quantity
 

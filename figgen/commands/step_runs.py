@@ -31,7 +31,8 @@ from figgen.scenarios.runs.device_run import (
     predicted_device,
 )
 from figgen.scenarios.runs.fields import Record
-from figgen.scenarios.runs.measured_rates import Measured, read_rates
+from figgen.scenarios.runs.machine_rates import read_rates
+from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup

@@ -14,7 +14,7 @@ from figgen.models.memory.memory import memory
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup

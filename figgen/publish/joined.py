@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import groupby, product
 
 from figgen.errors import InputError
@@ -39,12 +40,17 @@ def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) ->
     order = _order(first, entry)
     program = Program({path: scripts[path] for path in order}, entry)
     main = Bundle(program, order, frozenset(order))
+    own = main.kept()[0]
     later = []
     for path in parts:
         every = _order({**first, path: scripts[path]}, path)
         program.add({one: scripts[one] for one in every}, path)
-        own = [one for one in every if one == path or one not in order]
-        later.append(Bundle(program, own, frozenset((*order, *own))))
+        near = frozenset((*order, *every))
+        later.append(Bundle(program, every, near, frozenset(order), frozenset(own)))
+    # What only one part uses stands in that part; what several use is the entry's.
+    uses = Counter(item for part in later for item in part.kept()[0])
+    shared = own | {item for item, count in uses.items() if count > 1 and item in main.items}
+    later = [replace(part, lent=frozenset(shared)) for part in later]
     asked = dict.fromkeys(symbol for part in later for symbol in part.kept()[1])
     told = main.exports(asked)
     address = f"./{posixpath.basename(entry)}"
@@ -98,13 +104,29 @@ class Program:
         return {name: self.found(path, name) for name in (*module.exports, *module.handed_on)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Bundle:
-    """One file: the modules of `order`, whose last is its entry; `near` are those at hand."""
+    """One file: the modules of `order`, whose last is its entry; `near` are those at hand.
+
+    A part of another file takes the items `lent` from there, and whatever acts in `others`.
+    """
 
     program: Program
     order: list[str]
     near: frozenset[str]
+    others: frozenset[str] = frozenset()
+    lent: frozenset[Item] = frozenset()
+
+    @cached_property
+    def items(self) -> dict[Item, str]:
+        """What may stand in this file, with the module that it is from."""
+        modules = self.program.modules
+        every = {item: path for path in self.order for item in modules[path].items}
+        return {
+            item: path
+            for item, path in every.items()
+            if item not in self.lent and (item.idle or path not in self.others)
+        }
 
     def later(self, path: str, piece: Later) -> Symbol | None:
         """All of a script that is loaded later, if it is at hand already."""
@@ -122,25 +144,21 @@ class Bundle:
     def kept(self, asked: Iterable[Symbol] = ()) -> tuple[set[Item], dict[Symbol, None]]:
         """The items that act or are used, and what they use of other files."""
         holders = {
-            symbol: (path, item)
-            for path in self.order
-            for item in self.program.modules[path].items
-            for symbol in item.declared
+            symbol: (path, item) for item, path in self.items.items() for symbol in item.declared
         }
         found, taken, seen = set[Item](), dict[Symbol, None](), set[Symbol]()
         waiting = [*asked, *self.program.exported(self.order[-1]).values()]
-        for path in self.order:
-            for item in self.program.modules[path].items:
-                if not item.idle:
-                    found.add(item)
-                    waiting += self.needed(path, item)
+        for item, path in self.items.items():
+            if not item.idle:
+                found.add(item)
+                waiting += self.needed(path, item)
         while waiting:
             symbol = waiting.pop()
             if symbol in seen:
                 continue
             seen.add(symbol)
             path_of = self.program.path_of.get(symbol)
-            if path_of in self.order:
+            if path_of in self.order and path_of not in self.others:
                 waiting += self.program.exported(str(path_of)).values()
             elif symbol not in holders:
                 taken[symbol] = None
@@ -186,7 +204,7 @@ class Bundle:
                     bare = not item.word and not item.declared and not text.endswith(";")
                     yield item.word, f"{text};" if bare else text
             whole = self.program.wholes.get(path)
-            if whole and whole in names:
+            if whole and whole in names and path not in self.others:
                 own = self.program.exported(path).items()
                 yield "const", f"{names[whole]}={{{_keyed((n, names[s]) for n, s in own)}}}"
 
@@ -223,6 +241,8 @@ class Bundle:
         outside = set(RESERVED)
         for path in self.order:
             module = self.program.modules[path]
+            if kept.isdisjoint(module.items):
+                continue
             outside |= module.outside
             for slot, count in enumerate(module.slots):
                 uses[slot] = uses.get(slot, 0) + count

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from figgen.catalog.measured_file import FORMAT, read_measured
 from figgen.scenarios.options.resolve import training_step
-from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
 from tests.browser.modeler import answered, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
 from tests.browser.waits import addressed, drawn

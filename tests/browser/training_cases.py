@@ -25,7 +25,7 @@ from figgen.models.step.predicted_parts import computing_share, predicted_parts
 from figgen.models.step.step import step, step_stages
 from figgen.scenarios.options.resolve import known_cluster, layout_of, setup_of
 from figgen.scenarios.options.schema import OPTIONS
-from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import known_software
 from figgen.scenarios.runs.step_as_run import predicted

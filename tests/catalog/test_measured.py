@@ -18,7 +18,7 @@ from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import matmul_parameters, parameter_counts
-from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.own_rates import attention_rate, chip_of, layer_rate, rates
 
 ROOT = Path(__file__).parents[2]

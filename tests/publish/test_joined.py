@@ -125,27 +125,32 @@ def test_what_is_loaded_later_comes_along_and_what_is_unknown_stays_apart() -> N
 
 
 def test_a_later_part_takes_what_the_first_has_from_there() -> None:
-    """It is the same object; what the part alone needs comes with the part."""
+    """It is the same object; what one part alone needs stands in it, what two need in the first."""
     scripts = {
         "entry.js": 'import { kept } from "./b.js";\nexport const mine = () => kept;\n',
         "b.js": "export const kept = { count: 0 };\n"
-        "export const tale = () => 'told ' + kept.count;\n",
-        "how.js": 'import { kept, tale } from "./b.js";\nimport { own } from "./d.js";\n'
-        "export const how = () => [++kept.count, tale(), own];\n",
+        "export const tale = () => 'told ' + kept.count;\n"
+        "export const both = { times: 0 };\n",
+        "how.js": 'import { both, kept, tale } from "./b.js";\nimport { own } from "./d.js";\n'
+        "export const how = () => [++kept.count, tale(), own, ++both.times];\n",
         "d.js": "export const own = 'alone';\n",
+        "why.js": 'import { both } from "./b.js";\nexport const why = () => ++both.times;\n',
     }
-    made = joined(scripts, "entry.js", ["how.js"])
-    assert made.keys() == {"entry.js", "how.js"}
-    assert "alone" in made["how.js"]
-    assert "alone" not in made["entry.js"]
-    assert "told" not in made["how.js"]
-    part = made["how.js"].replace("./entry.js", address(made["entry.js"]))
+    made = joined(scripts, "entry.js", ["how.js", "why.js"])
+    assert made.keys() == {"entry.js", "how.js", "why.js"}
+    for text in ("alone", "told"):
+        assert text in made["how.js"]
+        assert text not in made["entry.js"] + made["why.js"]
+    parts = [
+        address(made[name].replace("./entry.js", address(made["entry.js"])))
+        for name in ("how.js", "why.js")
+    ]
     program = f"""
       const first = await import({address(made["entry.js"])!r});
-      const part = await import({address(part)!r});
-      console.log(JSON.stringify([...part.how(), first.mine().count]));
+      const [part, other] = [await import({parts[0]!r}), await import({parts[1]!r})];
+      console.log(JSON.stringify([...part.how(), other.why(), first.mine().count]));
     """
-    assert printed(program) == '[1,"told 1","alone",1]'
+    assert printed(program) == '[1,"told 1","alone",1,2,1]'
 
 
 def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:

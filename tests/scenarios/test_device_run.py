@@ -37,7 +37,7 @@ from figgen.scenarios.runs.device_run import (
     rates_on,
     reference_rates,
 )
-from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.predicted import UNKNOWN
 from tests.models.test_operations import TRACE, tinyllama
 

@@ -17,7 +17,7 @@ from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import plan_rows
 from figgen.scenarios.planning.planner import plan
-from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of, read_rates
+from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of, read_rates
 from figgen.scenarios.runs.own_rates import layer_parts_s
 
 SUSTAINED = constants()["product_share.hopper"].value

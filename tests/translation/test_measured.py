@@ -16,7 +16,7 @@ from figgen.catalog.measured_file import FORMAT, LONGEST, VERSION, read_measured
 from figgen.errors import InputError
 from figgen.guide.tool_scripts import printed_models
 from figgen.publish.scripts import FOLDER
-from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of
+from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
 from tests.translation.run import ENGINE, ran
 
 TOOLS = ENGINE.parent / "tools"

@@ -13,7 +13,7 @@ from figgen.models.pipeline.simulate import Durations, Trace, simulate
 from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import dense_layer_weights
-from figgen.models.step.layer_time import CORE_BACKWARD
+from figgen.models.step.attained import CORE_BACKWARD
 from figgen.models.step.stage_work import stage_work
 from figgen.models.step.step import step
 from figgen.plotting.series import line, segments

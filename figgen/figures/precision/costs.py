@@ -14,7 +14,7 @@ from figgen.formulas.placement import split_pipeline_rank_bytes
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
 from figgen.models.shape.recipes import RECIPES, Recipe
 from figgen.models.shape.transformer import dense_layer_weights
-from figgen.models.step.layer_time import CORE_BACKWARD
+from figgen.models.step.attained import CORE_BACKWARD
 from figgen.plotting.series import segments
 from figgen.registry import figure
 

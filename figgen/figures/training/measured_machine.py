@@ -9,7 +9,7 @@ from figgen.catalog import load
 from figgen.catalog.measured_file import read_measured
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.registry import figure
-from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.own_rates import chip_of, rates
 from figgen.units import format_quantity
 

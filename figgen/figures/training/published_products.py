@@ -10,7 +10,7 @@ from figgen.errors import InputError
 from figgen.plotting.series import logarithmic
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.runs.measured_rates import fitted_line
+from figgen.scenarios.runs.machine_rates import fitted_line
 
 
 @figure("best-products")

@@ -16,7 +16,8 @@ from figgen.scenarios.runs.device_run import (
     measured_steps,
     predicted_device,
 )
-from figgen.scenarios.runs.measured_rates import Measured, rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
+from figgen.scenarios.runs.measured_rates import Measured
 
 PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "product": ("matmuls", "series-1", ("product",)),

@@ -13,6 +13,10 @@ from figgen.equations.ops import Number
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 
+CORE_BACKWARD = 2.5
+"""Work of the attention core backward over forward: five products instead of two, FlashAttention-2
+(arXiv:2307.08691, section 3.1)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attained:

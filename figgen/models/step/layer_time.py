@@ -26,13 +26,10 @@ from figgen.models.shape.adapters import (
     PLAIN_BYTES,
     UNPACKED_SHARE,
 )
-from figgen.models.step.attained import Attained
+from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
 
 ACTIVATION_BYTES = 2
-CORE_BACKWARD = 2.5
-"""Work of the attention core backward over forward: five products instead of two, FlashAttention-2
-(arXiv:2307.08691, section 3.1)."""
 STREAM_BYTES = 20
 """Bytes a token and channel of the norms and residual sums of a layer, fused as far as they go."""
 CAST_BYTES = 5

@@ -28,7 +28,8 @@ from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
-from figgen.scenarios.runs.measured_rates import MeasuredRates, links_of, read_rates
+from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
+from figgen.scenarios.runs.measured_rates import links_of
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import memory_of

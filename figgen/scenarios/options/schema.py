@@ -31,7 +31,7 @@ from figgen.models.shape.recipes import RECIPES, recipe
 from figgen.models.shape.recomputation import recomputation
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import QUESTIONS, Option, Value
-from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.names import USUAL_NETWORK
 from figgen.scenarios.runs.own_hardware import catalog_name, named_accelerator, named_link
 from figgen.scenarios.runs.software import (

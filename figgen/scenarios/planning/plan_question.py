@@ -33,7 +33,7 @@ from figgen.scenarios.options.resolve import (
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.options.schema import SMALL
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates
+from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import interval_class
 from figgen.scenarios.runs.rates import attained

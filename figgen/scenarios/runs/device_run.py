@@ -44,7 +44,8 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.compute import MFU_CONVENTION, utilisation_of_step
 from figgen.scenarios.runs.fields import Record, whole_of
-from figgen.scenarios.runs.measured_rates import Measured, rates_of
+from figgen.scenarios.runs.machine_rates import rates_of
+from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.names import accelerator_of, recompute_of
 from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.runs.shape import shape_of

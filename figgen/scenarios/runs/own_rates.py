@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import MASKS, PASSES, MeasuredFile, Row
+from figgen.models.step.attained import CORE_BACKWARD
 from figgen.models.step.layer_time import (
     ACTIVATION_BYTES,
     BLOCK_PRODUCTS,
-    CORE_BACKWARD,
     STREAM_BYTES,
 )
-from figgen.scenarios.runs.measured_rates import MeasuredRates, head_share
+from figgen.scenarios.runs.machine_rates import MeasuredRates
+from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.names import named_chip
 
 LONG_MESSAGE = 2**24

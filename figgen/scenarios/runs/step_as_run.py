@@ -8,7 +8,7 @@ from figgen.models.machine.cluster import Cluster
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.names import DTYPE_OF
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
