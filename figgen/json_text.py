@@ -1,4 +1,4 @@
-"""JSON that a reader brings, without what Python takes and JSON, or a browser, does not have."""
+"""JSON as a reader brings it, read strictly, and as pages and scripts carry it."""
 
 from __future__ import annotations
 
@@ -49,3 +49,8 @@ def _depths(text: str) -> Iterator[int]:
             yield depth
         elif character in "]}":
             depth -= 1
+
+
+def compact_json(value: object) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

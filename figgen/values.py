@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import Any, TypeAlias
+from math import nan
+from typing import TypeAlias
 
 from figgen.charts import Named, Scalar
+from figgen.equations.call_data import CallData, formula_value
 from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.errors import InputError, check_once, unknown
@@ -27,10 +29,6 @@ LONGEST = 400
 GRAMMAR = 'one call such as name(argument=1, other="450 GB/s") with at most one .field'
 
 Argument: TypeAlias = "Scalar | bool | tuple[Argument, ...] | Call"
-
-
-Tree: TypeAlias = "float | list[Any]"
-"""A number, or a list of a formula's name and its arguments as trees by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +46,9 @@ class Computed:
     """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
 
     `quantity` is the formula, or the field of what was looked up, and `inputs` what it was asked
-    for.  `opened` is what a value of a model opens to.  `follows` is set where a script can compute
-    the call again for another machine.  `low` and `high` are set where the catalog's sources
-    disagree, and are then shown with it.
+    for.  `opened` is what a value of a model opens to.  `follows` is the call as data where a
+    script can compute it again for another machine.  `low` and `high` are set where the catalog's
+    sources disagree, and are then shown with it.
     """
 
     value: Scalar
@@ -61,7 +59,7 @@ class Computed:
     low: float | None = None
     high: float | None = None
     opened: Opened | None = None
-    follows: bool = False
+    follows: CallData | None = None
     quantity: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
 
@@ -213,33 +211,43 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     computed = _computed(getattr(found, call.field), found, call, text)
     if explain := getattr(found, "opened", None):
         computed = replace(computed, opened=explain(call.field))
-    follows = isinstance(computed.value, int | float) and getattr(found, "follows", False)
+    if isinstance(computed.value, int | float) and getattr(found, "follows", False):
+        given = signature(look_up).bind(*positional, **keywords).args
+        computed = replace(computed, follows=[call.name, list(given), call.field])
     # What an entry is looked up by goes by the name of its kind: model, run, schedule.
     _, *others = signature(look_up).parameters
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords
     quantity = f"{call.name}.{call.field}"
-    return replace(computed, quantity=quantity, inputs=named, follows=follows)
+    return replace(computed, quantity=quantity, inputs=named)
 
 
-def tree(call: Call) -> Tree:
-    """A call as data that a script computes again: a number, or a formula with its arguments.
-
-    Quantities are numbers in SI, and what is looked up is the number that was found.
-    """
+def call_data(call: Call) -> CallData:
+    """A call of a formula as data, with quantities in SI; of what is looked up, its number."""
     if call.name not in all_formulas():
         return _number(resolve(call, call.name).value)
     given = {name: _plain(argument) for name, argument in call.keywords}
     found = evaluate(call.name, **given).arguments
     inner = {name: one for name, one in call.keywords if isinstance(one, Call)}
-    return [call.name, {n: tree(inner[n]) if n in inner else v for n, v in found.items()}]
+    return [call.name, {n: call_data(inner[n]) if n in inner else v for n, v in found.items()}]
 
 
-def evaluated(found: Tree) -> float:
-    """The value of a tree.  Raises InputError outside a formula's domain."""
-    if not isinstance(found, list):
-        return found
-    name, given = found
-    return evaluate(name, **{key: evaluated(one) for key, one in given.items()}).value
+def evaluated(asked: CallData) -> float:
+    """The value of a formula's data.  Raises InputError outside its domain."""
+    return formula_value(asked, lambda name, given: evaluate(name, **given).value)
+
+
+def evaluated_or_nan(name: str, given: Mapping[str, float]) -> float:
+    """The value of a formula, nan outside its domain, as scripts compute it."""
+    try:
+        return evaluate(name, **given).value
+    except InputError:
+        return nan
+
+
+def looked_up_again(name: str, given: Sequence[object], field: str) -> float:
+    """A number that is looked up, by its data."""
+    found = getattr(all_lookups()[name](*given), field)
+    return float(getattr(found, "value", found))
 
 
 def _number(value: Scalar) -> float:

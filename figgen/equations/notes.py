@@ -1,21 +1,15 @@
-"""Formulas as data for the live tools, which print them with a reader's own numbers in them.
-
-A tree is a number, the name of an argument, or a list of a sign and its operands.
-"""
+"""Formulas as data for the live tools, which print them with a reader's own numbers in them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable
-from typing import TypeAlias, Union
 
 from figgen.equations.definition import Formula
 from figgen.equations.syntax import expression_tree
-from figgen.equations.tree import NAME, NUMBER, Node
+from figgen.equations.tree import compact
 from figgen.errors import InputError
-
-Tree: TypeAlias = Union[float, str, "list[Tree]"]
 
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "eta": "η", "theta": "θ",
@@ -46,13 +40,6 @@ def note(formula: Formula) -> dict[str, object]:
         },
         "tree": compact(expression_tree(formula)),
     }
-
-
-def compact(node: Node) -> Tree:
-    """A tree as nested lists."""
-    if node.sign == NUMBER:
-        return node.value
-    return node.name if node.sign == NAME else [node.sign, *map(compact, node.operands)]
 
 
 def plain(symbol: str) -> str:

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from figgen.errors import InputError
 from figgen.quantity_shown import NBSP, format_number, power_of_ten, shown
@@ -31,6 +32,26 @@ class Node:
     operands: tuple[Node, ...] = ()
     name: str = ""
     value: float = 0.0
+
+
+Compact: TypeAlias = float | str | list[Any]
+"""A tree as JSON has it: a number, the name of an argument, or a list of a sign and operands."""
+
+
+def compact(node: Node) -> Compact:
+    """A tree as JSON has it."""
+    if node.sign == NUMBER:
+        return node.value
+    return node.name if node.sign == NAME else [node.sign, *map(compact, node.operands)]
+
+
+def node_of(found: Compact) -> Node:
+    """The tree that JSON has."""
+    if isinstance(found, str):
+        return Node(sign=NAME, name=found)
+    if not isinstance(found, list):
+        return Node(sign=NUMBER, value=found)
+    return Node(sign=found[0], operands=tuple(node_of(one) for one in found[1:]))
 
 
 # How tightly each construct binds; an operand that binds less than its place gets parentheses.

@@ -10,19 +10,19 @@ condition compares sums and products of inline values and numbers:
 from __future__ import annotations
 
 import ast
-import operator
 import re
 import xml.etree.ElementTree as etree
-from collections.abc import Callable
-from math import prod
+from collections.abc import Iterator
 
 from markdown.inlinepatterns import InlineProcessor
 
+from figgen.equations.call_data import CallData, Comparison, all_hold
 from figgen.errors import InputError
+from figgen.json_text import compact_json
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 from figgen.markdown.questions import QUESTION
-from figgen.values import compute
+from figgen.values import compute, looked_up_again
 
 CLAIM = (
     r"\{\?[ ]*(?P<condition>[^\n]+?)[ ]*::"
@@ -30,8 +30,8 @@ CLAIM = (
 )
 GRAMMAR = "comparisons such as rung(1).total_bytes < 0.9 * rung(1).capacity_bytes, joined by and"
 
-_COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+_SIGNS: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Add: "+", ast.Mult: "*",
 }  # fmt: skip
 
 
@@ -43,34 +43,37 @@ def stated(text: str) -> str:
 
 def holds(condition: str) -> bool:
     """Whether a condition holds. Raises InputError for one that cannot be read or computed."""
+    return bool(all_hold(comparisons(condition), looked_up_again))
+
+
+def comparisons(condition: str) -> list[Comparison]:
+    """A condition as data; only what follows a machine is looked up again, the rest are numbers."""
     try:
         tree = ast.parse(condition, mode="eval").body
     except (SyntaxError, ValueError):
         raise InputError("a claim's condition", expected=GRAMMAR, got=condition) from None
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
-    return all(_compared(part, condition) for part in parts)
+    return [pair for part in parts for pair in _compared(part, condition)]
 
 
-def _compared(node: ast.expr, text: str) -> bool:
-    if not isinstance(node, ast.Compare) or any(type(op) not in _COMPARE for op in node.ops):
+def _compared(node: ast.expr, text: str) -> Iterator[Comparison]:
+    if not isinstance(node, ast.Compare) or any(type(op) not in _SIGNS for op in node.ops):
         raise InputError("a claim's condition", expected=GRAMMAR, got=text)
     sides = [_side(side, text) for side in (node.left, *node.comparators)]
-    pairs = zip(node.ops, sides, sides[1:], strict=False)
-    return all(_COMPARE[type(op)](left, right) for op, left, right in pairs)
+    for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+        yield _SIGNS[type(op)], left, right
 
 
-def _side(node: ast.expr, text: str) -> float:
+def _side(node: ast.expr, text: str) -> CallData:
     match node:
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return _side(left, text) + _side(right, text)
-        case ast.BinOp(op=ast.Mult(), left=left, right=right):
-            return prod((_side(left, text), _side(right, text)))
+        case ast.BinOp(op=ast.Add() | ast.Mult() as op, left=left, right=right):
+            return [_SIGNS[type(op)], _side(left, text), _side(right, text)]
         case ast.Constant(value=int() | float() as value):
             return float(value)
     computed, _ = compute(ast.unparse(node))
     if isinstance(computed.value, str):
         raise InputError("a claim's condition", expected="numbers", got=computed.value)
-    return float(computed.value)
+    return float(computed.value) if computed.follows is None else computed.follows
 
 
 class ClaimInline(InlineProcessor):
@@ -82,11 +85,12 @@ class ClaimInline(InlineProcessor):
 
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[etree.Element, int, int]:
         try:
-            if not holds(m["condition"]):
+            found = comparisons(m["condition"])
+            if not all_hold(found, looked_up_again):
                 raise InputError("a claim", expected="a condition that holds", got=m["condition"])
         except InputError as error:
             return inline_error(self.page.report(error, m[0])), m.start(0), m.end(0)
-        element = etree.Element("span", {"class": "fig-claim", "data-holds": m["condition"]})
+        element = etree.Element("span", {"class": "fig-claim", "data-holds": compact_json(found)})
         element.text = m["wording"]
         other = etree.SubElement(element, "template")
         other.text = m["other"]

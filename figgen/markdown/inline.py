@@ -23,6 +23,7 @@ from figgen.equations.held import held_by
 from figgen.equations.latex import domain_latex, latex
 from figgen.equations.worked import worked
 from figgen.errors import InputError
+from figgen.json_text import compact_json
 from figgen.lookups import Opened, OpenedPart
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error, place_of
@@ -42,8 +43,8 @@ _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "lab
 class ValueInline(InlineProcessor):
     """Replace `{{ … }}`; `named` is set while a figure's own caption is converted.
 
-    What a script can compute again for another machine says how: the call, or the name of a value
-    of a figure that `follows`, with unit and format.
+    What a script can compute again for another machine says how: the call as data, or the name
+    of a value of a figure that `follows`, with unit and format.
     """
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
@@ -66,8 +67,11 @@ class ValueInline(InlineProcessor):
         element.text = AtomicString(shown)
         if computed.evaluation or computed.source:
             element.set("data-worked", self._worked(computed, shown, spec))
-        if computed.follows or (self.named is not None and self.follows):
+        if computed.follows is not None:
+            element.set("data-follows", compact_json(computed.follows))
+        elif self.named is not None and self.follows:
             element.set("data-follows", computed.call)
+        if "data-follows" in element.attrib:
             element.set("data-spec", f"{computed.unit} {spec}")
         if self.named is None:
             self.page.shown[m.group(0)] = shown

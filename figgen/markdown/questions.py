@@ -8,7 +8,6 @@ script grades what a reader types by the same formula, and asks again with other
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -18,14 +17,16 @@ from html import escape
 from markdown.preprocessors import Preprocessor
 
 from figgen.cache import digest
+from figgen.equations.call_data import CallData
 from figgen.equations.notation import Argument
 from figgen.errors import InputError, unknown
+from figgen.json_text import compact_json
 from figgen.markdown.conversion import Page
 from figgen.markdown.inline import PATTERN
 from figgen.quantity_units import THINGS
 from figgen.registry import all_formulas
 from figgen.units import format_quantity
-from figgen.values import Tree, compute, evaluated, parse, split_spec, tree
+from figgen.values import call_data, compute, evaluated, parse, split_spec
 
 QUESTION = (
     r"^\{=[ ]*(?P<name>[\w.]+)(?:#(?P<nth>\d+))?[ ]*::"
@@ -52,9 +53,9 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The same question with other numbers: the tree that answers it, and the numbers in words."""
+    """The same question with other numbers: the data that answers it, and the numbers in words."""
 
-    tree: Tree
+    data: CallData
     words: str
 
 
@@ -88,7 +89,7 @@ def _name(text: str) -> str:
 
 def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
     """Other numbers for a question, always the same ones, each in the domain of its formulas."""
-    first, unit = tree(parse(asked.call)), compute(asked.call)[0].unit
+    first, unit = call_data(parse(asked.call)), compute(asked.call)[0].unit
     known = _arguments(first)
     for name in asked.vary:
         if name not in known:
@@ -102,12 +103,12 @@ def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
             changed = _replaced(changed, name, known[name][1], value)
         if changed != first and _sensible(changed, evaluated(first), unit):
             words = "; ".join(_words(known[name][0], value) for name, value in new.items())
-            found[words] = Case(tree=changed, words=words)
+            found[words] = Case(data=changed, words=words)
     return tuple(found.values())[:MOST_CASES]
 
 
-def _arguments(found: Tree) -> dict[str, tuple[Argument, float]]:
-    """The arguments of a tree that are numbers, with their values, the outermost of a name."""
+def _arguments(found: CallData) -> dict[str, tuple[Argument, float]]:
+    """The arguments of a call that are numbers, with their values, the outermost of a name."""
     if not isinstance(found, list):
         return {}
     name, given = found
@@ -125,8 +126,8 @@ def _drawn(draw: random.Random, argument: Argument, value: float) -> float:
     return int(new) if new == int(new) and new < 1e6 else float(f"{new:.3g}")
 
 
-def _replaced(found: Tree, name: str, old: float, new: float) -> Tree:
-    """The tree with `new` wherever the argument `name` has the value `old`."""
+def _replaced(found: CallData, name: str, old: float, new: float) -> CallData:
+    """The call with `new` wherever the argument `name` has the value `old`."""
     if not isinstance(found, list):
         return found
     formula, given = found
@@ -139,7 +140,7 @@ def _replaced(found: Tree, name: str, old: float, new: float) -> Tree:
     ]
 
 
-def _sensible(found: Tree, before: float, unit: str) -> bool:
+def _sensible(found: CallData, before: float, unit: str) -> bool:
     try:
         value = evaluated(found)
     except InputError:
@@ -185,12 +186,12 @@ def form(asked: AnsweredQuestion, script: str) -> str:
     if not isinstance(computed.value, int | float) or computed.value <= 0:
         raise InputError("a question", expected="an answer above 0", got=computed.value)
     given = {
-        "tree": tree(parse(asked.call)),
+        "call": call_data(parse(asked.call)),
         "unit": unit,
         "spec": asked.spec,
-        "cases": [[case.tree, case.words] for case in cases(asked)],
+        "cases": [[case.data, case.words] for case in cases(asked)],
     }
-    data = escape(json.dumps(given, ensure_ascii=False, separators=(",", ":")), quote=True)
+    data = escape(compact_json(given), quote=True)
     other = '<button name="act" value="other">Other numbers</button>' if given["cases"] else ""
     return (
         f'<form class="fig-ask" data-script="{escape(script, quote=True)}" data-ask="{data}">'

@@ -39,14 +39,15 @@ def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) ->
     first = {path: script for path, script in scripts.items() if path not in parts}
     order = _order(first, entry)
     program = Program({path: scripts[path] for path in order}, entry)
-    main = Bundle(program, order, frozenset(order))
+    main = Bundle(program=program, order=order, near=frozenset(order))
     own = main.kept()[0]
     later = []
     for path in parts:
         every = _order({**first, path: scripts[path]}, path)
         program.add({one: scripts[one] for one in every}, path)
         near = frozenset((*order, *every))
-        later.append(Bundle(program, every, near, frozenset(order), frozenset(own)))
+        part = Bundle(program=program, order=every, near=near, others=frozenset(order))
+        later.append(replace(part, lent=frozenset(own)))
     # What only one part uses stands in that part; what several use is the entry's.
     uses = Counter(item for part in later for item in part.kept()[0])
     shared = own | {item for item, count in uses.items() if count > 1 and item in main.items}
@@ -104,7 +105,7 @@ class Program:
         return {name: self.found(path, name) for name in (*module.exports, *module.handed_on)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Bundle:
     """One file: the modules of `order`, whose last is its entry; `near` are those at hand.
 

@@ -60,6 +60,8 @@ class Library(Expressions):
                 return Code(f"{self.help(place.name)}({items.text})", type=result)
             case ("math.isfinite", [one]):
                 return Code(f"Number.isFinite({self.expression(one).text})", type=BOOL)
+            case ("math.isnan", [one]):
+                return Code(f"Number.isNaN({self.expression(one).text})", type=BOOL)
             case ("math.erf", [one]):
                 shown = f"{self.help(place.name)}({self.expression(one).text})"
                 return Code(shown, type=FLOAT)

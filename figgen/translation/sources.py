@@ -16,7 +16,7 @@ from figgen.translation.types import Type, of_hint
 PRINTED = (
     *("figgen.models", "figgen.formulas", "figgen.scenarios"),
     *("figgen.quantity_text", "figgen.quantity_shown", "figgen.quantity_units"),
-    *("figgen.equations.tree", "figgen.catalog.measured_file"),
+    *("figgen.equations.tree", "figgen.equations.call_data", "figgen.catalog.measured_file"),
 )
 """Rooms and modules whose definitions are printed."""
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from figgen.equations.call_data import CallData
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
 from figgen.guide.tool_scripts import printed_models
 from figgen.markdown.questions import AnsweredQuestion, cases, form, questions
 from figgen.publish.scripts import FOLDER
-from figgen.scenarios.tools.graded import SLIPS, Candidate, graded, slipped
+from figgen.scenarios.tools.graded import SLIPS, Candidate, candidates, graded, verdict
 from figgen.units import format_quantity
-from figgen.values import Tree, compute, evaluated, parse, tree
+from figgen.values import call_data, compute, evaluated, evaluated_or_nan, parse
 from tests.translation.run import ran
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -31,26 +32,8 @@ ASKED = [
 IDS = [f"{page}:{one.line}" for page, one in ASKED]
 
 
-def parts(found: Tree, put: Callable[[Any], Any] = lambda one: one) -> Iterator[tuple[Any, ...]]:
-    """A tree and the trees in it: formula, arguments, and what puts changed ones in."""
-    if isinstance(found, list):
-        name, given = found
-        yield name, given, lambda changed: put([name, given | changed])
-        for key, one in given.items():
-            yield from parts(one, lambda other, key=key: put([name, given | {key: other}]))
-
-
-def candidates(found: Tree) -> list[Candidate]:
-    made = []
-    for name, given, put in parts(found):
-        numbers = {key: evaluated(one) for key, one in given.items()}
-        for one in slipped(name, numbers):
-            try:
-                value = evaluated(put({one.argument: one.value}))
-            except InputError:
-                continue
-            made.append(Candidate(value=value, why=one.why))
-    return made
+def slips_of(asked: CallData) -> list[Candidate]:
+    return candidates(asked, evaluated_or_nan)
 
 
 def shown(one: AnsweredQuestion) -> tuple[str, str, float]:
@@ -80,24 +63,24 @@ def test_the_answer_of_the_fold_is_right_and_other_numbers_have_others(
     page: str, one: AnsweredQuestion
 ) -> None:
     text, unit, value = shown(one)
-    found = tree(parse(one.call))
+    found = call_data(parse(one.call))
     assert evaluated(found) == pytest.approx(value)
-    slips = candidates(found)
+    slips = slips_of(found)
     assert graded(text, unit, value, text, slips).right
     assert not graded(format_quantity(3.7 * value, unit, "unit.6"), unit, value, text, slips).right
     for case in cases(one):
-        new = evaluated(case.tree)
+        new = evaluated(case.data)
         assert abs(new / value - 1) > 0.05
         written = format_quantity(new, unit, one.spec)
-        assert graded(written, unit, new, written, candidates(case.tree)).right, case.words
+        assert graded(written, unit, new, written, slips_of(case.data)).right, case.words
         if unit != "1":
-            assert not graded(text, unit, new, written, candidates(case.tree)).right, case.words
+            assert not graded(text, unit, new, written, slips_of(case.data)).right, case.words
 
 
 @pytest.mark.parametrize(("page", "one"), ASKED, ids=IDS)
 def test_what_a_slip_gives_is_wrong_and_named(page: str, one: AnsweredQuestion) -> None:
     text, unit, value = shown(one)
-    slips = candidates(tree(parse(one.call)))
+    slips = slips_of(call_data(parse(one.call)))
     for slip in slips:
         if slip.value <= 0 or abs(slip.value / value - 1) < 0.05:
             continue
@@ -125,17 +108,17 @@ def test_likely_slips_of_a_ring_are_explained(typed: str, why: str) -> None:
         'ring_all_reduce_time(ranks=8, message_bytes="14 GB", latency_s="0 s", '
         "bandwidth_bytes_per_s=4.5e11)"
     )
-    found = tree(parse(call))
-    grade = graded(typed, "s", evaluated(found), "54.4 ms", candidates(found))
+    found = call_data(parse(call))
+    grade = graded(typed, "s", evaluated(found), "54.4 ms", slips_of(found))
     assert not grade.right
     assert why in grade.why
     assert bool(grade.why) is bool(why)
 
 
 def test_slips_of_a_pipeline_are_told_apart() -> None:
-    found = tree(parse("bubble_fraction(stages=8, microbatches=32)"))
+    found = call_data(parse("bubble_fraction(stages=8, microbatches=32)"))
     why = {
-        typed: graded(typed, "1", evaluated(found), "17.9%", candidates(found)).why
+        typed: graded(typed, "1", evaluated(found), "17.9%", slips_of(found)).why
         for typed in ("21.9%", "20%", "0.179", "1790%")
     }
     assert "work alone" in why["21.9%"]
@@ -164,60 +147,38 @@ def test_slips_name_arguments_and_formulas_that_exist() -> None:
 
 
 def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
+    tools = ("answers_model", "json")
     hand = {
-        f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8")
-        for name in (
-            "tools/answers_model.js",
-            "tools/quantities.js",
-        )
+        f"{FOLDER}/tools/{name}.js": (DOCS / FOLDER / f"tools/{name}.js").read_text("utf-8")
+        for name in tools
     }
-    asked = []
-    expected = []
+    asked, expected = [], []
     for _, one in ASKED:
         text, unit, _ = shown(one)
         data = re.search(r'data-ask="([^"]*)"', form(one, "x.js"))
         assert data
         given = json.loads(unescape(data[1]))
-        for found in (given["tree"], *(case for case, _ in given["cases"])):
-            slips = candidates(found)
-            value = evaluated(found)
-            written = format_quantity(value, unit, one.spec)
-            typed = [text, written, *(format_quantity(s.value, unit, "unit.6") for s in slips)]
+        for found in (given["call"], *(case for case, _ in given["cases"])):
+            written = format_quantity(evaluated(found), unit, one.spec)
+            typed = [text, written, "12 apples", format_quantity(3.7 * evaluated(found), unit, "")]
+            typed += [format_quantity(slip.value, unit, "unit.6") for slip in slips_of(found)]
             asked.append([given, found, typed])
-            expected.append(
-                [
-                    [grade.right, grade.why]
-                    for word in typed
-                    for grade in [_graded(word, unit, value, written, slips)]
-                ]
-            )
+            told = [verdict(word, unit, one.spec, found, evaluated_or_nan) for word in typed]
+            expected.append([[answer.right, answer.words] for answer in told])
     scripts = {**hand, **printed_models(hand)}
     scripts[f"{FOLDER}/formulas.js"] = module(FORMULAS.values())
-    found = ran(tmp_path, PROGRAM, scripts, asked)
-    for (_, one), got, want in zip(
-        [pair for pair in ASKED for _ in range(1 + len(cases(pair[1])))],
-        found,
-        expected,
-        strict=True,
-    ):
-        for (right, words), (truth, why) in zip(got, want, strict=True):
-            assert right is truth, (one, words, why)
-            assert why in words
-
-
-def _graded(text: str, unit: str, value: float, written: str, slips: list[Candidate]) -> Any:
-    try:
-        return graded(text, unit, value, written, slips)
-    except InputError:
-        return type("Refused", (), {"right": False, "why": "Please answer with"})
+    assert ran(tmp_path, PROGRAM, scripts, asked) == expected
 
 
 PROGRAM = """
 import fs from "node:fs";
-import { verdict } from "./assets/javascripts/tools/answers_model.js";
+import { verdictOn } from "./assets/javascripts/tools/answers_model.js";
+import { mapped } from "./assets/javascripts/tools/json.js";
 const asked = JSON.parse(fs.readFileSync("data.json", "utf8"));
-console.log(JSON.stringify(asked.map(([given, tree, typed]) =>
-  typed.map((text) => verdict(given, tree, text)).map(({ right, words }) => [right, words]))));
+console.log(JSON.stringify(asked.map(([given, call, typed]) => typed.map((text) => {
+  const { right, words } = verdictOn(given, mapped(call), text);
+  return [right, words];
+}))));
 """
 
 
@@ -229,7 +190,7 @@ def test_a_question_stands_below_its_fold_and_names_a_value_of_it(
     assert not problems
     assert "<span>What share?</span>" in html
     data = json.loads(unescape(re.search(r'data-ask="([^"]*)"', html)[1]))  # type: ignore[index]
-    assert data["tree"] == ["bubble_fraction", {"stages": 4, "microbatches": 8}]
+    assert data["call"] == ["bubble_fraction", {"stages": 4, "microbatches": 8}]
     assert data["unit"] == "1"
     assert len(data["cases"]) > 1
     for wrong, line in [

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from figgen.equations.call_data import CallData, Comparison
 from figgen.errors import InputError
 from figgen.guide.tool_scripts import printed_models
-from figgen.markdown.claims import CLAIM
+from figgen.markdown.claims import CLAIM, comparisons
 from figgen.markdown.inline import PATTERN
 from figgen.publish.scripts import FOLDER
 from figgen.scenarios.stories.journey import rung
@@ -65,12 +66,15 @@ PAGES = {
 
 
 @cache
-def called(page: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Calls whose numbers follow the reader's cluster, and the conditions of a page's claims."""
+def called(page: int) -> tuple[dict[str, CallData], dict[str, list[Comparison]]]:
+    """Calls whose numbers follow the reader's cluster, and a page's conditions, with their data."""
     text = re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)
     found = [compute(match[1])[0] for match in re.finditer(PATTERN, text)]
-    calls = {one.call: None for one in found if one.follows}
-    return tuple(calls), tuple(match["condition"] for match in re.finditer(CLAIM, text))
+    claims = [match["condition"] for match in re.finditer(CLAIM, text)]
+    return (
+        {one.call: one.follows for one in found if one.follows is not None},
+        {claim: comparisons(claim) for claim in claims},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +117,6 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
     engine = ("answers.js", "job.js", "records.js", "shape.js")
     tools = (
         "journey_jobs.js",
-        "journey_calls.js",
         "modeler_options.js",
         "state.js",
         "job_record.js",
@@ -122,14 +125,14 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
     hand = {f"{FOLDER}/{name}": (DOCS / FOLDER / name).read_text("utf-8") for name in names}
     chip = {name: size for _, name, size in RTX_4090.values()}
     asked = [
-        (page, with_own(yours, chip), *called(page))
+        (page, with_own(yours, chip), *(list(one.values()) for one in called(page)))
         for yours in CLUSTERS.values()
         for page in sorted(PAGES)
     ]
     found = ran(
         tmp_path,
         PROGRAM,
-        {**hand, **printed_models(hand)},
+        {**hand, **printed_models({**hand, "main.js": PROGRAM})},
         {"catalog": configurations(), "asked": asked},
     )
     at = iter(found)
@@ -170,15 +173,14 @@ def test_a_wording_has_all_its_numbers_on_the_clusters_where_it_is_shown(
 PROGRAM = """
 import fs from "node:fs";
 import { InputError } from "./assets/javascripts/engine/errors.js";
-import { holds, valueOf } from "./assets/javascripts/tools/journey_calls.js";
+import { all_hold } from "./assets/javascripts/equations/call_data.js";
 import { journey } from "./assets/javascripts/tools/journey_jobs.js";
 const { catalog, asked } = JSON.parse(fs.readFileSync("data.json", "utf8"));
-const known = (value) => (value === undefined || Number.isNaN(value) ? null : value);
 console.log(JSON.stringify(asked.map(([page, yours, calls, claims]) => {
-  const { functions } = journey(catalog, page, yours);
+  const { lookUp } = journey(catalog, page, yours);
   return {
-    values: calls.map((call) => known(valueOf(call, functions))),
-    claims: claims.map((claim) => holds(claim, functions)),
+    values: calls.map((call) => lookUp(...call)),
+    claims: claims.map((claim) => all_hold(claim, lookUp)),
   };
 })));
 """

@@ -367,6 +367,10 @@ def records() -> list[object]:
     ]
 
 
+def not_numbers() -> list[bool]:
+    return [math.isnan(math.nan), math.isnan(1.0), math.isfinite(math.nan)]
+
+
 def narrowed(value: int | tuple[int, ...] | None) -> int:
     if value is None:
         return -1
@@ -410,5 +414,5 @@ def _unknown(name: str) -> None:
 
 CASES = (
     arithmetic, truths, values, texts, tests_of_texts, readings, patterns, dictionaries, sets,
-    loops, long_lists, closures, records, narrowing, messages,
+    loops, long_lists, closures, records, narrowing, messages, not_numbers,
 )  # fmt: skip

@@ -6,10 +6,14 @@ A slip is the question's own formula with one input changed, so what it would gi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from typing import cast
 
+from figgen.equations.call_data import CallData, Compute, arguments_of, formula_value
 from figgen.errors import InputError
+from figgen.quantity_shown import format_number, shown
 from figgen.quantity_text import read_quantity
 from figgen.quantity_units import AMOUNTS, THINGS
 
@@ -51,6 +55,14 @@ class Candidate:
 
     value: float
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldAnswer:
+    """What a reader is told of an answer."""
+
+    right: bool
+    words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,18 +258,64 @@ def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
     return found
 
 
-def graded(
-    text: str, unit: str, answer: float, shown: str, candidates: Sequence[Candidate]
-) -> Grade:
-    """What a reader's `text` is worth where `answer` in `unit` is right, and `shown` on the page.
+def candidates(asked: CallData, compute: Compute) -> list[Candidate]:
+    """What slips would answer: the same call with one argument changed.
+
+    A slip is left out where the formula whose argument it changes has no value there.
+    """
+    found: list[Candidate] = []
+    for changed, own, why in _changed(asked, compute):
+        value = formula_value(changed, compute)
+        if isfinite(own) and isfinite(value):
+            found.append(Candidate(value=value, why=why))
+    return found
+
+
+def _changed(asked: CallData, compute: Compute) -> Iterator[tuple[CallData, float, str]]:
+    """The call with one argument changed, the value of the changed formula, and what it means."""
+    if not isinstance(asked, list):
+        return
+    name, given = cast("str", asked[0]), cast("dict[str, CallData]", asked[1])
+    numbers = arguments_of(asked, compute)
+    for slip in slipped(name, numbers):
+        changed = {slip.argument: slip.value}
+        yield [name, {**given, **changed}], compute(name, {**numbers, **changed}), slip.why
+    for argument, inner in given.items():
+        for other, own, why in _changed(inner, compute):
+            yield [name, {**given, argument: other}], own, why
+
+
+def verdict(text: str, unit: str, spec: str, asked: CallData, compute: Compute) -> ToldAnswer:
+    """What a reader is told who answers `text`; `spec` writes the right answer."""
+    answer = formula_value(asked, compute)
+    right = shown(answer, unit, spec)
+    try:
+        grade = graded(text, unit, answer, right, candidates(asked, compute))
+    except InputError:
+        return ToldAnswer(right=False, words=f"Please answer with {expected_of(unit)}.")
+    if grade.right:
+        return ToldAnswer(right=True, words=f"Right: {right}.")
+    return ToldAnswer(right=False, words=f"Not quite{_off(grade)}")
+
+
+def _off(grade: Grade) -> str:
+    if grade.why:
+        return f". {grade.why}"
+    if grade.ratio > 1:
+        return f": that is {format_number(grade.ratio, 2)} times the right answer."
+    return f": the right answer is {format_number(1 / grade.ratio, 2)} times as much."
+
+
+def graded(text: str, unit: str, answer: float, written: str, slips: Sequence[Candidate]) -> Grade:
+    """What a reader's `text` is worth where `answer` in `unit` is right, `written` on the page.
 
     Raises InputError for text that is no quantity in that unit.
     """
     value = read_answer(text, unit)
     ratio = value / answer
-    if _is_right(value, answer, unit) or _is_right(value, _written(shown, unit), unit):
+    if _is_right(value, answer, unit) or _is_right(value, _read_back(written, unit), unit):
         return Grade(right=True, ratio=ratio, why="")
-    for one in candidates:
+    for one in slips:
         if one.value != 0 and abs(value / one.value - 1) <= NEAR and _differ(one.value, answer):
             return Grade(right=False, ratio=ratio, why=one.why)
     return Grade(right=False, ratio=ratio, why=_why_by_ratio(ratio, unit))
@@ -269,10 +327,10 @@ def _is_right(value: float, answer: float, unit: str) -> bool:
     return abs(value - answer) <= TOLERANCE * answer
 
 
-def _written(shown: str, unit: str) -> float:
+def _read_back(written: str, unit: str) -> float:
     """The rounded answer that the page shows; 0 if it can't be read back."""
     try:
-        return read_answer(shown, unit)
+        return read_answer(written, unit)
     except InputError:
         return 0.0
 

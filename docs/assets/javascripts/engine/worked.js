@@ -1,7 +1,7 @@
 // The worked line of a formula, loaded with the notes when a reader opens a line.
 
 import * as formulas from "../formulas.js";
-import { NAME, NUMBER, Node, relation, substituted, taken, text } from "../equations/tree.js";
+import { node_of, relation, substituted, taken, text } from "../equations/tree.js";
 import { shown } from "../quantity_shown.js";
 
 const mapped = (table, of) => new Map(Object.entries(table).map(([name, value]) => [name, of(value, name)]));
@@ -13,7 +13,7 @@ const mapped = (table, of) => new Map(Object.entries(table).map(([name, value]) 
  */
 export function workedLine(notes, name, given, spec = "") {
   const { tree, unit, symbol, doc, source, arguments: known } = notes[name];
-  const value = formulas[name](given), node = nodeOf(tree);
+  const value = formulas[name](given), node = node_of(tree);
   const values = mapped(known, (_, argument) => given[argument]);
   const written = mapped(known, ([, unitOf], argument) => substituted(unitOf, given[argument]));
   const result = shown(value, unit, spec);
@@ -22,12 +22,4 @@ export function workedLine(notes, name, given, spec = "") {
     text: `${text(taken(node, values), written)} ${relation(values, written, result, value)} ${result}`,
     symbols: text(node, mapped(known, ([letters]) => letters)),
   };
-}
-
-// A tree of the notes, nested lists, as the record that is printed.
-function nodeOf(tree) {
-  if (typeof tree === "string") return new Node(NAME, [], tree);
-  if (typeof tree === "number") return new Node(NUMBER, [], "", tree);
-  const [sign, ...operands] = tree;
-  return new Node(sign, operands.map(nodeOf));
 }

@@ -3,8 +3,9 @@
 
 import { workedLine } from "../engine/worked.js";
 import { expected_of } from "../scenarios/tools/graded.js";
-import { argumentsOf, verdict } from "./answers_model.js";
+import { argumentsOf, verdictOn } from "./answers_model.js";
 import { el } from "./dom.js";
+import { mapped } from "./json.js";
 
 const begun = new WeakMap();
 
@@ -18,27 +19,27 @@ function made(form) {
   const asked = JSON.parse(form.dataset.ask);
   const input = form.querySelector("input");
   const [given, told] = [form.querySelector("em"), form.querySelector(".fig-verdict")];
-  let [tree, at, tries] = [asked.tree, -1, 0];
+  let [call, at, tries] = [mapped(asked.call), -1, 0];
   const show = (words, state) => {
     form.dataset.verdict = state;
     told.textContent = words;
   };
   const check = async () => {
     if (!input.value.trim()) return show(`Type ${expected_of(asked.unit)}.`, "none");
-    const { right, words } = verdict(asked, tree, input.value);
+    const { right, words } = verdictOn(asked, call, input.value);
     tries += !right;
     input.setAttribute("aria-invalid", String(!right));
     show(words, right ? "right" : "wrong");
     if (!right && tries < 2) return;
     const { notes } = await import("../formula-notes.js");
-    if (!told.textContent.startsWith(words) || !Array.isArray(tree)) return;
-    const line = workedLine(notes, tree[0], argumentsOf(tree[1]), asked.spec);
+    if (!told.textContent.startsWith(words) || !Array.isArray(call)) return;
+    const line = workedLine(notes, call[0], argumentsOf(call), asked.spec);
     told.append(" ", el("span", { class: "fig-worked" }, `${line.symbol} = ${line.symbols}${right ? ` = ${line.text}` : ""}`));
   };
   const other = () => {
     at = (at + 1) % asked.cases.length;
-    let words;
-    [tree, words] = asked.cases[at];
+    const [data, words] = asked.cases[at];
+    call = mapped(data);
     tries = 0;
     input.value = "";
     input.removeAttribute("aria-invalid");

@@ -113,7 +113,7 @@ function remembered(catalog, choices, first) {
   return kept.get(asked);
 }
 
-/** The journey on the cluster `yours`, as page `page` writes it: { rung, job, step, stepOf, choices }. */
+/** The journey on the cluster `yours`, as page `page` writes it: { lookUp, step, stepOf, rungs }. */
 export function journey(catalog, page, yours) {
   const steps = new Map();
   const lead = (at) => RUNGS[Math.min(at, RUNGS.length) - 1];
@@ -135,5 +135,6 @@ export function journey(catalog, page, yours) {
   const textOf = (at) => `${lead(at).sizes} ${lead(at).options}`;
   const step = (at) => made(lead(at).model, textOf(at), at);
   const functions = { rung: (at) => step(at).step ?? {}, job: (...given) => stepOf(...given).step ?? {} };
-  return { functions, step, stepOf, rungs: RUNGS };
+  const lookUp = (name, given, field) => functions[name](...given)[field] ?? NaN;
+  return { lookUp, step, stepOf, rungs: RUNGS };
 }

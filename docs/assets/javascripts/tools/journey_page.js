@@ -1,8 +1,8 @@
 // A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
 
+import { all_hold } from "../equations/call_data.js";
 import { shown } from "../quantity_shown.js";
 import { CHARTS, drawn } from "./journey_charts.js";
-import { holds, valueOf } from "./journey_calls.js";
 import { el } from "./dom.js";
 
 const was = new WeakMap(); // element → what the page came with
@@ -66,7 +66,7 @@ function note(figure, text) {
 export function showJourney(root, found, catalog) {
   const counts = { values: 0, claims: 0, turned: 0, charts: 0 };
   for (const claim of root.querySelectorAll(".fig-claim")) {
-    const truth = found ? holds(claim.dataset.holds, found.functions) : true;
+    const truth = found ? all_hold(JSON.parse(claim.dataset.holds), found.lookUp) : true;
     say(claim, truth ?? true);
     if (truth !== null) counts.claims += 1;
     if (truth === false) counts.turned += 1;
@@ -78,7 +78,7 @@ export function showJourney(root, found, catalog) {
   }
   for (const value of root.querySelectorAll("data[data-follows]")) {
     if (value.closest("figure[data-chart]")) continue;
-    if (found) put(value, valueOf(value.dataset.follows, found.functions));
+    if (found) put(value, found.lookUp(...JSON.parse(value.dataset.follows)));
     else restore(value);
     counts.values += value.classList.contains("is-yours");
   }

@@ -1,0 +1,64 @@
+"""Calls that a page writes, as data that a script computes again: printed.
+
+A number is itself. A formula is `[name, {argument: data}]`, what is looked up for a machine
+`[name, [arguments], field]`, and a sum or product `["+", data, data]`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+CallData: TypeAlias = float | list[Any]
+
+Compute: TypeAlias = Callable[[str, Mapping[str, float]], float]
+"""The value of a formula by its name and its arguments; nan outside its domain."""
+
+LookUp: TypeAlias = Callable[[str, list[Any], str], float]
+"""A field of what a name and arguments look up; nan where the machine has none."""
+
+Comparison: TypeAlias = tuple[str, CallData, CallData]
+"""A sign, and what stands to its left and right."""
+
+
+def formula_value(asked: CallData, compute: Compute) -> float:
+    """The value of a number or formula."""
+    return compute(asked[0], arguments_of(asked, compute)) if isinstance(asked, list) else asked
+
+
+def arguments_of(formula: list[Any], compute: Compute) -> dict[str, float]:
+    """The arguments of a formula, each computed."""
+    given: Mapping[str, CallData] = formula[1]
+    return {name: formula_value(one, compute) for name, one in given.items()}
+
+
+def looked_up(asked: CallData, look_up: LookUp) -> float:
+    """The value of a number, of a field that is looked up, or of a sum or product of these."""
+    if not isinstance(asked, list):
+        return asked
+    name, first, second = asked
+    if name == "+":
+        return looked_up(first, look_up) + looked_up(second, look_up)
+    if name == "*":
+        return looked_up(first, look_up) * looked_up(second, look_up)
+    return look_up(name, first, second)
+
+
+def all_hold(comparisons: list[Comparison], look_up: LookUp) -> bool | None:
+    """Whether all comparisons hold; None where the machine has no value for one of them."""
+    truth = True
+    for sign, left, right in comparisons:
+        one, other = looked_up(left, look_up), looked_up(right, look_up)
+        if math.isnan(one) or math.isnan(other):
+            return None
+        truth = truth and _compared(sign, one, other)
+    return truth
+
+
+def _compared(sign: str, one: float, other: float) -> bool:
+    if sign == "<":
+        return one < other
+    if sign == "<=":
+        return one <= other
+    return one > other if sign == ">" else one >= other
