@@ -9,6 +9,7 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.errors import InputError
 from figgen.formulas import evaluate
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
+from figgen.models.collectives.measured_words import collective_sentence, full_bus_bandwidth
 from figgen.quantity_shown import format_number
 from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
@@ -29,6 +30,8 @@ def add(verbs: Verbs) -> None:
         "busbw all-reduce --ranks 8 --bytes '16 GiB' --time '35.6 ms'",
         "busbw all-gather --ranks 64 --algbw '48 GB/s' --json",
         "busbw all-to-all --ranks 16 --busbw '20 GB/s' --ranks-per-node 8 --ports 8",
+        "busbw all-reduce --ranks 16 --bytes '8 GiB' --time '43 ms' --ranks-per-node 8 --ports 8 "
+        "--line-rate '400 Gb/s'",
         "link '900 GB/s' --as two-way",
         "peak '1979 TFLOP/s' --as sparse",
     )
@@ -46,6 +49,9 @@ def add(verbs: Verbs) -> None:
         help="ranks per node, to compute what each network port sends",
     )
     parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
+    parser.add_argument(
+        "--line-rate", help="of a network port or, without --ports, of a GPU's link in its node"
+    )
 
 
 def _convert(options: argparse.Namespace) -> Answer:
@@ -97,15 +103,40 @@ def _collective(options: argparse.Namespace) -> Answer:
         "busbw_bytes_per_s": busbw,
         "line_rate_bits_per_s": 8 * busbw,
     }
+    full = _full(options)
     lines = [f"algbw {format_quantity(algbw, 'B/s', 'si.4')}"]
     lines += [f"busbw {format_quantity(busbw, 'B/s', 'si.4')}", f"line rate {_gigabits(busbw)}"]
     if size is not None:
         data["time_s"] = size / algbw
         lines.append(f"time {format_quantity(size / algbw, 's', 'time')}")
+        said = collective_sentence(
+            collective=options.given,
+            ranks=options.ranks,
+            message_bytes=size,
+            time_s=size / algbw,
+            bus_bandwidth=busbw,
+            full=full,
+        )
+        lines.insert(0, said)
+    if full is not None:
+        data["share_of_line_rate"] = busbw / full
     if options.ranks_per_node or options.ports:
         port = data["port_bytes_per_s"] = _port(options, busbw)
         lines.append(f"a port sends {format_quantity(port, 'B/s', 'si.4')}, {_gigabits(port)}")
     return Answer(data, "\n".join(lines))
+
+
+def _full(options: argparse.Namespace) -> float | None:
+    """The busbw at which the links are full; None where their rate is not given."""
+    if options.line_rate is None:
+        return None
+    return full_bus_bandwidth(
+        collective=options.given,
+        ranks=options.ranks,
+        gpus_per_node=options.ranks_per_node or options.ranks,
+        ports=options.ports,
+        line_rate=typed_measure("--line-rate", options.line_rate, "B/s"),
+    )
 
 
 def _algbw(

@@ -30,6 +30,7 @@ from figgen.models.profiles.profile_text import (
     beside_section,
     sections,
 )
+from figgen.models.profiles.profile_words import profile_answer
 from figgen.models.profiles.trace_reader import trace_events
 from figgen.models.profiles.unpacked import Limits
 from figgen.progress import Share
@@ -96,7 +97,9 @@ def _read(options: argparse.Namespace) -> Answer:
         rows = beside(worst, resolve(scenario_of(options)).estimate)
         data["model"] = [asdict(row) for row in rows]
         said.append(beside_section(worst, rows, format_quantity))
-    return Answer(data, "\n\n".join("\n".join(_lines(section)) for section in said))
+    told = [profile_answer(worst, len(ranks), format_quantity).text]
+    told += ["\n".join(_lines(section)) for section in said]
+    return Answer(data, "\n\n".join(told))
 
 
 def _lines(section: Section) -> list[str]:

@@ -18,6 +18,7 @@ from figgen.models.machine.placement import (
     inter_node_links,
     warnings,
 )
+from figgen.models.machine.placement_words import placement_sentence
 from figgen.scenarios.options.resolve import resolve_layout
 from figgen.scenarios.taking.hosts import (
     Hosts,
@@ -136,7 +137,7 @@ def _sizes(parallel: ParallelLayout) -> dict[str, int]:
 
 def _text(parallel: ParallelLayout, found: Groups, crossings: dict[str, Communicator]) -> str:
     sizes = " ".join(f"{name}={size}" for name, size in _sizes(parallel).items())
-    lines = [f"{parallel.world_size} ranks: {sizes}"]
+    lines = [placement_sentence(parallel), f"{parallel.world_size} ranks: {sizes}"]
     for grid, named in found.items():
         for name, members in named.items():
             few = " ".join(str(list(group)) for group in members[:4])

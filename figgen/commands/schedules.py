@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb, number, whole
 from figgen.errors import InputError
+from figgen.models.pipeline.schedule_words import CarriedOut, held_words, schedules_sentence
 from figgen.models.pipeline.schedule_work import (
     carried_out,
     peak_held,
@@ -153,7 +154,8 @@ def _found(trace: Trace) -> dict[str, Any]:
 
 
 def _told(trace: Trace, data: dict[str, Any]) -> str:
-    lines = [f"rank {rank}: {' '.join(actions)}" for rank, actions in enumerate(data["order"])]
+    lines = [_sentence(trace, data)]
+    lines += [f"rank {rank}: {' '.join(actions)}" for rank, actions in enumerate(data["order"])]
     lines += [
         f"makespan {trace.makespan:g}",
         f"bubble_fraction {trace.bubble_fraction:.4f}",
@@ -164,3 +166,16 @@ def _told(trace: Trace, data: dict[str, Any]) -> str:
         sizes = (format_quantity(held, "B", "si") for held in data["peak_bytes"])
         lines.append("peak_bytes " + ", ".join(sizes))
     return "\n".join(lines)
+
+
+def _sentence(trace: Trace, data: dict[str, Any]) -> str:
+    """The answer in a sentence, as the schedule lab begins with it; times have no unit here."""
+    held = data.get("peak_bytes", trace.peak_in_flight)
+    most = max(held)
+    amount = f"{most:.4g} microbatches"
+    if "peak_bytes" in data:
+        amount = f"{format_quantity(most, 'B')} of activations"
+    run = CarriedOut(
+        title=trace.schedule.name, trace=trace, held=held_words(amount, held.index(most))
+    )
+    return schedules_sentence([run], lambda time: f"{time:.4g} units of time")

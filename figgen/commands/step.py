@@ -23,6 +23,7 @@ from figgen.commands.training import (
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.step import StepEstimate
+from figgen.models.step.step_words import job_words, largest_loss, step_sentence
 from figgen.scenarios.options.calibrated import (
     calibrated,
     calibration_data,
@@ -94,6 +95,7 @@ def _step(options: argparse.Namespace) -> Answer:
         **_muon_data(asked),
     }
     lines = [
+        _answer(asked),
         described(asked.model.name, setup),
         *model_notes(asked),
         *(calibration_lines(scaled) if scaled else interval_lines(asked)),
@@ -103,6 +105,20 @@ def _step(options: argparse.Namespace) -> Answer:
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))
+
+
+def _answer(asked: TrainingStep) -> str:
+    """The answer in a sentence, as the modeler begins with it."""
+    found, memory = asked.estimate, asked.memory
+    return step_sentence(
+        job=job_words(asked.model.title, asked.setup.parallel.world_size, asked.accelerator.title),
+        step_time_s=found.step_time_s,
+        interval_s=asked.interval_s if asked.has_interval else (),
+        utilisation=found.model_flops_utilisation,
+        fit_probability=memory.fit_probability,
+        free_bytes=memory.free_bytes,
+        loss=largest_loss(found.step_time_s, found.recompute_s, found.bubble_s, found.exposed),
+    )
 
 
 def _muon_data(asked: TrainingStep) -> dict[str, float]:

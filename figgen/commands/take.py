@@ -6,12 +6,15 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, add_verb, whole
+from figgen.commands.training import aligned
+from figgen.models.collectives.measured_words import full_bus_bandwidth
 from figgen.scenarios.options.config_json import model_from_file
+from figgen.scenarios.options.typed import typed_measure
 from figgen.scenarios.taking.job import TakenJob
+from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, read_log
 from figgen.scenarios.taking.options import answers_of, read_text, taken_from
-from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -28,6 +31,7 @@ def add(verbs: Verbs) -> None:
         "train.sh --set NNODES=16 --json",
         "config.toml --json",
         "config.json",
+        "all_reduce.log --line-rate '450 GB/s'",
     )
     parser.add_argument("file", metavar="FILE", help="the file, or - for standard input")
     parser.add_argument(
@@ -38,13 +42,20 @@ def add(verbs: Verbs) -> None:
         default=[],
         help="value of a variable that the file does not set; may be repeated",
     )
+    parser.add_argument(
+        "--line-rate",
+        metavar="RATE",
+        help="of the links under a table of nccl-tests, to judge its busbw: of a network port, or, "
+        "without --ports, of a GPU's link in its node, such as '450 GB/s'",
+    )
+    parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
 
 
 def _take(options: argparse.Namespace) -> Answer:
     text = read_text(options.file)
     log = read_log(text)
     if log is not None:
-        return _log_answer(log)
+        return _log_answer(log, _line_rate(options, log))
     job = taken_from(options.file, answers_of(options.answers), text)
     data: dict[str, object] = {
         "format": job.dialect,
@@ -64,36 +75,32 @@ def _take(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def _log_answer(log: Log) -> Answer:
+def _line_rate(options: argparse.Namespace, log: Log) -> float | None:
+    """The busbw at which the links under a table of nccl-tests are full; None if unknown."""
+    if options.line_rate is None or not isinstance(log, CollectiveLog):
+        return None
+    return full_bus_bandwidth(
+        collective=log.collective,
+        ranks=log.ranks,
+        gpus_per_node=log.ranks_per_node or log.ranks,
+        ports=options.ports,
+        line_rate=typed_measure("--line-rate", options.line_rate, "B/s"),
+    )
+
+
+def _log_answer(log: Log, line_rate: float | None) -> Answer:
     """The numbers of a log, with the fit of a table of collectives."""
     kind = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory"}.get(type(log), "steps")
     data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
     data |= {name: value for name, value in asdict(log).items() if value is not None}
-    lines = [f"read as a log: {kind}"]
+    lines = [sentence for _, sentence in log_sentences(log, line_rate)]
     if isinstance(log, CollectiveLog):
         alpha, rate = log.fit
         best = max(row.bus_bandwidth for row in log.rows)
         data |= {"alpha_s": alpha, "beta_s_per_byte": 1 / rate, "best_bus_bandwidth": best}
-        where = f" of {log.ranks} ranks" if log.ranks else ""
-        lines.append(f"{log.collective or 'a collective'}{where}, {len(log.rows)} sizes")
-        lines += [
-            f"{format_quantity(row.message_bytes, 'B')}: {format_quantity(row.time_s, 's', 'time')}"
-            f", busbw {format_quantity(row.bus_bandwidth, 'B/s')}, {row.bus_bandwidth / best:.0%} "
-            "of the best"
-            for row in log.rows
-        ]
-        lines.append(
-            f"α {format_quantity(alpha, 's', 'time')}, then {format_quantity(rate, 'B/s')} of the "
-            "message"
-        )
-    else:
-        lines += [
-            f"{name.replace('_', ' ')}: {value:,}"
-            if isinstance(value, int | float)
-            else f"{name.replace('_', ' ')}: {value}"
-            for name, value in asdict(log).items()
-            if value is not None
-        ]
+        if line_rate is not None:
+            data["share_of_line_rate"] = best / line_rate
+        lines += aligned(collective_rows(log, line_rate), left=0)
     return Answer(data, "\n".join(lines))
 
 

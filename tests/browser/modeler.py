@@ -88,11 +88,16 @@ def file_of(page: Page, name: str) -> Any:
 
 
 def printed(command: str) -> Any:
+    """Return the JSON that the command line prints for `command`."""
+    return json.loads(text_of(command))
+
+
+def text_of(command: str) -> str:
     """Return what the command line prints for `command`."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         assert main(shlex.split(command)[1:]) == 0
-    return json.loads(said.getvalue())
+    return said.getvalue()
 
 
 def same(one: Any, other: Any) -> bool:

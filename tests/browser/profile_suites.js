@@ -16,7 +16,7 @@ async function read({ files, against = [], device = null }) {
   try {
     const { profile, snapshot } = await readFiles(files.map(fileOf), { against: against.map(fileOf), device });
     return {
-      text: (profile ? profileText(profile.sections) : "") + (snapshot ? snapshotText(snapshot) : ""),
+      text: (profile ? profileText(profile.answer.text, profile.sections) : "") + (snapshot ? snapshotText(snapshot) : ""),
       data: profile ? profile.data : snapshot.data,
     };
   } catch (error) {
@@ -33,7 +33,7 @@ async function besides({ files, query }) {
   const { a } = fromQuery(schemaOf(catalog), catalog, query);
   return {
     problems, model: setup.model, command: traceCommand(a, catalog),
-    text: profileText([...profile.sections, section]), data: { ...profile.data, model: data },
+    text: profileText(profile.answer.text, [...profile.sections, section]), data: { ...profile.data, model: data },
   };
 }
 

@@ -12,7 +12,7 @@ from figgen.formulas import evaluate, worked
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.quantity_shown import format_number
 from figgen.units import format_quantity
-from tests.browser.modeler import printed
+from tests.browser.modeler import printed, text_of
 from tests.browser.waits import addressed
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ def test_answers_are_those_of_the_command_line(page: Page, site: str) -> None:
         line_rate = answer["busbw_bytes_per_s"] * 8 / 1e9
         assert rows[2][0][1] == f"{format_number(line_rate, 4)}\u00a0Gb/s"
         assert all(line for _, line in rows[1:]), "each answer beside its formula"
+    said = text_of(
+        f"figgen convert busbw {case['collective']} --ranks 576 --bytes '8 GiB' "
+        "--busbw '1,600 Gbps' --ranks-per-node 72 --ports 4 --line-rate '400 Gb/s'"
+    )
+    expect(page.locator("#converter > .tool-sentence")).to_have_text(said.splitlines()[0])
     quoted: list[dict[str, Any]] = [
         {"link": "900 GB/s", "ways": "two", "peak": "3958 TFLOP/s", "zeros": "sparse"},
         {"link": "400 Gb/s", "ways": "one", "peak": "989.4 TFLOP/s", "zeros": "dense"},

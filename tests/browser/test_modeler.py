@@ -25,6 +25,7 @@ from tests.browser.modeler import (
     section,
     settled,
     takeaway,
+    text_of,
 )
 from tests.browser.waits import addressed, resized
 
@@ -97,11 +98,11 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     addressed(page, pp=3)
     settled(page)
     assert "20.0%" in pipeline.inner_text()
-    spoken = "#modeler [role=status]"
-    page.wait_for_function(
-        f"""() => /^step [\\d.]+ s, MFU [\\d.]+%, fits \\(chance [>\\d]+%\\) with .* free/
-          .test(document.querySelector("{spoken}").textContent)"""
-    )
+    # The sentence in front is that of the command line, spoken too.
+    sizes = "--model llama-3-70b --nodes 12 --gpus-per-node 8 --tp 8 --pp 3 --microbatches 8"
+    said = text_of(f"figgen step {sizes}").splitlines()[0]
+    expect(page.locator("#modeler > .tool-sentence")).to_have_text(said)
+    expect(page.locator("#modeler [role=status]")).to_have_text(said)
 
 
 def test_every_choice_of_the_schema_stands_in_the_form(open_modeler: Callable[[str], Page]) -> None:

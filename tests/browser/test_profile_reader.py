@@ -292,7 +292,9 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     opened(page, site)
     assert axe(page, within="article") == []
     page.get_by_role("button", name="Read a recorded example").press("Enter")
-    expect(page.locator(".profile-largest")).to_contain_text("On rank 1, which computes longest")
+    expect(page.locator(".tool-sentence")).to_contain_text(
+        "rank 1, which computes longest of 2 ranks"
+    )
     asked = page.get_by_label("Traces of one or several ranks")
     asked.set_input_files([str(path) for path in FILES[:2]])
     expect(page.locator("#profile[aria-busy]")).to_have_count(0)  # until then the example stands

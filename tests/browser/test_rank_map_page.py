@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.modeler import text_of
 from tests.browser.rank_map import MAP, opened, query_of
 from tests.browser.waits import at_rest, drawn, resting
 
@@ -36,6 +37,9 @@ def test_first_configuration_is_drawn_and_counted(page: Page, site: str) -> None
     assert found["TP×CP"] == ["dense", "8", "16", "1", "2", "both", "87.5 %", "12.5 %"]
     assert page.locator(".map-messages .tool-message").count() == 0
     assert query_of(page) == ""
+    said = text_of("figgen ranks --preset map-128").splitlines()[0]
+    assert said.endswith("(ranks 0, 32, 64 and 96) send between nodes.")
+    expect(page.locator("#rank-map > .tool-sentence")).to_have_text(said)
 
 
 def test_what_does_not_fit_is_said_in_words_with_ways_out(page: Page, site: str) -> None:

@@ -7,14 +7,18 @@ import io
 import itertools
 import random
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.pipeline.schedule_words import CarriedOut, held_words, schedules_sentence
+from figgen.models.pipeline.schedule_work import carried_out, peak_held, stage_shares
+from figgen.models.pipeline.schedules import SCHEDULES, build
+from figgen.models.pipeline.trace import Durations
+from figgen.quantity_shown import format_number, shown
 from tests.browser.engine import Ask
 from tests.browser.modeler import printed, same
 
@@ -95,6 +99,20 @@ def lab(page: Page, site: str, query: str = "") -> Page:
     return page
 
 
+def sentence(runs: Sequence[tuple[str, str, int | None]]) -> str:
+    """The lab's first answer about schedules of the example, by the command line's words."""
+    times = Durations(forward=10, backward_input=10, backward_weight=10)
+    told = []
+    for title, name, chunks in runs:
+        schedule = build(name, stages=4, microbatches=8, chunks=chunks)
+        trace = carried_out(schedule, times)
+        shares = [1e9 * share for share in stage_shares(schedule.placement)]
+        peaks = peak_held(trace.placed, shares)
+        held = held_words(f"{shown(max(peaks), 'B')} of activations", peaks.index(max(peaks)))
+        told.append(CarriedOut(title=title, trace=trace, held=held))
+    return schedules_sentence(told, lambda time: f"{format_number(time, 4)}\u00a0ms")
+
+
 def test_page_is_worked_by_keys_and_by_hand(
     page: Page, site: str, axe: Callable[..., list[str]]
 ) -> None:
@@ -103,6 +121,8 @@ def test_page_is_worked_by_keys_and_by_hand(
     table = page.get_by_role("group", name="The schedules compared")
     expect(table).to_contain_text("1F1B330\u00a0ms–27.3%4\u00a0GB (rank 0)4")
     assert axe(page) == []
+    runs = [("1F1B", "1f1b", None), ("interleaved 1F1B", "interleaved-1f1b", 2), ("ZBV", "zbv", 2)]
+    assert page.locator(".tool-sentence").inner_text() == sentence(runs)
     lanes = page.locator(".lab-scroll")
     lanes.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight"):
@@ -111,8 +131,14 @@ def test_page_is_worked_by_keys_and_by_hand(
         "1F1B: 2F1, forward of microbatch 1 on stage 2, rank 2, from 30\u00a0ms to 40\u00a0ms. "
         "The activation of 1F1 from rank 1 arrived at 30\u00a0ms. The rank was busy until"
     )
+    # It stands at its slot, below it: rank 2's lane is the third.
+    slot, told = (page.locator(of).bounding_box() for of in (".lab-chosen", ".lab-told"))
+    assert slot
+    assert told
+    assert 0 <= told["y"] - (slot["y"] + slot["height"]) < 16
+    assert abs(told["x"] - slot["x"]) < 16
     page.keyboard.press("Escape")
-    expect(page.locator(".lab-told")).to_contain_text("Point at a slot")
+    expect(page.locator(".lab-told")).to_be_hidden()
     page.get_by_role("button", name="Start", exact=True).click()
     for _ in range(2):
         page.get_by_role("button", name="One event on").press("Enter")

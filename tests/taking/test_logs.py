@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from figgen import catalog
 from figgen.__main__ import main
+from figgen.scenarios.taking.log_words import HEALTHY
 from figgen.scenarios.taking.logs import CollectiveLog, OutOfMemory, StepLog, read_log
 
 NCCL = """# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5
@@ -60,6 +62,36 @@ def test_a_table_of_nccl_tests_gives_its_curve_and_its_line() -> None:
     alpha, rate = log.fit
     assert alpha == pytest.approx(22.1e-6)
     assert alpha + largest.message_bytes / rate == pytest.approx(largest.time_s)
+
+
+def test_a_table_is_judged_by_its_links(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    # Two nodes of one rank, whose port carries 50 GB/s: 46.9 of them are 94 %, 23.4 are 47 %.
+    text = (
+        NCCL.replace("node1 device  1", "node2 device  0")
+        .replace("481.28", "46.90")
+        .replace("30.31", "3.31")
+    )
+    for found, share in ((text, "94% of the line rate"), (text.replace("46.90", "23.40"), "47%")):
+        path.write_text(found)
+        assert main(["take", str(path), "--ports", "1", "--line-rate", "400 Gb/s"]) == 0
+        said = capsys.readouterr().out
+        assert "all-reduce of 2 ranks on nodes of 1, 3 sizes" in said
+        assert f"The best busbw is {share}" in said
+        assert ("Look for a slow link" in said) == (share == "47%")
+        assert "messages up to 8\u00a0B are latency-bound" in said
+    # Rings of healthy machines, as others measured them.
+    rings = [
+        one
+        for one in catalog.MEASUREMENTS.values()
+        if one.algorithm == "ring" and one.nodes == 1 and one.collective == "all_reduce"
+    ]
+    assert len(rings) >= 2
+    for one in rings:
+        assert one.accelerator is not None
+        assert max(rate for _, rate in one.points) >= (
+            HEALTHY * one.accelerator.scale_up.bandwidth_bytes_per_s
+        )
 
 
 def test_step_lines_give_medians_without_the_first() -> None:
@@ -157,4 +189,4 @@ def test_other_texts_are_no_logs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert [row["message_bytes"] for row in shown["rows"]] == [8, 2**20, 2**33]
     file.write_text(OOM, encoding="utf-8")
     assert main(["take", str(file)]) == 0
-    assert "asked bytes: 2,147,483,648.0" in capsys.readouterr().out
+    assert "it asked for 2.15\u00a0GB with 537\u00a0MB free" in capsys.readouterr().out

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from figgen.scenarios.taking.hosts import read_hosts
-from figgen.scenarios.taking.logs import CollectiveLog, read_log
+from figgen.scenarios.taking.log_words import collective_rows, log_sentences
+from figgen.scenarios.taking.logs import CollectiveLog, Log, read_log
 from figgen.translation.modules import printed, script_of
 from figgen.translation.sources import Place
 from tests.taking.test_logs import MEGATRON, NCCL, OLD, OOM, TITAN
@@ -39,26 +40,43 @@ PROGRAM = """
 import {{ readFileSync }} from "node:fs";
 import {{ read_log }} from "./{logs}";
 import {{ read_hosts }} from "./{hosts}";
+import {{ collective_rows, log_sentences }} from "./{words}";
 const [logs, hosts] = JSON.parse(readFileSync("data.json", "utf-8"));
 const logOf = (log) => log && {{ ...log, ...(log.rows && {{ fit: log.fit }}) }};
+const toldOf = (log) => log && [null, 4e11].map((rate) =>
+  [log_sentences(log, rate), log.rows ? collective_rows(log, rate) : []]);
 const hostsOf = (one) => one && {{ ...one, ranks: [...one.ranks] }};
 console.log(JSON.stringify([logs.map((text) => logOf(read_log(text))),
-  hosts.map((text) => hostsOf(read_hosts(text)))]));
+  hosts.map((text) => hostsOf(read_hosts(text))), logs.map((text) => toldOf(read_log(text)))]));
 """
+
+
+def told(log: Log, rate: float | None) -> list[object]:
+    rows = collective_rows(log, rate) if isinstance(log, CollectiveLog) else []
+    return [log_sentences(log, rate), rows]
 
 
 def test_logs_and_hosts_are_read_alike(tmp_path: Path) -> None:
     logs, hosts = "figgen.scenarios.taking.logs", "figgen.scenarios.taking.hosts"
-    scripts = printed([Place(logs, "read_log"), Place(hosts, "read_hosts")])
-    program = PROGRAM.format(logs=script_of(logs), hosts=script_of(hosts))
+    words = "figgen.scenarios.taking.log_words"
+    scripts = printed(
+        [
+            Place(logs, "read_log"),
+            Place(hosts, "read_hosts"),
+            Place(words, "log_sentences"),
+            Place(words, "collective_rows"),
+        ]
+    )
+    program = PROGRAM.format(logs=script_of(logs), hosts=script_of(hosts), words=script_of(words))
     shown = ran(tmp_path, program, scripts, [LOGS, HOSTS])
-    wanted: list[list[object]] = [[], []]
+    wanted: list[list[object]] = [[], [], []]
     for text in LOGS:
         log = read_log(text)
         data = asdict(log) if log is not None else None
         if data is not None and isinstance(log, CollectiveLog):
             data["fit"] = log.fit
         wanted[0].append(data)
+        wanted[2].append(log and [told(log, rate) for rate in (None, 4e11)])
     for text in HOSTS:
         found = read_hosts(text)
         data = asdict(found) if found is not None else None

@@ -33,10 +33,11 @@ class SizedTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveLog:
-    """A table of nccl-tests; `ranks` is 0 where the log does not list them."""
+    """A table of nccl-tests; `ranks` and those of a node are 0 where the log does not tell."""
 
     collective: str
     ranks: int
+    ranks_per_node: int
     rows: tuple[SizedTime, ...]
 
     @property
@@ -117,7 +118,15 @@ def _collective(text: str) -> CollectiveLog | None:
     named = [ours for theirs, ours in COLLECTIVES if theirs in name]
     collective = named[0] if named else ""
     ranks = re.findall(r"#\s+Rank\s+\d+", text)
-    return CollectiveLog(collective=collective, ranks=len(ranks), rows=tuple(rows))
+    hosts = re.findall(r"#\s+Rank\s+\d+ .*? on\s+(\S+)\s+device", text)
+    nodes = len(set(hosts))
+    even = nodes > 0 and len(hosts) == len(ranks) and len(ranks) % nodes == 0
+    return CollectiveLog(
+        collective=collective,
+        ranks=len(ranks),
+        ranks_per_node=len(ranks) // nodes if even else 0,
+        rows=tuple(rows),
+    )
 
 
 def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:

@@ -67,7 +67,7 @@ def converted(page: Page) -> None:
 
 def profiled(page: Page) -> None:
     page.get_by_role("button", name="Read a recorded example").click()
-    page.locator(".profile-largest").wait_for()
+    page.locator(".tool-sentence a").wait_for()
 
 
 STATES: dict[str, tuple[str, Callable[[Page], None]]] = {

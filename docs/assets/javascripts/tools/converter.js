@@ -4,7 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { bringBox } from "./bring.js";
-import { collective, rates } from "./converter_model.js";
+import { collective, fullOf, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
 import { carriedOf } from "./job_carried.js";
 import { addressWriter } from "./address.js";
@@ -12,7 +12,7 @@ import { choice, parseQuery, readAddress, text, toQuery } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
-  width: "8", ports: "8", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
+  width: "8", ports: "8", line: "400 Gb/s", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
 };
 const OPTIONS = {
   known: [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]],
@@ -64,6 +64,7 @@ function build(root, signal, { busbw }) {
       typed("busbw", "busbw", "such as 375 GB/s"),
       typed("width", "Ranks on a node"),
       typed("ports", "Network ports of a node"),
+      typed("line", "Line rate of a port", "in GB/s or Gb/s"),
     ], measured),
     part("A link on a datasheet", [
       typed("link", "Bandwidth", "in GB/s or Gb/s"),
@@ -78,19 +79,21 @@ function build(root, signal, { busbw }) {
   const brought = bringBox(async ({ text, isLast }) => {
     const { readLog } = await import("./logs.js");
     if (!isLast()) return false;
-    const found = readLog(text);
+    const found = readLog(text, (log) => log.ranks > 1 ? fullOf(state, log.collective, log.ranks, log.ranks_per_node || state.width) : null);
     if (!found) return [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a table of nccl-tests, step lines of a training framework or PyTorch's out-of-memory message."))];
     if (found.log.rows) fillIn(found.log);
     return found.shown;
   }, signal, { summary: "Paste or drop a log: nccl-tests, training steps, out of memory", label: "Log" });
-  root.replaceChildren(...messages, brought.element, ...parts, region);
+  const answered = el("p", { class: "tool-sentence" });
+  root.replaceChildren(answered, ...messages, brought.element, ...parts, region);
 
   // The largest message of a table, as if its row had been typed.
-  function fillIn({ collective: name, ranks, rows }) {
+  function fillIn({ collective: name, ranks, ranks_per_node: width, rows }) {
     const { message_bytes, time_s } = rows.at(-1);
     const typed = { bytes: `${message_bytes} B`, known: "time", time: `${Number((1e6 * time_s).toPrecision(6))} us` };
     if (name in busbw) typed.collective = name;
     if (ranks > 1) typed.ranks = String(ranks);
+    if (width) typed.width = String(width);
     for (const [key, value] of Object.entries(typed)) {
       state[key] = value;
       inputs.get(key).value = value;
@@ -108,7 +111,12 @@ function build(root, signal, { busbw }) {
   function show(part = 0) {
     for (const [key] of OPTIONS.known) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
     const told = [
-      answer(measured, () => collective(state, busbw[state.collective])),
+      answer(measured, () => {
+        answered.textContent = "\u00a0"; // its line stays where there is no answer
+        const { rows, said } = collective(state, busbw[state.collective]);
+        answered.textContent = said;
+        return rows;
+      }),
       answer(link, () => rates.link(state)),
       answer(peak, () => rates.peak(state)),
     ];

@@ -3,6 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import * as formulas from "../formulas.js";
+import { collective_sentence, full_bus_bandwidth } from "../models/collectives/measured_words.js";
 import { typed_count, typed_measure } from "../scenarios/options/typed.js";
 import { plainNumber, quantity } from "./quantities.js";
 
@@ -36,7 +37,7 @@ const wrong = (key, label, expected, got) =>
 const gigabits = (rate) => `${plainNumber((8 * rate) / 1e9, 4)}\u00a0Gb/s`;
 const rate = (value) => quantity(value, "B/s", "si.4");
 
-/** algbw, busbw, time and what a port sends, from the fields; `name` is the formula of the busbw. */
+/** The rows about a collective and the answer in a sentence, from the fields; `name` is the formula of the busbw. */
 export function collective(state, name) {
   const ranks = count("ranks", "Ranks", state.ranks, 2);
   const message_bytes = amount("bytes", "Largest buffer", state.bytes, "B");
@@ -55,7 +56,24 @@ export function collective(state, name) {
     { label: "busbw", texts: [rate(busbw), gigabits(busbw)], formula: name, given },
   ];
   if (state.width.trim() || state.ports.trim()) rows.push(port(state, ranks, busbw));
-  return rows;
+  const said = collective_sentence(state.collective, ranks, message_bytes, time_s, busbw, fullOf(state, state.collective, ranks));
+  return { rows, said };
+}
+
+/** The busbw at which the links of the fields are full, null where a field does not say it. */
+export function fullOf(state, collective, ranks, width = state.width) {
+  try {
+    const gpus_per_node = String(width).trim() ? count("width", "Ranks on a node", String(width), 1) : ranks;
+    const network = gpus_per_node < ranks;
+    if (network && !(state.ports.trim() && state.line.trim())) return null;
+    const line_rate = network ? amount("line", "Line rate of a port", state.line, "B/s") : oneWay(state).one;
+    const ports = network ? count("ports", "Network ports of a node", state.ports, 1) : null;
+    return full_bus_bandwidth(collective, ranks, gpus_per_node, ports, line_rate);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    if (error.key === "line") throw error;
+    return null;
+  }
 }
 
 function port(state, ranks, busbw) {
@@ -68,12 +86,18 @@ function port(state, ranks, busbw) {
   return { label: "a network port sends", texts: [rate(sent), gigabits(sent)], formula, given };
 }
 
+/** The rate of one direction of a link, with its formula where the field has both together. */
+function oneWay({ link, ways }) {
+  const given = amount("link", "Bandwidth", link, "B/s");
+  if (ways !== "two") return { one: given };
+  const both = { two_way_bandwidth_bytes_per_s: given };
+  return { one: formulas.one_way_bandwidth(both), formula: "one_way_bandwidth", given: both };
+}
+
 /** A link's and a chip's rate as a data sheet prints it, and as the guide counts it. */
 export const rates = {
-  link({ link, ways }) {
-    const given = amount("link", "Bandwidth", link, "B/s");
-    const both = ways === "two" && { formula: "one_way_bandwidth", given: { two_way_bandwidth_bytes_per_s: given } };
-    const one = both ? formulas.one_way_bandwidth(both.given) : given;
+  link(state) {
+    const { one, ...both } = oneWay(state);
     return [
       { label: "per direction", texts: [rate(one), gigabits(one)], ...both },
       { label: "both directions", texts: [rate(2 * one)] },

@@ -2,12 +2,13 @@
 // pointer or the arrow keys are at, with what it waited for.
 
 import { button, el, perFrame, svgEl } from "./dom.js";
-import { kindsOf, lanesOf, marksOf, ms, planOf, slotAt } from "./lab_picture.js";
+import { kindsOf, lanesOf, marksOf, ms, planOf, slotAt, slotBox } from "./lab_picture.js";
 import { swatch } from "./modeler_table.js";
 import { criticalPaths, inputsOf, momentSentences, pictureSentence, slotSentences } from "./lab_words.js";
 
 const PLAY_MS = 450; // from one event to the next
 const ZOOMS = [1, 2, 4, 8];
+const GAP = 8; // px between a slot and what is said of it
 
 /** Returns { element, show(runs, state), cursor(), picture() }. */
 export function makeStage({ signal, say, onCursor }) {
@@ -18,7 +19,8 @@ export function makeStage({ signal, say, onCursor }) {
   const svg = svgEl("svg", { class: "fig modeler-svg lab-svg", role: "img" }, lanes, marks);
   const keys = "Arrow keys go from slot to slot, up and down from rank to rank, Page Up and Page Down from schedule to schedule; Enter keeps a slot selected, Escape clears it.";
   const scroller = el("div", { class: "lab-scroll" , role: "group", tabindex: 0, "aria-label": `Timelines. ${keys}` }, svg);
-  const told = el("div", { class: "lab-told", "aria-live": "off" });
+  const told = el("div", { class: "lab-told", "aria-live": "off", hidden: true });
+  const hint = el("p", {}, "Point at a slot, or walk through them with the arrow keys, to see what it waited for.");
   const legend = el("div", { class: "modeler-legend" });
   const moment = el("div", { class: "lab-moment" });
   const slider = el("input", { type: "range", min: 0, max: 1, step: 1, value: 1, "aria-label": "Time", on: { input: () => step(Number(slider.value)) } });
@@ -31,7 +33,7 @@ export function makeStage({ signal, say, onCursor }) {
     button("End", () => step(events.length - 1)), slider);
   const zooms = el("div", { class: "tool-chips", role: "group", "aria-label": "Width of the picture" }, el("span", {}, "Width"),
     ZOOMS.map((by) => button(`×${by}`, () => { zoom = by; draw(); }, { "aria-pressed": by === 1, "data-zoom": by })));
-  const element = el("div", { class: "lab-stage" }, el("div", { class: "lab-bar" }, stepper, zooms), scroller, legend, el("div", { class: "lab-below" }, told, moment));
+  const element = el("div", { class: "lab-stage" }, el("div", { class: "lab-bar" }, stepper, zooms), el("div", { class: "lab-picture" }, scroller, told), legend, el("div", { class: "lab-below" }, moment, hint));
 
   const time = () => (event >= events.length - 1 ? null : events[event]);
   const showMotion = () => { play.hidden = still.matches; if (still.matches) stop(); };
@@ -78,13 +80,27 @@ export function makeStage({ signal, say, onCursor }) {
     if (same || (!slot && !chosen)) return;
     chosen = slot;
     const run = slot && runs.find(({ key }) => key === slot.key);
-    const sentences = run ? slotSentences(run, slot.rank, slot.at) : [HINT];
-    told.replaceChildren(el("p", {}, sentences.join(" ")));
-    if (aloud && run) say(sentences.join(" "));
+    told.hidden = !run;
+    if (run) {
+      const sentences = slotSentences(run, slot.rank, slot.at).join(" ");
+      told.replaceChildren(el("p", {}, sentences));
+      if (aloud) say(sentences);
+    }
+    besideSlot();
     mark();
   }
-  const HINT = "Point at a slot, or walk through them with the arrow keys, to see what it waited for.";
-  told.replaceChildren(el("p", {}, HINT));
+
+  // What is said of a slot stands below it, or above it where there is no room, and over nothing of its rank.
+  function besideSlot() {
+    const group = chosen && plan.groups.find(({ run }) => run.key === chosen.key);
+    if (!group) return;
+    const { x, y, height } = slotBox(plan, group.top, group.run.lanes[chosen.rank][chosen.at]);
+    const [below, above] = [y + height + GAP, y - GAP - told.offsetHeight];
+    const left = Math.min(x - scroller.scrollLeft, scroller.clientWidth - told.offsetWidth);
+    told.style.left = `${Math.max(0, left)}px`;
+    told.style.top = `${above >= 0 && below + told.offsetHeight > plan.bottom ? above : below}px`;
+  }
+  scroller.addEventListener("scroll", besideSlot, { passive: true });
 
   const at = ({ clientX, clientY }) => {
     const { left, top } = svg.getBoundingClientRect();
@@ -104,6 +120,7 @@ export function makeStage({ signal, say, onCursor }) {
     pinned = Boolean(to);
     choose(to, true);
     if (to) into(to);
+    besideSlot();
   });
 
   // The slot that a key goes to; null for none, undefined for a key that means nothing here.
@@ -168,8 +185,9 @@ export function makeStage({ signal, say, onCursor }) {
     slider.value = event;
     critical = state.path ? criticalPaths(runs) : null;
     [chosen, pinned] = [null, false];
-    told.replaceChildren(el("p", {}, HINT));
+    told.hidden = true;
     legend.replaceChildren(...kindsOf(runs).map(([words, role]) => el("span", {}, swatch(role), words)),
+      ...(runs.some(({ schedule }) => schedule.placement.chunks > 1) ? [el("span", {}, "paler: a later chunk of its rank")] : []),
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; the peak of each rank is at the right")] : []));
     tellMoment();

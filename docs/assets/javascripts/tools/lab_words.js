@@ -17,7 +17,7 @@ export function slotSentences(run, rank, at) {
   const { stage, kind, microbatch } = action;
   const [free, inputs] = [free_at(run.lanes[rank], at), inputsOf(run, slot)];
   const told = [
-    `${run.title}: ${action}, ${KINDS[kind][0]} of microbatch ${microbatch} on stage ${stage}, rank ${rank}, from ${ms(start)} to ${ms(end)}.`,
+    `${run.title}: ${action}, ${KINDS[kind][0]} of microbatch ${microbatch} on stage ${stage}${chunkOf(run.schedule, stage)}, rank ${rank}, from ${ms(start)} to ${ms(end)}.`,
   ];
   for (const { source, time } of inputs) {
     const what = source.action.kind === "F" ? "activation" : "gradient";
@@ -33,6 +33,13 @@ export function slotSentences(run, rank, at) {
   else if (start === latest) told.push(`So the rank idled for ${ms(start - free)}, waiting for its input.`);
   else told.push(`So the rank idled for ${ms(start - free)}, waiting for the input of its partner.`);
   return told;
+}
+
+// Which of its rank's chunks a stage is, where a rank has several.
+function chunkOf({ placement: { chunks, rank_of_stage } }, stage) {
+  if (chunks === 1) return "";
+  const mine = [...rank_of_stage.keys()].filter((one) => rank_of_stage[one] === rank_of_stage[stage]);
+  return `, chunk ${mine.indexOf(stage) + 1} of ${mine.length}`;
 }
 
 /** What is going on at `cursor`, a sentence for each schedule. */

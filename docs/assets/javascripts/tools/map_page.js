@@ -1,6 +1,7 @@
 // Where the parts of the rank map stand on its page, and the words around the picture.
 
 import { grouped } from "../engine/errors.js";
+import { placement_sentence } from "../models/machine/placement_words.js";
 import { el } from "./dom.js";
 import { plural } from "./map_groups.js";
 
@@ -13,6 +14,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   // An error lies on the picture, which is not what was asked for, and a warning below it: neither
   // moves it while somebody types.
   const [problems, errors, warnings] = ["", " is-over", ""].map((kind) => el("div", { class: `map-messages${kind}` }));
+  const sentence = el("p", { class: "tool-sentence" });
   const summary = el("p", { class: "map-summary", tabindex: -1 });
   const links = el("p", { class: "map-note" },
     "Why ranks are laid out like this: ", el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
@@ -25,6 +27,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div", { class: "map-late" }));
   const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div", { class: "map-late" }));
   root.replaceChildren(
+    sentence,
     form.start,
     el("div", { class: "map-columns" },
       form.element,
@@ -40,6 +43,8 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   /** What is shown; `fits` is whether it is what was asked for. */
   function showSummary(parallel, fits) {
     summary.replaceChildren(...summaryOf(parallel));
+    sentence.textContent = placement_sentence(parallel);
+    sentence.classList.toggle("is-stale", !fits);
     picture.classList.toggle("is-stale", !fits);
   }
 

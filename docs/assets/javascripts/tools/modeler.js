@@ -15,7 +15,7 @@ import { tellJob } from "./job_record.js";
 import { addressWriter } from "./address.js";
 import { defaults, plainQuery, readAddress } from "./state.js";
 import { sequenceIn } from "./modeler_options.js";
-import { spoken } from "./modeler_answer.js";
+import { sentence } from "./modeler_answer.js";
 
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
 async function build(root, signal, catalog) {
@@ -137,6 +137,7 @@ async function build(root, signal, catalog) {
   };
   const bar = topBar(catalog, { choosePreset, chooseSmall, compare, choose });
   const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
+  const answered = el("p", { class: "tool-sentence" });
   form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
   const shown = results({
@@ -149,6 +150,7 @@ async function build(root, signal, catalog) {
   });
   await pause(signal);
   root.replaceChildren(
+    answered,
     bar.element,
     el(
       "div",
@@ -211,8 +213,8 @@ async function build(root, signal, catalog) {
     here.hash = "";
     shown.update(found, at, here.href);
     showMessages();
-    const told = found.map((one, index) => spoken(one, found.length > 1 ? index : null));
-    brief.replaceChildren(...told.map((text) => el("span", {}, text)));
+    const told = found.map((one, index) => sentence(one, catalog, found.length > 1 ? index : null));
+    for (const one of [brief, answered]) one.replaceChildren(...told.map((text) => el("span", {}, text)));
     say(told.join(" "));
     writeAddress(query);
     tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));

@@ -3,8 +3,9 @@
 
 import { el } from "./dom.js";
 import { SAFE, fit_words } from "../models/memory/fit_probability.js";
-import { LEVELS, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
+import { LEVELS, bottleneckOf, fullestOf, lossOf, mfuOf } from "./modeler_model.js";
 import { MFU_CONVENTION, MFU_LABEL } from "../models/step/compute.js";
+import { job_words, step_sentence } from "../models/step/step_words.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
@@ -132,19 +133,13 @@ function costAnswer(found, of) {
   ];
 }
 
-/** One sentence for who does not see the page. */
-export function spoken(found, index = null) {
+/** The answer in a sentence, as `figgen step` begins with it; `index` names one of two configurations. */
+export function sentence(found, catalog, index = null) {
   const name = index === null ? "" : `Configuration ${"AB"[index]}: `;
   if (found.error) return `${name}cannot be computed: ${found.error.message}`;
-  const { step, memory } = found;
-  const { key, label, seconds: s } = bottleneckOf(found);
-  const fits =
-    memory.fits === null
-      ? ""
-      : `, ${fit_words(memory.fit_probability)} with ${bytes(Math.abs(memory.free_bytes))} ${memory.fits ? "free" : "missing"}`;
-  const cost = key === "compute" ? "" : `, ${label} ${percent(s / step.step_time_s)}`;
-  return `${name}step ${seconds(step.step_time_s)}, MFU ${percent(mfuOf(found))}${fits}${cost}.`.replaceAll(
-    "\u00a0",
-    " ",
-  );
+  const { step, memory, job, setup, state } = found;
+  const title = (kind, key, own) => catalog[kind][key]?.title ?? own;
+  const named = job_words(title("models", state.model, "Your model"), setup.parallel.world_size, title("accelerators", job.accelerator, "your GPUs"));
+  const { fit_probability: likely, free_bytes: free } = memory;
+  return name + step_sentence(named, step.step_time_s, step.step_time_interval_s ?? [], mfuOf(found), likely, free, lossOf(found));
 }

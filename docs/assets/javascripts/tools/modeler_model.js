@@ -5,6 +5,7 @@ import { InputError } from "../engine/errors.js";
 import { answersOf, jobOf } from "../engine/answers.js";
 import { simulate } from "../models/pipeline/simulate.js";
 import { family_of as familyOf } from "../models/step/step_rows.js";
+import { largest_loss } from "../models/step/step_words.js";
 import { choicesOf } from "./modeler_state.js";
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
@@ -103,15 +104,14 @@ export function hiddenOf({ step }) {
     }));
 }
 
-/** What costs most besides computing, in words, with its seconds. */
+/** What costs most besides computing: its key and its seconds. */
+export const lossOf = ({ step }) =>
+  largest_loss(step.step_time_s, step.recompute_s, step.bubble_s, Object.entries(step.exposed_s));
+
+/** What costs most besides computing as one of `partsOf`; computing where nothing costs much. */
 export function bottleneckOf(found) {
-  const [worst] = partsOf(found)
-    .filter(({ key }) => key !== "compute")
-    .sort((a, b) => b.seconds - a.seconds);
-  if (!worst || worst.seconds < 0.02 * found.step.step_time_s) {
-    return { key: "compute", label: "computing", seconds: found.step.compute_s };
-  }
-  return worst;
+  const [lost] = lossOf(found);
+  return partsOf(found).find(({ key }) => key === lost);
 }
 
 /** The fullest pipeline rank. */

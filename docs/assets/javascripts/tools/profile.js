@@ -51,7 +51,8 @@ function build(root, signal, { pages, examples }) {
     el("details", {}, el("summary", {}, "Compare with other steps"),
       field("Traces of the steps to compare with", against, "from before a change, or from a faster rank")),
     el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
-  root.replaceChildren(drop, progress, messages, answer, region);
+  const answered = el("p", { class: "tool-sentence" });
+  root.replaceChildren(answered, drop, progress, messages, answer, region);
 
   for (const kind of ["dragenter", "dragover"]) {
     root.addEventListener(kind, (event) => {
@@ -117,7 +118,7 @@ function build(root, signal, { pages, examples }) {
   }
 
   function tell(problem) {
-    answer.replaceChildren();
+    for (const one of [answered, answer]) one.replaceChildren();
     messages.replaceChildren(el("div", { class: "tool-message is-bad" }, el("p", {}, `${problem.slice(0, 600)}.`)));
     say(problem.slice(0, 600));
   }
@@ -126,19 +127,19 @@ function build(root, signal, { pages, examples }) {
     came.abort();
     came = new AbortController();
     answer.replaceChildren(...(profile ? profileParts(profile) : []), ...(snapshot ? snapshotParts(snapshot) : []));
-    say(profile ? largest(profile).text : snapshot.sentence ?? snapshot.kinds[0]);
+    const told = profile ? profile.answer.text : snapshot.sentence ?? snapshot.kinds[0];
+    const about = profile ? pages[profile.answer.page] : snapshot.page && { page: snapshot.page, title: TITLES[snapshot.page] ?? "Out of memory" };
+    answered.replaceChildren(told, ...(about ? [" About it: ", el("a", { href: `../../${about.page}/` }, about.title), "."] : []));
+    say(told);
   }
 
   function profileParts(profile) {
     const { sections, data, lanes, kinds } = profile;
-    const { text, page, title } = largest(profile);
-    const [saving] = data.savings;
     const over = lanesPicture(lanes, kinds, AbortSignal.any([signal, came.signal]));
     const shown = sections.map((one) => {
       const [heading, caption] = SECTIONS[one.name];
       const first = one.name === "parts"
-        ? [el("p", { class: "profile-largest" }, text, page ? [" About it: ", el("a", { href: `../../${page}/` }, title), "."] : null,
-          saving ? ` The largest saving is ${saving.change}: ${quantity(saving.seconds, "s", "time")}, ${percent(saving.share)} of the step.` : null), bars(data.ranks)]
+        ? [bars(data.ranks)]
         : [one.title ? el("p", {}, cut(one.title)) : null];
       const notes = one.notes.map((note) => el("p", { class: one.rows.length ? "profile-note" : null }, cut(note, 400)));
       return section(heading, first, one.rows.length ? table(caption, one.rows, one.left) : null, notes,
@@ -149,7 +150,8 @@ function build(root, signal, { pages, examples }) {
   }
 
   // What the modeler computes for an address of it, part by part; and all of it to take away.
-  function besideModel({ sections, data, worst, setup }) {
+  function besideModel(profile) {
+    const { sections, data, worst, setup } = profile;
     let beside = null;
     const found = el("div", { class: "profile-beside", "aria-live": "polite" });
     const address = el("input", { type: "text", name: "address", autocomplete: "off", spellcheck: "false", maxlength: 4000, value: broughtJob(), on: { input: () => compare() } });
@@ -178,35 +180,20 @@ function build(root, signal, { pages, examples }) {
       section("Compared with the model",
         field("A configuration of the modeler", address, "its address: see “Link to this configuration” there"),
         el("div", { class: "tool-actions" }, from), found),
-      taking("profile", () => profileText([...sections, ...(beside ? [beside.section] : [])]), () => (beside ? { ...data, model: beside.data } : data)),
+      taking("profile", () => profileText(profile.answer.text, [...sections, ...(beside ? [beside.section] : [])]), () => (beside ? { ...data, model: beside.data } : data)),
     ];
   }
   const titles = new Map(Object.values(pages).map(({ page, title }) => [page, title]));
   const linked = (text) => (titles.has(text) ? el("a", { href: `../../${text}/` }, titles.get(text)) : cut(text));
 
-  // What takes most of the step beside computing, and the page about it.
-  function largest({ worst: rank, data, idle }) {
-    const shares = [
-      ...rank.exposed_by_axis.map(([axis, seconds]) => [axis === "other" ? "exposed communication of groups with unknown names" : `exposed ${axis.toUpperCase()} communication`, seconds, axis === "pp" ? "pipeline" : axis]),
-      ["copies that nothing hides", rank.copies_s, "copies"], ["kernels that were not launched yet", rank.launch_s, "launch"],
-      ["idle time", rank.idle_s, idle],
-    ].sort((one, other) => other[1] - one[1]);
-    const [[name, seconds, key]] = shares;
-    if (!(seconds > 0)) return { text: `${cut(rank.name)} computes all the time.` };
-    const { page, title } = pages[key];
-    const who = data.ranks.length > 1 ? `${cut(rank.name)}, which computes longest` : cut(rank.name);
-    return { text: `On ${who}, most of what is not computing is ${name}: ${percent(seconds / rank.wall_s)} of the step.`, page, title };
-  }
-
   function snapshotParts(snapshot) {
-    const { devices, data, rows, kinds, sentence, page, refusals } = snapshot;
+    const { devices, data, rows, kinds, refusals } = snapshot;
     const { device, peak, history } = data;
     const choice = devices.length > 1
       ? selectField("GPU", { name: "device", value: String(device), options: devices.slice(0, 1024).map((one) => [String(one), String(one)]), onChange: (one) => read(given, Number(one)) }).box
       : null;
     return [
       section(`Memory of GPU ${device}`, choice,
-        sentence ? el("p", { class: "profile-largest" }, sentence, page ? [" About it: ", el("a", { href: `../../${page}/` }, TITLES[page] ?? "Out of memory"), "."] : null) : null,
         refusals.map((text) => el("div", { class: "tool-message is-bad" }, el("p", {}, text))),
         peak ? memoryPicture(history, peak) : null,
         table("Parts of the reserved memory", rows, 1),

@@ -11,9 +11,10 @@ import { kinds_together } from "../models/profiles/kernel_times.js";
 import { KINDS, lanes_of } from "../models/profiles/lanes.js";
 import { Reading, profile_of, ranks_of, read_event } from "../models/profiles/profile.js";
 import { causes, pairs, slow_rank } from "../models/profiles/profile_against.js";
-import { bus_bandwidth_bytes_per_s, common_calls, idle_page, slowest, waiting } from "../models/profiles/profile_beside.js";
+import { bus_bandwidth_bytes_per_s, common_calls, slowest, waiting } from "../models/profiles/profile_beside.js";
 import { remarks_of, savings_of } from "../models/profiles/profile_findings.js";
 import { against_section, sections } from "../models/profiles/profile_text.js";
+import { profile_answer } from "../models/profiles/profile_words.js";
 import { setup_of } from "../models/profiles/trace_setup.js";
 import { mapped } from "./json.js";
 import { quantity } from "./quantities.js";
@@ -94,7 +95,7 @@ function profileOf(read, bases) {
     said.push(against_section(rank, base, write));
   }
   const lanes = read.find(({ rank }) => rank === worst).lanes;
-  return { ...plain({ sections: said, data, worst, setup: setup_of(worst), idle: idle_page(worst), kinds: KINDS }), lanes };
+  return { ...plain({ answer: profile_answer(worst, ranks.length, write), sections: said, data, worst, setup: setup_of(worst), kinds: KINDS }), lanes };
 }
 
 const callsData = ({ group, each_s, bytes, busy_s, exposed_s }, common) => ({

@@ -1,8 +1,8 @@
 // What the profile reader says as text, word for word as `figgen profile` and `figgen memory-snapshot`. Pure.
 
-/** Sections as text: title, table and notes of each. */
-export const profileText = (sections) => text(sections.map(({ title, rows, left, notes }) =>
-  [...(title ? [title] : []), ...(rows.length ? aligned(rows, left) : []), ...notes]));
+/** The answer, then sections as text: title, table and notes of each. */
+export const profileText = (answer, sections) => text([[answer], ...sections.map(({ title, rows, left, notes }) =>
+  [...(title ? [title] : []), ...(rows.length ? aligned(rows, left) : []), ...notes])]);
 
 /** What the command line prints of a snapshot. */
 export const snapshotText = ({ sentence, refusals, rows, kinds }) =>

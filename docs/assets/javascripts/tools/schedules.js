@@ -8,6 +8,7 @@ import { makeStage } from "./lab_stage.js";
 import { makeTaking } from "./lab_take.js";
 import { makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
+import { held_words, schedules_sentence } from "../models/pipeline/schedule_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
 import { carriedOf } from "./job_carried.js";
@@ -31,11 +32,13 @@ async function build(root, signal, { titles }) {
   const placing = makePlacing({ signal, say, onChange: (now) => { moves = now; remember(); } });
   const taking = makeTaking(say, () => stage.picture());
   const answer = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": "The schedules compared" });
+  const answered = el("p", { class: "tool-sentence" });
   const messages = el("div", { class: "lab-messages" });
   const paths = el("div", { class: "lab-paths modeler-note" });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const sections = [section("Place the next slot yourself", placing.element), section("Take it away", taking.element)];
   root.replaceChildren(
+    answered,
     el("div", { class: "tool-columns" }, form.element,
       el("div", { class: "lab-results" }, messages, answer, stage.element, paths)),
     ...sections, region);
@@ -56,7 +59,8 @@ async function build(root, signal, { titles }) {
     placing.update(runs, stage.cursor(), first ? moves : null);
     taking.update(state, runs);
     first = false;
-    say(runs.map((run) => `${run.title}: ${ms(run.trace.makespan)}, ${percent(run.trace.bubble_fraction)} idle`).join("; "));
+    answered.textContent = runs.length ? schedules_sentence(runs.map(carriedOut), ms) : "";
+    say(answered.textContent);
     remember();
   }
 
@@ -70,8 +74,8 @@ async function build(root, signal, { titles }) {
             button(`${stages} stages, ${microbatches} microbatches`, () => { form.set({ stages, microbatches }); changed({ stages, microbatches }); }))) : null)),
       ...(failed.length && !runs.length ? [box("plain", "None of the schedules can be carried out with these sizes.")] : []));
     const stale = failed.length > 0 && runs.every(({ key }) => failed.some((one) => one.key === key));
-    for (const one of [answer, stage.element]) one.classList.toggle("is-stale", stale);
-    for (const one of [answer, stage.element, ...sections]) one.hidden = !runs.length;
+    for (const one of [answered, answer, stage.element]) one.classList.toggle("is-stale", stale);
+    for (const one of [answered, answer, stage.element, ...sections]) one.hidden = !runs.length;
   }
 
   function showAnswer() {
@@ -100,5 +104,10 @@ async function build(root, signal, { titles }) {
   }
   renderNow();
 }
+
+const carriedOut = ({ title, trace, peaks }) => {
+  const most = Math.max(...peaks);
+  return ({ title, trace, held: held_words(`${bytes(most)} of activations`, peaks.indexOf(most)) });
+};
 
 mountTool("#schedules", build);

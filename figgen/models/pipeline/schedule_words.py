@@ -1,0 +1,81 @@
+"""Pipeline schedules in a sentence: which is fastest, when its ranks idle, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from figgen.models.pipeline.trace import Trace
+
+EQUAL = 0.0005
+"""Times that differ by a smaller share are called equal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOut:
+    """A schedule by its title, in time, and in words what its fullest rank holds."""
+
+    title: str
+    trace: Trace
+    held: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdleShares:
+    """Idle shares of the wall over all ranks: before their first action, between, after the last.
+
+    They add up to the trace's `bubble_fraction`.
+    """
+
+    filling: float
+    between: float
+    draining: float
+
+
+def idle_shares(trace: Trace) -> IdleShares:
+    """When the ranks of a schedule idle."""
+    wall = trace.makespan * len(trace.busy)
+    filling = fsum(starts[0] for starts in trace.starts) / wall
+    draining = fsum(trace.makespan - ends[-1] for ends in trace.ends) / wall
+    return IdleShares(filling, max(0.0, trace.bubble_fraction - filling - draining), draining)
+
+
+def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]) -> str:
+    """The answer about one schedule or several; `write` writes a time.
+
+    The fastest is described, the first of equal ones; of the others it says how much longer they
+    take.
+    """
+    best = runs[0]
+    for run in runs:
+        if run.trace.makespan < best.trace.makespan * (1 - EQUAL):
+            best = run
+    trace, idle = best.trace, idle_shares(best.trace)
+    which = f"{best.title} takes" if len(runs) == 1 else f"{best.title} is fastest: it takes"
+    text = f"{which} {write(trace.makespan)} and is idle for {trace.bubble_fraction:.1%} of it"
+    parts = [
+        f"{share:.1%} {when}"
+        for share, when in (
+            (idle.filling, "before a rank's first action"),
+            (idle.between, "between actions"),
+            (idle.draining, "after the last"),
+        )
+        if share >= EQUAL
+    ]
+    text += f" ({', '.join(parts)}); {best.held}." if parts else f"; {best.held}."
+    others = [
+        f"{run.title} takes {_longer(run.trace.makespan / trace.makespan - 1)}"
+        for run in runs
+        if run is not best
+    ]
+    return f"{text} {', '.join(others)}." if others else text
+
+
+def held_words(amount: str, rank: int) -> str:
+    """What the fullest rank holds, in words."""
+    return f"rank {rank} holds most, {amount}"
+
+
+def _longer(ratio: float) -> str:
+    return "as long" if ratio < EQUAL else f"{ratio:.1%} longer"

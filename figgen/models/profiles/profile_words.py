@@ -1,0 +1,75 @@
+"""Recorded steps in two sentences: what filled a step, and the change that saves most of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from figgen.models.profiles.kernel_times import KindTime
+from figgen.models.profiles.profile import RankProfile
+from figgen.models.profiles.profile_beside import idle_page
+from figgen.models.profiles.profile_findings import savings_of
+
+LONGEST = 60
+"""Characters of a rank's name that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileAnswer:
+    """The sentences, and the key of `PAGES` of the page about the largest loss, empty without."""
+
+    text: str
+    page: str
+
+
+def profile_answer(
+    rank: RankProfile, ranks: int, write: Callable[[float, str, str], str]
+) -> ProfileAnswer:
+    """The answer about recorded steps: `rank` computes longest of so many."""
+    step = write(rank.wall_s / rank.steps, "s", "time")
+    name = rank.name if len(rank.name) <= LONGEST else f"{rank.name[:LONGEST]}…"
+    whose = f"A step of {name}, which computes longest of {ranks} ranks," if ranks > 1 else "A step"
+    text = f"{whose} takes {step}: it computes for {rank.computing_s / rank.wall_s:.1%} of it"
+    fullest = _fullest(rank.kinds)
+    if fullest is not None:
+        text += f", most of that in {_kernels(fullest.kind)}"
+    words, seconds, page = _loss(rank)
+    if seconds > 0:
+        text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the step"
+    savings = savings_of(rank)
+    if savings:
+        best = savings[0]
+        saved = write(best.seconds, "s", "time")
+        text += f". The change that saves most is {best.change}: {saved}, {best.share:.1%}"
+    return ProfileAnswer(text=f"{text}.", page=page if seconds > 0 else "")
+
+
+def _fullest(kinds: tuple[KindTime, ...]) -> KindTime | None:
+    """The kind that computes longest; None where no kernel is known."""
+    found: KindTime | None = None
+    for one in kinds:
+        if one.alone_s > (0.0 if found is None else found.alone_s):
+            found = one
+    return found
+
+
+def _kernels(kind: str) -> str:
+    return "matmuls" if kind == "product" else f"{kind} kernels"
+
+
+def _loss(rank: RankProfile) -> tuple[str, float, str]:
+    """What takes most of the window besides computing: in words, seconds, and its page."""
+    losses: list[tuple[str, float, str]] = []
+    for axis, seconds in rank.exposed_by_axis:
+        words = f"exposed {axis.upper()} communication"
+        if axis == "other":
+            words = "exposed communication of groups with unknown names"
+        losses.append((words, seconds, "pipeline" if axis == "pp" else axis))
+    losses.append(("copies that nothing hides", rank.copies_s, "copies"))
+    losses.append(("kernels that were launched too late", rank.launch_s, "launch"))
+    losses.append(("idle time", rank.idle_s, idle_page(rank)))
+    most = losses[0]
+    for loss in losses:
+        if loss[1] > most[1]:
+            most = loss
+    return most

@@ -1,0 +1,72 @@
+"""A predicted step in one sentence: its time, how well it uses the GPUs, fit, and largest loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from figgen.models.memory.fit_probability import fit_words
+from figgen.quantity_shown import shown
+
+TELLING = 0.02
+"""The least share of a step that is called its largest loss."""
+
+EXPOSED = "exposed-"
+"""What the name of an axis's exposed communication begins with."""
+
+
+def largest_loss(
+    step_time_s: float, recompute_s: float, bubble_s: float, exposed: Sequence[tuple[str, float]]
+) -> tuple[str, float]:
+    """What costs most besides computing, and its seconds; `exposed` has those of each axis.
+
+    "compute" and 0 where nothing takes `TELLING` of the step.
+    """
+    losses = [("recompute", recompute_s), ("bubble", bubble_s)]
+    losses += [(EXPOSED + axis, seconds) for axis, seconds in exposed]
+    found, most = "compute", 0.0
+    for name, seconds in losses:
+        if seconds >= TELLING * step_time_s and seconds > most:
+            found, most = name, seconds
+    return found, most
+
+
+def job_words(model: str, gpus: int, chip: str) -> str:
+    """A model on its GPUs: "Llama 3.1 70B on 96 × NVIDIA H100 SXM5 80GB"."""
+    return f"{model} on {gpus:,} × {chip}"
+
+
+def step_sentence(
+    *,
+    job: str,
+    step_time_s: float,
+    interval_s: Sequence[float],
+    utilisation: float,
+    fit_probability: float | None,
+    free_bytes: float | None,
+    loss: tuple[str, float],
+) -> str:
+    """The answer about a job: "Llama 3.1 70B on 96 × H100 takes 2.48 s a step (…), …".
+
+    `interval_s` is empty without an interval. `fit_probability` and `free_bytes`, which is
+    negative for what does not fit, are None where no capacity is known. `loss` is that of
+    `largest_loss`.
+    """
+    between = " to ".join(shown(seconds, "s") for seconds in interval_s)
+    text = f"{job} takes {shown(step_time_s, 's')} a step" + (f" ({between})" if between else "")
+    text += f", reaches an MFU of {utilisation:.1%}"
+    if fit_probability is not None and free_bytes is not None:
+        left = "free" if free_bytes >= 0 else "missing"
+        size = shown(abs(free_bytes), "B")
+        text += f", and {fit_words(fit_probability)}, with {size} {left}"
+    name, seconds = loss
+    if name == "compute":
+        return f"{text}. Nothing besides computing costs more than {TELLING:.0%} of the step."
+    return f"{text}. The largest loss is {_lost(name)}: {seconds / step_time_s:.1%} of the step."
+
+
+def _lost(name: str) -> str:
+    if name == "recompute":
+        return "recomputation"
+    if name == "bubble":
+        return "idle time in the pipeline"
+    return f"exposed {name[len(EXPOSED) :].upper()} communication"

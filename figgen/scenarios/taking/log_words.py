@@ -1,0 +1,137 @@
+"""What a log says, in sentences and a table for the command line and the pages."""
+
+from __future__ import annotations
+
+from figgen.quantity_shown import format_number, shown
+from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, StepLog
+
+HEALTHY = 0.7
+"""The least share of its links that a large message reaches on healthy machines.
+
+Rings on eight H200 and B200 reach 0.75 to 0.82 of NVLink (the catalog's measurements).
+"""
+
+
+def log_sentences(log: Log, line_rate: float | None) -> list[tuple[str, str]]:
+    """Sentences about a log, the answer first, each with its kind: plain, good or warning.
+
+    `line_rate` is the busbw, B/s, at which the links under a table of nccl-tests are full.
+    """
+    if isinstance(log, CollectiveLog):
+        return _collective(log, line_rate)
+    return _memory(log) if isinstance(log, OutOfMemory) else [("plain", _steps(log))]
+
+
+def collective_rows(log: CollectiveLog, line_rate: float | None) -> list[list[str]]:
+    """A row for each size, with its share of the line rate or, without one, of the best."""
+    best = _best(log)
+    rows = [
+        ["message", "time", "algbw", "busbw", "of the line rate" if line_rate else "of the best"]
+    ]
+    for row in log.rows:
+        rows.append(
+            [
+                shown(row.message_bytes, "B"),
+                shown(row.time_s, "s"),
+                shown(row.algorithm_bandwidth, "B/s"),
+                shown(row.bus_bandwidth, "B/s"),
+                f"{row.bus_bandwidth / (line_rate or best):.0%}",
+            ]
+        )
+    return rows
+
+
+def _best(log: CollectiveLog) -> float:
+    return max(row.bus_bandwidth for row in log.rows)
+
+
+def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str]]:
+    latency, slope = log.fit
+    largest = log.rows[-1]
+    ranks = f" of {log.ranks:,} ranks" if log.ranks else ""
+    where = f" on nodes of {log.ranks_per_node:,}" if log.ranks_per_node else ""
+    bound = [row.message_bytes for row in log.rows if 2 * latency >= row.time_s]
+    half = next(row for row in log.rows if row.bus_bandwidth >= 0.5 * _best(log))
+    return [
+        (
+            "plain",
+            f"Read as nccl-tests: {log.collective or 'a collective that the text does not name'}"
+            f"{ranks}{where}, {len(log.rows)} sizes.",
+        ),
+        *_verdict(log, line_rate),
+        (
+            "plain",
+            f"The largest message, {shown(largest.message_bytes, 'B')}, took "
+            f"{shown(largest.time_s, 's')}: algbw {shown(largest.algorithm_bandwidth, 'B/s')}, "
+            f"busbw {shown(largest.bus_bandwidth, 'B/s')}.",
+        ),
+        (
+            "plain",
+            f"The latency α is {shown(latency, 's')}, and messages up to "
+            f"{shown(bound[-1], 'B')} are latency-bound; beyond that, a message moves at "
+            f"{shown(slope, 'B/s')}. From {shown(half.message_bytes, 'B')} on, busbw is at least "
+            "half of its best.",
+        ),
+    ]
+
+
+def _verdict(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str]]:
+    """Whether the best busbw is what healthy links give; nothing without their rate."""
+    if not line_rate:
+        return []
+    share = _best(log) / line_rate
+    said = f"The best busbw is {share:.0%} of the line rate, {shown(line_rate, 'B/s')}"
+    if share < HEALTHY:
+        return [
+            ("warning", f"{said}; healthy links give {HEALTHY:.0%} or more. Look for a slow link.")
+        ]
+    if log.collective == "all-reduce" and share > 1:
+        return [("good", f"{said}: healthy, and more than rings could reach, so the switch adds.")]
+    return [("good", f"{said}: healthy, since links give {HEALTHY:.0%} or more.")]
+
+
+def _steps(log: StepLog) -> str:
+    facts: list[str] = []
+    if log.step_time_s:
+        facts.append(f"{shown(log.step_time_s, 's')} a step")
+    if log.tokens_per_s_per_gpu:
+        facts.append(f"{format_number(log.tokens_per_s_per_gpu)} tokens/s per GPU")
+    if log.flops_per_s_per_gpu:
+        facts.append(f"{shown(log.flops_per_s_per_gpu, 'FLOP/s')} per GPU")
+    if log.utilisation:
+        facts.append(f"MFU {log.utilisation:.1%}")
+    if log.memory_bytes:
+        facts.append(f"at most {shown(log.memory_bytes, 'B')} of memory")
+    steps = "step" if log.steps == 1 else "steps"
+    return f"Read as {log.steps:,} {steps} of {log.framework}: {', '.join(facts)}."
+
+
+def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
+    asked, free, held = log.asked_bytes, log.free_bytes, log.allocated_bytes
+    torn = log.reserved_unallocated_bytes or 0.0
+    tensors = "" if held is None else f", while tensors had {shown(held, 'B')}"
+    pieces = f" and {shown(torn, 'B')} was reserved but unallocated" if torn else ""
+    found = [
+        (
+            "plain",
+            f"Read as PyTorch's out-of-memory message: it asked for {shown(asked, 'B')} with "
+            f"{shown(free, 'B')} free of {shown(log.capacity_bytes, 'B')}{tensors}{pieces}.",
+        )
+    ]
+    if torn and torn + free >= asked:
+        found.append(
+            (
+                "good",
+                f"There was enough memory, but in pieces: {shown(torn + free, 'B')}. Try "
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before you change the job.",
+            )
+        )
+    elif held is not None:
+        found.append(
+            (
+                "warning",
+                f"The job needs at least {shown(held + asked, 'B')} for its tensors, "
+                f"{shown(max(0.0, asked - free - torn), 'B')} more than there was.",
+            )
+        )
+    return found
