@@ -17,6 +17,12 @@ import numpy as np
 Number: TypeAlias = Any
 
 
+_log2 = np.vectorize(math.log2, otypes=[float])
+_exp = np.vectorize(math.exp, otypes=[float])
+_pow = np.vectorize(math.pow, otypes=[float])
+# NumPy's own round the last digit by the kind of processor; a page and its tests need one answer.
+
+
 def _scalars(*values: Number) -> bool:
     return np.ndarray not in map(type, values)
 
@@ -43,7 +49,7 @@ def floor(x: Number) -> Number:
 
 def log2(x: Number) -> Number:
     """The binary logarithm, exact at powers of two."""
-    return math.log2(x) if _scalars(x) else np.log2(x)
+    return math.log2(x) if _scalars(x) else _log2(x)
 
 
 def sqrt(x: Number) -> Number:
@@ -53,7 +59,12 @@ def sqrt(x: Number) -> Number:
 
 def exp(x: Number) -> Number:
     """The exponential, e to the power of `x`."""
-    return math.exp(x) if _scalars(x) else np.exp(x)
+    return math.exp(x) if _scalars(x) else _exp(x)
+
+
+def power(x: Number, y: Number) -> Number:
+    """Return `x` to the power of `y`; formulas, which get numbers, write `x ** y`."""
+    return x**y if _scalars(x, y) else _pow(x, y)
 
 
 def where(condition: Number, a: Number, b: Number) -> Number:

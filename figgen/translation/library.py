@@ -35,7 +35,7 @@ RUNTIME: dict[str, Type] = {
 
 OPS = {
     "minimum": "Math.min", "maximum": "Math.max", "ceil": "Math.ceil", "floor": "Math.floor",
-    "log2": "Math.log2", "sqrt": "Math.sqrt", "exp": "Math.exp",
+    "log2": "Math.log2", "sqrt": "Math.sqrt", "exp": "Math.exp", "power": "Math.pow",
 }  # fmt: skip
 ERRORS = "figgen.errors"
 FAULT = Type("record", about=None)

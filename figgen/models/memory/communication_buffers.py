@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.visited_groups import visited_groups
 
 
 def key_value_width(setup: TrainingSetup) -> float:
@@ -46,5 +47,5 @@ def received_copies(setup: TrainingSetup) -> float:
         return 0.0
     copies = float(experts.top_k)
     if setup.sends_once:
-        copies = ranks * (1 - (1 - 1 / ranks) ** experts.top_k)
+        copies = float(visited_groups(ranks, experts.top_k))
     return copies * setup.fullest_experts

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.equations.ops import Number, maximum, minimum, where
+from figgen.equations.ops import Number, maximum, minimum, power, where
 from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.shape.adapters import (
     ADAPTER_KERNELS,
@@ -26,6 +26,7 @@ from figgen.models.shape.adapters import (
     PLAIN_BYTES,
     UNPACKED_SHARE,
 )
+from figgen.models.shape.visited_groups import visited_groups
 from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
 
@@ -89,7 +90,8 @@ class LayerSeconds:
 def longer(one_s: Number, other_s: Number) -> Number:
     """The longer of two times that overlap; a little more where they are alike."""
     high, low = maximum(one_s, other_s), minimum(one_s, other_s)
-    return high * (1 + (low / maximum(high, 1e-30)) ** SHARPNESS) ** (1 / SHARPNESS)
+    alike = power(low / maximum(high, 1e-30), SHARPNESS)
+    return high * power(1 + alike, 1 / SHARPNESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +347,7 @@ def _leaving(job: Job, dispatcher: Number) -> Number:
     """
     nodes = _expert_nodes(job)
     copies = job.top_k * (1 - 1 / nodes)
-    distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
+    distinct = visited_groups(nodes, job.top_k) * (1 - 1 / nodes)
     return where(dispatcher >= RECEIVED_ONCE, distinct, copies) / maximum(1, job.top_k)
 
 
@@ -358,7 +360,7 @@ def _dispatched_s(job: Job, attained: Attained, sent: Number, dispatcher: Number
     core/transformer/moe/token_dispatcher.py and fused_a2a.py; deepseek-ai/DeepEP README.md.
     """
     choices = maximum(1, job.top_k)
-    ranks = job.ep * (1 - (1 - 1 / job.ep) ** job.top_k) / choices
+    ranks = visited_groups(job.ep, job.top_k) / choices
     once = dispatcher >= RECEIVED_ONCE
     nodes = _expert_nodes(job)
     near = where(once, ranks, 1 / nodes) * (job.ep - 1) / job.ep

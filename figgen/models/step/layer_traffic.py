@@ -17,6 +17,7 @@ from figgen.models.memory.communication_buffers import (
 from figgen.models.setup.layer_parts import parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
+from figgen.models.shape.visited_groups import visited_groups
 from figgen.models.step.step_links import NETWORK, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
 
@@ -459,7 +460,7 @@ def _copies_sent(setup: TrainingSetup, top_k: int) -> float:
         return 1.0
     link = group_link(setup.parallel, "ep")
     groups = -(-link.size // link.members_per_node) if link.level == NETWORK else link.size
-    return groups * (1 - (1 - 1 / groups) ** top_k) / top_k
+    return float(visited_groups(groups, top_k)) / top_k
 
 
 def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
