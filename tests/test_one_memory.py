@@ -25,14 +25,15 @@ from figgen.scenarios.planning.plan_rows import choices_of
 from figgen.scenarios.planning.planner import plan
 from tests.browser.training_cases import random_choices
 from tests.scenarios.test_planner_space import columns_of, total_of
+from tests.thorough import drawn
 
-JOBS, WINNERS = 300, 20
+JOBS, WINNERS = drawn(100, 300), drawn(6, 20)
 AXES = ("tp", "cp", "pp", "ep", "etp")
 SAME = 1e-12
 RESERVE_BYTES = 1.25e9
 
 
-def drawn() -> Iterator[TrainingStep]:
+def jobs_that_can_be() -> Iterator[TrainingStep]:
     """Random jobs that can be."""
     rng = random.Random(25)
     while True:
@@ -77,7 +78,7 @@ def lines(held: RankBytes) -> dict[str, float]:
 
 def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: PlannedJob) -> None:
     found, kinds = 0, set[str]()
-    for one in drawn():
+    for one in jobs_that_can_be():
         setup = one.setup
         layout = only_layout(setup, any_job)
         if layout is None:

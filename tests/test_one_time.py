@@ -36,16 +36,17 @@ from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.scenarios.tools.data import configurations
 from tests.browser.training_cases import Choices, random_choices
 from tests.scenarios.test_planner_space import columns_of, total_of
+from tests.thorough import drawn
 from tests.translation.run import ENGINE, ran
 
-JOBS, WINNERS = 300, 20
+JOBS, WINNERS = drawn(60, 300), drawn(5, 20)
 EVERY = 5  # jobs of which one is asked on the command line too, which takes its time to start
-TIMELINES = 100
+TIMELINES = drawn(20, 100)
 MOST_EVENTS = 4000
 SAME = 1e-9
 
 
-def drawn(count: int) -> list[tuple[Choices, TrainingStep]]:
+def jobs_that_can_be(count: int) -> list[tuple[Choices, TrainingStep]]:
     """Random jobs that can be."""
     rng, found = random.Random(2025), list[tuple[Choices, TrainingStep]]()
     while len(found) < count:
@@ -60,7 +61,7 @@ def drawn(count: int) -> list[tuple[Choices, TrainingStep]]:
 
 @pytest.fixture(scope="module")
 def jobs() -> list[tuple[Choices, TrainingStep]]:
-    return drawn(JOBS)
+    return jobs_that_can_be(JOBS)
 
 
 def printed(choices: Choices, verb: str = "step") -> Any:

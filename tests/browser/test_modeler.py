@@ -241,9 +241,9 @@ def test_nodes_of_the_catalog_are_one_press_away(open_modeler: Callable[[str], P
 def test_presets_show_and_hand_out_what_the_command_line_prints(
     open_modeler: Callable[[str], Page],
 ) -> None:
-    """All presets are compared with it in test_modeler_model; here three through the page."""
+    """All presets are compared with it in test_modeler_model; here two through the page."""
     page = open_modeler("")
-    for name in ("gpt-3-175b", "deepseek-v3", "llama-3-405b-8k-16384"):
+    for name in ("deepseek-v3", "llama-3-405b-8k-16384"):
         page.locator("#modeler-preset").select_option(name)
         page.wait_for_function(f"() => location.search === '?preset={name}'")
         settled(page)

@@ -35,6 +35,7 @@ from figgen.scenarios.runs.software import known_software
 from tests.browser.engine import Ask
 from tests.browser.modeler import printed, random_query
 from tests.browser.site import ROOT
+from tests.thorough import drawn, one_in
 
 SUITES = "modeler_suites.js"
 ORACLES = ROOT / "tests" / "oracles"
@@ -62,10 +63,11 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
     rng = random.Random(27)
     presets = [f"preset={name}" for name, kind in ask("presets", []) if kind == "training"]
     assert len(presets) >= 18
-    tried = ask("addresses", [random_query(rng) for _ in range(60)])
+    presets = one_in(4, presets)
+    tried = ask("addresses", [random_query(rng) for _ in range(30)])
     valid = [case["again"] for case in tried if case["error"] is None]
-    assert len(valid) >= 12
-    queries = ["", *presets, *valid[:12]]
+    assert len(valid) >= 4
+    queries = ["", *presets, *valid[:4]]
     for query, answer in zip(queries, ask("answers", queries), strict=True):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
             assert answer[name] == printed(command), (query, command)
@@ -121,7 +123,7 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     for key, names in registries.items():
         assert set(names) <= set(options[key]), key
     assert set(options) - {"preset", "recompute"} == registries.keys()
-    drawn = [
+    choices = [
         (key, name)
         for key, names in options.items()
         if key not in ("preset", "ffn", "norm", "qk_norm")
@@ -129,19 +131,24 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
         if name != "own"
     ]
     queries = [
-        urlencode(base | WITH.get(key, {}) | {key: name}) for key, name in drawn for base in SUITING
+        urlencode(base | WITH.get(key, {}) | {key: name})
+        for key, name in choices
+        for base in SUITING
     ]
     cases = ask("addresses", queries)
     assert [case["problems"] for case in cases if case["problems"]] == []
     shown = {}
-    for at, choice in enumerate(drawn):
+    for at, choice in enumerate(choices):
         tried = range(len(SUITING) * at, len(SUITING) * (at + 1))
         good = [queries[one] for one in tried if cases[one]["error"] is None]
         assert good, choice
         shown[choice] = good[0]
-    for query, answer in zip(shown.values(), ask("answers", list(shown.values())), strict=True):
+    answers = ask("answers", list(shown.values()))
+    # That Python says the same, to the bit, is asked of more jobs in tests/translation.
+    for query, answer in one_in(6, list(zip(shown.values(), answers, strict=True))):
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
             assert answer[name] == printed(command), (query, command)
+    for query, answer in zip(shown.values(), answers, strict=True):
         step = answer["step"]
         counted = step["utilisation"][MFU_CONVENTION]
         assert answer["mfu"] == step["model_flops_utilisation"] == counted, query
@@ -203,10 +210,10 @@ def test_texts_that_a_reader_brings_become_the_state_that_the_command_line_takes
 
 def test_commands_and_addresses_that_the_modeler_writes_are_taken_back(ask: Ask) -> None:
     rng = random.Random(31)
-    tried = ask("addresses", [random_query(rng) for _ in range(200)])
+    tried = ask("addresses", [random_query(rng) for _ in range(drawn(60, 200))])
     again = [case["again"] for case in tried if case["error"] is None and case["again"]]
     again = [one for one in again if "=own" not in one and "preset=" not in one]
-    assert len(again) > 30
+    assert len(again) > 8
     commands = [answer["commands"][0] for answer in ask("answers", again)]
     for texts in (commands, [f"https://site/tools/modeler/?{one}" for one in again]):
         shown = ask("taken", texts)

@@ -20,6 +20,7 @@ from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.planner import plan
 from figgen.scenarios.planning.sizing import Wanted, sizing, wanted_of
+from tests.thorough import drawn
 from tests.translation.test_plans import random_job
 
 JOB = {"model": "llama-3-8b", "gpus_per_node": 8, "global_batch": 128, "sequence": 4096}
@@ -42,7 +43,7 @@ def _wanted(
 
 def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
     rng, compared = random.Random(11), 0
-    for _ in range(12):
+    for _ in range(drawn(4, 12)):
         job, every = random_job(rng)
         try:
             question = plan_question(scenario(**job), every)
@@ -60,7 +61,7 @@ def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
                 times = seconds[place :: len(found.entries)]
                 assert min(times) >= least_s * (1 - 1e-12), (job, found.schedule, found.pp)
                 compared += len(times)
-    assert compared > 5_000
+    assert compared > 1_000
 
 
 @pytest.mark.parametrize("chance", [SAFE, 0.5])

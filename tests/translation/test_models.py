@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,14 @@ from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.tools.data import configurations
 from figgen.translation.modules import closure, printed
 from figgen.translation.sources import Place
+from tests import thorough
 from tests.browser import training_cases
 from tests.browser.training_cases import Choices
 from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
 from tests.translation.run import ENGINE, ran, started
 
-JOBS = int(os.environ.get("FIGGEN_JOBS", "600"))
+JOBS = thorough.drawn(200, 2000)
 PROGRAM = """
 import fs from "node:fs";
 import { answersOf, jobOf } from "./assets/javascripts/engine/answers.js";
