@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from figgen.catalog.interruptions import interruption
+from figgen.errors import InputError
 from figgen.guide.tool_scripts import printed_models, printed_modules
 from figgen.publish.scripts import FOLDER
 from figgen.scenarios.options.scenario import scenario
@@ -26,6 +28,10 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({**JOB, "global_batch": 96}, {**QUESTION, "kind": "budget", "budget": 9000, "chance": 0.6}),
     ({**JOB, "global_batch": 64}, {**QUESTION, "kind": "fewest"}),
 ]
+REFUSED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (JOB, {**QUESTION, "kind": "deadline", "tokens": None}),
+    (JOB, {**QUESTION, "kind": "budget", "price": None}),
+]
 
 
 def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_path: Path) -> None:
@@ -36,9 +42,14 @@ def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_p
     }
     models = printed_models({**hand, "main.js": PROGRAM})
     scripts = {**hand, **printed_modules(()), **models}
-    found = started(tmp_path, PROGRAM, scripts, {"catalog": configurations(), "cases": cases})
+    data = {"catalog": configurations(), "cases": cases + REFUSED}
+    found = started(tmp_path, PROGRAM, scripts, data)
     wanted = [_python(job, question) for job, question in cases]
-    for got, want, case in zip(found(), wanted, cases, strict=True):
+    said = found()
+    for (job, question), got in zip(REFUSED, said[len(cases) :], strict=True):
+        with pytest.raises(InputError, match=re.escape(got["error"])):
+            _python(job, question)
+    for got, want, case in zip(said, wanted, cases, strict=False):
         assert isinstance(got, list), got
         found_here = sorted(got, key=lambda one: int(one["nodes"]))
         assert [one["nodes"] for one in found_here] == [one.nodes for one in want.found], case
@@ -66,7 +77,7 @@ def _python(job: dict[str, Any], question: dict[str, Any]) -> Any:
             days=question["days"] if kind == "deadline" else None,
             budget=question["budget"] if kind == "budget" else None,
             fewest=kind == "fewest",
-            tokens=None if kind == "fewest" else question["tokens"] * 1e9,
+            tokens=None if kind == "fewest" or not question["tokens"] else question["tokens"] * 1e9,
             price=question["price"],
             failures=interruption(question["failures"]),
             fit_chance=question["chance"],

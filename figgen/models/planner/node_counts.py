@@ -8,9 +8,11 @@ that an answer can be shown while the search goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
+from figgen.errors import InputError
+from figgen.models.machine.layout import MOST_RANKS
 from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.saving import DAY_S, SavedTraining
 from figgen.models.shape.transformer import parameter_counts
@@ -71,6 +73,43 @@ class TrainingCost:
     gpu_hours: float
     price: float | None
     energy_j: float | None
+
+
+def goal_of(
+    *,
+    kind: str,
+    days: float | None,
+    budget: float | None,
+    tokens: float | None,
+    price: float | None,
+    most_nodes: int = MOST_NODES,
+) -> Goal:
+    """Return what is wanted; `price` is that of one accelerator for an hour.
+
+    Raises InputError for a deadline or budget without tokens, and for a budget without a price.
+    """
+    if kind != FEWEST and tokens is None:
+        raise InputError("tokens", expected="the tokens to train on", got="none")
+    if kind == BUDGET and price is None:
+        expected = "your price of one GPU for an hour"
+        raise InputError("gpu_hour_price", expected=expected, got="none")
+    return Goal(
+        kind=kind,
+        most_nodes=most_nodes,
+        most_s=days * DAY_S if kind == DEADLINE and days is not None else inf,
+        budget=budget if kind == BUDGET and budget is not None else inf,
+    )
+
+
+def within_ranks(goal: Goal, gpus_per_node: int) -> Goal:
+    """Return the same goal on no more nodes than layouts may have ranks."""
+    return replace(goal, most_nodes=min(goal.most_nodes, MOST_RANKS // gpus_per_node))
+
+
+def counted(nodes: int, *, fits: bool, days: float | None, price: float | None) -> Counted:
+    """Return what so many nodes take, where days and price may be unknown."""
+    training_s = inf if days is None else days * DAY_S
+    return Counted(nodes=nodes, fits=fits, training_s=training_s, price=price or 0.0)
 
 
 def training_cost(

@@ -7,12 +7,10 @@ that fits with the chance that is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from math import inf
+from dataclasses import asdict, dataclass
 
 from figgen.catalog.interruptions import Interruptions
 from figgen.errors import InputError
-from figgen.models.machine.layout import MOST_RANKS
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.node_counts import (
     BUDGET,
@@ -23,11 +21,13 @@ from figgen.models.planner.node_counts import (
     Counted,
     Goal,
     answer,
+    counted,
+    goal_of,
     least_nodes,
     next_nodes,
     training_cost,
+    within_ranks,
 )
-from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import PlanQuestion, plan_question, usual_batch
@@ -100,17 +100,13 @@ def wanted_of(
         got = " and ".join(given) or "none"
         expected = "one of --within, --budget and --fewest-nodes"
         raise InputError("question", expected=expected, got=got)
-    if tokens is None and not fewest:
-        raise InputError("--tokens", expected=f"the tokens to train on, for {given[0]}", got="none")
-    if budget and price is None:
-        expected = "your price of one GPU for an hour, for --budget"
-        raise InputError("--gpu-hour-price", expected=expected, got="none")
-    kind = DEADLINE if days else BUDGET if budget else FEWEST
-    goal = Goal(
-        kind=kind,
+    goal = goal_of(
+        kind=DEADLINE if days else BUDGET if budget else FEWEST,
+        days=days,
+        budget=budget,
+        tokens=tokens,
+        price=price,
         most_nodes=most_nodes,
-        most_s=days * DAY_S if days else inf,
-        budget=budget or inf,
     )
     return Wanted(tokens=tokens, price=price, failures=failures, fit_chance=fit_chance, goal=goal)
 
@@ -132,8 +128,7 @@ def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
 def sized_counts(asked: Scenario, wanted: Wanted) -> Iterator[Sized]:
     """Yield one number of nodes after the other, as the search asks them."""
     job, found = _question(asked, wanted, 1).job, list[Counted]()
-    most = MOST_RANKS // job.setup.parallel.gpus_per_node
-    goal = replace(wanted.goal, most_nodes=min(wanted.goal.most_nodes, most))
+    goal = within_ranks(wanted.goal, job.setup.parallel.gpus_per_node)
     while nodes := next_nodes(goal, found, least_nodes(job)):
         one = _sized(asked, wanted, nodes)
         found.append(_counted(one))
@@ -150,9 +145,7 @@ def _batch(question: PlanQuestion) -> int:
 
 
 def _counted(one: Sized) -> Counted:
-    training_s = inf if one.days is None else one.days * DAY_S
-    price = 0.0 if one.price is None else one.price
-    return Counted(nodes=one.nodes, fits=one.row is not None, training_s=training_s, price=price)
+    return counted(one.nodes, fits=one.row is not None, days=one.days, price=one.price)
 
 
 def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:

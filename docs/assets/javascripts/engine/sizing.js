@@ -4,24 +4,13 @@ import { InputError } from "./errors.js";
 import { fastestOf } from "./plan.js";
 import { planJob } from "./plan_job.js";
 import { asdict } from "./runtime.js";
-import { plain, record } from "./records.js";
-import { MOST_RANKS } from "../models/machine/layout.js";
+import { plain } from "./records.js";
 import {
-  BUDGET, Counted, DEADLINE, FEWEST, Goal, MOST_NODES, SAVED, answer, least_nodes, next_nodes, training_cost,
+  FEWEST, SAVED, answer, counted, goal_of, least_nodes, next_nodes, training_cost, within_ranks,
 } from "../models/planner/node_counts.js";
-import { DAY_S, checkpoint_bytes_of, saved_training } from "../models/planner/saving.js";
+import { checkpoint_bytes_of, saved_training } from "../models/planner/saving.js";
 import { usual_batch } from "../scenarios/planning/plan_question.js";
 import { TABLES } from "../plan-memory.js";
-
-/** What a reader asks for, or an InputError: `{ kind, days, budget, tokens, price, failures, chance }`, tokens in billions. */
-export function goalOf({ kind, days, budget, tokens, price }, gpusPerNode) {
-  if (kind === BUDGET && price === null) throw new InputError("price", { expected: "what you pay for one GPU for an hour", got: "none" });
-  if (kind !== FEWEST && tokens === null) throw new InputError("tokens", { expected: "the tokens to train on", got: "none" });
-  return record(Goal, {
-    kind, most_nodes: Math.min(MOST_NODES, Math.floor(MOST_RANKS / gpusPerNode)),
-    most_s: kind === DEADLINE ? days * DAY_S : Infinity, budget: kind === BUDGET ? budget : Infinity,
-  });
-}
 
 /** The batch that stays the same for all numbers of nodes. */
 export function heldBatch(catalog, choices) {
@@ -29,17 +18,20 @@ export function heldBatch(catalog, choices) {
   return batch_assumed ? usual_batch(job.setup.sequence, 1) : job.global_batch;
 }
 
-/** Yields one number of nodes after the other, as the search asks them, with `best` so far. Throws InputError. */
+/**
+ * Yields one number of nodes after the other, as the search asks them, with `best` so far. The question is
+ * `{ kind, days, budget, tokens, price, failures, chance }`, tokens in billions. Throws InputError.
+ */
 export function* sizedCounts(catalog, choices, question) {
+  const { kind, days, budget, tokens, price, chance } = question;
   const asked = { ...choices, global_batch: heldBatch(catalog, choices) };
-  const { job } = planJob(catalog, { ...asked, nodes: 1 }, { chance: question.chance });
-  const [goal, least, counted] = [goalOf(question, choices.gpus_per_node), least_nodes(job), []];
-  for (let nodes; (nodes = next_nodes(goal, counted, least));) {
+  const { job } = planJob(catalog, { ...asked, nodes: 1 }, { chance });
+  const [least, found] = [least_nodes(job), []];
+  const goal = within_ranks(goal_of(kind, days, budget, tokens, price), choices.gpus_per_node);
+  for (let nodes; (nodes = next_nodes(goal, found, least));) {
     const one = sized(catalog, { ...asked, nodes }, question);
-    counted.push(record(Counted, {
-      nodes, fits: one.layout !== null, training_s: one.days === null ? Infinity : one.days * DAY_S, price: one.price ?? 0,
-    }));
-    yield { ...one, best: answer(goal, counted)?.nodes ?? null };
+    found.push(counted(nodes, one.layout !== null, one.days, one.price));
+    yield { ...one, best: answer(goal, found)?.nodes ?? null };
   }
 }
 
