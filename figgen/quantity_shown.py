@@ -11,14 +11,13 @@ import math
 import re
 
 from figgen.quantity_units import (
-    AMOUNTS,
     BINARY,
     MEASURED,
     POWERS,
     SHORT_SCALE,
     SUPERSCRIPTS,
-    THINGS,
     TIMES,
+    is_counted,
 )
 
 NBSP = "\u00a0"
@@ -157,7 +156,7 @@ def _time(value: float, unit: str, digits: int) -> str:
 
 def _plain(value: float, unit: str, digits: int) -> str:
     above, slash, below = unit.partition("/")
-    counted = above in THINGS or above in AMOUNTS or above in ("month", "nat")
+    counted = is_counted(above) or above in ("month", "nat")
     if counted and value != 1:
         above += "es" if above.endswith("ch") else "s"
     return _with_words(

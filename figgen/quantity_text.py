@@ -24,6 +24,7 @@ from figgen.quantity_units import (
     SUPERSCRIPTS,
     THINGS,
     TIMES,
+    is_counted,
 )
 
 ALIASES: dict[str, str] = {
@@ -141,7 +142,7 @@ def unit_factor(text: str) -> Factor:
     counted = re.fullmatch(_COUNTED, text)
     if counted:
         count = base_unit(counted[2])
-        if count in THINGS or count in AMOUNTS or count == "USD":
+        if is_counted(count) or count == "USD":
             times = BINARY.get(counted[1], 1)
             return Factor(
                 unit=count, times=times, power=0 if times > 1 else SHORT_SCALE[counted[1]]
@@ -163,7 +164,7 @@ def unit_factor(text: str) -> Factor:
 
 def is_base(word: str) -> bool:
     """Whether `word` is a unit that is no multiple of another one."""
-    return word in MEASURED or word in THINGS or word in AMOUNTS or word in OTHER
+    return word in MEASURED or is_counted(word) or word in OTHER
 
 
 def base_unit(word: str) -> str:
@@ -174,7 +175,7 @@ def base_unit(word: str) -> str:
     if not found.endswith("s"):
         return ""
     one = ALIASES.get(found[:-1], found[:-1])
-    plural = one in THINGS or one in AMOUNTS or one in OTHER or one == "day" or one != found[:-1]
+    plural = is_counted(one) or one in OTHER or one == "day" or one != found[:-1]
     return one if plural else ""
 
 

@@ -24,3 +24,8 @@ AMOUNTS: set[str] = {"param", "token", "element"}
 OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
 
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+def is_counted(unit: str) -> bool:
+    """Whether a unit is something that is counted, in whole numbers or as an amount."""
+    return unit in THINGS or unit in AMOUNTS

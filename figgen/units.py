@@ -24,9 +24,8 @@ from figgen.quantity_text import (
     read_quantity,
     unit_factor,
 )
-from figgen.quantity_units import AMOUNTS, MEASURED, OTHER, PLAIN_COUNTS, THINGS, TIMES
+from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES
 
-COUNTS = THINGS | AMOUNTS
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit, per anything, that these ways to write a quantity can show."""
 

@@ -11,7 +11,7 @@ from figgen.agreement.ways import ComparedQuantity, Way
 from figgen.charts import Scalar
 from figgen.equations.evaluation import evaluate
 from figgen.errors import InputError
-from figgen.units import COUNTS
+from figgen.quantity_units import is_counted
 
 SAME = 1e-9  # relative: sums in another order, never another convention
 
@@ -100,7 +100,7 @@ def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) 
 
 def _uncounted(unit: str) -> str:
     """A count is a number, whatever is counted."""
-    return "1" if unit in COUNTS else unit
+    return "1" if is_counted(unit) else unit
 
 
 def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[Disagreement]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from figgen.errors import InputError
 from figgen.quantity_shown import NBSP, format_number, power_of_ten, shown
 from figgen.quantity_text import read_quantity
-from figgen.quantity_units import AMOUNTS, MEASURED, THINGS
+from figgen.quantity_units import MEASURED, is_counted
 
 NAME, NUMBER = "name", "number"
 """The signs of an argument and of a constant."""
@@ -194,7 +194,7 @@ def _called(sign: str, parts: list[float]) -> float:
 
 def is_bare(word: str) -> bool:
     """Whether a unit is a count: "8 ranks − 1" would not say more than "8 − 1"."""
-    return word == "1" or word in THINGS or word in AMOUNTS
+    return word == "1" or is_counted(word)
 
 
 def substituted(unit: str, value: float) -> str:

@@ -18,10 +18,10 @@ from figgen.errors import InputError
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
 from figgen.prose.lines import without_captions
-from figgen.quantity_units import BINARY
+from figgen.quantity_units import BINARY, is_counted
 from figgen.registry import all_formulas, figure_named, unit_of
 from figgen.subject import Subject, subject
-from figgen.units import COUNTS, parse_quantity
+from figgen.units import parse_quantity
 
 Premises: TypeAlias = frozenset[tuple[float, str]]
 """Values in SI with their units; everything that is counted has the unit "1"."""
@@ -85,9 +85,9 @@ def _arguments(text: str) -> Iterator[tuple[float, str]]:
 def _plain(unit: str) -> str:
     """Counts are numbers, whatever is counted, and per what: bytes per parameter are bytes."""
     above, _, below = unit.partition("/")
-    if below in COUNTS or below == "element":
+    if is_counted(below):
         unit = above
-    return "1" if unit.partition("/")[0] in COUNTS else unit
+    return "1" if is_counted(unit.partition("/")[0]) else unit
 
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from figgen.charts import Axis
 from figgen.quantity_shown import NAMED, NBSP, format_number
-from figgen.units import COUNTS, format_quantity, parse_quantity
+from figgen.quantity_units import is_counted
+from figgen.units import format_quantity, parse_quantity
 
 MOST_TICKS = 7
 # Decades of seconds read badly beyond a minute.
@@ -54,7 +55,7 @@ def linear_ticks(
     suffix, factor, own = _display_unit(axis, largest)
     mantissa, exponent = round_step((high - low) / factor / (MOST_TICKS - 1))
     step = float(f"{mantissa}e{exponent}")
-    if axis.unit in COUNTS and step < 1:
+    if is_counted(axis.unit) and step < 1:
         mantissa, exponent, step = 1, 0, 1.0
     down, up = (math.floor, math.ceil) if rounded else (math.ceil, math.floor)
     first, last = down(low / factor / step + 1e-9), up(high / factor / step - 1e-9)
@@ -126,7 +127,9 @@ def value_text(axis: Axis, value: float) -> str:
 def _text(axis: Axis, value: float, largest: float | None = None) -> str:
     """A ratio such as FLOP/B and a count of things take no prefix while they are readable."""
     above, _, below = axis.unit.partition("/")
-    counted = above in COUNTS | {"1"} or (above in ("FLOP", "B") and below not in ("", "s"))
+    counted = (
+        above == "1" or is_counted(above) or (above in ("FLOP", "B") and below not in ("", "s"))
+    )
     if counted and _spec(axis) == "si" and max(abs(value), largest or 0.0) < 100_000:
         return format_quantity(value, axis.unit, "unit")
     return tick_text(axis, value)

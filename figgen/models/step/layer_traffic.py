@@ -52,6 +52,45 @@ def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     )
 
 
+Group = tuple[str, int]
+"""An axis and the ranks of a group along it."""
+
+
+def _call(
+    group: Group, purpose: str, collective: str, phase: str, calls: int, buffer_bytes: float
+) -> Traffic:
+    axis, size = group
+    return Traffic(
+        axis=axis,
+        purpose=purpose,
+        collective=collective,
+        phase=phase,
+        calls=calls,
+        buffer_bytes=buffer_bytes,
+        size=size,
+    )
+
+
+def _blocks(setup: TrainingSetup, share: StageShare) -> tuple[tuple[int, int, int, int], ...]:
+    """Attention and feed-forward: width on the way in, blocks, and blocks repeated backward.
+
+    The last number is of blocks whose recomputation only gathers.
+    """
+    mla, experts = setup.shape.latent, setup.shape.experts
+    width = setup.shape.hidden
+    if mla is not None:
+        width = (mla.query_rank or width) + mla.kv_rank + mla.rope_head_dim
+    shares_experts = experts is not None and experts.shared > 0
+    forward, again = parts_of(share), repeated_parts(setup, share)
+    attention, repeated = forward.attention + forward.mixers, again.attention + again.mixers
+    dense = forward.dense + shares_experts * forward.shared
+    dense_again = again.dense + shares_experts * again.shared
+    return (
+        (width, attention, repeated, again.up_projections),
+        (setup.shape.hidden, dense, dense_again, 0),
+    )
+
+
 def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     """Two blocks a layer, each with one exchange on its way in and one on its way out.
 
@@ -59,97 +98,22 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     second block only for shared experts. What is recomputed gathers and reduces once more; latent
     up-projections alone only gather.
     """
-    shape, tp, tokens = setup.shape, setup.parallel.tp, setup.tokens
-    mla, experts = shape.latent, shape.experts
-    attention = shape.hidden
-    if mla is not None:
-        attention = (mla.query_rank or shape.hidden) + mla.kv_rank + mla.rope_head_dim
-    shares_experts = experts is not None and experts.shared > 0
-    forward, again = parts_of(share), repeated_parts(setup, share)
-    whole = tokens * shape.hidden * ACTIVATION_BYTES
-    for width, blocks, repeated, gathers in (
-        (
-            attention,
-            forward.attention + forward.mixers,
-            again.attention + again.mixers,
-            again.up_projections,
-        ),
-        (
-            shape.hidden,
-            forward.dense + shares_experts * forward.shared,
-            again.dense + shares_experts * again.shared,
-            0,
-        ),
-    ):
-        inward = tokens * width * ACTIVATION_BYTES
-        for phase, times, more in ((FORWARD, blocks, 0), (BACKWARD, repeated, gathers)):
-            if setup.sequence_parallel:
-                yield Traffic(
-                    axis="tp",
-                    purpose=LAYERS,
-                    collective=GATHER,
-                    phase=phase,
-                    calls=times + more,
-                    buffer_bytes=inward,
-                    size=tp,
-                )
-                yield Traffic(
-                    axis="tp",
-                    purpose=LAYERS,
-                    collective=SCATTER,
-                    phase=phase,
-                    calls=times,
-                    buffer_bytes=whole,
-                    size=tp,
-                )
-            else:
-                yield Traffic(
-                    axis="tp",
-                    purpose=LAYERS,
-                    collective=REDUCE,
-                    phase=phase,
-                    calls=times,
-                    buffer_bytes=whole,
-                    size=tp,
-                )
-        if setup.sequence_parallel:
-            yield Traffic(
-                axis="tp",
-                purpose=LAYERS,
-                collective=GATHER,
-                phase=BACKWARD,
-                calls=blocks,
-                buffer_bytes=whole,
-                size=tp,
-            )
-            yield Traffic(
-                axis="tp",
-                purpose=LAYERS,
-                collective=SCATTER,
-                phase=BACKWARD,
-                calls=blocks,
-                buffer_bytes=inward,
-                size=tp,
-            )
-            yield Traffic(
-                axis="tp",
-                purpose=AGAIN,
-                collective=GATHER,
-                phase=BACKWARD,
-                calls=blocks,
-                buffer_bytes=inward,
-                size=tp,
-            )
-        else:
-            yield Traffic(
-                axis="tp",
-                purpose=LAYERS,
-                collective=REDUCE,
-                phase=BACKWARD,
-                calls=blocks,
-                buffer_bytes=inward,
-                size=tp,
-            )
+    tp: Group = ("tp", setup.parallel.tp)
+    whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
+    for width, blocks, repeated, gathers in _blocks(setup, share):
+        inward = setup.tokens * width * ACTIVATION_BYTES
+        if not setup.sequence_parallel:
+            yield _call(tp, LAYERS, REDUCE, FORWARD, blocks, whole)
+            yield _call(tp, LAYERS, REDUCE, BACKWARD, repeated, whole)
+            yield _call(tp, LAYERS, REDUCE, BACKWARD, blocks, inward)
+            continue
+        yield _call(tp, LAYERS, GATHER, FORWARD, blocks, inward)
+        yield _call(tp, LAYERS, SCATTER, FORWARD, blocks, whole)
+        yield _call(tp, LAYERS, GATHER, BACKWARD, repeated + gathers, inward)
+        yield _call(tp, LAYERS, SCATTER, BACKWARD, repeated, whole)
+        yield _call(tp, LAYERS, GATHER, BACKWARD, blocks, whole)
+        yield _call(tp, LAYERS, SCATTER, BACKWARD, blocks, inward)
+        yield _call(tp, AGAIN, GATHER, BACKWARD, blocks, inward)
 
 
 def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -157,67 +121,20 @@ def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
     Source: Megatron-LM core, transformer/multi_token_prediction.py, _concat_embeddings.
     """
-    tp, split = setup.parallel.tp, setup.sequence_parallel
+    tp: Group = ("tp", setup.parallel.tp)
+    split = setup.sequence_parallel
     one = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
     times, again = share.mtp_layers, repeated_parts(setup, share).projections
     for phase, calls in ((FORWARD, times), (BACKWARD, again)):
         if split:
-            yield Traffic(
-                axis="tp",
-                purpose=LAYERS,
-                collective=GATHER,
-                phase=phase,
-                calls=calls,
-                buffer_bytes=2 * one,
-                size=tp,
-            )
-        yield Traffic(
-            axis="tp",
-            purpose=LAYERS,
-            collective=GATHER,
-            phase=phase,
-            calls=calls,
-            buffer_bytes=one,
-            size=tp,
-        )
+            yield _call(tp, LAYERS, GATHER, phase, calls, 2 * one)
+        yield _call(tp, LAYERS, GATHER, phase, calls, one)
     if split:
-        yield Traffic(
-            axis="tp",
-            purpose=LAYERS,
-            collective=GATHER,
-            phase=BACKWARD,
-            calls=times,
-            buffer_bytes=one,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=LAYERS,
-            collective=SCATTER,
-            phase=BACKWARD,
-            calls=times,
-            buffer_bytes=2 * one,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=AGAIN,
-            collective=GATHER,
-            phase=BACKWARD,
-            calls=times,
-            buffer_bytes=2 * one,
-            size=tp,
-        )
+        yield _call(tp, LAYERS, GATHER, BACKWARD, times, one)
+        yield _call(tp, LAYERS, SCATTER, BACKWARD, times, 2 * one)
+        yield _call(tp, AGAIN, GATHER, BACKWARD, times, 2 * one)
     else:
-        yield Traffic(
-            axis="tp",
-            purpose=LAYERS,
-            collective=REDUCE,
-            phase=BACKWARD,
-            calls=times,
-            buffer_bytes=2 * one,
-            size=tp,
-        )
+        yield _call(tp, LAYERS, REDUCE, BACKWARD, times, 2 * one)
 
 
 def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -225,75 +142,19 @@ def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
     Modules of multi-token prediction go through both once more.
     """
-    tp = setup.parallel.tp
+    tp: Group = ("tp", setup.parallel.tp)
     whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
     embeddings = share.embedding + share.mtp_layers
     heads = share.head * (1 + share.mtp_layers)
     if setup.sequence_parallel:
-        yield Traffic(
-            axis="tp",
-            purpose=TABLES,
-            collective=SCATTER,
-            phase=FORWARD,
-            calls=embeddings,
-            buffer_bytes=whole,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=TABLES,
-            collective=GATHER,
-            phase=BACKWARD,
-            calls=embeddings,
-            buffer_bytes=whole,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=TABLES,
-            collective=GATHER,
-            phase=FORWARD,
-            calls=heads,
-            buffer_bytes=whole,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=TABLES,
-            collective=SCATTER,
-            phase=BACKWARD,
-            calls=heads,
-            buffer_bytes=whole,
-            size=tp,
-        )
-        yield Traffic(
-            axis="tp",
-            purpose=HEAD_AGAIN,
-            collective=GATHER,
-            phase=BACKWARD,
-            calls=heads,
-            buffer_bytes=whole,
-            size=tp,
-        )
+        yield _call(tp, TABLES, SCATTER, FORWARD, embeddings, whole)
+        yield _call(tp, TABLES, GATHER, BACKWARD, embeddings, whole)
+        yield _call(tp, TABLES, GATHER, FORWARD, heads, whole)
+        yield _call(tp, TABLES, SCATTER, BACKWARD, heads, whole)
+        yield _call(tp, HEAD_AGAIN, GATHER, BACKWARD, heads, whole)
         return
-    yield Traffic(
-        axis="tp",
-        purpose=TABLES,
-        collective=REDUCE,
-        phase=FORWARD,
-        calls=embeddings,
-        buffer_bytes=whole,
-        size=tp,
-    )
-    yield Traffic(
-        axis="tp",
-        purpose=TABLES,
-        collective=REDUCE,
-        phase=BACKWARD,
-        calls=heads,
-        buffer_bytes=whole,
-        size=tp,
-    )
+    yield _call(tp, TABLES, REDUCE, FORWARD, embeddings, whole)
+    yield _call(tp, TABLES, REDUCE, BACKWARD, heads, whole)
 
 
 def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -303,8 +164,8 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     trades tokens of queries, keys and values for heads, and those of the outputs back; so do their
     gradients. What recomputes the attention core fetches keys and values once more.
     """
-    cp = setup.parallel.cp
-    if cp == 1:
+    cp: Group = ("cp", setup.parallel.cp)
+    if setup.parallel.cp == 1:
         return
     layers = share.layers - share.mixer_layers
     again = layers + repeated_parts(setup, share).core
@@ -313,72 +174,26 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         yield from _traded(setup, layers, again)
         return
     if setup.context_exchange == "p2p":
-        block, sends = setup.tokens * width, cp - 1
-        yield Traffic(
-            axis="cp",
-            purpose=KEYS,
-            collective=SEND,
-            phase=FORWARD,
-            calls=layers * sends,
-            buffer_bytes=block,
-            size=cp,
-        )
-        yield Traffic(
-            axis="cp",
-            purpose=KEYS,
-            collective=SEND,
-            phase=BACKWARD,
-            calls=(again + layers) * sends,
-            buffer_bytes=block,
-            size=cp,
-        )
+        block, sends = setup.tokens * width, setup.parallel.cp - 1
+        yield _call(cp, KEYS, SEND, FORWARD, layers * sends, block)
+        yield _call(cp, KEYS, SEND, BACKWARD, (again + layers) * sends, block)
         return
-    whole = setup.tokens * cp * width
-    yield Traffic(
-        axis="cp",
-        purpose=KEYS,
-        collective=GATHER,
-        phase=FORWARD,
-        calls=layers,
-        buffer_bytes=whole,
-        size=cp,
-    )
-    yield Traffic(
-        axis="cp",
-        purpose=KEYS,
-        collective=GATHER,
-        phase=BACKWARD,
-        calls=again,
-        buffer_bytes=whole,
-        size=cp,
-    )
-    yield Traffic(
-        axis="cp",
-        purpose=KEYS,
-        collective=SCATTER,
-        phase=BACKWARD,
-        calls=layers,
-        buffer_bytes=whole,
-        size=cp,
-    )
+    whole = setup.tokens * setup.parallel.cp * width
+    yield _call(cp, KEYS, GATHER, FORWARD, layers, whole)
+    yield _call(cp, KEYS, GATHER, BACKWARD, again, whole)
+    yield _call(cp, KEYS, SCATTER, BACKWARD, layers, whole)
 
 
 def _traded(setup: TrainingSetup, layers: int, again: int) -> Iterator[Traffic]:
     """Four all-to-alls of a layer: queries, keys and values by head, outputs by token."""
+    cp: Group = ("cp", setup.parallel.cp)
     keys = 2 * traded_copies(setup) * key_value_width(setup)
     mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
     outputs = heads * (setup.shape.head_dim if mla is None else mla.value_head_dim)
     for width in (query_width(setup), keys, outputs):
-        for phase, calls in ((FORWARD, layers), (BACKWARD, again)):
-            yield Traffic(
-                axis="cp",
-                purpose=TRADED,
-                collective=ALL_TO_ALL,
-                phase=phase,
-                calls=calls,
-                buffer_bytes=setup.tokens * width * ACTIVATION_BYTES,
-                size=setup.parallel.cp,
-            )
+        size = setup.tokens * width * ACTIVATION_BYTES
+        yield _call(cp, TRADED, ALL_TO_ALL, FORWARD, layers, size)
+        yield _call(cp, TRADED, ALL_TO_ALL, BACKWARD, again, size)
 
 
 def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -387,23 +202,16 @@ def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     Where there are fewer groups than ranks, each rank gets a copy of its group's maps.
     Source: Megatron-LM core, ssm/mamba_context_parallel.py.
     """
-    mixers, cp, tp = setup.shape.state_space, setup.parallel.cp, setup.parallel.tp
-    if mixers is None or cp == 1:
+    mixers, ranks, tp = setup.shape.state_space, setup.parallel.cp, setup.parallel.tp
+    if mixers is None or ranks == 1:
         return
     again = share.mixer_layers + repeated_parts(setup, share).mixers
-    maps = max(mixers.groups // tp, cp) * mixers.state
+    cp: Group = ("cp", ranks)
+    maps = max(mixers.groups // tp, ranks) * mixers.state
     for width, calls in ((mixers.inner // tp, 3), (maps, 2), (mixers.mixer_heads // tp, 1)):
         size = setup.tokens * width * ACTIVATION_BYTES
         for phase, times in ((FORWARD, share.mixer_layers), (BACKWARD, again)):
-            yield Traffic(
-                axis="cp",
-                purpose=HEADS,
-                collective=ALL_TO_ALL,
-                phase=phase,
-                calls=times * calls,
-                buffer_bytes=size,
-                size=cp,
-            )
+            yield _call(cp, HEADS, ALL_TO_ALL, phase, times * calls, size)
 
 
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -417,6 +225,8 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     experts, parallel = setup.shape.experts, setup.parallel
     if experts is None or not share.expert_layers:
         return
+    ep: Group = ("ep", parallel.ep)
+    etp: Group = ("etp", parallel.etp)
     elements = setup.split_tokens * experts.top_k * setup.shape.hidden * setup.fullest_experts
     dispatched = elements * setup.activation_format.dispatch_bytes
     returned = elements * ACTIVATION_BYTES
@@ -424,34 +234,10 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     backward = share.expert_layers + repeated_parts(setup, share).routed
     for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
         for routed in (sent * dispatched, sent * returned):
-            yield Traffic(
-                axis="ep",
-                purpose=TOKENS,
-                collective=ALL_TO_ALL,
-                phase=phase,
-                calls=layers,
-                buffer_bytes=routed,
-                size=parallel.ep,
-            )
+            yield _call(ep, TOKENS, ALL_TO_ALL, phase, layers, routed)
         gathered, scattered = parallel.etp * dispatched, parallel.etp * returned
-        yield Traffic(
-            axis="etp",
-            purpose=WITHIN,
-            collective=GATHER,
-            phase=phase,
-            calls=layers,
-            buffer_bytes=gathered,
-            size=parallel.etp,
-        )
-        yield Traffic(
-            axis="etp",
-            purpose=WITHIN,
-            collective=SCATTER,
-            phase=phase,
-            calls=layers,
-            buffer_bytes=scattered,
-            size=parallel.etp,
-        )
+        yield _call(etp, WITHIN, GATHER, phase, layers, gathered)
+        yield _call(etp, WITHIN, SCATTER, phase, layers, scattered)
 
 
 def _copies_sent(setup: TrainingSetup, top_k: int) -> float:
@@ -468,26 +254,11 @@ def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
 
     With sequence parallelism every tensor-parallel rank sends its own part, without it all.
     """
-    placement, pp = setup.placement, setup.parallel.pp
+    placement = setup.placement
+    pp: Group = ("pp", setup.parallel.pp)
     holder = placement.rank_of_stage
     whole = pipeline_boundary_bytes(1, setup.split_tokens, setup.shape.hidden, ACTIVATION_BYTES)
     if not placement.is_last(stage) and holder[stage + 1] != holder[stage]:
-        yield Traffic(
-            axis="pp",
-            purpose=BOUNDARY,
-            collective=SEND,
-            phase=FORWARD,
-            calls=1,
-            buffer_bytes=whole,
-            size=pp,
-        )
+        yield _call(pp, BOUNDARY, SEND, FORWARD, 1, whole)
     if not placement.is_first(stage) and holder[stage - 1] != holder[stage]:
-        yield Traffic(
-            axis="pp",
-            purpose=BOUNDARY,
-            collective=SEND,
-            phase=BACKWARD,
-            calls=1,
-            buffer_bytes=whole,
-            size=pp,
-        )
+        yield _call(pp, BOUNDARY, SEND, BACKWARD, 1, whole)
