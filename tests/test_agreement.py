@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from figgen.agreement import Number, compared, numbers_of_folder
-from figgen.agreement.manifest import with_quantities
+from figgen.agreement import Number, compared
+from figgen.agreement.manifest import numbers_of, with_quantities
 from figgen.agreement.numbers import numbers
 from figgen.agreement.ways import ComparedQuantity, Way, quantities
 from figgen.errors import InputError
+from figgen.subject import subject
 
 ROOT = Path(__file__).parents[1]
 IDLE = ComparedQuantity(
@@ -68,8 +70,20 @@ def told(*shown: Number) -> list[str]:
     return [str(found) for found in compared(shown, [IDLE]).disagreements]
 
 
-def test_all_numbers_of_the_site_agree() -> None:
-    outcome = compared(numbers_of_folder(ROOT / "docs"), quantities())
+def shown_on(site: Path) -> Iterator[Number]:
+    """The numbers of a built site, each with the text that it stands in."""
+    docs = ROOT / "docs"
+    pages = {p.relative_to(docs).as_posix(): p.read_text("utf-8") for p in docs.rglob("*.md")}
+    lines = {name: text.split("\n") for name, text in (pages | subject().pages(docs, {})).items()}
+    for entry in json.loads((site / "figures.json").read_text("utf-8")):
+        page, _, line = entry["where"].rpartition(":")
+        begun = lines.get(page, [])[int(line) - 1 :] or [""]  # the glossary's stand in its table
+        text = begun[0] if "call" in entry else "\n".join(begun[1:]).partition("\n```")[0]
+        yield from (replace(number, text=text) for number in numbers_of(entry))
+
+
+def test_all_numbers_of_the_site_agree(site_folder: Path) -> None:
+    outcome = compared([*shown_on(site_folder)], quantities())
     assert [str(found) for found in outcome.disagreements] == []
     assert outcome.unused == ()
     assert outcome.identified > 4800

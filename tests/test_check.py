@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import THOROUGH
+
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 (RECIPE,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, flags=re.M)
@@ -20,7 +22,8 @@ def test_every_line_of_the_check_is_a_command_of_the_environment() -> None:
 
 
 # These are tests of their own, without a process for each: tests/test_layers, tests/test_agreement.
-ELSEWHERE = ("pytest ", "figgen agree ")
+# Types take a minute, which a usual run leaves to `make check`; CI asks it of every change.
+ELSEWHERE = ("pytest ", "figgen agree ", *(() if THOROUGH else ("mypy",)))
 
 
 @pytest.mark.parametrize(

@@ -39,20 +39,28 @@ def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
     return [_sentence(entry) if "call" in entry else _figure(entry) for entry in entries]
 
 
+def numbers_of(entry: Entry) -> list[Number]:
+    """Return the numbers of one entry, without the text that stands beside them."""
+    shared = {"where": entry["where"], "inputs": entry["inputs"]}
+    if "call" in entry:
+        kind: Kind = "formula" if entry["quantity"] in all_formulas() else "lookup"
+        name, value, unit = entry["quantity"], entry["value"], entry["unit"]
+        return [Number(kind=kind, source=name, name=name, value=value, unit=unit, **shared)]
+    values: Mapping[str, tuple[Scalar, str]] = entry["values"]
+    shared |= {
+        "source": entry["figure"],
+        "beside": {name: one for name, (one, _) in values.items()},
+    }
+    return [
+        Number(kind="figure", name=name, value=value, unit=unit, **shared)
+        for name, (value, unit) in values.items()
+    ]
+
+
 def _sentence(entry: Entry) -> Entry:
     formula = all_formulas().get(entry["quantity"])
-    kind: Kind = "formula" if formula else "lookup"
-    found = _known(
-        Number(
-            kind=kind,
-            source=entry["quantity"],
-            name=entry["quantity"],
-            value=entry["value"],
-            unit=entry["unit"],
-            where=entry["where"],
-            inputs=entry["inputs"],
-        )
-    )
+    [number] = numbers_of(entry)
+    found = _known(number)
     convention = found["convention"] if found else formula.doc if formula else "as its source says"
     return {
         **entry,
@@ -67,22 +75,11 @@ def _written(formula: Formula) -> str:
 
 
 def _figure(entry: Entry) -> Entry:
-    values: Mapping[str, tuple[Scalar, str]] = entry["values"]
-    beside = {name: value for name, (value, _) in values.items()}
     own = {"quantity": "", "convention": f"as {entry['figure']} computes it"}
-    known = {}
-    for name, (value, unit) in values.items():
-        number = Number(
-            kind="figure",
-            source=entry["figure"],
-            name=name,
-            value=value,
-            unit=unit,
-            where=entry["where"],
-            inputs=entry["inputs"],
-            beside=beside,
-        )
-        known[name] = _known(number) or {**own, "quantity": f"{entry['figure']} {name}"}
+    known = {
+        number.name: _known(number) or {**own, "quantity": f"{entry['figure']} {number.name}"}
+        for number in numbers_of(entry)
+    }
     return {**entry, "quantities": known}
 
 

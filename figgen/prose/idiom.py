@@ -74,10 +74,9 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"\w+(?:ptimis|inimis|aximis|ormalis|nitialis|ummaris|rganis|ynchronis|uantis|tilis|eneralis)"
      r"(?:e|ed|es|ing|er|ation)", "-ize, -ization"),
 )  # fmt: skip
-_ANY = re.compile(
-    "|".join(rf"(?P<p{at}>(?<![\w-])(?:{said})(?![\w-]))" for at, (said, _) in enumerate(INSTEAD)),
-    re.IGNORECASE,
-)
+# That a word begins is asked once for all phrases: they are tried at each letter of the site.
+_PHRASES = "|".join(rf"(?P<p{at}>(?:{said})(?![\w-]))" for at, (said, _) in enumerate(INSTEAD))
+_ANY = re.compile(rf"(?<![\w-])(?=\w)(?:{_PHRASES})", re.IGNORECASE)
 
 
 def mannered(text: str) -> Iterator[tuple[str, str]]:
