@@ -14,6 +14,7 @@ from figgen.models.pipeline.schedules import (
     Placement,
     bidirectional,
     build,
+    build_short,
     looping,
     microbatch_group_size,
     parse_order,
@@ -198,3 +199,19 @@ def test_no_group_of_microbatches_is_shorter_than_the_pipeline_and_none_longer_t
         ]
         expected = min(fitting, default=microbatches)
         assert microbatch_group_size(stages, microbatches) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks"), [("1f1b", 1), *(("interleaved-1f1b", v) for v in (1, 2, 5))]
+)
+def test_a_short_order_holds_what_the_whole_one_holds(name: str, chunks: int) -> None:
+    for stages, microbatches in itertools.product(range(1, 8), range(1, 41)):
+        sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
+        whole, short = build(name, **sizes), build_short(name, **sizes)
+        assert short.placement == whole.placement
+        assert short.in_flight == whole.in_flight, sizes
+        assert short.most_in_flight == whole.most_in_flight
+    # So what a reader's cluster asks for is a few actions, however many microbatches it has.
+    assert build_short(name, stages=8, microbatches=1024, chunks=chunks).microbatches <= 24
+    with pytest.raises(InputError, match="at most 131,072"):
+        build_short(name, stages=64, microbatches=2**17, chunks=chunks)

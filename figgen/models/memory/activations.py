@@ -163,7 +163,7 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
     Activations live from their forward to the end of their backward, of the weight gradient
     where the schedule splits it. `peak_in_flight` counts the same in microbatches.
     """
-    return _peaks(setup.order, by_stage(setup, lambda share: stage_bytes(setup, share)))
+    return _peaks(setup.short_order, by_stage(setup, lambda share: stage_bytes(setup, share)))
 
 
 def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]:

@@ -230,7 +230,7 @@ def fullest_load(setup: TrainingSetup, pipeline_rank: int, stage_held: Sequence[
         held, setup.shape.tied_embeddings
     )
     only_dense, only_experts, both = kinds_held(held)
-    moments = setup.order.in_flight[pipeline_rank]
+    moments = setup.short_order.in_flight[pipeline_rank]
     fullest = max(moments, key=lambda one: sum(count * stage_held[stage] for stage, count in one))
     kept = [0, 0, 0, 0, 0, 0, 0]
     for stage, count in fullest:

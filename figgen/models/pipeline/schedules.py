@@ -45,6 +45,7 @@ __all__ = [
     "ScheduleFunction",
     "bidirectional",
     "build",
+    "build_short",
     "check_orders",
     "contiguous",
     "looping",
@@ -126,6 +127,43 @@ def build(name: str, *, stages: int, microbatches: int, chunks: int | None = Non
         chunks = USUAL_CHUNKS[name]
     _check_effort(name, stages, microbatches, chunks)
     return SCHEDULES[name](stages, microbatches, chunks)
+
+
+def build_short(
+    name: str, *, stages: int, microbatches: int, chunks: int | None = None
+) -> Schedule:
+    """A schedule of at most as many microbatches that holds what the one of `build` holds.
+
+    Its placement, `in_flight` and `most_in_flight` are equal.  1F1B holds the same microbatches
+    again and again between warm-up and drain, so a thousand of them need not be listed.
+    Raises InputError where `build` does.
+    """
+    if name in SCHEDULES and chunks is None:
+        chunks = USUAL_CHUNKS[name]
+    if chunks is not None:
+        _check_effort(name, stages, microbatches, chunks)
+    fewer = _enough_microbatches(name, stages, microbatches)
+    return build(name, stages=stages, microbatches=fewer, chunks=chunks)
+
+
+def _enough_microbatches(name: str, stages: int, microbatches: int) -> int:
+    """A number after which a schedule repeats what it holds; `microbatches` where none is known.
+
+    A rank of 1F1B runs at most P forwards before a backward.  Interleaved, it runs fewer than
+    2·P + V·group ahead and then repeats itself after V·group, so three groups and the rest show
+    everything.
+    """
+    if not all(isinstance(size, int) and size > 0 for size in (stages, microbatches)):
+        return microbatches
+    if name == "1f1b":
+        return min(stages, microbatches)
+    if name != "interleaved-1f1b":
+        return microbatches
+    group = microbatch_group_size(stages, microbatches)
+    for fewer in range(3 * group + microbatches % group, microbatches, group):
+        if microbatch_group_size(stages, fewer) == group:
+            return fewer
+    return microbatches
 
 
 def _check_effort(name: str, stages: int, microbatches: int, chunks: int) -> None:

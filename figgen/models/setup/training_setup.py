@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError, check_size, unknown
 from figgen.models.machine.layout import ParallelLayout
-from figgen.models.pipeline.schedules import Schedule, build, peak_in_flight
+from figgen.models.pipeline.schedules import Schedule, build, build_short, peak_in_flight
 from figgen.models.pipeline.stage_placement import Placement
 from figgen.models.setup.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.shape.activation_formats import ActivationFormat, activation_format
@@ -147,14 +147,34 @@ class TrainingSetup:
         )
 
     @property
+    def short_order(self) -> Schedule:
+        """The same of fewer microbatches, which places stages and holds activations alike."""
+        return build_short(
+            self.schedule,
+            stages=self.parallel.pp,
+            microbatches=self.microbatches,
+            chunks=self.chunks,
+        )
+
+    @property
     def placement(self) -> Placement:
         """Which pipeline rank holds which virtual stage."""
-        return self.order.placement
+        return self.short_order.placement
+
+    @property
+    def microbatches_of_stage(self) -> int:
+        """Microbatches that pass each virtual stage: all, or those of its pipe."""
+        return self.microbatches // self.placement.pipes
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether forwards run at the same time as backwards, as in DualPipe."""
+        return bool(self.short_order.overlapped)
 
     @property
     def in_flight(self) -> tuple[float, ...]:
         """Most microbatches whose activations each pipeline rank holds."""
-        return peak_in_flight(self.order)
+        return peak_in_flight(self.short_order)
 
     @property
     def recomputation(self) -> Recomputation:

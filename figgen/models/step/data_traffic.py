@@ -49,7 +49,7 @@ def _by_stage(setup: TrainingSetup) -> tuple[tuple[Traffic, ...], ...]:
 
 def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]]:
     """What a rank of virtual stage `stage` sends, with the number of calls in a whole step."""
-    passing = len(setup.order.microbatches_of(stage))
+    passing = setup.microbatches_of_stage
     for entry in stage_traffic(setup, stage):
         yield entry, entry.calls * (passing if entry.per_microbatch else 1)
 

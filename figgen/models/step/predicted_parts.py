@@ -83,7 +83,7 @@ def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedPart
     for stage in setup.placement.stages_of_rank(longest_rank(setup, parts)):
         once = stage_work(setup, shares[stage])
         whole = once.forward + once.recomputed + once.backward_input + once.backward_weight
-        work += len(setup.order.microbatches_of(stage)) * whole
+        work += setup.microbatches_of_stage * whole
     return work / (cluster.peak_flops_per_s * parts.computing_s)
 
 

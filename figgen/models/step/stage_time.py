@@ -191,7 +191,7 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
         return "behind the gradients of inputs"
     if traffic.purpose == KEYS and setup.context_exchange == "p2p":
         return "each send behind the attention of one block" if _in_turns(setup) else ALONE
-    if traffic.purpose in (TOKENS, WITHIN) and setup.order.overlapped:
+    if traffic.purpose in (TOKENS, WITHIN) and setup.overlaps:
         return "behind the other half of a forward-backward pair"
     if traffic.purpose == BOUNDARY:
         return "as far as the simulated step does not grow"

@@ -209,7 +209,7 @@ def _within_microbatches(
     """
     rows = rank_rows(setup, stages, rank)
     nominal = fsum(row.exposed_s for row in rows)
-    if setup.order.overlapped and nominal:
+    if setup.overlaps and nominal:
         return scaled(rows, added_s / nominal)
     return rows
 
@@ -249,7 +249,7 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
         stage.recomputed_s + stage.backward_input_s + stage.exposed_s(BACKWARD) for stage in stages
     )
     weights = tuple(stage.backward_weight_s for stage in stages)
-    if not setup.order.overlapped:
+    if not setup.overlaps:
         return Durations(
             forward=forward, backward_input=inputs, backward_weight=weights, latency=delay_s
         )
@@ -289,7 +289,7 @@ def _work(setup: TrainingSetup, stages: Sequence[StageTime], rank: int) -> tuple
     """Seconds that a pipeline rank computes in a step, and computes again."""
     compute = again = 0.0
     for index in setup.placement.stages_of_rank(rank):
-        stage, passing = stages[index], len(setup.order.microbatches_of(index))
+        stage, passing = stages[index], setup.microbatches_of_stage
         compute += passing * (stage.forward_s + stage.backward_input_s + stage.backward_weight_s)
         again += passing * stage.recomputed_s
     return compute, again

@@ -56,7 +56,7 @@ def rank_rows(
     """Rows of a GPU of `pipeline_rank`; `exposed_s` is what microbatches expose, else 0."""
     found: dict[tuple[object, ...], CommunicationRow] = {}
     for stage in setup.placement.stages_of_rank(pipeline_rank):
-        passing = len(setup.order.microbatches_of(stage))
+        passing = setup.microbatches_of_stage
         for entry in stages[stage].traffic:
             traffic = entry.traffic
             times = passing if traffic.per_microbatch else 1

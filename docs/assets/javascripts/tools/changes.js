@@ -32,6 +32,6 @@ export const resolvedOf = ({ state, setup, job }) => ({
   ...state,
   microbatches: setup.microbatches,
   sequence: setup.sequence,
-  chunks: state.chunks ?? setup.order.placement.chunks,
+  chunks: state.chunks ?? setup.placement.chunks,
   efficiency: state.efficiency ?? Math.round(1e3 * job.matmul_share) / 1e3,
 });

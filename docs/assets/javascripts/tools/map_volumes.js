@@ -81,7 +81,7 @@ function lineOf(row, setup) {
   return el("tr", {}, el("th", { scope: "row" }, name), cells.map(([kind, text]) => el("td", { class: kind || null }, text)));
 }
 
-function oftenOf({ when, calls }, { order }) {
-  if (when === "microbatch") return `${plainNumber(calls / order.microbatches_of(0).length)} × every microbatch`;
+function oftenOf({ when, calls }, { microbatches_of_stage }) {
+  if (when === "microbatch") return `${plainNumber(calls / microbatches_of_stage)} × every microbatch`;
   return `${plainNumber(calls)} × at the ${when} of the step`;
 }
