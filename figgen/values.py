@@ -193,7 +193,16 @@ def _formula(formula: Formula, call: Call, text: str) -> Computed:
         evaluation=evaluation,
         quantity=formula.name,
         inputs=evaluation.arguments,
+        follows=_follows(call, evaluation.arguments),
     )
+
+
+def _follows(call: Call, given: Mapping[str, float]) -> CallData | None:
+    """A formula as data whose inner calls can all be computed for another machine, else None."""
+    inner = {n: resolve(one, one.name).follows for n, one in call.keywords if isinstance(one, Call)}
+    if not inner or None in inner.values():
+        return None
+    return [call.name, {**given, **inner}]
 
 
 def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:

@@ -33,23 +33,36 @@ def arguments_of(formula: list[Any], compute: Compute) -> dict[str, float]:
     return {name: formula_value(one, compute) for name, one in given.items()}
 
 
-def looked_up(asked: CallData, look_up: LookUp) -> float:
-    """The value of a number, of a field that is looked up, or of a sum or product of these."""
+def followed(asked: CallData, compute: Compute, look_up: LookUp) -> float:
+    """The value of a number, of a field that is looked up, or of what is computed from these.
+
+    Formulas, sums and products are computed; nan where the machine lacks one of their numbers.
+    """
     if not isinstance(asked, list):
         return asked
+    if len(asked) == 2:
+        return _formula_followed(asked, compute, look_up)
     name, first, second = asked
     if name == "+":
-        return looked_up(first, look_up) + looked_up(second, look_up)
+        return followed(first, compute, look_up) + followed(second, compute, look_up)
     if name == "*":
-        return looked_up(first, look_up) * looked_up(second, look_up)
+        return followed(first, compute, look_up) * followed(second, compute, look_up)
     return look_up(name, first, second)
 
 
-def all_hold(comparisons: list[Comparison], look_up: LookUp) -> bool | None:
+def _formula_followed(asked: list[Any], compute: Compute, look_up: LookUp) -> float:
+    given: Mapping[str, CallData] = asked[1]
+    numbers = {name: followed(one, compute, look_up) for name, one in given.items()}
+    return (
+        math.nan if any(math.isnan(one) for one in numbers.values()) else compute(asked[0], numbers)
+    )
+
+
+def all_hold(comparisons: list[Comparison], compute: Compute, look_up: LookUp) -> bool | None:
     """Whether all comparisons hold; None where the machine has no value for one of them."""
     truth = True
     for sign, left, right in comparisons:
-        one, other = looked_up(left, look_up), looked_up(right, look_up)
+        one, other = followed(left, compute, look_up), followed(right, compute, look_up)
         if math.isnan(one) or math.isnan(other):
             return None
         truth = truth and _compared(sign, one, other)

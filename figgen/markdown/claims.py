@@ -22,7 +22,7 @@ from figgen.json_text import compact_json
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 from figgen.markdown.questions import QUESTION
-from figgen.values import compute, looked_up_again
+from figgen.values import compute, evaluated_or_nan, looked_up_again
 
 CLAIM = (
     r"\{\?[ ]*(?P<condition>[^\n]+?)[ ]*::"
@@ -43,7 +43,7 @@ def stated(text: str) -> str:
 
 def holds(condition: str) -> bool:
     """Whether a condition holds. Raises InputError for one that cannot be read or computed."""
-    return bool(all_hold(comparisons(condition), looked_up_again))
+    return bool(all_hold(comparisons(condition), evaluated_or_nan, looked_up_again))
 
 
 def comparisons(condition: str) -> list[Comparison]:
@@ -86,7 +86,7 @@ class ClaimInline(InlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[etree.Element, int, int]:
         try:
             found = comparisons(m["condition"])
-            if not all_hold(found, looked_up_again):
+            if not all_hold(found, evaluated_or_nan, looked_up_again):
                 raise InputError("a claim", expected="a condition that holds", got=m["condition"])
         except InputError as error:
             return inline_error(self.page.report(error, m[0])), m.start(0), m.end(0)

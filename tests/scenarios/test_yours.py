@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from figgen.equations.call_data import CallData, Comparison
+from figgen.equations.evaluation import evaluate
+from figgen.equations.javascript import functions_module
 from figgen.errors import InputError
-from figgen.guide.tool_scripts import printed_models
+from figgen.formulas import FORMULAS
+from figgen.guide.tool_scripts import STEP_FORMULAS, printed_models
 from figgen.markdown.claims import CLAIM, comparisons
 from figgen.markdown.inline import PATTERN
 from figgen.publish.scripts import FOLDER
@@ -70,7 +74,7 @@ def called(page: int) -> tuple[dict[str, CallData], dict[str, list[Comparison]]]
     """Calls whose numbers follow the reader's cluster, and a page's conditions, with their data."""
     text = re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)
     found = [compute(match[1])[0] for match in re.finditer(PATTERN, text)]
-    claims = [match["condition"] for match in re.finditer(CLAIM, text)]
+    claims = [match["condition"] for match in re.finditer(CLAIM, PAGES[page])]
     return (
         {one.call: one.follows for one in found if one.follows is not None},
         {claim: comparisons(claim) for claim in claims},
@@ -89,9 +93,18 @@ def with_own(yours: dict[str, Any], chip: Any) -> dict[str, Any]:
     return yours | ({"accelerator": chip} if yours.get("accelerator") == OWN else {})
 
 
+def spoken(page: int, yours: dict[str, Any]) -> dict[str, Any]:
+    """What a page calls on a cluster, as functions for `eval`: its jobs and every formula."""
+    return {**{name: partial(value_of, name) for name in FORMULAS}, **lookups(page, yours)}
+
+
+def value_of(formula: str, **given: Any) -> float:
+    return evaluate(formula, **given).value
+
+
 def answered(page: int, yours: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """Numbers and truth of a page's calls and claims on a cluster; None for what it cannot run."""
-    names = lookups(page, yours)
+    names = spoken(page, yours)
 
     def value(text: str) -> Any:
         try:
@@ -117,6 +130,7 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
     engine = ("answers.js", "job.js", "records.js", "shape.js")
     tools = (
         "journey_jobs.js",
+        "json.js",
         "modeler_options.js",
         "state.js",
         "job_record.js",
@@ -129,6 +143,7 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
         for yours in CLUSTERS.values()
         for page in sorted(PAGES)
     ]
+    hand[f"{FOLDER}/{STEP_FORMULAS}"] = functions_module(FORMULAS.values())
     found = ran(
         tmp_path,
         PROGRAM,
@@ -152,12 +167,22 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
+def test_the_script_of_a_page_has_every_formula_that_follows(page: int) -> None:
+    script = (DOCS / FOLDER / "tools/journey_page.js").read_text("utf-8")
+    calls, claims = called(page)
+    text = json.dumps([*calls.values(), *claims.values()])
+    assert {name for name in FORMULAS if f'["{name}", {{' in text} <= set(
+        re.findall(r"\w+", script)
+    )
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
 def test_a_wording_has_all_its_numbers_on_the_clusters_where_it_is_shown(
     page: int, own: Path
 ) -> None:
     shown = set()
     for cluster, yours in CLUSTERS.items():
-        names = dict(lookups(page, with_own(yours, str(own))))
+        names = spoken(page, with_own(yours, str(own)))
         for claim in re.finditer(CLAIM, PAGES[page]):
             holds = eval(claim["condition"], {"__builtins__": {}}, names)
             wording = claim["wording" if holds else "other"]
@@ -173,14 +198,17 @@ def test_a_wording_has_all_its_numbers_on_the_clusters_where_it_is_shown(
 PROGRAM = """
 import fs from "node:fs";
 import { InputError } from "./assets/javascripts/engine/errors.js";
-import { all_hold } from "./assets/javascripts/equations/call_data.js";
+import { all_hold, followed } from "./assets/javascripts/equations/call_data.js";
 import { journey } from "./assets/javascripts/tools/journey_jobs.js";
+import { mapped } from "./assets/javascripts/tools/json.js";
+import * as formulas from "./assets/javascripts/step-formulas.js";
 const { catalog, asked } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 console.log(JSON.stringify(asked.map(([page, yours, calls, claims]) => {
   const { lookUp } = journey(catalog, page, yours);
+  const compute = (name, given) => formulas[name](Object.fromEntries(given));
   return {
-    values: calls.map((call) => lookUp(...call)),
-    claims: claims.map((claim) => all_hold(claim, lookUp)),
+    values: calls.map((call) => followed(mapped(call), compute, lookUp)),
+    claims: claims.map((claim) => all_hold(mapped(claim), compute, lookUp)),
   };
 })));
 """

@@ -345,6 +345,31 @@ class JourneyStep:
         return float(self.cluster.scale_up_bandwidth_bytes_per_s)
 
     @property
+    def node_network_bytes_per_s(self) -> float:
+        """What all adapters of a node send together."""
+        return self.network_bytes_per_s * self.gpus_per_node
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs of the job in each node."""
+        return self.setup.parallel.gpus_per_node
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the job."""
+        return self.gpus // self.gpus_per_node
+
+    @property
+    def network_latency_s(self) -> float:
+        """What a message between nodes takes however small it is."""
+        return float(self.cluster.network_latency_s)
+
+    @property
+    def scale_up_latency_s(self) -> float:
+        """What a message inside a node takes however small it is."""
+        return float(self.cluster.scale_up_latency_s)
+
+    @property
     def parameters(self) -> int:
         """Parameters of the model."""
         return parameter_counts(self.setup.shape).total
@@ -402,6 +427,21 @@ class JourneyStep:
     def healthy_ring_bytes_per_s(self) -> float:
         """What a ring makes of the links inside a healthy node."""
         return HEALTHY_RING_SHARE * float(self.cluster.scale_up_bandwidth_bytes_per_s)
+
+    @property
+    def stages(self) -> int:
+        """Pipeline ranks of a replica."""
+        return self.setup.parallel.pp
+
+    @property
+    def microbatch_size(self) -> int:
+        """Sequences of a microbatch."""
+        return self.setup.microbatch_size
+
+    @property
+    def boundary_bytes(self) -> float:
+        """The activations of a microbatch between two layers, in 16 bits, on all GPUs of TP."""
+        return 2.0 * self.tokens_per_microbatch * self.hidden
 
     @property
     def tensor_ranks(self) -> int:
@@ -475,6 +515,14 @@ def numbers(one: JourneyStep) -> dict[str, float]:
         "far_s": one.far_s,
         "network_bytes_per_s": one.network_bytes_per_s,
         "scale_up_bytes_per_s": one.scale_up_bytes_per_s,
+        "node_network_bytes_per_s": one.node_network_bytes_per_s,
+        "gpus_per_node": one.gpus_per_node,
+        "nodes": one.nodes,
+        "network_latency_s": one.network_latency_s,
+        "scale_up_latency_s": one.scale_up_latency_s,
+        "stages": one.stages,
+        "microbatch_size": one.microbatch_size,
+        "boundary_bytes": one.boundary_bytes,
         "parameters": one.parameters,
         "layers": one.layers,
         "hidden": one.hidden,

@@ -1,9 +1,24 @@
 // A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
 
-import { all_hold } from "../equations/call_data.js";
+import { all_hold, followed } from "../equations/call_data.js";
+import {
+  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
+  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
+  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
+} from "../step-formulas.js";
 import { shown } from "../quantity_shown.js";
 import { CHARTS, drawn } from "./journey_charts.js";
 import { el } from "./dom.js";
+import { mapped } from "./json.js";
+
+// Formulas that pages of the journey fill with numbers of jobs.
+const FORMULAS = {
+  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
+  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
+  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
+};
+const compute = (name, given) => FORMULAS[name](Object.fromEntries(given));
+const data = (text) => mapped(JSON.parse(text));
 
 const was = new WeakMap(); // element → what the page came with
 
@@ -66,7 +81,7 @@ function note(figure, text) {
 export function showJourney(root, found, catalog) {
   const counts = { values: 0, claims: 0, turned: 0, charts: 0 };
   for (const claim of root.querySelectorAll(".fig-claim")) {
-    const truth = found ? all_hold(JSON.parse(claim.dataset.holds), found.lookUp) : true;
+    const truth = found ? all_hold(data(claim.dataset.holds), compute, found.lookUp) : true;
     say(claim, truth ?? true);
     if (truth !== null) counts.claims += 1;
     if (truth === false) counts.turned += 1;
@@ -78,7 +93,7 @@ export function showJourney(root, found, catalog) {
   }
   for (const value of root.querySelectorAll("data[data-follows]")) {
     if (value.closest("figure[data-chart]")) continue;
-    if (found) put(value, found.lookUp(...JSON.parse(value.dataset.follows)));
+    if (found) put(value, followed(data(value.dataset.follows), compute, found.lookUp));
     else restore(value);
     counts.values += value.classList.contains("is-yours");
   }
