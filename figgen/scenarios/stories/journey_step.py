@@ -185,6 +185,12 @@ class JourneyStep:
         return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
 
     @property
+    def tokens_to_hide_alone(self) -> float:
+        """The same for a GPU that has its own adapter and no other."""
+        rate = self.network_bytes_per_s
+        return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
+
+    @property
     def sharded_bandwidth_bytes_per_s(self) -> float:
         """What the links give each GPU of a sharding group, which shares its node's adapters."""
         cluster, link = self.cluster, group_link(self.setup.parallel, "dp")
@@ -328,6 +334,11 @@ class JourneyStep:
     def far_s(self) -> float:
         """Seconds that the adapter needs for them, latency left out."""
         return self.far_bytes / self.cluster.network_bandwidth_bytes_per_s
+
+    @property
+    def near_over_network_s(self) -> float:
+        """Seconds that what leaves a GPU inside its node would take through its adapter."""
+        return self.near_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
     def hbm_bytes_per_s(self) -> float:
@@ -487,6 +498,7 @@ def numbers(one: JourneyStep) -> dict[str, float]:
         "at_peak_s": one.at_peak_s,
         "sharded_bytes_per_param": one.sharded_bytes_per_param,
         "tokens_to_hide": one.tokens_to_hide,
+        "tokens_to_hide_alone": one.tokens_to_hide_alone,
         "sharded_bandwidth_bytes_per_s": one.sharded_bandwidth_bytes_per_s,
         "peak_flops_per_s": one.peak_flops_per_s,
         "idle_share": one.idle_share,
@@ -513,6 +525,7 @@ def numbers(one: JourneyStep) -> dict[str, float]:
         "near_bytes": one.near_bytes,
         "far_bytes": one.far_bytes,
         "far_s": one.far_s,
+        "near_over_network_s": one.near_over_network_s,
         "network_bytes_per_s": one.network_bytes_per_s,
         "scale_up_bytes_per_s": one.scale_up_bytes_per_s,
         "node_network_bytes_per_s": one.node_network_bytes_per_s,

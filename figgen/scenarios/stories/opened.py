@@ -29,6 +29,8 @@ FORMULAS: dict[str, str] = {
     "state_bytes": "{weights_bytes} + {gradients_bytes} + {optimizer_bytes}",
     "tokens_to_hide": "{peak_flops_per_s} ÷ {sharded_bandwidth_bytes_per_s} × "
     "{sharded_bytes_per_param} ÷ 6",
+    "tokens_to_hide_alone": "{peak_flops_per_s} ÷ {network_bytes_per_s} × "
+    "{sharded_bytes_per_param} ÷ 6",
     "tokens_per_step": "{microbatches} × {tokens_per_microbatch} × {replicas}",
     "rest_bytes": "{total_bytes} − {state_bytes} − {activations_bytes}",
 }
@@ -38,6 +40,8 @@ WORDS: dict[str, str] = {
     "at_peak_s": "counted operations of a token × tokens of a step ÷ GPUs ÷ peak; attention counts "
     "every pair, twice what its mask leaves",
     "tokens_to_hide": "ridge of the link × bytes of a parameter in a microbatch ÷ its 6 operations",
+    "tokens_to_hide_alone": "ridge of the adapter × bytes of a parameter in a microbatch ÷ its "
+    "6 operations",
     "tokens_per_step": "microbatches × tokens of one × replicas",
     "mfu": "time of the counted operations at the peak ÷ step time",
     "tokens_per_second": "tokens of a step ÷ step time",
