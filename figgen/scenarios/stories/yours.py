@@ -26,7 +26,8 @@ def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]
         return dict(asked)
     model = _model_for(lead, str(asked["model"]), yours)
     usual = dict.fromkeys(_SIZES, 1) | {"chunks": 0, "global_batch": 0}
-    page, reader = _sizes(usual, asked), _sizes(dict.fromkeys(_SIZES, 0), yours)
+    reader = _sizes(dict.fromkeys(_SIZES, 0), {**yours, "global_batch": _batch(asked, yours)})
+    page = _sizes(usual, asked)
     sizes = asdict(on_a_cluster(page, reader, catalog.model(model).shape))
     found: dict[str, Any] = {**asked, "model": model, **sizes}
     found |= {name: yours[name] for name in KEPT if name not in asked and name in yours}
@@ -37,6 +38,14 @@ def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]
         if found.get("schedule") == "interleaved-1f1b":
             del found["schedule"]
     return found
+
+
+def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
+    """The reader's batch in sequences of the page's job, whose tokens it keeps; 0 without one."""
+    batch, given = int(str(yours.get("global_batch") or 0)), int(str(asked.get("sequence", SEQUENCE)))
+    if given == SEQUENCE or not batch:
+        return batch
+    return max(1, batch * int(str(yours.get("sequence") or SEQUENCE)) // given)
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:

@@ -60,11 +60,15 @@ function modelFor(catalog, lead, asked, yours) {
   return catalog.models[lead].experts && !catalog.models[yours.model].experts ? lead : yours.model;
 }
 
+// The reader's batch in sequences of the page's job, whose tokens it keeps.
+const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: own = SEQUENCE }) =>
+  sequence === SEQUENCE || !batch ? batch : Math.max(1, Math.floor((batch * own) / sequence));
+
 /** The options of a page's job on the reader's cluster; `lead` is the model that the page is about. */
 export function choicesOn(catalog, lead, asked, yours) {
   if (!Object.keys(yours).length) return asked;
   const model = modelFor(catalog, lead, asked.model, yours);
-  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf(yours, {}), shapeOf(catalog.models[model]));
+  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf({ ...yours, global_batch: batchOf(asked, yours) }, {}), shapeOf(catalog.models[model]));
   const found = { ...asked, model, ...Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, sizes[name]])) };
   for (const name of KEPT) if (!(name in asked) && name in yours) found[name] = yours[name];
   if (asked.sequence === SEQUENCE && yours.sequence) found.sequence = yours.sequence;
