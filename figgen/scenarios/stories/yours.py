@@ -42,7 +42,8 @@ def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]
 
 def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
     """The reader's batch in sequences of the page's job, whose tokens it keeps; 0 without one."""
-    batch, given = int(str(yours.get("global_batch") or 0)), int(str(asked.get("sequence", SEQUENCE)))
+    batch = int(str(yours.get("global_batch") or 0))
+    given = int(str(asked.get("sequence", SEQUENCE)))
     if given == SEQUENCE or not batch:
         return batch
     return max(1, batch * int(str(yours.get("sequence") or SEQUENCE)) // given)

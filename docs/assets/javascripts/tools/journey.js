@@ -134,7 +134,7 @@ function pageOf(line, box) {
       el("strong", {}, "This page follows your cluster. "),
       `Underlined values are yours (${counted(counts.values, "value")}, ${counted(counts.charts, "figure")}`,
       counts.turned ? `, ${counted(counts.turned, "sentence")} that ${counts.turned === 1 ? "turns" : "turn"} out differently); ` : "); ",
-      "the others, and sentences without a mark, were written for the reference machine.",
+      "figures of the reference machine say so.",
       `${missing}${wrong} `,
       button("Back to the reference machine", () => go(new URLSearchParams()), { class: "tool-button yours-back" }),
     );
