@@ -210,6 +210,11 @@ class JourneyStep:
         return float(self.parts.idle_s) / self.step_time_s
 
     @property
+    def experts(self) -> int:
+        """Experts of a layer that has them; 0 in a dense model."""
+        return 0 if self.setup.shape.experts is None else self.setup.shape.experts.count
+
+    @property
     def expert_memory_s(self) -> float:
         """What a layer of experts moves in its own memory, forward and backward of a microbatch."""
         return float(self.parts.expert.memory_s)
@@ -502,6 +507,7 @@ def numbers(one: JourneyStep) -> dict[str, float]:
         "sharded_bandwidth_bytes_per_s": one.sharded_bandwidth_bytes_per_s,
         "peak_flops_per_s": one.peak_flops_per_s,
         "idle_share": one.idle_share,
+        "experts": one.experts,
         "expert_memory_s": one.expert_memory_s,
         "expert_messages_s": one.expert_messages_s,
         "tokens_per_second": one.tokens_per_second,
