@@ -18,6 +18,7 @@ from figgen.scenarios.taking.sizes import take_model
 from figgen.scenarios.taking.slips import may_matter, meant
 from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.torchtitan import plain_switches, titan_may_matter
 from figgen.scenarios.taking.yaml import read_yaml
 from figgen.scenarios.texts.entry import Entry, is_whole, normal
 from figgen.scenarios.texts.flow import read_flow
@@ -60,7 +61,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
     shell = Shell(answers=answers)
     if kind in ("address", "command"):
         return _own_line(text, kind, shell, names)
-    entries = _entries(text, kind, answers, shell)
+    entries = plain_switches(_entries(text, kind, answers, shell))
     given = sorted_entries(entries)
     if not given.keys and not shell.changed():
         raise InputError(
@@ -238,10 +239,12 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         if one.name in ("launcher", "program", "configuration_file", "recipe_of"):
             continue
         left.append(one.name)
-        near = meant(one.name) if len(left) <= MOST_SLIPS and may_matter(one.name) else ""
+        known = titan_may_matter(one) if dialect == "torchtitan" else None
+        matters = may_matter(one.name) if known is None else known
+        near = meant(one.name) if len(left) <= MOST_SLIPS and matters else ""
         if near:
             notes.append(f"{one.name} is not a known option; did you mean {near}?")
-        if near or may_matter(one.name):
+        if near or matters:
             unsure.append(one.name)
     return TakenJob(
         dialect=dialect,

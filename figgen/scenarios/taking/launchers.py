@@ -7,6 +7,7 @@ from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.shell import Shell, expand, read_shell
 from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.torchtitan import chooses, chosen
 from figgen.scenarios.taking.yaml import read_yaml
 from figgen.scenarios.texts.entry import Entry, entry, is_name
 from figgen.scenarios.texts.flow import read_flow
@@ -110,7 +111,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             # Options alone, without a program, are a script's.
             at = _option(words, at, "script" if origin == "variable" else origin, entries)
             continue
-        elif "=" in word:
+        elif "=" in word or chooses(word):
             _override(word, origin, entries)
         elif origin in ("launcher", "slurm", "mpi") and program not in WRAPPERS:
             entries.append(entry("program", word, "script"))
@@ -163,7 +164,7 @@ def _options(words: list[str], at: int, origin: str, entries: list[Entry]) -> No
         if words[at].startswith("-") and len(words[at]) > 1 and not words[at][1].isdigit():
             at = _option(words, at, origin, entries)
         else:
-            if "=" in words[at]:
+            if "=" in words[at] or chooses(words[at]):
                 _override(words[at], origin, entries)
             at += 1
 
@@ -209,11 +210,14 @@ def _is_override(word: str) -> bool:
     name, sign, _ = word.partition("=")
     plain = name.lstrip("+~")
     dotted = "." in name or key_of(plain) != ""
-    return sign != "" and dotted and is_name(plain.replace(".", "_"))
+    return chooses(word) or (sign != "" and dotted and is_name(plain.replace(".", "_")))
 
 
 def _override(word: str, origin: str, entries: list[Entry]) -> None:
     """Keeps a word such as `model.num_layers=32`, or `data={a: 1}`."""
+    if chooses(word):
+        entries.append(chosen(word, origin))
+        return
     name, _, value = word.partition("=")
     plain = name.lstrip("+~").replace(".", "_").replace("/", "_").replace("-", "_")
     if not is_name(plain) or plain.upper() == plain:

@@ -142,6 +142,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "precision", "mixed_precision", "compute_dtype", "trainer.precision", "model.dtype",
         "mixed_precision_param", "dtype", "torch_dtype", "fsdp_config.mixed_precision",
     ),
+    "state_dtype": ("training.dtype",),
     "precision_reduce": ("mixed_precision_reduce",),
     "converters": ("model.converters", "converters"),
     "distributed_optimizer": (

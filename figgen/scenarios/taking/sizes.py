@@ -111,6 +111,7 @@ def _of_configuration(given: Given) -> str:
     """The model that torchtitan's configuration is named after: `llama3_8b.toml`."""
     for one in given.entries:
         if one.name in ("configuration_file", "CONFIG_FILE", "--job.config_file", "--config"):
+            given.heeded.extend([one.name, "--module"])
             return one.value.rpartition("/")[2].partition(".")[0]
     return ""
 

@@ -165,6 +165,8 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect in MEGATRON:
         light = switch_of(given, "accumulate_bf16") or "bf16" in grads
         assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
+    elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
+        take(given, "recipe", "bf16_8")
     elif dialect in ("torchtitan", "llm-foundry", "mesh") or (
         dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
     ):

@@ -1,0 +1,90 @@
+"""torchtitan's options beside a job's sizes: which ones change the answer, and which never do.
+
+Source: torchtitan 0.2.2, torchtitan/config/job_config.py, and 0.3.0, torchtitan/config/configs.py,
+trainer.py and the configurations of its components.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.texts.entry import Entry, entry, normal
+
+AS_MODELLED: dict[str, tuple[str, ...]] = {
+    "training.disable_cuda_graphs": (),
+    "parallelism.context_parallel_load_balancer": ("headtail",),
+    "parallelism.disable_loss_parallel": ("false",),
+    "parallelism.enable_async_tensor_parallel": ("false",),
+    "parallelism.enable_fsdp_symm_mem": ("false",),
+    "parallelism.expert_parallel_comm_backend": ("standard",),
+    "parallelism.module_fqns_per_model_part": (),
+    "parallelism.pipeline_parallel_expert_parallel_overlap": (),
+    "parallelism.pipeline_parallel_schedule_csv": ("",),
+    "compile.enable": ("true", ""),
+    "compile.components": ("model loss", "model,loss"),
+    "compile.backend": ("inductor",),
+    "compile.enable_async_tensor_parallel": ("false",),
+    "activation_checkpoint.early_stop": ("false",),
+    "activation_checkpoint.memory_budget": (),
+    "activation_checkpoint.force_recompute_mm_shapes_by_fqns": (),
+    "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns": (),
+    "optimizer.early_step_in_backward": ("false",),
+    "optimizer.implementation": ("fused",),
+    "optimizer.optimizer_factory_kwargs_by_name": (),
+    "optimizer.param_groups": (),
+    "override.imports": (),
+    "debug.batch_invariant": ("false",),
+    "debug.detect_anomaly": ("false",),
+    "debug.deterministic": ("false",),
+    "debug.spmd_typechecking": ("false",),
+}
+"""Options that change memory or time, each with the values that the models stand for."""
+
+NEUTRAL = (
+    "training.dataset", "training.dataset_path", "training.dataloader", "training.max_norm",
+    "training.steps",
+    "training.gc_freq", "training.gc_debug",
+    "parallelism.spmd_backend", "parallelism.context_parallel_ptrr_mask_key",
+    "activation_checkpoint.preserve_rng_state", "activation_checkpoint.determinism_check",
+    "activation_checkpoint.debug", "activation_checkpoint.visualize_memory_budget_pareto",
+    "optimizer.lr", "optimizer.beta1", "optimizer.beta2", "optimizer.eps",
+    "optimizer.weight_decay",
+)  # fmt: skip
+"""Options of the sections about sizes and computing that change neither."""
+
+SECTIONS = (
+    "training", "parallelism", "compile", "activation_checkpoint", "optimizer", "override", "debug",
+)  # fmt: skip
+"""Sections in which an option that is in no table may matter; `debug` apart from those in it."""
+
+
+def titan_may_matter(one: Entry) -> bool | None:
+    """Whether a setting that went into nothing may change the answer; None for other sections."""
+    name = normal(one.name)
+    if name in AS_MODELLED:
+        return one.words.lower().strip("\"'") not in AS_MODELLED[name]
+    section = name.partition(".")[0]
+    if section not in SECTIONS or "." not in name:
+        return None
+    return section != "debug" and not name.startswith(NEUTRAL)
+
+
+def chooses(word: str) -> bool:
+    """Whether a word of a command line chooses how activations are checkpointed."""
+    return word.replace("-", "_").startswith("activation_checkpoint:")
+
+
+def chosen(word: str, origin: str) -> Entry:
+    """The setting that such a word is: `activation_checkpoint:full` or `…:memory-budget`."""
+    return entry("activation_checkpoint.mode", word.partition(":")[2].replace("-", "_"), origin)
+
+
+def plain_switches(entries: list[Entry]) -> list[Entry]:
+    """Entries in which a switch that is turned off, `--compile.no-enable`, has the value false."""
+    return [_plain(one) for one in entries]
+
+
+def _plain(one: Entry) -> Entry:
+    section, dot, name = one.name.rpartition(".")
+    negated = one.name.startswith("--") and dot and name.replace("-", "_").startswith("no_")
+    if not negated or one.words:
+        return one
+    return entry(f"{section}.{name[3:]}", "false", one.origin)
