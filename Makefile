@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test first-browser check site-check diff paper validate rivals golden bench authoring canary audit upgrade mutants stats clean lock
+.PHONY: help setup serve build test first-browser check site-check diff paper validate rivals golden bench authoring builders canary audit upgrade mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -102,6 +102,9 @@ mutants: $(READY) $(MUTANTS)/ready ## Change the code in a sample of places, and
 
 stats: $(READY) ## Count words, figures, computed numbers and worked problems of each page
 	$(RUN) figgen stats
+
+builders: $(READY) ## Build with ProperDocs too; fail where a byte differs from MkDocs' site
+	$(RUN) tests.canary .venv/bin .cache/builders-sites properdocs
 
 canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; tell what differs
 	$(RUN) tests.canary $(CANARY)/bin .cache/canary-sites

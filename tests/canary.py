@@ -1,7 +1,9 @@
-"""Builds the site with MkDocs' successors and tells what differs: `make canary`.
+"""Builds the site with MkDocs and its successors and tells what differs.
 
-Each has an environment of its own with its newest version, beside the locked packages.  A builder
-that does not run the plug-in leaves figures' files out, which is what the report is for.
+`make builders` asks MkDocs and ProperDocs in their locked versions, and fails where a byte differs
+but for their names.  `make canary` asks the newest versions of all, each in an environment of its
+own beside the locked packages, and reports; a builder that does not run the plug-in leaves figures'
+files out, which is what the report is for.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Collection
 from html import unescape
 from pathlib import Path, PurePosixPath
 from statistics import median
@@ -111,19 +114,24 @@ def release(name: str, programs: Path) -> str:
     return f"{name} {re.findall(r'[0-9][0-9.]+', said)[0]}"
 
 
-def main(programs: Path, work: Path) -> int:
-    """Print what differs, or how a builder fails; 1 if the one to compare with does."""
+def main(programs: Path, work: Path, equal: Collection[str] = ()) -> int:
+    """Print what differs, or how a builder fails; 1 if the one to compare with does.
+
+    With `equal` only these builders are asked, and 1 is returned if any of them fails or differs.
+    """
     shutil.rmtree(work, ignore_errors=True)
     failed, base = False, work / "mkdocs" / "site"
-    for name in BUILDERS:
+    for name in ["mkdocs", *equal] if equal else BUILDERS:
         project, known = copy_of_the_project(work / name), release(name, programs)
         site = project / "site"
         if fault := built(name, project, programs):
             print(f"{known} failed:\n{fault}")
-            failed = failed or name == "mkdocs"
+            failed = failed or name == "mkdocs" or name in equal
         elif site != base and base.is_dir():
             print(f"{known} beside mkdocs:")
-            for what, names in compared(base, site).items():
+            found = compared(base, site)
+            failed = failed or (name in equal and any(found.values()))
+            for what, names in found.items():
                 print(f"  {len(names):5} {what}{': ' * bool(names)}{kinds(names)}")
                 if what == "pages that say something else" and names:
                     print(f"        {kept(base, site, names)}")
@@ -131,4 +139,4 @@ def main(programs: Path, work: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute()))
+    sys.exit(main(Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute(), sys.argv[3:]))

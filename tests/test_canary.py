@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests import canary
 from tests.canary import compared, kept, kinds
 
 
@@ -38,6 +41,24 @@ def test_each_difference_is_of_its_kind(tmp_path: Path) -> None:
         "pages that say something else": ["said.html"],
         "other files and markup": ["data.csv", "marked.html"],
     }
+
+
+def test_builders_that_must_be_equal_fail_where_a_byte_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = {"mkdocs": "<p>a</p>", "properdocs": "<p>a</p>"}
+
+    def built(name: str, project: Path, programs: Path) -> str:
+        site(project / "site", {"a.html": made[name], "a.csv": "1"})
+        return ""
+
+    monkeypatch.setattr(canary, "built", built)
+    monkeypatch.setattr(canary, "copy_of_the_project", lambda folder: folder)
+    monkeypatch.setattr(canary, "release", lambda name, _: name)
+    assert canary.main(tmp_path, tmp_path / "work", ["properdocs"]) == 0
+    made["properdocs"] = "<p class='b'>a</p>"
+    assert canary.main(tmp_path, tmp_path / "work", ["properdocs"]) == 1
+    assert "1 other files and markup: 1 *.html" in capsys.readouterr().out
 
 
 def test_a_report_counts_by_kind_and_says_how_much_of_a_page_is_left(tmp_path: Path) -> None:
