@@ -39,7 +39,8 @@ class Figure:
     """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`).
 
     One with `about` takes what that function finds as its first argument; its author gives the
-    parameters of both. One that `follows` can be computed again in a page, for another machine.
+    parameters of both. One that `follows` can be computed again in a page, for another machine;
+    one that is `recomputed`, for other values of its parameters, by what is printed of it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Figure:
     parameters: tuple[Parameter, ...]
     explorable: bool
     follows: bool = False
+    recomputed: bool = False
     about: Callable[..., object] | None = None
 
     @property
@@ -65,6 +67,7 @@ def figure(
     about: Callable[..., object] | None = None,
     explorable: bool = False,
     follows: bool = False,
+    recomputed: bool = False,
 ) -> Callable[[Callable[..., Chart]], Callable[..., Chart]]:
     """Register a figure function under `name`; all its parameters must be keyword-only.
 
@@ -88,6 +91,7 @@ def figure(
             parameters=parameters,
             explorable=explorable,
             follows=follows,
+            recomputed=recomputed,
             about=about,
         )
         return function
@@ -133,6 +137,32 @@ def follows(name: str) -> bool:
     """Whether a page can compute the figure again; not where there is no such figure."""
     found = all_figures().get(name)
     return found is not None and found.follows
+
+
+def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, object]] | None:
+    """The parameters of a figure for a form that recomputes it, in order; None if nothing can.
+
+    Only numbers and lists of numbers have a `kind`, and so a field.
+    """
+    spec = figure_named(name)
+    if not spec.recomputed:
+        return None
+    values = inputs(name, arguments)
+    return [
+        {"name": p.name, "value": values[p.name], "unit": unit_of(p.name), **_field(p.annotation)}
+        for p in spec.parameters
+    ]
+
+
+def _field(annotation: Any) -> dict[str, object]:
+    """What a field for a parameter takes: whole numbers or any, one or a list, or nothing too."""
+    optional = typing.get_origin(annotation) in (types.UnionType, typing.Union)
+    if optional:
+        annotation = next(c for c in typing.get_args(annotation) if c is not type(None))
+    several = typing.get_origin(annotation) is tuple
+    one = typing.get_args(annotation)[0] if several else annotation
+    kind = {"kind": one.__name__} if one in (int, float) else {}
+    return {**kind, "list": several, "optional": optional}
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Chart:

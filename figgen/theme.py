@@ -16,6 +16,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from figgen.errors import unknown
+
 
 class Ink(NamedTuple):
     """One role's colour in the light and the dark palette."""
@@ -133,7 +135,7 @@ _DARK_STEPS = (0.28, 0.325, 0.37, 0.41, 0.45, 0.49, 0.525)
 def variable(role: str) -> str:
     """The CSS variable that holds the role's main colour, for example `--fig-forward`."""
     if role not in ROLES:
-        raise KeyError(f"no role {role!r} in figgen.theme.ROLES")
+        raise unknown("role", role, ROLES)
     return f"--fig-{role}"
 
 
@@ -153,7 +155,7 @@ def soft(role: str) -> str:
     if index is not None:
         return f"var(--fig-{axis}-{index % CYCLE})"
     if role not in SOFT and not _is_rank(role):
-        raise KeyError(f"no role {role!r} in figgen.theme.SOFT")
+        raise unknown("role", role, SOFT)
     return f"var(--fig-{role}-soft)"
 
 

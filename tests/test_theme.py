@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from figgen import theme
+from figgen.errors import InputError
 
 Triple = tuple[float, float, float]
 Matrix = tuple[Triple, Triple, Triple]
@@ -267,7 +268,7 @@ def test_only_screens_get_the_dark_palette_and_the_switch() -> None:
 @pytest.mark.parametrize("call", [theme.variable, theme.colour, theme.soft])
 def test_an_unknown_role_is_refused(call: object) -> None:
     assert callable(call)
-    with pytest.raises(KeyError, match="no role 'forwards'"):
+    with pytest.raises(InputError, match="unknown role 'forwards'"):
         call("forwards")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from figgen.equations.javascript import functions_module
 from figgen.equations.notes import notes_module
+from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
@@ -26,6 +27,7 @@ from figgen.translation.sources import Place
 JOINED = {
     "answers": (),
     "converter": (),
+    "explore": (),
     "job_line": ("journey",),
     "planner": (
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
@@ -109,7 +111,8 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
 def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
     """The models that scripts import by name, printed with all that these need and nothing else.
 
-    Records keep the properties and methods whose names stand in the scripts.
+    Records keep the properties and methods whose names stand in the scripts.  Raises InputError
+    for a script that would be overwritten.
     """
     wanted = {
         Place(module, name)
@@ -119,6 +122,8 @@ def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
     }
     words = {word for source in scripts.values() for word in _WORD.findall(source)}
     made = printed(sorted(wanted, key=str), words)
+    if twice := sorted(scripts.keys() & made.keys()):
+        raise InputError("a script", expected="another name than a printed one's", got=twice[0])
     return {path: plain(source) for path, source in made.items()}
 
 

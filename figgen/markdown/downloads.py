@@ -5,6 +5,7 @@ Everything is made late and kept like a picture, so that a build without changes
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +14,9 @@ from figgen.cache import digest
 from figgen.charts import Chart, Film, RankGrid, Table
 from figgen.markdown.conversion import Asset, Page, Site
 from figgen.markdown.directive import Directive
-from figgen.pictures import Evaluated
+from figgen.pictures import Evaluated, Pictures
 from figgen.policy import with_security_policy
-from figgen.registry import build
+from figgen.registry import build, controls, figure_named
 
 MOST_ROWS = 120
 LONGEST_TABLE = 6000
@@ -51,8 +52,8 @@ def register(
         "CSV": ("csv", lambda: _csv(directive, variant, site)),
         "JSON": ("json", lambda: figure.json),
     }
-    if directive.form == "plotly":
-        made["Plotly"] = ("plotly.json", lambda: pictures.derived(figure, "plotly", _plotly))
+    if directive.form == "plotly" or figure_named(directive.figure).recomputed:
+        made["Plotly"] = ("plotly.json", lambda: _explored(directive.figure, variant, pictures))
     if isinstance(figure.chart, Film):
         made["Film"] = ("film.json", lambda: pictures.derived(figure, "film", _film))
     folder = _folder(page)
@@ -62,6 +63,16 @@ def register(
         page.assets[path] = Asset(make, page.path, line)
         links[kind] = page.to(path)
     return links
+
+
+def _explored(name: str, variant: Variant, pictures: Pictures) -> str:
+    """The figure for Plotly, with the parameters of one that the page can recompute."""
+    made = pictures.derived(variant.figure, "plotly", _plotly)
+    found = controls(name, variant.arguments)
+    if found is None:
+        return made
+    more = json.dumps({"figure": name, "parameters": found}, separators=(",", ":"))
+    return f"{made[:-1]},{more[1:]}"
 
 
 def table_html(figure: Evaluated, site: Site, label: str = "") -> str:

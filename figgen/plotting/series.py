@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import cycle
 
 from figgen.charts import Segment, Series, Style
 from figgen.errors import InputError
@@ -32,9 +31,10 @@ def segments(
     lengths: Mapping[str, Iterable[float]], roles: Iterable[str] = ROLES
 ) -> tuple[Segment, ...]:
     """The parts of bars by name, each with its length in every bar, in their turns' colours."""
+    turns = tuple(roles)
     return tuple(
-        Segment(name=name, role=role, lengths=tuple(each))
-        for (name, each), role in zip(lengths.items(), cycle(roles), strict=False)
+        Segment(name=name, role=turns[index % len(turns)], lengths=tuple(each))
+        for index, (name, each) in enumerate(lengths.items())
     )
 
 
@@ -53,4 +53,7 @@ def logarithmic(low: float, high: float, per_decade: int = 8) -> tuple[float, ..
 
 def doublings(most: int, first: int = 2) -> tuple[int, ...]:
     """`first`, a power of two, and its doubles up to `most`."""
-    return tuple(2**k for k in range(first.bit_length() - 1, most.bit_length()))
+    found = [first]
+    while 2 * found[-1] <= most:
+        found.append(2 * found[-1])
+    return tuple(found)

@@ -17,8 +17,10 @@ Json: TypeAlias = dict[str, Any]
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, MUTED, GRID, PAPER = (colour(role) for role in ("ink", "muted", "grid", "paper"))
-# Plotly reads a text as HTML: these begin a tag or an entity.
-ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+LEGEND: Json = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+MARGIN: Json = {"l": 10, "r": 10, "t": 40, "b": 10}
 
 
 class Explored(NamedTuple):
@@ -30,8 +32,8 @@ class Explored(NamedTuple):
 
 
 def text(raw: str) -> str:
-    """A text that Plotly shows as it is."""
-    return raw.translate(ENTITIES)
+    """A text that Plotly shows as it is, although it reads texts as HTML."""
+    return raw.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def lines(*raw: str) -> str:
@@ -39,7 +41,7 @@ def lines(*raw: str) -> str:
     return "<br>".join(text(line) for line in raw if line)
 
 
-def layout(height: float, **more: Any) -> Json:
+def layout(height: float, more: Json) -> Json:
     """A calm page: no background, no frame, a key above, room for whatever labels need."""
     return {
         "template": "none",
@@ -48,13 +50,13 @@ def layout(height: float, **more: Any) -> Json:
         "font": {"color": INK, "family": FONTS, "size": 12},
         "height": math.ceil(height),
         "hoverlabel": {"bgcolor": PAPER, "bordercolor": MUTED, "font": {"color": INK}},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-        "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
+        "legend": LEGEND,
+        "margin": MARGIN,
         **more,
     }
 
 
-def axis(scaled: ScaledAxis, **more: Any) -> Json:
+def axis(scaled: ScaledAxis) -> Json:
     """A measured axis between the limits and with the ticks of the static picture."""
     ends = [scaled.low, scaled.high]
     return {
@@ -63,12 +65,11 @@ def axis(scaled: ScaledAxis, **more: Any) -> Json:
         "tickvals": [value for value, _ in scaled.ticks],
         "ticktext": [text(shown) for _, shown in scaled.ticks],
         "title": {"text": text(scaled.label)},
-        **bare(),
-        **more,
+        **bare({}),
     }
 
 
-def bare(**more: Any) -> Json:
+def bare(more: Json) -> Json:
     """An axis with nothing but its labels and light grid lines."""
     return {
         "zeroline": False,
@@ -81,14 +82,16 @@ def bare(**more: Any) -> Json:
     }
 
 
-def rows(names: Sequence[str], **more: Any) -> Json:
+def rows(names: Sequence[str], more: Json) -> Json:
     """An axis of names from the top, at 0, 1, 2 …, so that equal names stay apart."""
     return bare(
-        tickvals=list(range(len(names))),
-        ticktext=[text(name) for name in names],
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        **more,
+        {
+            "tickvals": list(range(len(names))),
+            "ticktext": [text(name) for name in names],
+            "range": [len(names) - 0.5, -0.5],
+            "showgrid": False,
+            **more,
+        }
     )
 
 

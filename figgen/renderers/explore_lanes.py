@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from figgen.charts import CommunicatorView, RankGrid, Slot, Timeline
-from figgen.renderers.explore import INK, MUTED, Explored, Json, bare, layout, lines, rows, text
+from figgen.quantity_shown import shown
+from figgen.renderers.explore import (
+    INK,
+    MARGIN,
+    MUTED,
+    Explored,
+    Json,
+    bare,
+    layout,
+    lines,
+    rows,
+    text,
+)
 from figgen.renderers.svg_grid import describe
 from figgen.renderers.svg_timeline import shares, slots_of
 from figgen.theme import COMMUNICATORS, CYCLE, WORK, colour, label, soft
-from figgen.units import format_quantity
 
 
 def timeline(chart: Timeline) -> Explored:
@@ -23,17 +34,21 @@ def timeline(chart: Timeline) -> Explored:
     ]
     present = {slot.role for slot, _, _ in placed}
     roles = [role for role in WORK if role in present]
-    roles += sorted(present.difference(roles))
+    roles += sorted(role for role in present if role not in WORK)
     data = [_role(chart, role, [p for p in placed if p[0].role == role]) for role in roles]
     unit = "" if chart.time_unit == "1" else f" ({chart.time_unit})"
-    shown = layout(
+    made = layout(
         110 + 36 * len(chart.lanes),
-        barmode="overlay",
-        bargap=0.1,
-        xaxis=bare(title={"text": text(chart.time_label + unit)}, range=[0, chart.end]),
-        yaxis=rows(chart.lanes, fixedrange=True),
+        {
+            "barmode": "overlay",
+            "bargap": 0.1,
+            "xaxis": bare(
+                {"title": {"text": text(chart.time_label + unit)}, "range": [0, chart.end]}
+            ),
+            "yaxis": rows(chart.lanes, {"fixedrange": True}),
+        },
     )
-    return Explored(data, shown)
+    return Explored(data, made)
 
 
 def _role(chart: Timeline, role: str, placed: Sequence[tuple[Slot, float, float]]) -> Json:
@@ -68,7 +83,7 @@ def _said(chart: Timeline, slot: Slot) -> str:
     if slot.detail:
         return lines(slot.detail)
     start, end = (
-        format_quantity(time, chart.time_unit, "time") if chart.time_unit == "s" else f"{time:g}"
+        shown(time, chart.time_unit, "time") if chart.time_unit == "s" else f"{time:g}"
         for time in (slot.start, slot.end)
     )
     name = f"{label(slot.role)} {slot.label}"
@@ -98,15 +113,24 @@ def grid(chart: RankGrid) -> Explored:
         "textfont": {"color": INK},
         **_coloured(chart, first, table),
     }
-    shown = layout(
+    made = layout(
         150 + 40 * len(nodes),
-        xaxis=bare(title={"text": "GPU of the node"}, dtick=1, side="bottom", showgrid=False),
-        yaxis=rows([f"node {node}" for node in nodes]),
-        updatemenus=[_buttons(chart, table)],
-        annotations=[_note(chart)],
+        {
+            "xaxis": bare(
+                {
+                    "title": {"text": "GPU of the node"},
+                    "dtick": 1,
+                    "side": "bottom",
+                    "showgrid": False,
+                }
+            ),
+            "yaxis": rows([f"node {node}" for node in nodes], {}),
+            "updatemenus": [_buttons(chart, table)],
+            "annotations": [_note(chart)],
+            "margin": {**MARGIN, "t": 90},
+        },
     )
-    shown["margin"]["t"] = 90
-    return Explored([data], shown)
+    return Explored([data], made)
 
 
 def _cell(chart: RankGrid, index: int) -> str:

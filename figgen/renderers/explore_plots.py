@@ -9,6 +9,8 @@ from figgen.charts import Bars, Curves, Series
 from figgen.renderers.curve_plan import WIDE, plan
 from figgen.renderers.explore import (
     INK,
+    LEGEND,
+    MARGIN,
     PAPER,
     Explored,
     Json,
@@ -31,25 +33,51 @@ PATTERNS = ("", "/", "\\", "|", "-", "x", "+")
 
 def curves(chart: Curves) -> Explored:
     """Every series with its points under the pointer, marks with their labels, rules."""
+    return _curves(chart, _mark_labels(chart))
+
+
+def recomputed_curves(chart: Curves) -> Explored:
+    """The same with labels straight above their marks: what places them better is not printed."""
+    x, y = curve_scales(chart)
+    notes: list[Json] = [
+        {
+            "x": math.log10(mark.x) if x.logarithmic else mark.x,
+            "y": math.log10(mark.y) if y.logarithmic else mark.y,
+            "ax": 0,
+            "ay": -24,
+            "text": text(mark.label),
+            "font": {"color": INK},
+            "arrowhead": 0,
+            "arrowcolor": colour(mark.role),
+            "standoff": 6,
+        }
+        for mark in chart.marks
+    ]
+    return _curves(chart, notes)
+
+
+def _curves(chart: Curves, notes: list[Json]) -> Explored:
     x, y = curve_scales(chart)
     roles = list(dict.fromkeys(series.role for series in chart.series))
     data = [
         _series(chart, series, SYMBOLS[roles.index(series.role) % len(SYMBOLS)])
         for series in chart.series
     ]
+    upright = any(r.axis == "x" for r in chart.rules)
     rules = [rule(r.at, r.axis == "x", r.role, r.label) for r in chart.rules]
     shown = layout(
         460,
-        xaxis=axis(x),
-        yaxis=axis(y),
-        shapes=rules,
-        hovermode="closest",
-        annotations=_mark_labels(chart),
+        {
+            "xaxis": axis(x),
+            "yaxis": axis(y),
+            "shapes": rules,
+            "hovermode": "closest",
+            "annotations": notes,
+            # Above the labels of upright rules.
+            "legend": {**LEGEND, "y": 1.08 if upright else 1.02},
+            "margin": {**MARGIN, "t": 64 if upright else 40},
+        },
     )
-    if any(r.axis == "x" for r in chart.rules):
-        # Above the labels of upright rules.
-        shown["legend"]["y"] = 1.08
-        shown["margin"]["t"] = 64
     return Explored(data + ([_marks(chart)] if chart.marks else []), shown)
 
 
@@ -139,17 +167,19 @@ def bars(chart: Bars) -> Explored:
     )
     shown = layout(
         110 + thick * len(chart.labels),
-        barmode="stack" if chart.stacked else "group",
-        bargap=0.35,
-        xaxis=axis(x),
-        yaxis=rows(chart.labels),
-        shapes=[rule(r.at, True, r.role, r.label) for r in chart.rules],
-        annotations=notes,
-        showlegend=several,
+        {
+            "barmode": "stack" if chart.stacked else "group",
+            "bargap": 0.35,
+            "xaxis": axis(x),
+            "yaxis": rows(chart.labels, {}),
+            "shapes": [rule(r.at, True, r.role, r.label) for r in chart.rules],
+            "annotations": notes,
+            "showlegend": several,
+            "margin": {**MARGIN, "r": 70},
+            # The first segment of a group is the topmost, as in the static picture.
+            "legend": {**LEGEND, "traceorder": "normal"},
+        },
     )
-    shown["margin"]["r"] = 70
-    # The first segment of a group is the topmost, as in the static picture.
-    shown["legend"]["traceorder"] = "normal"
     return Explored(data, shown)
 
 

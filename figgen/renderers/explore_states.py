@@ -8,6 +8,7 @@ from figgen.charts import Box, Diagram, Frame, Steps, Table, Transfer
 from figgen.renderers.explore import (
     GRID,
     INK,
+    MARGIN,
     MUTED,
     PAPER,
     Explored,
@@ -41,15 +42,17 @@ def steps(chart: Steps) -> Explored:
     ]
     ranks = [f"rank {rank}" for rank in range(chart.ranks)]
     chunks = [f"chunk {chunk}" for chunk in range(chart.chunk_count)]
-    across = {**rows(ranks), "range": [-0.9, chart.ranks - 0.1], "side": "top"}
+    across = {**rows(ranks, {}), "range": [-0.9, chart.ranks - 0.1], "side": "top"}
     made = layout(
         190 + 42 * chart.chunk_count,
-        xaxis=across,
-        yaxis=rows(chunks),
-        sliders=[_slider(chart)],
-        annotations=_notes(chart, chart.frames[0]),
+        {
+            "xaxis": across,
+            "yaxis": rows(chunks, {}),
+            "sliders": [_slider(chart)],
+            "annotations": _notes(chart, chart.frames[0]),
+            "margin": {**MARGIN, "t": 80},
+        },
     )
-    made["margin"]["t"] = 80
     return Explored([_state(chart, chart.frames[0], final)], made, frames)
 
 
@@ -160,10 +163,12 @@ def diagram(chart: Diagram) -> Explored:
     hidden = {"visible": False, "fixedrange": True}
     made = layout(
         height + 40,
-        xaxis={**hidden, "range": [-8, width + 8]},
-        yaxis={**hidden, "range": [height + 8, -8], "scaleanchor": "x"},
-        shapes=shapes,
-        annotations=notes,
+        {
+            "xaxis": {**hidden, "range": [-8, width + 8]},
+            "yaxis": {**hidden, "range": [height + 8, -8], "scaleanchor": "x"},
+            "shapes": shapes,
+            "annotations": notes,
+        },
     )
     nothing: Json = {"type": "scatter", "x": [], "y": [], "showlegend": False}
     return Explored([nothing], made)
@@ -216,4 +221,4 @@ def table(chart: Table) -> Explored:
             **look,
         },
     }
-    return Explored([data], layout(min(640, 110 + 26 * len(made.rows))))
+    return Explored([data], layout(min(640, 110 + 26 * len(made.rows)), {}))

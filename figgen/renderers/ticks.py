@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from figgen.charts import Axis
-from figgen.quantity_shown import NAMED, NBSP, format_number
+from figgen.quantity_shown import NAMED, NBSP, format_number, shown
+from figgen.quantity_text import read_quantity
 from figgen.quantity_units import is_counted
-from figgen.units import format_quantity, parse_quantity
 
 MOST_TICKS = 7
 # Decades of seconds read badly beyond a minute.
@@ -57,14 +57,13 @@ def linear_ticks(
     step = float(f"{mantissa}e{exponent}")
     if is_counted(axis.unit) and step < 1:
         mantissa, exponent, step = 1, 0, 1.0
-    down, up = (math.floor, math.ceil) if rounded else (math.ceil, math.floor)
-    first, last = down(low / factor / step + 1e-9), up(high / factor / step - 1e-9)
-    if not rounded:
-        first, last = math.ceil(low / factor / step - 1e-9), math.floor(high / factor / step + 1e-9)
+    first, last = math.ceil(low / factor / step - 1e-9), math.floor(high / factor / step + 1e-9)
+    if rounded:
+        first, last = math.floor(low / factor / step + 1e-9), math.ceil(high / factor / step - 1e-9)
     ticks = []
     for count in range(first, last + 1):
-        shown = float(f"{count * mantissa}e{exponent}")
-        ticks.append((shown * factor, format_number(shown) if own else tick_text(axis, shown)))
+        at = float(f"{count * mantissa}e{exponent}")
+        ticks.append((at * factor, format_number(at) if own else tick_text(axis, at)))
     return _shortened(ticks), suffix
 
 
@@ -94,7 +93,7 @@ def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
     number, suffix = _split(_text(axis, largest))
     if not re.fullmatch(r"[\d,.]+", number):
         return suffix or _word(axis), 1.0, False
-    factor = parse_quantity(f"1 {suffix}").value if suffix else 1.0
+    factor = read_quantity(f"1 {suffix}").value if suffix else 1.0
     return suffix or _word(axis), float(factor), True
 
 
@@ -106,14 +105,14 @@ def labelled(axis: Axis, values: list[float]) -> tuple[list[tuple[float, str]], 
     parts = [_split(text) for text in texts]
     suffixes = {suffix for _, suffix in parts}
     if len(suffixes) == 1:
-        shared = suffixes.pop() or _word(axis)
+        shared = min(suffixes) or _word(axis)
         return [(v, number) for v, (number, _) in zip(values, parts, strict=True)], shared
     return list(zip(values, texts, strict=True)), ""
 
 
 def tick_text(axis: Axis, value: float) -> str:
     """One value as the axis's ticks would show it, with its unit."""
-    return format_quantity(value, axis.unit, _spec(axis))
+    return shown(value, axis.unit, _spec(axis))
 
 
 def value_text(axis: Axis, value: float) -> str:
@@ -131,7 +130,7 @@ def _text(axis: Axis, value: float, largest: float | None = None) -> str:
         above == "1" or is_counted(above) or (above in ("FLOP", "B") and below not in ("", "s"))
     )
     if counted and _spec(axis) == "si" and max(abs(value), largest or 0.0) < 100_000:
-        return format_quantity(value, axis.unit, "unit")
+        return shown(value, axis.unit, "unit")
     return tick_text(axis, value)
 
 

@@ -25,7 +25,7 @@ SELDOM = (
     "substituted", "group",
 )  # fmt: skip
 """What stands in `engine/runtime_more.js`, which most tools do without."""
-_IGNORED = ("formula(", "dataclass", "remembered(")
+_IGNORED = ("figure(", "formula(", "dataclass", "remembered(")
 _ALWAYS = ("__post_init__", "__str__", "__add__")
 """Methods that nothing calls by name."""
 

@@ -14,7 +14,8 @@ from typing import Any
 from figgen.translation.types import Type, of_hint
 
 PRINTED = (
-    *("figgen.models", "figgen.formulas", "figgen.scenarios"),
+    *("figgen.models", "figgen.formulas", "figgen.scenarios", "figgen.figures"),
+    *("figgen.charts", "figgen.plotting", "figgen.renderers", "figgen.theme"),
     *("figgen.quantity_text", "figgen.quantity_shown", "figgen.quantity_units"),
     *("figgen.equations.tree", "figgen.equations.call_data", "figgen.catalog.measured_file"),
 )

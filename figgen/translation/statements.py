@@ -279,6 +279,8 @@ class Statements(CallPrinter):
                 held, at = self.expression(owner), self.expression(key)
                 if without_none(held.type).kind == "dict":
                     return f"{held.atom}.set({at.text}, {value.text});"
+                if held.type == ANY:
+                    raise self.no(target, "a place in a value of kind any")
                 return f"{held.atom}[{self.position(held, key)}] = {value.text};"
             case ast.Attribute():
                 return f"{self.place(target)} = {value.text};"

@@ -48,16 +48,30 @@ def test_library_comes_only_after_the_click_and_only_once(
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
-def test_back_to_the_figure_restores_it(page: Page, site: str) -> None:
+def test_fields_recompute_and_back_to_the_figure_restores_it(page: Page, site: str) -> None:
+    """A stage works twice for each microbatch, forward and backward."""
     page.goto(f"{site}{PIPELINE}")
     figure = explorable(page)
     still = figure.locator(".fig-picture .fig-scroll")
     before = still.inner_html()
-    explore(figure)
+    plot = explore(figure)
     expect(still).to_be_hidden()
+    works = "plot => plot.data.reduce((sum, trace) => sum + trace.x.length, 0)"
+    stages = int(figure.get_by_label("stages", exact=True).input_value())
+    count_of = figure.get_by_label("microbatches", exact=True)
+    assert plot.evaluate(works) == 2 * stages * int(count_of.input_value())
+    count_of.fill("5")
+    count_of.press("Enter")
+    page.wait_for_function(
+        f"([plot, wanted]) => ({works})(plot) === wanted", arg=[plot.element_handle(), 10 * stages]
+    )
+    count_of.fill("0")
+    count_of.press("Enter")
+    expect(figure.get_by_role("status")).to_contain_text("expected an integer")
     button = figure.get_by_role("button", name="Back to the figure")
-    expect(button).to_be_focused()  # the keyboard's place is kept
-    page.keyboard.press("Enter")
+    button.press("Enter")
+    expect(button).to_be_hidden()
+    expect(figure.get_by_role("button", name="Explore")).to_be_focused()
     expect(still).to_be_visible()
     assert still.inner_html() == before
     expect(page.locator(".fig-plot")).to_have_count(0)

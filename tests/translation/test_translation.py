@@ -69,6 +69,7 @@ REFUSED = {
     "return '%s' % value": "this operation",
     "match value:\n        case 1:\n            return 2\n    return 3": "Match",
     "return value[0]": "an element",
+    "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "a place in a value",
     "return [many]": "a function of any number of arguments as a value",
     "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
     "def one(value: int = value) -> int:\n        return 1\n    return one()": "like its own",
@@ -98,7 +99,8 @@ def test_what_is_not_understood_is_refused_with_its_line(
     rooms: None, module: Callable[[str], str], body: str
 ) -> None:
     name = module(
-        "from __future__ import annotations\n\n\ndef many(*all: int) -> int:\n    return 1\n\n\n"
+        "from __future__ import annotations\nfrom typing import Any\n\n\n"
+        "def many(*all: int) -> int:\n    return 1\n\n\n"
         f"def wrong(value: int) -> object:\n    {body}\n"
     )
     importlib.invalidate_caches()

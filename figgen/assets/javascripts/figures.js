@@ -59,6 +59,7 @@ async function explore(button) {
   const still = panel.querySelector(".fig-scroll");
   const shown = panel.querySelector(".fig-plot");
   if (shown) {
+    panel.querySelector(".fig-parameters")?.remove();
     close(shown);
     still.hidden = false;
     button.textContent = "Explore";
@@ -73,11 +74,13 @@ async function explore(button) {
   try {
     const answer = await fetch(new URL(button.dataset.plotly, document.baseURI));
     if (!answer.ok) throw new Error(`${answer.status} for ${button.dataset.plotly}`);
-    open.set(element, await answer.json());
+    const figure = await answer.json();
+    open.set(element, figure);
     still.before(element);
     await paint(element);
     still.hidden = true;
     button.textContent = "Back to the figure";
+    if (figure.parameters) await recompute(figure, element);
   } catch (error) {
     close(element);
     button.textContent = "Explore (could not be loaded, try again)";
@@ -86,6 +89,16 @@ async function explore(button) {
     button.ariaBusy = "false";
     tidy(); // the reader may have gone to another page meanwhile
   }
+}
+
+// Fields for the figure's own parameters: the site's script computes it again for other values.
+async function recompute(figure, element) {
+  const { begin } = await import("./tools/explore.js");
+  if (!open.has(element)) return;
+  element.before(begin(figure, ({ data, layout }) => {
+    open.set(element, { ...figure, data, layout: { ...layout, template: figure.layout.template } });
+    paint(element);
+  }));
 }
 
 function tidy() {

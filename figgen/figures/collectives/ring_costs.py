@@ -18,7 +18,7 @@ from figgen.registry import figure
 from figgen.units import format_quantity
 
 
-@figure("all-reduce-factor", explorable=True)
+@figure("all-reduce-factor", explorable=True, recomputed=True)
 def all_reduce_factor(*, most_ranks: int = 64) -> Curves:
     """Bytes that each rank sends to all-reduce one byte, over the number of ranks."""
     check_between("most_ranks", most_ranks, 2, 4096)

@@ -223,7 +223,7 @@ def ddp_memory_wall(
     )
 
 
-@figure("critical-batch", explorable=True)
+@figure("critical-batch", explorable=True, recomputed=True)
 def critical_batch(*, octaves: int = 4, per_octave: int = 4) -> Curves:
     """Steps and samples to reach a loss over the batch, as multiples of the least of each.
 

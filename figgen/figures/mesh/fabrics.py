@@ -261,7 +261,7 @@ def fabrics_compared(*, message_bytes: float = 1e9, rate: float = 50e9) -> Table
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("all-to-all-by-fabric", explorable=True)
+@figure("all-to-all-by-fabric", explorable=True, recomputed=True)
 def all_to_all_by_fabric(*, message_bytes: float = 1e8, rate: float = 50e9) -> Curves:
     """Least time of an all-to-all over the size of the fabric: a full tree, a fly, two tori."""
     check_between("rate", rate, 1e6, 1e15)

@@ -64,7 +64,7 @@ def _listed(stay: list[PlacedAction]) -> str:
     return " ".join(words if len(words) <= 4 else [*words[:2], "…", *words[-2:]])
 
 
-@figure("pipeline-latency", explorable=True)
+@figure("pipeline-latency", explorable=True, recomputed=True)
 def pipeline_latency(
     *,
     stages: int = 8,

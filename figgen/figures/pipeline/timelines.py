@@ -86,7 +86,7 @@ def _slot(placed: PlacedAction, chunk: int) -> Slot:
     )
 
 
-@figure("pipeline-timeline", explorable=True)
+@figure("pipeline-timeline", explorable=True, recomputed=True)
 def pipeline_timeline(
     *,
     schedule: str,
@@ -126,7 +126,7 @@ def pipeline_timeline(
     )
 
 
-@figure("schedules-compared")
+@figure("schedules-compared", explorable=True, recomputed=True)
 def schedules_compared(
     *,
     schedules: tuple[str, ...],
@@ -212,7 +212,7 @@ def bubble_table(
     return Table(columns=columns, rows=tuple(rows), values={"rows": Named(len(rows))})
 
 
-@figure("bubble-curves", explorable=True)
+@figure("bubble-curves", explorable=True, recomputed=True)
 def bubble_curves(
     *,
     stages: tuple[int, ...] = (4,),

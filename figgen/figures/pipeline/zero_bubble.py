@@ -105,7 +105,7 @@ COMPARED = (
 """Measures that are compared with 1F1B."""
 
 
-@figure("schedule-frontier")
+@figure("schedule-frontier", explorable=True, recomputed=True)
 def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
     """Idle share and peak in flight side by side, both relative to 1F1B."""
     reference = split_trace("1f1b", stages, microbatches)

@@ -88,7 +88,7 @@ FP8_RECIPES = (
 SHOWN = ("fp32_16", "mcore20", "mcore18", "zero16")
 
 
-@figure("bytes-by-recipe", explorable=True)
+@figure("bytes-by-recipe", explorable=True, recomputed=True)
 def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
     """Bytes of weights, gradients and optimizer state by recipe, for `parameters`."""
     recipes = (*(RECIPES[name] for name in SHOWN), *FP8_RECIPES)

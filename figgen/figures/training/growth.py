@@ -87,7 +87,7 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
     )
 
 
-@figure("loss-by-parameters", explorable=True)
+@figure("loss-by-parameters", explorable=True, recomputed=True)
 def loss_by_parameters(*, decades: int = 6) -> Curves:
     """The power law of test loss over parameters when neither data nor time limits."""
     check_between("decades", decades, 2, 12)

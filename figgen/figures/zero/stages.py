@@ -43,7 +43,7 @@ def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
     )
 
 
-@figure("state-redundancy")
+@figure("state-redundancy", explorable=True, recomputed=True)
 def state_redundancy(
     *, parameters: float = 7e9, ranks: int = 3, recipe_name: str = "zero16"
 ) -> Bars:
