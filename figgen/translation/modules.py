@@ -183,6 +183,8 @@ class Printer(Statements):
         cls = getattr(self.source.module, node.name)
         if getattr(cls, "_is_protocol", False):
             return ""
+        if "key" in {name for name, _ in _compared(cls)} | _stored(node):
+            raise self.no(node, "an attribute named key, by which the runtime compares records")
         bases = [base for base in node.bases if ast.unparse(base) != "NamedTuple"]
         own = Type("record", about=cls)
         parent = self.expression(bases[0]).text if bases else self.help("Record")
@@ -291,6 +293,12 @@ def _compared(cls: type) -> list[tuple[str, bool]]:
     if dataclasses.is_dataclass(cls):
         return [(field.name, field.compare) for field in dataclasses.fields(cls)]
     return [(name, True) for name in getattr(cls, "_fields", ())]
+
+
+def _stored(node: ast.ClassDef) -> set[str]:
+    """Attributes that the methods of a class assign to."""
+    inner = ast.walk(node)
+    return {n.attr for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
 
 
 def _is_data(value: Any) -> bool:

@@ -3,7 +3,8 @@
 import { InputError } from "./engine/errors.js";
 import { unpickled } from "./engine/pickle.js";
 import { read_model_text } from "./scenarios/architectures/file_text.js";
-import { traceReader } from "./engine/trace_reader.js";
+import { traceText } from "./engine/trace_reader.js";
+import { mapped } from "./tools/json.js";
 
 function said(read) {
   try {
@@ -27,8 +28,9 @@ export const suites = {
   })),
   configs: (texts) => texts.map((text) => said(() => read_model_text(text))),
   traces: (texts) => texts.map((text) => said(() => {
-    const reader = traceReader("t.json", () => {});
-    reader.push(text);
-    reader.end();
+    const trace = traceText("t.json", mapped);
+    if (text) trace.add(text);
+    trace.add("");
+    for (const _ of trace.read());
   })),
 };

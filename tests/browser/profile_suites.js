@@ -1,7 +1,7 @@
 // What the modules of the profile reader answer to the cases of test_profile_reader.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
-import { endOf, traceReader } from "./engine/trace_reader.js";
+import { endOf, traceText } from "./engine/trace_reader.js";
 import { catalog } from "./catalog.js";
 import { besideModel, modelled } from "./tools/profile_beside.js";
 import { traceCommand } from "./tools/modeler_command.js";
@@ -39,10 +39,12 @@ async function besides({ files, query }) {
 
 // The events of a text that comes in pieces of `size` characters.
 function cut([text, size]) {
+  const trace = traceText("made", (value) => (Array.isArray(value) || typeof value !== "object" || !value ? value : new Map(Object.entries(value))));
   const found = [];
-  const reader = traceReader("made", (_, event) => found.push(event));
-  for (let at = 0; at < text.length && !reader.done; at += size) reader.push(text.slice(at, at + size));
-  reader.end();
+  for (let at = 0; at <= text.length + size && !trace.done; at += size) {
+    trace.add(text.slice(at, at + size));
+    for (const event of trace.read()) found.push(Object.fromEntries(event));
+  }
   return found;
 }
 

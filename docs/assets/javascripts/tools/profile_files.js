@@ -3,7 +3,7 @@
 
 import { InputError, grouped } from "../engine/errors.js";
 import { unpickled } from "../engine/pickle.js";
-import { traceReader } from "../engine/trace_reader.js";
+import { traceText } from "../engine/trace_reader.js";
 import { devices_of, history_of, peak_of, refused_of, state_of } from "../models/memory/allocator_snapshot.js";
 import { REMEDIES, summary_of } from "../models/memory/snapshot_summary.js";
 import { kinds_sentences, refusals, state_rows, summary_sentence } from "../models/memory/snapshot_text.js";
@@ -113,39 +113,27 @@ export function plain(value) {
 
 async function traceOf(file, packed, told) {
   const reading = new Reading(file.name);
-  const headers = new WeakMap();
+  const trace = traceText(file.name, mapped);
   let number = 0;
-  const reader = traceReader(file.name, (header, event) => {
-    if (event.ph === "X") {
-      let known = headers.get(header);
-      // What stands behind the events comes into the same header.
-      if (known?.size !== Object.keys(header).length) headers.set(header, (known = mapped(header)));
-      read_event(reading, known, mapped(event), number);
-    }
-    number++;
-  });
   let [taken, length, last] = [0, 0, performance.now()];
   const counted = new TransformStream({ transform(chunk, to) { taken += chunk.length; to.enqueue(chunk); } });
   let stream = file.stream().pipeThrough(counted);
   if (packed) stream = stream.pipeThrough(new DecompressionStream("gzip"));
   const pieces = stream.getReader();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  while (!reader.done) {
+  while (!trace.done) {
     const { done, text } = await next(pieces, decoder, file.name);
     length += text.length;
     if (length > LARGEST_TEXT) throw new InputError(`trace ${file.name}`, { expected: `at most ${grouped(LARGEST_TEXT)} characters in a browser; figgen profile reads larger ones`, got: "more" });
-    if (text) reader.push(text);
-    if (done) {
-      reader.end();
-      break;
-    }
+    if (text) trace.add(text);
+    if (done) trace.add("");
+    for (const event of trace.read()) read_event(reading, trace.header, event, number++);
     if (performance.now() - last > EVERY_MS) {
       last = performance.now();
       told(taken);
     }
   }
   await pieces.cancel().catch(() => {});
-  for (const rank of reading.headers.keys()) reading.headers.set(rank, mapped(reader.header));
   return [...ranks_of(reading)].map(([name, kept]) => ({ rank: profile_of(name, kept), lanes: packedLanes(lanes_of(kept)) }));
 }
 
