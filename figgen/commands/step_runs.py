@@ -34,6 +34,7 @@ from figgen.scenarios.runs.fields import Record
 from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
+from figgen.scenarios.runs.rate_row import SaidRates
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.units import format_quantity
@@ -131,7 +132,8 @@ def predicted(
         device = predicted_device(device_run(record), rates, compute_efficiency)
         return _device_data(*_scaled(device, step_time_s))
     run = described_run(record)
-    found = predicted_step(run, compute_efficiency, measured=rates)
+    said = SaidRates(measured=rates, compute_efficiency=compute_efficiency)
+    found = predicted_step(run, said=said)
     interval: dict[str, object] = {
         "step_time_interval_s": [found.low_s, found.high_s],
         "interval_of": found.residuals.name,
@@ -140,7 +142,7 @@ def predicted(
         scaling = calibration(step_time_s, found.step_time_s, _causal_share(run, found))
         interval = calibration_data(scaling)
         factor = scaling.time_factor
-        found = predicted_step(run, compute_efficiency, measured=rates, time_factor=factor)
+        found = predicted_step(run, said=replace(said, time_factor=factor))
         run = replace(run, step_time_s=None)  # what was measured is what is scaled to
     return {
         "id": run.name,

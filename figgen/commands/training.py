@@ -18,7 +18,7 @@ from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.options.typed import typed_batch
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
-from figgen.scenarios.runs.predicted import UNKNOWN
+from figgen.scenarios.runs.residual_classes import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
 from figgen.units import format_quantity, parse_quantity
 

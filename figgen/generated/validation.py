@@ -8,7 +8,7 @@ from figgen.catalog import load
 from figgen.generated.data_tables import Cell, Row, Sources, of_number, table
 from figgen.scenarios.evidence.validation import JudgedRun, errors_of, judged_runs
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.residual_classes import class_of
 from figgen.units import format_quantity
 
 HEADINGS = (

@@ -10,7 +10,7 @@ from figgen.figures.training.planned import planned, planned_front, planned_layo
 from figgen.figures.training.planned_presets import planned_presets
 from figgen.scenarios.evidence.measured import measured_runs, shown_runs
 from figgen.scenarios.evidence.published_plans import published_plan
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 
 MIXTURES = ("deepseek-v3", "qwen-3-235b-a22b")
 ASKED = {"model": "llama-3-8b", "sizes": "nodes=1", "options": "global_batch=8"}

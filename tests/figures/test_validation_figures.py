@@ -29,8 +29,8 @@ from figgen.scenarios.evidence.validation import (
     swept_model,
     tight_runs,
 )
-from figgen.scenarios.runs.predicted import LARGE_GPUS, class_of, predicted_step
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.residual_classes import LARGE_GPUS, class_of, generation_of
 
 TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},

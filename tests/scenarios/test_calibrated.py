@@ -19,7 +19,7 @@ from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.planner import plan
-from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.residual_classes import class_of
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
 
 JOBS = {

@@ -9,7 +9,8 @@ from figgen.catalog.residuals import residuals
 from figgen.scenarios.evidence.calibrate import calibrated
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.device_run import CLASS
-from figgen.scenarios.runs.predicted import class_of, predicted_step
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.residual_classes import class_of
 
 
 def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:

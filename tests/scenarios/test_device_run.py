@@ -38,7 +38,7 @@ from figgen.scenarios.runs.device_run import (
     reference_rates,
 )
 from figgen.scenarios.runs.machine_rates import rates_of
-from figgen.scenarios.runs.predicted import UNKNOWN
+from figgen.scenarios.runs.residual_classes import UNKNOWN
 from tests.models.test_operations import TRACE, tinyllama
 
 RECORDS = measured_steps()

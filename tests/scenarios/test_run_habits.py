@@ -10,8 +10,8 @@ import pytest
 from figgen import catalog
 from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.job import run_job, shares_of
-from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.residual_classes import class_of
 from figgen.scenarios.runs.setup import memory_framework, run_setup
 from figgen.scenarios.runs.software import memory_of, read_software
 

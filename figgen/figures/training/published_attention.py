@@ -7,7 +7,7 @@ from figgen.catalog.rates import constants
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 
 
 @figure("attention-rates")

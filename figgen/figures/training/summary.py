@@ -13,7 +13,7 @@ from figgen.registry import figure
 from figgen.scenarios.evidence.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.written import written_options, written_step
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 from figgen.units import format_quantity
 
 PUBLISHED, ASSUMED, GIVEN, PREDICTED = "published", "assumed", "given", "predicted"

@@ -11,7 +11,7 @@ from figgen.scenarios.evidence.calibrate import Predictor
 from figgen.scenarios.evidence.validation import JudgedRun, judged_runs
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import predicted_step
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 
 REFERENCES = {
     "GPT-3 175B, 128 H100": "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256",

@@ -18,7 +18,7 @@ from figgen.scenarios.evidence.validation import (
     release_spreads,
     tight_runs,
 )
-from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.residual_classes import class_of
 
 DASH = "–"
 LARGEST_GROUPS = 6

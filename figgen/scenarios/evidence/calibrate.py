@@ -27,8 +27,8 @@ from figgen.scenarios.runs.device_run import (
     measured_steps,
 )
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.predicted import UNKNOWN, class_of
 from figgen.scenarios.runs.rates import terms_of
+from figgen.scenarios.runs.residual_classes import UNKNOWN, class_of
 
 Floats = NDArray[np.float64]
 

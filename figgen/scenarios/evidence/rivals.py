@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from figgen.catalog.rivals import Rival, rivals
 from figgen.scenarios.evidence.validation import Errors, JudgedRun, errors_of, judged_runs
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.residual_classes import class_of
 
 RUN_GROUPS = ("dense, tuned", "dense, FSDP", "mixtures of experts", "nanotron's sweep")
 """Kinds of runs; a rival has one constant for each."""

@@ -16,8 +16,8 @@ from figgen.scenarios.evidence.calibrate import Predictor
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.predicted import class_of
-from figgen.scenarios.runs.rates import era_of, generation_of
+from figgen.scenarios.runs.rates import era_of
+from figgen.scenarios.runs.residual_classes import class_of, generation_of
 from figgen.scenarios.runs.setup import run_setup
 
 FEWEST_LAYOUTS = 5

@@ -18,7 +18,6 @@ from figgen.models.planner.ranking import other_layout_interval
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
-from figgen.models.step.attained import slowed, with_latencies
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
@@ -35,8 +34,9 @@ from figgen.scenarios.options.schema import SMALL
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
-from figgen.scenarios.runs.predicted import interval_class
+from figgen.scenarios.runs.rate_row import SaidRates
 from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.residual_classes import interval_class
 from figgen.scenarios.runs.step_as_run import described
 
 AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
@@ -112,16 +112,20 @@ def plan_question(
     batch, assumed = _global_batch(values, model.shape)
     setup = _any_setup(values, model.shape)
     run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
-    rates = attained(run, measured.known if measured else None)
+    latencies = None
     if own := dict(own_latencies_of(values)):
         width = setup.parallel.gpus_per_node
         known = known_cluster(chip, nic, str(values["dtype"]), width, measured)
-        rates = with_latencies(rates, known, replace(known, **own))
-    if values["time_factor"] is not None:
-        rates = slowed(rates, float(str(values["time_factor"])))
+        latencies = known, replace(known, **own)
+    factor = values["time_factor"]
+    said = SaidRates(
+        measured=measured.known if measured else None,
+        latencies=latencies,
+        time_factor=None if factor is None else float(str(factor)),
+    )
     job = PlannedJob(
         setup=setup,
-        attained=rates,
+        attained=attained(run, said),
         global_batch=batch,
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
         fit_chance=fit_chance,

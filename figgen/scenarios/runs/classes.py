@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from figgen.catalog.hardware import Accelerator
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import first_match
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 
 STACKS = (
     (r"nanotron", "nanotron"),

@@ -47,7 +47,7 @@ from figgen.scenarios.runs.fields import Record, whole_of
 from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.names import accelerator_of, recompute_of
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 from figgen.scenarios.runs.shape import shape_of
 
 TRANSFORMERS = "transformers"

@@ -17,7 +17,9 @@ from figgen.errors import InputError
 from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.step.attained import Attained
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.measured_rates import Measured, as_measured, head_share
+from figgen.scenarios.runs.measured_rates import head_share
+from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
+from figgen.scenarios.runs.residual_classes import dense_class, framework_class, generation_of
 
 REFERENCES = {
     "volta": "v100-sxm2-32gb",
@@ -26,12 +28,6 @@ REFERENCES = {
     "blackwell": "b200-sxm-hgx",
 }
 """The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
-
-STARTS = {
-    "v100": "volta", "a100": "ampere", "a800": "ampere", "h": "hopper", "gh": "hopper",
-    "b": "blackwell", "gb2": "blackwell", "gb3": "blackwell",
-}  # fmt: skip
-"""What names of chips of a generation begin with."""
 
 STAND_INS = {"mi350x": "mi355x"}
 """A chip without a measured rate, and one of the same silicon at another clock that has it."""
@@ -64,13 +60,6 @@ HOST_BYTES_PER_S = 285e9
 """The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
 parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
 tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
-
-
-def generation_of(chip: Accelerator) -> str:
-    """The generation that a chip belongs to; "other" for chips without published runs."""
-    if chip.vendor != "NVIDIA":
-        return "other"
-    return next((found for start, found in STARTS.items() if chip.name.startswith(start)), "other")
 
 
 def family_of(run: DescribedRun) -> str:
@@ -123,7 +112,7 @@ def terms_of(run: DescribedRun) -> Terms:
     attention = (f"attention_share.{generation}", *_optional("attention_kernel", family))
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
-    share = "efa" if run.network.name.startswith("efa") else family
+    share = "efa" if is_efa(run.network.name) else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
     routed = (f"expert_era.{era}",)
     x86 = generation != "other" and not chip.name.startswith("g")  # GH and GB come with Grace
@@ -232,12 +221,38 @@ def _one(group: str, key: str) -> str:
     raise InputError(f"constant {group}", expected=f"{key}, all or megatron", got="none")
 
 
-def attained(run: DescribedRun, measured: Measured | None = None) -> Attained:
-    """What the run attains by the constants of the catalog, on a machine that was `measured`."""
+def attained(run: DescribedRun, said: SaidRates = NOTHING_SAID) -> Attained:
+    """What the run attains by the constants of the catalog and by what a reader says."""
+    sharing = run.gpus_per_node if run.network.per == "node" else 1
+    network = run.network.bandwidth_bytes_per_s / sharing
+    return attained_of(rate_row(run), run.shape.head_dim, run.network.name, network, said)
+
+
+def rate_row(run: DescribedRun) -> RateRow:
+    """What the software of a run attains on its chip in its format, by the constants."""
     values = {name: constant.value for name, constant in constants().items()}
     terms = terms_of(run)
     shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}
     found = {field: base * shares[field] for field, (base, _) in terms.items()}
-    if measured:
-        found |= as_measured(measured, shares, dtype=run.dtype, head_dim=run.shape.head_dim)
-    return Attained(**{field.name: found[field.name] for field in fields(Attained)})
+    product = terms["product_flops_per_s"][0]
+    found |= {
+        "product_flops_per_s": product,
+        "plain_flops_per_s": terms["plain_flops_per_s"][0],
+        "expert_flops_per_s": product,
+        "attention_flops_per_s": _plain_peak(run.accelerator),
+        "network_bytes_per_s": values[_one("network_share", family_of(run))],
+        "shuffle_bytes_per_s": shares["shuffle_bytes_per_s"],
+    }
+    return RateRow(
+        rates=Attained(**{field.name: found[field.name] for field in fields(Attained)}),
+        peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
+        product_share=shares["product_flops_per_s"],
+        plain_share=shares["plain_flops_per_s"],
+        expert_share=shares["expert_flops_per_s"],
+        attention_share=shares["attention_flops_per_s"],
+        efa_share=values[_one("network_share", "efa")],
+        dtype=run.dtype,
+        framework=run.framework,
+        framework_class=framework_class(run),
+        dense_class=dense_class(run.accelerator),
+    )

@@ -12,6 +12,7 @@ from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.names import DTYPE_OF
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
+from figgen.scenarios.runs.rate_row import SaidRates
 from figgen.scenarios.runs.software import RECIPE_OF, read_software
 from figgen.scenarios.runs.step_job import step_job
 
@@ -75,16 +76,18 @@ def predicted(
 ) -> PredictedStep:
     """Return the predicted time of a step and its interval.
 
-    `measured` is as `read_rates` takes it, and `latencies` as `predicted_step` does. If
-    `compute_efficiency` is given, matmuls reach that share of the peak, and with a `time_factor`
-    the step takes so many times as long.
+    `measured` is as `read_rates` takes it, and the rest of what is said as `SaidRates` has it.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     rates = read_rates(measured).known if measured else None
-    return predicted_step(
-        run, compute_efficiency, job_of(setup, run), rates, latencies, time_factor
+    said = SaidRates(
+        measured=rates,
+        latencies=latencies,
+        compute_efficiency=compute_efficiency,
+        time_factor=time_factor,
     )
+    return predicted_step(run, job_of(setup, run), said)
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:

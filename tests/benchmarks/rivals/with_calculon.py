@@ -20,7 +20,7 @@ from calculon.llm import Llm
 
 from figgen.models.shape.model_shape import FFN_MATRICES
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.rates import generation_of
+from figgen.scenarios.runs.residual_classes import generation_of
 from tests.benchmarks.rivals.refusal import Refusal, refuse
 
 FOLDER = Path(os.environ.get("CALCULON", ".cache/rivals/calculon"))

@@ -7,10 +7,11 @@ import { Cluster } from "../models/machine/cluster.js";
 import { layout } from "../models/machine/layout.js";
 import { TrainingSetup } from "../models/setup/training_setup.js";
 import { recipe } from "../models/shape/recipes.js";
-import { Attained, slowed, with_latencies } from "../models/step/attained.js";
+import { Attained } from "../models/step/attained.js";
 import { microbatches_of } from "../scenarios/options/microbatches.js";
-import { as_measured, head_share, links_of, read_line } from "../scenarios/runs/measured_rates.js";
-import { FEWEST_GPUS, UNKNOWN, at_share, residual_class } from "../scenarios/runs/predicted.js";
+import { interval_name, residual_class } from "../scenarios/runs/residual_classes.js";
+import { links_of, read_line } from "../scenarios/runs/measured_rates.js";
+import { RateRow, SaidRates, attained_of, on_own_chip } from "../scenarios/runs/rate_row.js";
 
 const NARROW = ["fp8", "fp4"];
 
@@ -92,46 +93,29 @@ function checkPeak(accelerator, peaks, dtype) {
   throw new InputError(`${accelerator} has no dense ${dtype} matrix peak`, { expected: Object.keys(peaks).join(" or "), got: dtype });
 }
 
-const placeOf = (table, name) => Object.keys(table).indexOf(name);
-
-// What software attains on a chip. Throws an InputError for a format that the chip does not multiply.
-function ratesOf({ attained, accelerators }, software, chip, dtype) {
-  const rates = { ...attained.shared, ...attained.rows[chip][dtype] };
-  if (software === attained.usual) return rates;
-  const { kinds, rows } = attained.others[software];
-  const number = rows[placeOf(attained.rows, chip)][placeOf(attained.rows[chip], dtype)];
-  if (number === null) checkPeak(chip, accelerators[chip].peaks, "fp8");
-  return { ...rates, ...kinds[number] };
+// What software attains on a chip, as the catalog's columns have it; numbers of an own chip are shares. Throws an InputError for a format that the software does not multiply there.
+function rowOf({ attained: { usual, own, columns, others }, accelerators }, software, chip, dtype) {
+  const rows = Object.entries(accelerators).flatMap(([name, { peaks }]) => Object.keys(peaks).map((format) => `${name} ${format}`));
+  const place = chip === "own" ? rows.length + own.indexOf(dtype) : rows.indexOf(`${chip} ${dtype}`);
+  const values = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, Array.isArray(column) ? column[place] : column]));
+  if (software !== usual) {
+    const { kinds, rows: which } = others[software];
+    if (which[place] === null) checkPeak(chip, accelerators[chip].peaks, "fp8");
+    Object.assign(values, kinds[which[place]]);
+  }
+  const peak_flops_per_s = chip === "own" ? 1 : accelerators[chip].peaks[values.dtype];
+  return record(RateRow, { ...values, peak_flops_per_s, rates: record(Attained, values) });
 }
 
-/** What a job attains: { attained, rates, residuals, interval_of }; matmuls `compute_efficiency` of the peak where it is given, and all times are `time_factor` of the predicted ones. */
-export function attainedOf(catalog, { given: { compute_efficiency: share, time_factor: factor }, setup, accelerator, nic, software, dtype, measured, cluster, known_cluster }) {
-  const rates = ratesOf(catalog, software, accelerator, dtype);
-  // Rows of a reader's own chip are shares of its numbers.
-  const own = accelerator === "own";
-  const near = rates.scale_up_bytes_per_s * (own ? cluster.scale_up_bandwidth_bytes_per_s : 1);
-  const network = cluster.network_bandwidth_bytes_per_s, heads = head_share(setup.shape.head_dim);
-  const shares = new Map(["product", "plain", "expert", "attention"].map((kind) => [`${kind}_flops_per_s`, rates[`${kind}_share`]]));
-  // The matmuls of experts have the datasheet's rate of all others.
-  const sheet = { ...rates, expert_flops_per_s: rates.product_flops_per_s };
-  const reached = Array.from(shares, ([name, share]) =>
-    [name, (own ? cluster.peak_flops_per_s : 1) * sheet[name] * (name.startsWith("attention") ? heads : 1) * share]);
-  // A job in FP8 may be held against the peak of BF16: its matmuls are narrow all the same.
-  const narrow = software.endsWith("fp4") ? "fp4" : "fp8";
-  const read = rates.quantized && dtype === "bf16" ? narrow : dtype;
-  const known = with_latencies(record(Attained, {
-    ...rates, ...Object.fromEntries(reached),
-    memory_bytes_per_s: rates.memory_bytes_per_s * (own ? cluster.memory_bandwidth_bytes_per_s : 1),
-    scale_up_bytes_per_s: near, near_shuffle_bytes_per_s: near,
-    network_bytes_per_s: network * (nic.startsWith("efa") ? rates.efa_share : rates.network_share),
-    shuffle_bytes_per_s: network * rates.shuffle_share,
-    ...(measured && plain(as_measured(measured, shares, read, setup.shape.head_dim))),
-  }), known_cluster, cluster);
-  const peak = own ? cluster.peak_flops_per_s : catalog.accelerators[accelerator].peaks[read];
-  const at = share === null ? known : at_share(known, peak, share);
-  const attained = factor === null ? at : slowed(at, factor);
-  const { parallel: { world_size }, shape } = setup;
+/** What a job attains: { attained, rates, residuals, interval_of }, where `rates` are those of its software on its chip. */
+export function attainedOf(catalog, { given: { compute_efficiency, time_factor }, setup, accelerator, nic, software, dtype, measured, cluster, known_cluster }) {
+  const row = rowOf(catalog, software, accelerator, dtype);
+  const rates = accelerator === "own"
+    ? on_own_chip(row, cluster.peak_flops_per_s, cluster.memory_bandwidth_bytes_per_s, cluster.scale_up_bandwidth_bytes_per_s) : row;
+  const said = record(SaidRates, { measured, latencies: [known_cluster, cluster], compute_efficiency, time_factor });
+  const attained = attained_of(rates, setup.shape.head_dim, nic, cluster.network_bandwidth_bytes_per_s, said);
+  const { parallel: { world_size }, shape, lora_rank } = setup;
   const alike = residual_class(world_size, shape.state_space !== null, shape.experts !== null, rates.framework_class, rates.dense_class);
-  const interval_of = world_size < FEWEST_GPUS || setup.lora_rank !== null ? UNKNOWN : alike;
+  const interval_of = interval_name(world_size, lora_rank !== null, alike);
   return { attained, rates, interval_of, residuals: catalog.residuals[interval_of] };
 }
