@@ -84,6 +84,7 @@ paper: build ## Write the guide as guide.pdf and guide.epub, and the site as gui
 
 rivals: $(RIVALS)/ready ## Ask other open models of training time about the same runs; freezes their answers
 	CALCULON=$(RIVALS)/calculon COMMIT=$(CALCULON) $(RIVALS)/bin/python -m tests.benchmarks.rivals
+	CALCULON=$(RIVALS)/calculon $(RIVALS)/bin/python -m tests.benchmarks.rivals.board
 
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)

@@ -252,6 +252,7 @@ LOOK_NOTHING_UP = {
     "figgen.agreement.ways._pattern",
     "figgen.agreement.ways._quantities",
     "figgen.catalog.interruptions.interruptions",
+    "figgen.catalog.leaderboard.frozen_split",
     "figgen.catalog.load.sources",
     "figgen.catalog.measured.measured_records",
     "figgen.catalog.planned.planned_best",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
+from figgen.errors import InputError
 from figgen.models.memory.fit_probability import fit_words
 from figgen.registry import build
 from figgen.scenarios.evidence.class_intervals import coverages, interval_of
+from figgen.scenarios.evidence.leaderboard import scored, split_jobs
 from figgen.scenarios.evidence.publishers import (
     by_class,
     by_publisher,
@@ -32,6 +35,7 @@ from figgen.units import format_quantity
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
+LARGEST_ANSWERS = 2**20
 TITLES = {
     "class": "Errors by class",
     "format": "Errors by format",
@@ -43,18 +47,32 @@ TITLES = {
 
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
-    add_verb(
+    parser = add_verb(
         verbs,
         "validate",
         _validate,
         "compare predicted with measured step times of every published run",
         "--json",
+        "--split",
+    )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument(
+        "--split", action="store_true", help="print the leaderboard's runs as JSON, one a line"
+    )
+    asked.add_argument(
+        "--answers",
+        help="a predictor's JSON file {run: seconds}; prints its row of the leaderboard",
     )
 
 
 def _validate(options: argparse.Namespace) -> Answer:
     from figgen.renderers import text
 
+    if options.split:
+        jobs = split_jobs()
+        return Answer(jobs, "\n".join(json.dumps(job, ensure_ascii=False) for job in jobs))
+    if options.answers:
+        return _row(options.answers)
     data: dict[str, object] = {
         by: [
             {"tested": tested} | asdict(found)
@@ -97,6 +115,23 @@ def _validate(options: argparse.Namespace) -> Answer:
     data |= {"publishers": publishers, "classes": classes, "coverage": covered}
     more = {"rankings": ranked, "rivals": rivals, "one_gpu": steps}
     return Answer(data | more, "\n".join(shown))
+
+
+def _row(path: str) -> Answer:
+    """The leaderboard's row of the answers in a file."""
+    try:
+        answers = json.loads(file_text(path, "answers", LARGEST_ANSWERS))
+    except ValueError as error:
+        raise InputError("answers", expected="JSON", got=str(error)) from None
+    if not isinstance(answers, dict):
+        raise InputError("answers", expected="{run: seconds}", got=type(answers).__name__)
+    row = scored("yours", "", path, answers)
+    said = (
+        f"{row.runs} runs of {row.publishers} publishers: mean error {row.mean_absolute:.1%}, "
+        f"median {row.median_absolute:.1%}, within 25% {row.within_quarter:.0%}; "
+        f"this site on the same runs: {row.ours:.1%}"
+    )
+    return Answer(asdict(row), said)
 
 
 def _device_lines(steps: list[dict[str, Any]]) -> list[str]:

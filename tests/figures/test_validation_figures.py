@@ -37,7 +37,7 @@ TABLES = {
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
     "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
     "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
-    "validation-publisher-memory": {},
+    "validation-publisher-memory": {}, "leaderboard": {},
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.catalog.rivals import rivals
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
+from figgen.scenarios.evidence.leaderboard import board
 from figgen.scenarios.evidence.rivals import RUN_GROUPS, Comparison, comparisons, refusals
 
 
@@ -86,4 +87,46 @@ def validation_refusals() -> Table:
         ),
         rows=tuple(rows),
         values={"reasons": Named(len(rows))},
+    )
+
+
+@figure("leaderboard")
+def leaderboard() -> Table:
+    """Predictors on the frozen runs of publishers who had no part in any fit, the best first."""
+    rows = board()
+    ours = next(row for row in rows if not row.source)
+    return Table(
+        columns=(
+            Column(label="predictor"),
+            Column(label="version"),
+            Column(label="runs answered", spec=",d"),
+            Column(label="publishers", spec=",d"),
+            Column(label="mean error", spec=".1%"),
+            Column(label="median", spec=".1%"),
+            Column(label="within 25%", spec=".0%"),
+            Column(label="this site on the same runs", spec=".1%"),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                row.version,
+                row.runs,
+                row.publishers,
+                row.mean_absolute,
+                row.median_absolute,
+                row.within_quarter,
+                row.ours,
+            )
+            for row in rows
+        ),
+        values={
+            "predictors": Named(len(rows)),
+            "runs": Named(ours.runs),
+            "publishers": Named(ours.publishers),
+            "ours": Named(ours.mean_absolute),
+            "our_median": Named(ours.median_absolute),
+            "best_other": Named(min(row.mean_absolute for row in rows if row.source)),
+            "most_within": Named(max(row.within_quarter for row in rows)),
+            "best_other_median": Named(min(row.median_absolute for row in rows if row.source)),
+        },
     )

@@ -1,0 +1,62 @@
+"""The leaderboard: a split that stays as it was frozen, and errors that a reader can work out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.catalog.leaderboard import frozen_split
+from figgen.errors import InputError
+from figgen.scenarios.evidence.leaderboard import board, our_seconds, scored, split_jobs
+from figgen.scenarios.evidence.split import PUBLISHER_SIDES, TEST, side_of_key
+
+
+def test_the_split_is_of_whole_publishers_who_fit_nothing() -> None:
+    """Eleven publishers and 155 runs since 2026-11-27, whatever is collected later."""
+    split = frozen_split()
+    sizes = {name: len(runs) for name, runs in split.publishers.items()}
+    assert sizes == {
+        "amd-te-threads": 3, "aws-neuron": 31, "fla-org-issue32": 5, "huggingface-smollm3": 1,
+        "internlm-xtuner-megatron-h800": 18, "lightning-litgpt": 9, "modelscope-ms-swift": 15,
+        "nvidia-jax-toolbox": 13, "nvidia-megatron-bridge-cards": 28,
+        "primeintellect-prime-rl": 22, "pytorch-torchtune": 10,
+    }  # fmt: skip
+    assert all(PUBLISHER_SIDES[name] == side_of_key(name) == TEST for name in sizes)
+    measured = {run: s for runs in split.publishers.values() for run, s in runs.items()}
+    assert {job["run"]: job["measured_s"] for job in split_jobs()} == measured
+    assert set(our_seconds()) == set(measured)
+
+
+def test_publishers_count_once_whatever_their_runs() -> None:
+    """Twice as long for two runs of one (100% off), 10% short for the only run of another."""
+    runs = frozen_split().publishers
+    many, alone = list(runs["aws-neuron"].items())[:2], list(runs["huggingface-smollm3"].items())
+    answers = {name: 2 * s for name, s in many} | {name: 0.9 * s for name, s in alone}
+    row = scored("a", "1", "", answers)
+    assert (row.runs, row.publishers) == (3, 2)
+    assert row.mean_absolute == pytest.approx((1.0 + 0.1) / 2)
+    assert row.median_absolute == pytest.approx(1.0)
+    assert row.within_quarter == pytest.approx(1 / 3)
+
+
+def test_the_best_comes_first_and_rivals_stand_beside_ours() -> None:
+    rows = board()
+    assert [row.mean_absolute for row in rows] == sorted(row.mean_absolute for row in rows)
+    assert len(rows) == 7
+    assert next(row for row in rows if not row.source).runs == 155
+
+
+def test_answers_are_scored_and_mistakes_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answers.json"
+    runs = frozen_split().publishers["aws-neuron"]
+    file.write_text(json.dumps({name: 1.25 * s for name, s in runs.items()}), encoding="utf-8")
+    assert main(["validate", "--answers", str(file)]) == 0
+    assert "31 runs of 1 publishers: mean error 25.0%" in capsys.readouterr().out
+    for answers, said in (({"x": 1.0}, "unknown run"), ({next(iter(runs)): 0}, "above 0")):
+        with pytest.raises(InputError, match=said):
+            scored("a", "1", "", answers)
