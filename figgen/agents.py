@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from figgen.__main__ import parser_of
-from figgen.api import FUNCTIONS, CommandResult, FigureResult, ValueResult
+from figgen.api import FUNCTIONS, CommandResult, FigureResult, ValueResult, use_own_subject
 from figgen.commands.serve_tools import SKILL
 from figgen.errors import InputError
 
@@ -32,7 +32,7 @@ def schema(name: str) -> dict[str, Any]:
     """The JSON schema of a function's input."""
     properties: dict[str, Any] = {}
     if name in ABOUT:
-        properties["name"] = {"type": "string"}
+        properties["name"] = {"type": "string", "description": _names(name)}
         properties["arguments"] = {"type": "object", "description": ABOUT[name]}
     else:
         properties = {_key(action): _property(action) for action in _options(name)}
@@ -46,11 +46,27 @@ def schema(name: str) -> dict[str, Any]:
     }
 
 
+def _names(kind: str) -> str:
+    """What a formula or a figure may be called: an agent has no other list of them."""
+    from figgen.registry import all_figures, all_formulas
+
+    use_own_subject()
+    if kind == "figure":
+        return f"one of {', '.join(sorted(all_figures()))}"
+    call = 'a call such as model("llama-3-70b").parameters, or'
+    return f"{call} one of {', '.join(sorted(all_formulas()))}"
+
+
 def _options(verb: str) -> Iterable[argparse.Action]:
     """What a verb of the command line takes."""
     parser = parser_of([verb])
     verbs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return [a for a in verbs.choices[verb]._actions if a.dest not in ("help", "json")]
+    return [a for a in verbs.choices[verb]._actions if not _is_hidden(a)]
+
+
+def _is_hidden(action: argparse.Action) -> bool:
+    """Whether an option is not for agents: help, the form of the answer, and names of old."""
+    return action.dest in ("help", "json") or action.help == argparse.SUPPRESS
 
 
 def _key(action: argparse.Action) -> str:

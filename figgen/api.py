@@ -150,7 +150,7 @@ def formula(name: str, /, **arguments: object) -> ValueResult:
     from figgen.equations.worked import worked
     from figgen.values import compute
 
-    _subject()
+    use_own_subject()
     given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     call = name if "(" in name else f"{name}({given})"
     found, spec = compute(call)
@@ -171,7 +171,7 @@ def figure(name: str, /, **parameters: object) -> FigureResult:
     """
     from figgen.registry import build
 
-    _subject()
+    use_own_subject()
     return FigureResult(name=name, chart=build(name, parameters))
 
 
@@ -262,7 +262,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """What `figgen` offers by name, in the order of its page."""
 
 
-def _subject() -> None:
+def use_own_subject() -> None:
     """Ask this package's own subject where no other one is in use."""
     if not subject.modules():
         subject.use("figgen.guide")
@@ -272,7 +272,7 @@ def _asked(verb: str, positional: Sequence[str], options: Mapping[str, object]) 
     """What a verb of the command line answers to the same options."""
     from figgen.__main__ import parser_of
 
-    _subject()
+    use_own_subject()
     words = [verb, *positional]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from figgen import agents
 from figgen.__main__ import main
 from figgen.api import FUNCTIONS
 from figgen.errors import InputError
+from figgen.registry import all_figures, all_formulas
 
 ROOT = Path(__file__).parents[1]
 JOB = {"model": "llama-3-70b", "nodes": 8, "gpus_per_node": 8, "tp": 8, "pp": 4}
@@ -115,3 +117,27 @@ def test_the_skill_names_every_tool(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert text.startswith("---\nname: figgen\ndescription: ")
     assert [name for name in FUNCTIONS if f"- {name}: " not in text] == []
+
+
+QUESTIONS = json.loads((ROOT / "tests" / "agent_questions.json").read_text("utf-8"))["questions"]
+"""Fifty questions as an agent asked them, each with its answer as a reckoning by hand."""
+
+
+def test_fifty_questions_have_the_answers_of_a_reckoning_by_hand() -> None:
+    """At least 45 were right at the first try with the descriptions alone (49); now all are."""
+    assert len(QUESTIONS) == 50
+    assert {asked["tool"] for asked in QUESTIONS} == set(FUNCTIONS)
+    for asked in QUESTIONS:
+        _, found = agents.called(asked["tool"], asked["given"])
+        for key in asked["at"]:
+            found = len(found) if key == "#" else found[key]
+        by_hand = eval(asked["by"], {"__builtins__": {}})
+        assert found == pytest.approx(by_hand, rel=asked.get("rel", 1e-6)), asked["ask"]
+
+
+def test_an_agent_finds_names_without_a_command_line() -> None:
+    for kind, names in (("formula", all_formulas()), ("figure", all_figures())):
+        listed = agents.schema(kind)["properties"]["name"]["description"]
+        assert all(name in listed for name in names)
+    told = [p for name in FUNCTIONS for p in agents.schema(name)["properties"].values()]
+    assert not any("SUPPRESS" in one.get("description", "") for one in told)
