@@ -24,12 +24,16 @@ def address_of(source: str) -> str:
 
 PATHS: tuple[str, ...] = tuple(map(address_of, SOURCES))
 
-PIPELINE, RANKS, RINGS, FORMULAS = (
+PIPELINE, RANKS, RINGS, FORMULAS, LIGHT, EXPLORED = (
     f"/{path}/"
     for path in (
         "guide/pipeline-schedules",
         "guide/rank-mapping",
         "guide/ring-all-reduce",
         "reference/formulas",
+        "guide/efficiency",
+        "guide/failures",
     )
 )
+"""The last two are short, for tests that ask nothing of a page but to be there: one with figures
+to explore, and another to go to."""

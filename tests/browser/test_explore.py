@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.paths import PIPELINE, RANKS
+from tests.browser.paths import EXPLORED, LIGHT, PIPELINE
 from tests.browser.waits import Held, at_rest
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def count(asked: list[Request]) -> int:
 def test_library_comes_only_after_the_click_and_only_once(
     page: Page, site: str, asked: list[Request]
 ) -> None:
-    at_rest(page, f"{site}{PIPELINE}")
+    at_rest(page, f"{site}{EXPLORED}")
     page.mouse.wheel(0, 20_000)
     assert count(asked) == 0
     figure = explorable(page)
@@ -80,17 +80,17 @@ def test_fields_recompute_and_back_to_the_figure_restores_it(page: Page, site: s
 
 @pytest.fixture
 def ready(instant: Page, site: str) -> Page:
-    """The page on pipeline schedules, where the theme is ready to change pages."""
-    at_rest(instant, f"{site}{PIPELINE}")
+    """A page with figures to explore, where the theme is ready to change pages."""
+    at_rest(instant, f"{site}{EXPLORED}")
     instant.evaluate("window.stayed = true")
     return instant
 
 
 def leave(page: Page) -> None:
-    """Go to the page on rank mapping as a reader does."""
-    page.locator(".md-nav--primary a", has_text="Rank mapping").first.click()
-    page.wait_for_url(f"**{RANKS}")
-    page.locator("h1", has_text="Rank").wait_for()
+    """Go to another page as a reader does."""
+    page.locator(".md-nav--primary a", has_text="Efficiency").first.click()
+    page.wait_for_url(f"**{LIGHT}")
+    page.locator("h1", has_text="Efficiency").wait_for()
     assert page.evaluate("window.stayed"), "the theme loaded the page anew"
 
 
@@ -99,8 +99,8 @@ def test_instant_navigation_away_and_back(ready: Page, asked: list[Request]) -> 
     leave(ready)
     expect(ready.locator(".js-plotly-plot")).to_have_count(0)
     ready.go_back()
-    ready.wait_for_url(f"**{PIPELINE}")
-    ready.locator("h1", has_text="Pipeline").wait_for()
+    ready.wait_for_url(f"**{EXPLORED}")
+    ready.locator("h1", has_text="Failures").wait_for()
     assert ready.evaluate("window.stayed"), "the theme loaded the page anew"
     figure = explorable(ready)
     expect(figure.locator(".fig-picture svg").first).to_be_visible()
@@ -143,7 +143,7 @@ def test_plot_that_cannot_be_loaded_leaves_the_figure(
     page: Page, page_errors: list[str], site: str
 ) -> None:
     page.emulate_media(color_scheme="light")
-    page.goto(f"{site}{PIPELINE}")
+    page.goto(f"{site}{EXPLORED}")
     held = Held(page, f"**/{LIBRARY}")
     figure = explorable(page)
     with page.expect_request(f"**/{LIBRARY}"):
@@ -174,7 +174,7 @@ IN_INK = """() => {
 
 def test_colours_follow_the_palette(page: Page, site: str) -> None:
     page.emulate_media(color_scheme="light")
-    page.goto(f"{site}{PIPELINE}")
+    page.goto(f"{site}{EXPLORED}")
     explore(explorable(page))
     page.wait_for_function(IN_INK)
     light = page.evaluate(INK)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from tests.browser.paths import PIPELINE, RANKS
+from tests.browser.paths import EXPLORED, LIGHT, PIPELINE
 from tests.browser.rank_map import MAP
 from tests.browser.waits import Held, at_rest, resting
 
@@ -24,35 +24,35 @@ def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
 ) -> None:
     """Its address was there before it, and what still was shown had links relative to it."""
     page = instant
-    at_rest(page, f"{site}{RANKS}")
+    at_rest(page, f"{site}{LIGHT}")
     held = Held(page, SHEET)
     with page.expect_request(SHEET):
         page.evaluate(FOLLOW, MAP)
-    assert page.evaluate("location.pathname") == RANKS
-    page.evaluate(FOLLOW, PIPELINE)
-    page.wait_for_url(f"**{PIPELINE}")
-    expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
+    assert page.evaluate("location.pathname") == LIGHT
+    page.evaluate(FOLLOW, EXPLORED)
+    page.wait_for_url(f"**{EXPLORED}")
+    expect(page.locator("h1")).to_have_text(re.compile("^Failures"))
     with resting(page):
         held.come()
-    expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
+    expect(page.locator("h1")).to_have_text(re.compile("^Failures"))
     assert page.locator("#rank-map").count() == 0
-    assert page.evaluate("location.pathname") == PIPELINE
+    assert page.evaluate("location.pathname") == EXPLORED
 
 
 def test_back_to_the_page_that_is_shown_ends_the_way_to_another(instant: Page, site: str) -> None:
     page = instant
-    at_rest(page, f"{site}{PIPELINE}")
-    page.evaluate(FOLLOW, RANKS)
-    page.wait_for_url(f"**{RANKS}")
-    held = Held(page, f"**{PIPELINE}")
-    with page.expect_request(f"**{PIPELINE}"):
+    at_rest(page, f"{site}{EXPLORED}")
+    page.evaluate(FOLLOW, LIGHT)
+    page.wait_for_url(f"**{LIGHT}")
+    held = Held(page, f"**{EXPLORED}")
+    with page.expect_request(f"**{EXPLORED}"):
         page.evaluate("history.back()")
     page.evaluate("history.forward()")
-    page.wait_for_url(f"**{RANKS}")
-    with page.expect_response(f"**{PIPELINE}"):
+    page.wait_for_url(f"**{LIGHT}")
+    with page.expect_response(f"**{EXPLORED}"):
         held.come()
     page.evaluate("fetch(location.href).then((answer) => answer.text())")  # comes after it
-    assert page.locator("h1").inner_text().startswith("Rank")
+    assert page.locator("h1").inner_text().startswith("Efficiency")
 
 
 # Follows a link of the page to a section of another one.
@@ -71,7 +71,7 @@ AT_TARGET = """() => {
 def test_a_link_leads_to_the_section_that_it_names_or_to_the_top(instant: Page, site: str) -> None:
     page = instant
     for named in (True, False):
-        at_rest(page, f"{site}{RANKS}")
+        at_rest(page, f"{site}{LIGHT}")
         page.evaluate("scrollTo(0, 900)")
         # The second is no name of anything, and no text that could be decoded.
         page.evaluate(SECTION, [PIPELINE, "#how-to-choose" if named else "#100%"])

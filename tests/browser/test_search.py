@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
-from tests.browser.paths import PIPELINE, RANKS, ROOT
+from tests.browser.paths import LIGHT, PIPELINE, RANKS, ROOT
 from tests.browser.waits import Held, addressed, at_rest, drawn, resting
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_nothing_is_loaded_before_somebody_searches_and_little_then(
 
 
 def test_search_is_worked_by_keyboard_alone(page: Page, site: str) -> None:
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     field = page.locator("dialog.find input")
     for key in ("s", "f", "/"):
         page.keyboard.press(key)
@@ -197,7 +197,7 @@ LATE = "**/search/view.js"
 
 def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: str) -> None:
     """It went to the first result of the query before."""
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     page.keyboard.press("/")
     page.keyboard.type("ring all-reduce")
     page.locator(".find-text:has(mark)").first.wait_for()
@@ -214,7 +214,7 @@ def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
     page: Page, site: str, then: str
 ) -> None:
     """It went to the first result of the query before, also from a search that was closed."""
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     page.keyboard.press("/")
     field = page.locator("dialog.find input")
     field.fill("ring all-reduce")
@@ -236,7 +236,7 @@ def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
     told.wait_for(state="attached")
     drawn(page)
     assert page.evaluate("window.led") is None
-    assert urlsplit(page.url).path == RANKS
+    assert urlsplit(page.url).path == LIGHT
 
 
 def test_a_search_that_was_left_does_not_write_into_the_next_page_s_address(
@@ -261,7 +261,7 @@ def test_a_search_that_was_left_does_not_write_into_the_next_page_s_address(
 def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
     page: Page, site: str, last: str
 ) -> None:
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     held = Held(page, LATE)
     with page.expect_request(LATE):
         page.keyboard.press("/")
@@ -292,7 +292,7 @@ def entered_while_the_search_is_loaded(page: Page) -> Held:
 
 def test_enter_while_the_search_is_loaded_leads_to_the_first_result(page: Page, site: str) -> None:
     """It was dropped, and had to be pressed again."""
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     entered_while_the_search_is_loaded(page).come()
     page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
 
@@ -300,7 +300,7 @@ def test_enter_while_the_search_is_loaded_leads_to_the_first_result(page: Page, 
 def test_enter_while_the_search_is_loaded_leads_nowhere_when_the_reader_types_on(
     page: Page, site: str
 ) -> None:
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     held = entered_while_the_search_is_loaded(page)
     page.keyboard.type(" zv")
     held.come()
@@ -313,7 +313,7 @@ def test_enter_while_the_search_is_loaded_leads_nowhere_when_the_reader_goes_to_
     instant: Page, site: str
 ) -> None:
     page = instant
-    at_rest(page, f"{site}{RANKS}")
+    at_rest(page, f"{site}{LIGHT}")
     held = entered_while_the_search_is_loaded(page)
     page.locator(".md-header a.md-logo").click()
     page.wait_for_url(f"{site}/")
@@ -334,7 +334,7 @@ CLOSED_AND_PRESSED = """() => {
 
 def test_a_key_right_after_closing_opens_the_search_again(page: Page, site: str) -> None:
     """The field of the closed dialog has the focus until the next frame, and took the key."""
-    page.goto(f"{site}{RANKS}")
+    page.goto(f"{site}{LIGHT}")
     field = page.locator("dialog.find input")
     page.keyboard.press("/")
     field.wait_for()
