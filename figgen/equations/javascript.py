@@ -43,7 +43,7 @@ def module(formulas: Iterable[Formula]) -> str:
 def print_javascript(formula: Formula) -> str:
     """The formula's expression in JavaScript, computed in the same order."""
     # Loaded with the first formula that is printed: who only evaluates has no need of it.
-    from figgen.translation.modules import arithmetic
+    from figgen.translation.definitions import arithmetic
 
     names = [argument.name for argument in formula.args]
     return arithmetic(expression(formula), formula.module, names)

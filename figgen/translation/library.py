@@ -51,22 +51,9 @@ class Library(Expressions):
             return self.operator(place.name, node)
         if place.module == ERRORS:
             return self.error(place.name, node)
-        if place.module == "math" and place.name in MATH:
-            return Code(f"Math.{place.name}({self.texts(arguments)})", type=MATH[place.name])
+        if place.module == "math":
+            return self.of_math(place.name, arguments, node)
         match name, arguments:
-            case "math.fsum" | "math.prod", [one]:
-                items = self.passed(one, Type("iterator", (FLOAT,)))
-                result = FLOAT if place.name == "fsum" else element(items.type)
-                return Code(f"{self.help(place.name)}({items.text})", type=result)
-            case ("math.isfinite", [one]):
-                return Code(f"Number.isFinite({self.expression(one).text})", type=BOOL)
-            case ("math.isnan", [one]):
-                return Code(f"Number.isNaN({self.expression(one).text})", type=BOOL)
-            case ("math.erf", [one]):
-                shown = f"{self.help(place.name)}({self.expression(one).text})"
-                return Code(shown, type=FLOAT)
-            case ("math.isqrt", [one]):
-                return Code(f"Math.floor(Math.sqrt({self.expression(one).text}))", type=INT)
             case ("typing.cast", [_, value]):
                 return self.expression(value).typed(self.source.hint(arguments[0]))
             case ("types.MappingProxyType", [value]):
@@ -116,6 +103,24 @@ class Library(Expressions):
         if name.startswith("re."):
             return self.pattern_call(place.name, node)
         raise self.no(node, f"a call of {name}")
+
+    def of_math(self, name: str, arguments: Sequence[ast.expr], node: ast.Call) -> Code:
+        """A function of Python's math."""
+        if name in MATH:
+            return Code(f"Math.{name}({self.texts(arguments)})", type=MATH[name])
+        match name, arguments:
+            case "fsum" | "prod", [one]:
+                items = self.passed(one, Type("iterator", (FLOAT,)))
+                result = FLOAT if name == "fsum" else element(items.type)
+                return Code(f"{self.help(name)}({items.text})", type=result)
+            case "isfinite" | "isnan", [one]:
+                asked = {"isfinite": "isFinite", "isnan": "isNaN"}[name]
+                return Code(f"Number.{asked}({self.expression(one).text})", type=BOOL)
+            case "erf", [one]:
+                return Code(f"{self.help(name)}({self.expression(one).text})", type=FLOAT)
+            case "isqrt", [one]:
+                return Code(f"Math.floor(Math.sqrt({self.expression(one).text}))", type=INT)
+        raise self.no(node, f"a call of math.{name}")
 
     def counting(self, name: str, arguments: Sequence[ast.expr], kind: Type, node: ast.AST) -> Code:
         """A dictionary that begins with nothing for every key."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from figgen.errors import InputError
 from figgen.translation.base import Scope
 from figgen.translation.calls import CallPrinter
 from figgen.translation.code import Code, Level, array, identifier, is_list, listed, loop
@@ -413,18 +414,12 @@ class Statements(CallPrinter):
                 raise self.no(handler, f"a handler of {sorted(names)}")
             name = "InputError" if names == {"InputError"} else "ValueFault"
             self.helpers[f"errors.{name}"] = None
-            with self.names({handler.name or "_": of_hint(self.error_class())}) as scope:
+            with self.names({handler.name or "_": of_hint(InputError)}) as scope:
                 scope.shown[handler.name or "_"] = "error"
                 inner = self.body(handler.body, known)
             parts += [f"if (error instanceof {name}) {{", *indented(inner), "} else "]
         text = "\n".join(parts).replace("} else \n", "} else ").split("\n")
         return [*lines, *indented([*text[:-1], "} else throw error;"]), "}"]
-
-    @staticmethod
-    def error_class() -> type:
-        from figgen.errors import InputError
-
-        return InputError
 
     def inner_function(self, node: ast.FunctionDef) -> list[str]:
         """A function within another one, as an arrow."""

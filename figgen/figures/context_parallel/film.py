@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.models.algorithms.context_parallel import chunks_of_rank, pairs_by_step
@@ -129,35 +131,35 @@ def _things(
                 strong=(q, k) in new,
             )
         )
-    # Ranks in a column, the block that each has beside it.
-    left = LEFT + count * CELL + 20
-    high = 2 * CELL - 8
+    moves = bool(step and new)
+    return (*things, *_rank_column(chunks, LEFT + count * CELL + 20, step or 0, moves))
+
+
+def _rank_column(
+    chunks: dict[int, tuple[int, int]], left: float, step: int, moves: bool
+) -> Iterator[Thing]:
+    """Ranks in a column, and beside each the block that it has."""
+    cp, high = len(chunks), 2 * CELL - 8
     for rank in range(cp):
         y = TOP + rank * 2 * CELL
-        things.append(
-            Thing(
-                name=f"rank {rank}",
-                text=f"r{rank}",
-                role=f"rank-{rank}",
-                x=left,
-                y=y,
-                width=BOX - 6,
-                height=high,
-            )
+        yield Thing(
+            name=f"rank {rank}",
+            text=f"r{rank}",
+            role=f"rank-{rank}",
+            x=left,
+            y=y,
+            width=BOX - 6,
+            height=high,
         )
-        block = (rank - (step or 0)) % cp
-        text = "kv " + ",".join(map(str, chunks[block]))
-        before = (block + (step or 0) - 1) % cp
-        things.append(
-            Thing(
-                name=f"kv {block}",
-                text=text,
-                role=f"rank-{block}",
-                x=left + BOX,
-                y=y,
-                width=BOX + 22,
-                height=high,
-                origin=(left + BOX, TOP + before * 2 * CELL) if step and new else None,
-            )
+        block = (rank - step) % cp
+        before = (block + step - 1) % cp
+        yield Thing(
+            name=f"kv {block}",
+            text="kv " + ",".join(map(str, chunks[block])),
+            role=f"rank-{block}",
+            x=left + BOX,
+            y=y,
+            width=BOX + 22,
+            height=high,
+            origin=(left + BOX, TOP + before * 2 * CELL) if moves else None,
         )
-    return tuple(things)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, Named, Scalar, Table
@@ -16,6 +18,24 @@ from figgen.registry import figure
 BYTES, PASSES = 2, 4
 
 
+def _factors(title: str, y: float, world_size: int, sizes: Mapping[str, int]) -> Iterator[Box]:
+    """A row of boxes: what it is about, the axes with their sizes, and their product."""
+    hues = {"etp": "tp", "edp": "dp"}
+    yield Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7)
+    for at, (axis, size) in enumerate(sizes.items()):
+        yield Box(
+            name=f"{title} {axis}",
+            lines=(axis.upper(), f"{size}"),
+            x=1.23 + at * 0.78,
+            y=y,
+            width=0.7,
+            height=0.7,
+            role=hues.get(axis, axis) if size > 1 else "neutral",
+        )
+    product = (f"= {world_size:,}",)
+    yield Box(name=f"{title} world", lines=product, x=4.35, y=y, width=0.7, height=0.7)
+
+
 @figure("parallel-stack")
 def parallel_stack(
     *, nodes: int = 32, gpus_per_node: int = 8, tp: int = 8, pp: int = 2, ep: int = 8, etp: int = 1
@@ -23,37 +43,20 @@ def parallel_stack(
     """The same world as dense factors and as expert factors, and what its first node holds."""
     check_between("gpus_per_node", gpus_per_node, 2, 8)
     parallel = layout(nodes=nodes, gpus_per_node=gpus_per_node, tp=tp, pp=pp, ep=ep, etp=etp)
-    rows = (
-        ("dense layers", (("tp", tp), ("cp", parallel.cp), ("dp", parallel.dp), ("pp", pp))),
-        ("experts", (("etp", etp), ("ep", ep), ("edp", parallel.edp), ("pp", pp))),
-    )
-    hues = {"etp": "tp", "edp": "dp"}
-    boxes: list[Box] = []
-    for row, (title, factors) in enumerate(rows):
-        y = row * 0.9
-        boxes.append(Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7))
-        for at, (axis, size) in enumerate(factors):
-            boxes.append(
-                Box(
-                    name=f"{title} {axis}",
-                    lines=(axis.upper(), f"{size}"),
-                    x=1.23 + at * 0.78,
-                    y=y,
-                    width=0.7,
-                    height=0.7,
-                    role=hues.get(axis, axis) if size > 1 else "neutral",
-                )
-            )
-        boxes.append(
-            Box(
-                name=f"{title} world",
-                lines=(f"= {parallel.world_size:,}",),
-                x=4.35,
-                y=y,
-                width=0.7,
-                height=0.7,
-            )
-        )
+    boxes = [
+        *_factors(
+            "dense layers",
+            0.0,
+            parallel.world_size,
+            {"tp": tp, "cp": parallel.cp, "dp": parallel.dp, "pp": pp},
+        ),
+        *_factors(
+            "experts",
+            0.9,
+            parallel.world_size,
+            {"etp": etp, "ep": ep, "edp": parallel.edp, "pp": pp},
+        ),
+    ]
     across = min(4, gpus_per_node)
     wide = 5.05 / across
     for rank in range(gpus_per_node):

@@ -72,70 +72,57 @@ def fat_tree_wiring() -> Diagram:
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=WIDTH, height=3.7, values=values)
 
 
+SIDE, STEP = 4, 1.75
+"""Endpoints of a row of the torus, and how far they stand apart."""
+
+
+def _row_stubs(row: int) -> list[Box]:
+    """What leaves a row at its end comes back at its start: stubs with the other end's name."""
+    y, first, right = 0.9 + row * 1.05, row * SIDE, 1.2 + SIDE * STEP - 0.4
+    last = f"to {first + SIDE - 1}"
+    return [
+        Box(name=f"left {row}", lines=(last,), x=0, y=y, width=0.75, height=0.5),
+        Box(name=f"right {row}", lines=(f"to {first}",), x=right, y=y, width=0.75, height=0.5),
+    ]
+
+
+def _column_stubs(column: int) -> list[Box]:
+    """The same of a column."""
+    x, last, foot = 1.2 + column * STEP, SIDE * (SIDE - 1) + column, 0.9 + SIDE * 1.05 - 0.15
+    return [
+        Box(name=f"top {column}", lines=(f"to {last}",), x=x, y=0, width=0.9, height=0.45),
+        Box(name=f"foot {column}", lines=(f"to {column}",), x=x, y=foot, width=0.9, height=0.45),
+    ]
+
+
+def _stub_links(start: str, end: str, first: int, last: int) -> list[DiagramLink]:
+    return [
+        DiagramLink(source=start, target=f"{first}", both_ways=True),
+        DiagramLink(source=f"{last}", target=end, both_ways=True),
+    ]
+
+
 @figure("torus-wiring")
 def torus_wiring() -> Diagram:
-    """A torus of four by four: neighbours are joined, and the ends of every row and column too."""
-    side, step = 4, 1.75
-    boxes = []
-    links = []
+    """A torus of four by four: neighbors are joined, and the ends of every row and column too."""
+    side, step = SIDE, STEP
+    boxes, links = list[Box](), list[DiagramLink]()
     for row in range(side):
         for column in range(side):
             name = f"{row * side + column}"
+            x, y = 1.2 + column * step, 0.9 + row * 1.05
             boxes.append(
-                Box(
-                    name=name,
-                    lines=(name,),
-                    x=1.2 + column * step,
-                    y=0.9 + row * 1.05,
-                    width=0.9,
-                    height=0.5,
-                    role="series-1",
-                )
+                Box(name=name, lines=(name,), x=x, y=y, width=0.9, height=0.5, role="series-1")
             )
-            if column:
-                links.append(
-                    DiagramLink(source=f"{row * side + column - 1}", target=name, both_ways=True)
-                )
-            if row:
-                links.append(
-                    DiagramLink(source=f"{(row - 1) * side + column}", target=name, both_ways=True)
-                )
-        # What leaves a row at its end comes back at its start: a stub with the other end's name.
-        y = 0.9 + row * 1.05
-        first, last = row * side, row * side + side - 1
-        boxes += [
-            Box(name=f"left {row}", lines=(f"to {last}",), x=0, y=y, width=0.75, height=0.5),
-            Box(
-                name=f"right {row}",
-                lines=(f"to {first}",),
-                x=1.2 + side * step - 0.4,
-                y=y,
-                width=0.75,
-                height=0.5,
-            ),
-        ]
-        links += [
-            DiagramLink(source=f"left {row}", target=f"{first}", both_ways=True),
-            DiagramLink(source=f"{last}", target=f"right {row}", both_ways=True),
-        ]
+            at = row * side + column
+            before = [at - 1] * (column > 0) + [at - side] * (row > 0)
+            links += [DiagramLink(source=f"{one}", target=name, both_ways=True) for one in before]
+        boxes += _row_stubs(row)
+        links += _stub_links(f"left {row}", f"right {row}", row * side, row * side + side - 1)
     for column in range(side):
-        x = 1.2 + column * step
-        first, last = column, side * (side - 1) + column
-        boxes += [
-            Box(name=f"top {column}", lines=(f"to {last}",), x=x, y=0, width=0.9, height=0.45),
-            Box(
-                name=f"foot {column}",
-                lines=(f"to {first}",),
-                x=x,
-                y=0.9 + side * 1.05 - 0.15,
-                width=0.9,
-                height=0.45,
-            ),
-        ]
-        links += [
-            DiagramLink(source=f"top {column}", target=f"{first}", both_ways=True),
-            DiagramLink(source=f"{last}", target=f"foot {column}", both_ways=True),
-        ]
+        boxes += _column_stubs(column)
+        last = side * (side - 1) + column
+        links += _stub_links(f"top {column}", f"foot {column}", column, last)
     values = {
         "endpoints": Named(side * side),
         "cut": Named(int(torus_bisection_links(side, 2))),

@@ -22,6 +22,24 @@ WORDS = {
 }
 
 
+def _axis_scenes(room: _Room, mesh: RankMesh, at: int, gpus_per_node: int) -> list[Scene]:
+    """The ranks of an axis take their places: those of index 1, and then all others."""
+    name, size = mesh.axes[at]
+    stride = axis_stride(mesh, name)
+    told = f"ranks {stride} to {2 * stride - 1}" if stride > 1 else "rank 1"
+    begun = Scene(
+        says=f"{name.upper()} {size}: {WORDS[name]}. Index 1 goes to {told}, "
+        f"{stride} place{'s' * (stride > 1)} on.",
+        things=room.at(mesh, 2 * stride, new=stride, stride=stride),
+        asks=_next(mesh, at, gpus_per_node) if at else None,
+    )
+    full = Scene(
+        says=f"{name.upper()} is full with {size * stride} ranks.",
+        things=room.at(mesh, size * stride, new=2 * stride, stride=stride),
+    )
+    return [begun, full] if size > 2 else [begun]
+
+
 @figure("room-film", about=written_layout)
 def room_film(parallel: ParallelLayout) -> Film:
     """Global ranks take their places in the nodes, fastest axis first; then the groups of rank 0.
@@ -41,24 +59,8 @@ def room_film(parallel: ParallelLayout) -> Film:
             things=room.at(mesh, 0),
         )
     ]
-    for at, (name, size) in enumerate(axes):
-        stride = axis_stride(mesh, name)
-        told = f"ranks {stride} to {2 * stride - 1}" if stride > 1 else "rank 1"
-        scenes.append(
-            Scene(
-                says=f"{name.upper()} {size}: {WORDS[name]}. Index 1 goes to {told}, "
-                f"{stride} place{'s' * (stride > 1)} on.",
-                things=room.at(mesh, 2 * stride, new=stride, stride=stride),
-                asks=_next(mesh, at, parallel.gpus_per_node) if at else None,
-            )
-        )
-        if size > 2:
-            scenes.append(
-                Scene(
-                    says=f"{name.upper()} is full with {size * stride} ranks.",
-                    things=room.at(mesh, size * stride, new=2 * stride, stride=stride),
-                )
-            )
+    for at in range(len(axes)):
+        scenes += _axis_scenes(room, mesh, at, parallel.gpus_per_node)
     touched = {}
     for at, (name, _) in enumerate(axes):
         group = groups(mesh, name)[0]

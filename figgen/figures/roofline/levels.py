@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link
@@ -92,6 +93,24 @@ def ridge_table(*, oversubscription: float = 7.0) -> Table:
     return Table(columns=(*columns, *ridge_columns), rows=tuple(rows), values=values)
 
 
+_CCR_AXIS = Axis(
+    label="FLOP per byte over the link",
+    unit="FLOP/B",
+    scale="log10",
+    low=LOWEST_CCR,
+    high=HIGHEST_CCR,
+    spec="unit",
+)
+
+
+def _rules(wires: Sequence[MemoryLevel], ridges: Mapping[str, float]) -> tuple[Rule, ...]:
+    """A line at the ridge point of each link."""
+    return tuple(
+        Rule(axis="x", at=ridges[wire.key], label=f"{ridges[wire.key]:,.0f}", role=series_role(at))
+        for at, wire in enumerate(wires)
+    )
+
+
 @figure("communication-roofline", explorable=True)
 def communication_roofline(
     *,
@@ -138,14 +157,7 @@ def communication_roofline(
         **{f"ridge_{key}": Named(ridge, "FLOP/B") for key, ridge in ridges.items()},
     }
     return Curves(
-        x=Axis(
-            label="FLOP per byte over the link",
-            unit="FLOP/B",
-            scale="log10",
-            low=LOWEST_CCR,
-            high=HIGHEST_CCR,
-            spec="unit",
-        ),
+        x=_CCR_AXIS,
         y=Axis(
             label="attainable FLOP/s per GPU",
             unit="FLOP/s",
@@ -155,15 +167,7 @@ def communication_roofline(
             spec="flops",
         ),
         series=(*_slopes(wires, peak), line("peak", (ridges["hbm"], HIGHEST_CCR), (peak, peak), 3)),
-        rules=tuple(
-            Rule(
-                axis="x",
-                at=ridges[wire.key],
-                label=f"{ridges[wire.key]:,.0f}",
-                role=series_role(index),
-            )
-            for index, wire in enumerate(wires)
-        ),
+        rules=_rules(wires, ridges),
         marks=tuple(marks.values()),
         values=values,
     )

@@ -70,6 +70,32 @@ def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048)
     )
 
 
+def _heads_row(name: str, kv_heads: int, seen: float) -> tuple[Scalar, ...]:
+    """A layer with so many heads of keys: parameters, cache of a token and of `seen` tokens."""
+    shape = model("llama-3-70b").shape
+    width = shape.hidden * shape.head_dim
+    cache = float(cache_bytes_per_token(1, kv_heads * shape.head_dim, 2))
+    return name, 2 * width * shape.heads + 2 * width * kv_heads, cache, seen * cache, 1.0
+
+
+def _latent_attention() -> tuple[int, float]:
+    """Parameters and cache of a token of a layer of DeepSeek-V3."""
+    shape = model("deepseek-v3").shape
+    latent = shape.latent
+    assert latent is not None
+    parameters = latent_attention_parameters(
+        shape.hidden,
+        shape.heads,
+        latent.query_rank,
+        latent.kv_rank,
+        latent.nope_head_dim,
+        latent.rope_head_dim,
+        latent.value_head_dim,
+    )
+    cache = latent_cache_bytes_per_token(1, latent.kv_rank, latent.rope_head_dim, 2)
+    return int(parameters), float(cache)
+
+
 @figure("attention-kinds")
 def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int = 5) -> Table:
     """One layer's attention in several kinds: parameters, cache, and pairs of query and key.
@@ -79,59 +105,17 @@ def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int 
     """
     check_between("context", context, window, 10**9)
     check_between("windowed", windowed, 0, 1000)
-    llama, deepseek = model("llama-3-70b").shape, model("deepseek-v3").shape
-    h, heads, head = llama.hidden, llama.heads, llama.head_dim
-    latent = deepseek.latent
-    assert latent is not None
     full_pairs = float(windowed_pairs(context, context))
     some = (full_pairs + windowed * float(windowed_pairs(context, window))) / (windowed + 1)
     seen = (context + windowed * window) / (windowed + 1)
-    grouped = float(cache_bytes_per_token(1, llama.kv_heads * head, 2))
-
-    def plain(kv_heads: int) -> int:
-        return 2 * h * heads * head + 2 * h * kv_heads * head
-
-    mla = int(
-        latent_attention_parameters(
-            deepseek.hidden,
-            deepseek.heads,
-            latent.query_rank,
-            latent.kv_rank,
-            latent.nope_head_dim,
-            latent.rope_head_dim,
-            latent.value_head_dim,
-        )
-    )
-    small = float(latent_cache_bytes_per_token(1, latent.kv_rank, latent.rope_head_dim, 2))
+    kv_heads = model("llama-3-70b").shape.kv_heads
+    mla, small = _latent_attention()
+    grouped = f"grouped, {windowed} of {windowed + 1} in a window"
     rows: tuple[tuple[Scalar, ...], ...] = (
-        (
-            "all heads",
-            plain(heads),
-            float(cache_bytes_per_token(1, heads * head, 2)),
-            context * float(cache_bytes_per_token(1, heads * head, 2)),
-            1.0,
-        ),
-        (
-            f"grouped, {llama.kv_heads} heads",
-            plain(llama.kv_heads),
-            grouped,
-            context * grouped,
-            1.0,
-        ),
-        (
-            "one key head",
-            plain(1),
-            float(cache_bytes_per_token(1, head, 2)),
-            context * float(cache_bytes_per_token(1, head, 2)),
-            1.0,
-        ),
-        (
-            f"grouped, {windowed} of {windowed + 1} in a window",
-            plain(llama.kv_heads),
-            grouped,
-            seen * grouped,
-            some / full_pairs,
-        ),
+        _heads_row("all heads", model("llama-3-70b").shape.heads, context),
+        _heads_row(f"grouped, {kv_heads} heads", kv_heads, context),
+        _heads_row("one key head", 1, context),
+        (*_heads_row(grouped, kv_heads, seen)[:-1], some / full_pairs),
         ("latent (DeepSeek-V3)", mla, small, context * small, 1.0),
     )
     keys = ("all", "grouped", "one", "windowed", "latent")

@@ -15,6 +15,50 @@ NEXT, APART = 0.87, 1.15
 """From one line of boxes to the next, without and with arrows between them, in grid units."""
 
 
+def _pieces(gpus: list[tuple[int, int]]) -> dict[str, tuple[tuple[str, ...], list[str]]]:
+    """By row of the picture: what it is called, and the piece on each GPU."""
+    return {
+        "x": (("x", 'P("dp", None)'), [sub("x", d) for d, _ in gpus]),
+        "A": (("A", 'P(None, "tp")'), [sub("A", t) for _, t in gpus]),
+        "h": (("x·A", 'P("dp", "tp")'), [sub("x", d) + sub("A", t) for d, t in gpus]),
+        "B": (("B", 'P("tp", None)'), [sub("B", t) for _, t in gpus]),
+        "part": (
+            ("x·A·B", "partial over tp"),
+            [sub("x", d) + sub("A", t) + sub("B", t) for d, t in gpus],
+        ),
+        "y": (("y", 'P("dp", None)'), [sub("y", d) for d, _ in gpus]),
+    }
+
+
+def _piece_boxes(gpus: list[tuple[int, int]], width: float) -> list[Box]:
+    """A row of boxes for the mesh and each piece; the result stands below the place of its sum."""
+    rows: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
+        "mesh": (("GPU", "dp, tp"), [(f"{at}", f"{d}, {t}") for at, (d, t) in enumerate(gpus)]),
+    }
+    for name, (says, texts) in _pieces(gpus).items():
+        rows[name] = says, [(one,) for one in texts]
+    cut = {"x": "dp", "A": "tp", "B": "tp", "y": "dp"}
+    boxes: list[Box] = []
+    y = 0.0
+    for name, (says, pieces) in rows.items():
+        y += 2 * (APART - NEXT) + NEXT if name == "y" else 0.0
+        boxes.append(Box(name=name, lines=says, x=0, y=y, width=NAMES - 0.1, height=HIGH))
+        boxes += [
+            Box(
+                name=f"{name}{at}",
+                lines=lines,
+                x=NAMES + at * width,
+                y=y,
+                width=width - 0.06,
+                height=HIGH,
+                role=_role(cut.get(name, ""), *gpus[at]),
+            )
+            for at, lines in enumerate(pieces)
+        ]
+        y += NEXT
+    return boxes
+
+
 @figure("sharded-product")
 def sharded_product(
     *,
@@ -33,38 +77,8 @@ def sharded_product(
     check_between("GPUs", dp * tp, 2, 4)
     gpus = [(d, t) for d in range(dp) for t in range(tp)]
     width = (ACROSS - NAMES + 0.06) / len(gpus)
-    boxes: list[Box] = []
-    pieces: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
-        "mesh": (("GPU", "dp, tp"), [(f"{at}", f"{d}, {t}") for at, (d, t) in enumerate(gpus)]),
-        "x": (("x", 'P("dp", None)'), [(sub("x", d),) for d, _ in gpus]),
-        "A": (("A", 'P(None, "tp")'), [(sub("A", t),) for _, t in gpus]),
-        "h": (("x·A", 'P("dp", "tp")'), [(sub("x", d) + sub("A", t),) for d, t in gpus]),
-        "B": (("B", 'P("tp", None)'), [(sub("B", t),) for _, t in gpus]),
-        "part": (
-            ("x·A·B", "partial over tp"),
-            [(sub("x", d) + sub("A", t) + sub("B", t),) for d, t in gpus],
-        ),
-        "y": (("y", 'P("dp", None)'), [(sub("y", d),) for d, _ in gpus]),
-    }
-    cut = {"x": "dp", "A": "tp", "B": "tp", "y": "dp"}
-    y = 0.0
-    for name, (says, texts) in pieces.items():
-        y += 2 * (APART - NEXT) + NEXT if name == "y" else 0.0
-        boxes.append(Box(name=name, lines=says, x=0, y=y, width=NAMES - 0.1, height=HIGH))
-        boxes += [
-            Box(
-                name=f"{name}{at}",
-                lines=lines,
-                x=NAMES + at * width,
-                y=y,
-                width=width - 0.06,
-                height=HIGH,
-                role=_role(cut.get(name, ""), *gpus[at]),
-            )
-            for at, lines in enumerate(texts)
-        ]
-        y += NEXT
-    height = y - NEXT + HIGH
+    boxes = _piece_boxes(gpus, width)
+    height = boxes[-1].y + HIGH
     summed = next(box.y for box in boxes if box.name == "part") + APART
     boxes += [
         Box(
