@@ -207,7 +207,7 @@ def test_chapter_opens_the_tool_without_a_page_load(instant: Page, site: str) ->
     expect(page.locator("#fig-map-gpus")).to_be_hidden()  # that is for readers without scripts
 
 
-def test_script_of_the_page_weighs_less_than_60_kb(
+def test_script_of_the_page_weighs_less_than_56_kb(
     page: Page, asked: list[Request], site: str, site_folder: Path
 ) -> None:
     opened(page, site)
@@ -217,7 +217,7 @@ def test_script_of_the_page_weighs_less_than_60_kb(
     own = [path for path in scripts if not path.startswith(theme)]
     assert "assets/javascripts/tools/rank-map.js" in own
     files = {*own, "assets/javascripts/formulas.js"}
-    assert sum(len(gzip.compress((site_folder / f).read_bytes(), 9)) for f in files) < 60_000
+    assert sum(len(gzip.compress((site_folder / f).read_bytes(), 9)) for f in files) < 56_000
 
 
 def test_without_scripts_the_first_configuration_and_the_presets_are_there(
