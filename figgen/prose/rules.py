@@ -23,6 +23,7 @@ from figgen.prose.idiom import mannered, spoken
 from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
+from figgen.prose.unparsed import unparsed
 from figgen.registry import all_figures, figure_named
 from figgen.subject import Subject, subject
 
@@ -160,6 +161,7 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
             for f in _idioms(page, line.number, line.text)
         ),
         *_dense(page, source),
+        *_values(page, source),
         *_figures(page, source),
         *_symbols(page, source),
     ]
@@ -181,6 +183,12 @@ def _unread(page: str, source: str) -> Iterator[Finding]:
                     expected="one that can be read",
                     got=str(fault),
                 )
+
+
+def _values(page: str, source: str) -> Iterator[Finding]:
+    """Inline values that a build could not compute, since they cannot be parsed."""
+    for line, expected, got in unparsed(source):
+        yield Finding(page=page, line=line, what="an inline value", expected=expected, got=got)
 
 
 def _symbols(page: str, source: str) -> Iterator[Finding]:
@@ -306,15 +314,16 @@ _OPENING = (
 def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
     """A chapter begins with its question, the reader's need of it, and the answer in plain words.
 
-    Rules of thumb follow the terms that they use.
+    Rules of thumb follow the terms that they use. A tool begins with its question.
     """
-    if "/guide/" not in page:
+    if "/guide/" not in page and "/tools/" not in page:
         return
+    wanted = _OPENING if "/guide/" in page else _OPENING[:1]
     heads = [at for at, line in enumerate(lines) if line.kind == "heading"]
     first = lines[heads[0] + 1 : heads[1] if len(heads) > 1 else None] if heads else []
     shown = [line for line in first if line.text]
     answer = next((at for at, line in enumerate(shown[:5]) if at and _answers(line.text)), 2)
-    for at, (wanted, form) in zip((0, 1, answer), _OPENING, strict=True):
+    for at, (expected, form) in zip((0, 1, answer), wanted, strict=False):
         got = (
             shown[at]
             if at < len(shown)
@@ -322,9 +331,13 @@ def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
         )
         if not re.fullmatch(form, got.text):
             yield Finding(
-                page=page, line=got.number, what="an opening", expected=wanted, got=_short(got.text)
+                page=page,
+                line=got.number,
+                what="an opening",
+                expected=expected,
+                got=_short(got.text),
             )
-    for line in shown:
+    for line in shown if "/guide/" in page else ():
         if line.text.startswith("Rule of thumb"):
             expected = "after the terms that it uses, below the first heading"
             yield Finding(

@@ -112,4 +112,4 @@ def test_a_page_of_the_journey_has_few_numbers_and_others_may_have_more() -> Non
     text = "# A\n\nIt has {{ bubble_fraction(stages=4, microbatches=8):.1%}} here.\n"
     (found,) = lint("docs/journey/a.md", text, {})
     assert (found.what, found.expected) == ("numbers in 100 words of text", "at most 2.5")
-    assert lint("docs/tools/a.md", text, {}) == []
+    assert lint("docs/appendix/a.md", text, {}) == []

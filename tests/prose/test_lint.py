@@ -11,6 +11,7 @@ from figgen.__main__ import main
 from figgen.prose.lines import prose_lines
 from figgen.prose.premises import is_premise, premises
 from figgen.prose.rules import Finding, lint, lint_changelog, sentences
+from figgen.prose.unparsed import unparsed
 
 TERMS = {"microbatch": {"means": "…", "never": ["micro-batch", "micro batch"]}}
 
@@ -112,6 +113,45 @@ def test_the_changelog_has_no_links_within_the_site() -> None:
     for link in ("[](#fig-a)", "[@llama2024]", "[a]: guide/a.md", "![](a.png)"):
         assert len(lint_changelog("CHANGELOG.md", link)) == 1
     assert lint_changelog("CHANGELOG.md", (DOCS.parent / "CHANGELOG.md").read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "got", "expected"),
+    [
+        ("A {{ 1024:,d}} B.", "{{ 1024:,d}}", "1,024, typed as it is"),
+        ("{? 1 < 2 :: a :: {{ 7:q}} ?}", "{{ 7:q}}", "7, typed as it is"),
+        (
+            "It is {{ bubble_fracton:.0%}}.",
+            "{{ bubble_fracton:.0%}}",
+            "{{ bubble_fraction(…):.0% }}",
+        ),
+        ("{{ modell.layers }}", "{{ modell.layers }}", "{{ model(…).layers }}"),
+        (
+            "{{ 2 * bubble_fraction(stages=4, microbatches=8):.0%}}",
+            "{{ 2 * bubble_fraction(stages=4, microbatches=8):.0%}}",
+            "one call, such as {{ bubble_fraction(stages=4, microbatches=8):.0% }}",
+        ),
+        ("It is {{ f(a=4):d} of b.", "{{ f(a=4):d} of b.", "{{ …:… }}, both braces closed"),
+    ],
+)
+def test_an_inline_value_that_cannot_be_parsed_is_found_with_the_nearest_form(
+    text: str, got: str, expected: str
+) -> None:
+    (one,) = lint("page.md", f"First.\n\n{text}", TERMS)
+    assert (one.line, one.what, one.got, one.expected) == (3, "an inline value", got, expected)
+
+
+def test_a_value_of_a_figure_may_go_by_its_name_and_code_is_no_value() -> None:
+    figure = "```figure\nfigure: a\ncaption: '{{ most:.0%}} {{ 3:d}}'\n```\n`{{ 1 }}` {{ most }}"
+    assert [(line, got) for line, _, got in unparsed(figure)] == [
+        (3, "{{ 3:d}}"),
+        (5, "{{ most }}"),
+    ]
+
+
+def test_a_tool_opens_with_its_question() -> None:
+    for text, count in (("**Does it fit?**", 0), ("Does it fit?", 1)):
+        assert len(lint("docs/tools/page.md", f"# A tool\n\n{text}", TERMS)) == count
 
 
 def test_a_citation_counts_for_its_own_sentence_only() -> None:
