@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from figgen.charts import Slot, Timeline
@@ -20,6 +21,7 @@ from figgen.renderers.markup import (
     text_width,
     title,
     words,
+    wrapped,
 )
 from figgen.renderers.ticks import round_step
 from figgen.theme import WORK, colour, label, soft
@@ -28,6 +30,8 @@ from figgen.units import format_quantity
 LANE, SHARED_LANE, LANE_GAP = 26, 34, 5
 WIDEST = 2600
 LINE = 20
+LONGEST_NUMBER = 3
+"""Characters of a label that is no word, such as a microbatch."""
 
 
 class _Strip(NamedTuple):
@@ -43,17 +47,21 @@ def render_timeline(chart: Timeline, figure_id: str) -> str:
     """One lane per row, one `<rect>` per slot and per wait, a time axis and a key to the roles.
 
     Wider than the column when the shortest labelled slots need it; slots that run at the same
-    time on one lane share its height.  Drawn a second time for a phone where no label is lost.
+    time on one lane share its height.  Drawn a second time for a phone where no label is lost;
+    labels of words are numbers there, with the words below.
     Raises InputError for a slot outside lanes or time.
     """
     _check(chart)
     left = math.ceil(max(text_width(lane) for lane in chart.lanes)) + 10
     scale = _scale(chart, COLUMN - left - 8)
     wide = _drawing(chart, left, scale, COLUMN, figure_id)
-    close = max((NARROW - left - 8) / chart.end, _closest(chart, scale))
+    shown, named = chart, ""
+    if left + chart.end * _closest(chart, scale) + 8 > NARROW:
+        shown, named = _numbered(chart, scale)
+    close = max((NARROW - left - 8) / chart.end, _closest(shown, scale))
     if wide.width > COLUMN or left + chart.end * close + 8 > NARROW:
         return figure("timeline", wide.width, wide.height, _hatch(figure_id) + wide.body)
-    narrow = _drawing(chart, left, close, NARROW, figure_id)
+    narrow = _with_lines(_drawing(shown, left, close, NARROW, figure_id), named)
     plain = re.sub(r"<title>.*?</title>| data-[a-z]+=\"[^\"]*\"", "", narrow.body)
     return fluid("timeline", wide, narrow._replace(body=plain), _hatch(figure_id))
 
@@ -70,6 +78,27 @@ def _drawing(chart: Timeline, left: float, scale: float, room: float, figure_id:
     drawn.append(_axis(chart, left, bottom, scale))
     width = max(room, left + chart.end * scale + 8)
     return Drawing(width, bottom + 40, "".join(drawn))
+
+
+def _numbered(chart: Timeline, scale: float) -> tuple[Timeline, str]:
+    """The chart with a number for each label that `scale` has room for, and what they mean."""
+    held = [slot.label for slot in chart.slots if _holds(slot, scale)]
+    if all(len(name) <= LONGEST_NUMBER for name in held):
+        return chart, ""
+    numbers = {name: str(at) for at, name in enumerate(dict.fromkeys(held), 1)}
+    slots = [
+        replace(slot, label=numbers[slot.label] if _holds(slot, scale) else "")
+        for slot in chart.slots
+    ]
+    named = ", ".join(f"{at}\u00a0{name}" for name, at in numbers.items())
+    return replace(chart, slots=tuple(slots)), named
+
+
+def _with_lines(drawing: Drawing, text: str) -> Drawing:
+    lines = wrapped(text, NARROW) if text else []
+    under = [words(0, drawing.height + at * LINE + 14, line) for at, line in enumerate(lines)]
+    height = drawing.height + len(lines) * LINE + 4
+    return Drawing(drawing.width, height, drawing.body + "".join(under))
 
 
 def slots_of(chart: Timeline, lane: int) -> list[Slot]:
@@ -90,7 +119,7 @@ def _scale(chart: Timeline, room: float) -> float:
     needed = (
         (text_width(slot.label) + 3) / (slot.end - slot.start)
         for slot in chart.slots
-        if slot.end > slot.start and 0 < len(slot.label) <= 3
+        if slot.end > slot.start and 0 < len(slot.label) <= LONGEST_NUMBER
     )
     wanted = max(needed, default=0.0)
     return max(room / chart.end, min(wanted, WIDEST / chart.end))

@@ -25,6 +25,11 @@ def test_figure_prints_as_before(golden: Callable[[str, str], None]) -> None:
     golden("strategy-poster", text.render(poster()))
 
 
+def test_the_poster_and_its_caption_fit_one_printed_page() -> None:
+    """A4 at 96 px to the inch, less the margins, leaves about 1,000 px; a caption takes 80."""
+    assert poster().height * unit(poster()) <= 920
+
+
 def test_costs_are_those_of_closed_forms() -> None:
     values = {name: float(value) for name, (value, unit) in poster().values.items() if unit != "1"}
     parameters, ring = 8_030_261_248, 2 * 7 / 8

@@ -122,6 +122,18 @@ def test_a_timeline_is_drawn_for_a_phone_where_every_label_still_fits() -> None:
             assert sum(len(text) for text in texts) == 2 * ranks * microbatches
 
 
+def test_labels_of_words_are_numbers_on_a_phone_with_the_words_below() -> None:
+    parts = ("norm", "projections", "norm", "attention", "x")
+    slots = [slot(0, at * 15, at * 15 + 14, label=name) for at, name in enumerate(parts)]
+    root = ElementTree.fromstring(svg.render(timeline(*slots, end=75), "t"))
+    (slim,) = (part for part in root if part.get("class") == "narrow")
+    numbers = [text for text in slim.iter("text") if text.get("class") == "labels"]
+    assert [one.text for text in numbers for one in text] == ["1", "2", "1", "3", "4"]
+    shown = "".join(slim.itertext())
+    assert all(f"{at}\u00a0{name}" in shown for at, name in enumerate(dict.fromkeys(parts), 1))
+    assert float(slim.get("viewBox", "").split()[2]) <= NARROW
+
+
 def test_slots_that_run_together_share_the_height_of_the_lane() -> None:
     chart = timeline(slot(0, 0, 3), slot(0, 0, 3, "backward"), slot(0, 3, 5), lanes=1, end=5)
     first, second, alone = (measure(rect, "y", "height") for rect in rects(svg.render(chart, "t")))

@@ -13,7 +13,7 @@ from figgen.units import format_quantity
 GPUS = 4
 """GPUs in each card's picture."""
 
-WIDTH, HIGH, GAP, HEAD = 5.1, 2.15, 0.12, 0.82
+WIDTH, HIGH, GAP, HEAD = 5.1, 1.75, 0.12, 0.82
 PICTURE, CELL, TALL = 1.35, 0.27, 0.66
 """Grid units: a card and what stands above all of them, the space of a picture, a GPU in it."""
 
