@@ -1,8 +1,7 @@
 """Records lookups in the catalog, so that a server knows which figures a changed entry affects.
 
 Lookups are recorded only inside `watched`.  A server rereads changed tables and forgets the cached
-answers that used changed entries; other answers and all modules are kept.  A value that was looked
-up in a model may say what it `Opened` to.
+answers that used changed entries; other answers and all modules are kept.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 Lookup: TypeAlias = tuple[str, str]
@@ -22,26 +20,6 @@ NAMES = "names of all"
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 Entries = TypeVar("Entries")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedPart:
-    """One kind of time, memory or messages in a number, how it is computed, and from what."""
-
-    name: str
-    value: float
-    unit: str
-    how: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """What a number of a model opens to: formula, substitution, and parts, the largest first."""
-
-    formula: str
-    worked: str
-    parts: tuple[OpenedPart, ...]
 
 
 _watchers: list[set[Lookup]] = []

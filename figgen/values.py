@@ -19,8 +19,9 @@ from figgen.charts import Named, Scalar
 from figgen.equations.call_data import CallData, formula_value
 from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
+from figgen.equations.opened_data import Opened
 from figgen.errors import InputError, check_once, unknown
-from figgen.lookups import Opened, remembered
+from figgen.lookups import remembered
 from figgen.registry import all_formulas, all_lookups, unit_of
 from figgen.subject import Subject, subject
 from figgen.units import format_quantity

@@ -21,10 +21,10 @@ from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation
 from figgen.equations.held import held_by
 from figgen.equations.latex import domain_latex, latex
+from figgen.equations.opened_data import Opened, OpenedPart
 from figgen.equations.worked import worked
 from figgen.errors import InputError
 from figgen.json_text import compact_json
-from figgen.lookups import Opened, OpenedPart
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error, place_of
 from figgen.markdown.math import characters, mathml

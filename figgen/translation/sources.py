@@ -17,7 +17,12 @@ PRINTED = (
     *("figgen.models", "figgen.formulas", "figgen.scenarios", "figgen.figures"),
     *("figgen.charts", "figgen.plotting", "figgen.renderers", "figgen.theme"),
     *("figgen.quantity_text", "figgen.quantity_shown", "figgen.quantity_units"),
-    *("figgen.equations.tree", "figgen.equations.call_data", "figgen.catalog.measured_file"),
+    *(
+        "figgen.equations.tree",
+        "figgen.equations.call_data",
+        "figgen.equations.opened_data",
+        "figgen.catalog.measured_file",
+    ),
 )
 """Rooms and modules whose definitions are printed."""
 

@@ -110,6 +110,12 @@ def test_a_slider_keeps_the_focus_and_the_next_page_takes_the_job_along(
     page: Page, site: str
 ) -> None:
     reach(page, site, "splitting-the-layer")
+    number = page.locator("article p button > data.is-yours").first
+    number.click()
+    how = page.locator(".fig-how:popover-open")
+    expect(how).to_contain_text(f"{number.text_content()}, on your cluster")
+    assert "reference machine" not in how.inner_text()
+    page.keyboard.press("Escape")
     page.locator(".job-yours summary").press("Enter")
     page.locator("[name=slider-tp]").focus()
     page.keyboard.press("ArrowLeft")

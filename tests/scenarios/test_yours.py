@@ -162,13 +162,26 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
                 else:
                     assert theirs == pytest.approx(mine, rel=1e-12), (name, page, call)
             assert got["claims"] == truths, (name, page)
+            assert_opened(page, with_own(yours, str(own)), got["opened"])
             turned += truths.count(False)
     assert turned > 0
 
 
+def assert_opened(page: int, yours: dict[str, Any], got: Any) -> None:
+    """What numbers of a page's job open to on a cluster is what Python says."""
+    if got is None:
+        return
+    found = lookups(page, yours)["rung"](page)
+    for field, theirs in zip(("step_time_s", "total_bytes", "far_bytes", "mfu"), got, strict=True):
+        mine = found.opened(field)
+        assert (theirs["formula"], theirs["worked"]) == (mine.formula, mine.worked), (page, field)
+        said = [(part["name"], part["how"], part["source"]) for part in theirs["parts"]]
+        assert said == [(part.name, part.how, part.source) for part in mine.parts], (page, field)
+
+
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_the_script_of_a_page_has_every_formula_that_follows(page: int) -> None:
-    script = (DOCS / FOLDER / "tools/journey_page.js").read_text("utf-8")
+    script = (DOCS / FOLDER / "tools/journey_values.js").read_text("utf-8")
     calls, claims = called(page)
     text = json.dumps([*calls.values(), *claims.values()])
     assert {name for name in FORMULAS if f'["{name}", {{' in text} <= set(
@@ -199,14 +212,18 @@ PROGRAM = """
 import fs from "node:fs";
 import { InputError } from "./assets/javascripts/engine/errors.js";
 import { all_hold, followed } from "./assets/javascripts/equations/call_data.js";
+import { opened } from "./assets/javascripts/scenarios/stories/opened.js";
 import { journey } from "./assets/javascripts/tools/journey_jobs.js";
 import { mapped } from "./assets/javascripts/tools/json.js";
 import * as formulas from "./assets/javascripts/step-formulas.js";
+const OPENED = ["step_time_s", "total_bytes", "far_bytes", "mfu"];
+const of = (one) => (one.setup ? OPENED.map((field) => opened(one, field)) : null);
 const { catalog, asked } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 console.log(JSON.stringify(asked.map(([page, yours, calls, claims]) => {
-  const { lookUp } = journey(catalog, page, yours);
+  const { lookUp, functions } = journey(catalog, page, yours);
   const compute = (name, given) => formulas[name](Object.fromEntries(given));
   return {
+    opened: of(page < 11 ? functions.rung(page) : {}),
     values: calls.map((call) => followed(mapped(call), compute, lookUp)),
     claims: claims.map((claim) => all_hold(mapped(claim), compute, lookUp)),
   };

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from figgen.equations.opened_data import Opened
 from figgen.errors import InputError
-from figgen.lookups import Opened
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.written import written_step
 from figgen.scenarios.runs.predicted import PredictedStep
@@ -24,7 +24,9 @@ class JourneyJob(JourneyStep):
 
     def opened(self, field: str) -> Opened:
         """What a field opens to on a page: its formula, the substitution and its parts."""
-        return opened(self, field)
+        described = getattr(type(self), field).__doc__ or ""
+        plain = Opened(formula=described.split("\n\n")[0], worked="", parts=())
+        return opened(self, field) or plain
 
     @property
     def predicted(self) -> PredictedStep:

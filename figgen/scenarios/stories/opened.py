@@ -1,17 +1,14 @@
-"""What a number of the journey opens to: a formula, its substitution, and its parts by kind."""
+"""What a number of the journey opens to, printed: formula, substitution, and parts by kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import fsum
-from typing import Protocol
+from collections.abc import Mapping
 
-from figgen.lookups import Opened, OpenedPart
+from figgen.equations.opened_data import Opened, OpenedPart
 from figgen.models.step.level_loads import port_bytes
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
-from figgen.scenarios.options.resolve import TrainingStep
-from figgen.scenarios.runs.predicted import PredictedStep
-from figgen.units import format_quantity
+from figgen.quantity_shown import format_number, shown
+from figgen.scenarios.stories.journey_step import JourneyStep, numbers
 
 FITTED = "fitted to published runs"
 COUNTED = "counted from shape and layout"
@@ -84,25 +81,8 @@ HOW_HELD: dict[str, str] = {
 }
 
 
-class JobNumbers(Protocol):
-    """A job whose fields are numbers that pages quote."""
-
-    @property
-    def found(self) -> TrainingStep: ...
-    @property
-    def predicted(self) -> PredictedStep: ...
-    @property
-    def computing_s(self) -> float: ...
-    @property
-    def fixed_s(self) -> float: ...
-    @property
-    def microbatches(self) -> int: ...
-    @property
-    def gpus(self) -> int: ...
-
-
-def opened(found: JobNumbers, field: str) -> Opened:
-    """What a field opens to; one that is no formula of others opens to its description."""
+def opened(found: JourneyStep, field: str) -> Opened | None:
+    """What a field opens to; None for one that is no formula of others and has no parts."""
     if field in FORMULAS:
         timed = any(f"{{{name}}}" in FORMULAS[field] for name in ("step_time_s", *RATES))
         parts = times(found) if timed else ()
@@ -111,85 +91,87 @@ def opened(found: JobNumbers, field: str) -> Opened:
         return Opened(formula=TIMES[field], worked="", parts=times(found))
     if field in SENT:
         said = "sum over all messages of calls × bytes that one call sends"
-        said += ", ÷ bandwidth of the adapter" if field == "far_s" else ""
+        if field == "far_s":
+            said += ", ÷ bandwidth of the adapter"
         return Opened(formula=said, worked="", parts=sent(found, SENT[field]))
     if field in HELD:
         kind = KINDS.get(field, "")
-        said = "the sum of what the fullest GPU holds" if not kind else HOW_HELD[kind]
+        said = HOW_HELD[kind] if kind else "the sum of what the fullest GPU holds"
         return Opened(formula=said, worked="", parts=held(found, kind))
-    described = getattr(type(found), field).__doc__ or ""
-    return Opened(formula=described.split("\n\n")[0], worked="", parts=())
+    return None
 
 
-def substituted(
-    found: JobNumbers, field: str, write: Callable[[JobNumbers, str], str] | None = None
-) -> str:
+def substituted(found: JourneyStep, field: str) -> str:
     """The formula of a field with the values of the others in it."""
-    put = write or written
-    words = FORMULAS[field].split(" ")
-    return " ".join(put(found, w[1:-1]) if w.startswith("{") else w for w in words)
+    known = numbers(found)
+    words = [
+        written(word[1:-1], known[word[1:-1]]) if word.startswith("{") else word
+        for word in FORMULAS[field].split(" ")
+    ]
+    return " ".join(words)
 
 
-def written(found: JobNumbers, field: str) -> str:
-    """The value of a field as a reader sees it."""
-    value = float(getattr(found, field))
+def written(field: str, value: float) -> str:
+    """A value as a reader sees it, in the unit that its name has."""
     if field.endswith("_flops_per_s"):
-        return format_quantity(value, "FLOP/s", "si")
+        return shown(value, "FLOP/s", "si")
     if field.endswith("_bytes_per_s"):
-        return format_quantity(value, "B/s", "si")
+        return shown(value, "B/s", "si")
     if field.endswith("_s"):
-        return format_quantity(value, "s", "time")
+        return shown(value, "s", "time")
     if field.endswith("_bytes"):
-        return format_quantity(value, "B", "bytes")
-    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+        return shown(value, "B", "bytes")
+    return format_number(value, 4) if value < 1e4 else f"{value:,.0f}"
 
 
-def times(found: JobNumbers) -> tuple[OpenedPart, ...]:
+def times(found: JourneyStep) -> tuple[OpenedPart, ...]:
     """The parts of the step by kind, the largest first; they add up to it."""
-    parts, estimate = found.predicted.parts, found.found.estimate
+    parts, estimate = found.parts, found.estimate
     sent_s: dict[str, float] = {}
     for row in estimate.rows:
         axis = row.axis.removesuffix("-cp")
         sent_s[axis] = sent_s.get(axis, 0.0) + row.time_s
-    stages = found.found.setup.parallel.pp
+    layer = written("layer_s", found.layer_s)
     rows = [
-        ("forward and backward", found.computing_s, f"{found.microbatches} microbatches × (layers "
-         f"+ head), a dense layer {written(found, 'layer_s')}: FLOPs ÷ attained rate + bytes ÷ "
-         "memory bandwidth", FITTED),
-        ("idle stages", float(parts.idle_s), f"{stages} stages fill and drain", "the schedule"),
-        ("update", float(parts.update_s), "bytes of the state ÷ memory bandwidth", FITTED),
-        ("slowest GPU", float(parts.straggling_s), f"a share that grows with {found.gpus} GPUs",
-         FITTED),
-        ("fixed cost", found.fixed_s, "constant per step", FITTED),
+        _time("forward and backward", found.computing_s, f"{found.microbatches} microbatches × "
+              f"(layers + head), a dense layer {layer}: FLOPs ÷ attained rate + bytes ÷ memory "
+              "bandwidth", FITTED),
+        _time("idle stages", float(parts.idle_s), f"{found.stages} stages fill and drain",
+              "the schedule"),
+        _time("update", float(parts.update_s), "bytes of the state ÷ memory bandwidth", FITTED),
+        _time("slowest GPU", float(parts.straggling_s),
+              f"a share that grows with {found.gpus} GPUs", FITTED),
+        _time("fixed cost", found.fixed_s, "constant per step", FITTED),
     ]  # fmt: skip
     for axis, seconds in estimate.exposed:
-        whole = format_quantity(sent_s.get(axis, 0.0), "s", "time")
+        whole = shown(sent_s.get(axis, 0.0), "s", "time")
         said = f"messages of {whole}, latency + bytes ÷ bandwidth, less what work hides"
-        rows.append((f"exposed {axis.upper()} messages", float(seconds), said, FITTED))
-    return _sorted([OpenedPart(name=n, value=v, unit="s", how=h, source=s) for n, v, h, s in rows])
+        rows.append(_time(f"exposed {axis.upper()} messages", float(seconds), said, FITTED))
+    return _sorted(rows)
 
 
-def sent(found: JobNumbers, level: str) -> tuple[OpenedPart, ...]:
+def _time(name: str, value: float, how: str, source: str) -> OpenedPart:
+    return OpenedPart(name=name, value=value, unit="s", how=how, source=source)
+
+
+def sent(found: JourneyStep, level: str) -> tuple[OpenedPart, ...]:
     """What the busiest GPU sends over one kind of link, by axis and purpose."""
-    estimate, by = found.found.estimate, dict[tuple[str, str], list[tuple[int, float]]]()
+    estimate = found.estimate
+    whole: dict[str, float] = {}
+    calls: dict[str, list[str]] = {}
     for row in estimate.rows:
         each = port_bytes(row, group_link(estimate.setup.parallel, row.axis))[level]
-        by.setdefault((row.axis.upper(), row.purpose), []).append((row.calls, each))
+        name = f"{row.axis.upper()}: {row.purpose}"
+        whole[name] = whole.get(name, 0.0) + row.calls * each
+        said = f"{row.calls:,} × {shown(each, 'B', 'bytes')}"
+        calls[name] = [*calls.get(name, []), said]
     return _sorted([
-        OpenedPart(
-            name=f"{axis}: {purpose}",
-            value=fsum(calls * each for calls, each in rows),
-            unit="B",
-            how=" + ".join(
-                f"{calls:,} × {format_quantity(each, 'B', 'bytes')}" for calls, each in rows
-            ),
-            source=COUNTED,
-        )
-        for (axis, purpose), rows in by.items()
+        OpenedPart(name=name, value=size, unit="B", how=" + ".join(calls[name]), source=COUNTED)
+        for name, size in whole.items()
     ])  # fmt: skip
 
 
-def held(found: JobNumbers, kind: str = "") -> tuple[OpenedPart, ...]:
+def held(found: JourneyStep, kind: str = "") -> tuple[OpenedPart, ...]:
     """The lines of the fullest GPU's memory, of one kind or of all."""
     return _sorted([
         OpenedPart(
@@ -199,22 +181,23 @@ def held(found: JobNumbers, kind: str = "") -> tuple[OpenedPart, ...]:
             how=_how_held(found, line.part, float(line.bytes)),
             source=COUNTED if line.part != "reserve" else FITTED,
         )
-        for line in found.found.memory.fullest.lines
+        for line in found.memory.fullest.lines
         if kind in ("", line.part)
     ])  # fmt: skip
 
 
-def _how_held(found: JobNumbers, kind: str, held_bytes: float) -> str:
-    recipe = found.found.setup.recipe
-    each = {
+def _how_held(found: JourneyStep, kind: str, held_bytes: float) -> str:
+    recipe = found.setup.recipe
+    each: Mapping[str, float] = {
         "weights": recipe.weight_bytes,
         "gradients": recipe.gradient_bytes,
         "optimizer": recipe.optimizer_bytes,
     }
     if kind not in each:
         return HOW_HELD[kind]
-    return f"{held_bytes / each[kind] / 1e9:,.3g}B parameters on the GPU × {each[kind]:g} B"
+    of_one = format_number(each[kind])
+    return f"{format_number(held_bytes / each[kind] / 1e9)}B parameters on the GPU × {of_one} B"
 
 
 def _sorted(parts: list[OpenedPart]) -> tuple[OpenedPart, ...]:
-    return tuple(sorted((p for p in parts if p.value > 0), key=lambda part: -part.value))
+    return tuple(sorted([part for part in parts if part.value > 0], key=lambda one: -one.value))

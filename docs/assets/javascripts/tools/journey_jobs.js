@@ -117,7 +117,7 @@ function remembered(catalog, choices, first) {
   return kept.get(asked);
 }
 
-/** The journey on the cluster `yours`, as page `page` writes it: { lookUp, step, stepOf, rungs }. */
+/** The journey on the cluster `yours`, as page `page` writes it: { functions, lookUp, step, stepOf, rungs }. */
 export function journey(catalog, page, yours) {
   const steps = new Map();
   const lead = (at) => RUNGS[Math.min(at, RUNGS.length) - 1];
@@ -140,5 +140,5 @@ export function journey(catalog, page, yours) {
   const step = (at) => made(lead(at).model, textOf(at), at);
   const functions = { rung: (at) => step(at).step ?? {}, job: (...given) => stepOf(...given).step ?? {} };
   const lookUp = (name, given, field) => functions[name](...given)[field] ?? NaN;
-  return { lookUp, step, stepOf, rungs: RUNGS };
+  return { functions, lookUp, step, stepOf, rungs: RUNGS };
 }

@@ -1,31 +1,11 @@
 // A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
 
 import { all_hold, followed } from "../equations/call_data.js";
-import {
-  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
-  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
-  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
-} from "../step-formulas.js";
 import { shown } from "../quantity_shown.js";
-import { CHARTS, drawn } from "./journey_charts.js";
 import { el } from "./dom.js";
-import { mapped } from "./json.js";
-
-// Formulas that pages of the journey fill with numbers of jobs.
-const FORMULAS = {
-  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
-  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
-  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
-};
-const compute = (name, given) => FORMULAS[name](Object.fromEntries(given));
-const data = (text) => mapped(JSON.parse(text));
-
-const was = new WeakMap(); // element → what the page came with
-
-function keep(element, value) {
-  if (!was.has(element)) was.set(element, value);
-  return was.get(element);
-}
+import { CHARTS, drawn } from "./journey_charts.js";
+import { deriveAll } from "./journey_derived.js";
+import { compute, data, keep, was } from "./journey_values.js";
 
 // A number, or a text of a chart, in the words of the page; null leaves what the page came with.
 function put(element, found) {
@@ -97,9 +77,6 @@ export function showJourney(root, found, catalog) {
     else restore(value);
     counts.values += value.classList.contains("is-yours");
   }
-  for (const how of root.querySelectorAll(".fig-how")) {
-    how.querySelector(".fig-reference")?.remove();
-    if (found) how.prepend(el("p", { class: "fig-reference" }, "Computed for the reference machine:"));
-  }
+  deriveAll(root, found);
   return counts;
 }

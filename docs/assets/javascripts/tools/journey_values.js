@@ -1,0 +1,30 @@
+// Calls and conditions that a page of the journey brings along, and what it came with.
+
+import {
+  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
+  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
+  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
+} from "../step-formulas.js";
+import { mapped } from "./json.js";
+
+// Formulas that pages of the journey fill with numbers of jobs.
+const FORMULAS = {
+  all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
+  nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
+  ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
+};
+
+/** The value of a formula by its name. */
+export const compute = (name, given) => FORMULAS[name](Object.fromEntries(given));
+
+/** A call or a condition from an attribute. */
+export const data = (text) => mapped(JSON.parse(text));
+
+/** Element → what the page came with. */
+export const was = new WeakMap();
+
+/** What the page came with; `value` where it is asked for the first time. */
+export function keep(element, value) {
+  if (!was.has(element)) was.set(element, value);
+  return was.get(element);
+}
