@@ -13,8 +13,8 @@ from figgen.units import format_quantity
 GPUS = 4
 """GPUs in each card's picture."""
 
-WIDTH, HIGH, GAP, HEAD = 5.1, 1.75, 0.12, 0.82
-PICTURE, CELL, TALL = 1.35, 0.27, 0.66
+WIDTH, HIGH, GAP, HEAD = 5.1, 1.87, 0.08, 0.76
+PICTURE, CELL, TALL = 1.15, 0.22, 0.66
 """Grid units: a card and what stands above all of them, the space of a picture, a GPU in it."""
 
 
@@ -52,7 +52,7 @@ STRATEGIES = {
         title="FSDP, ZeRO-3: sharded data parallelism",
         role="dp",
         cut="shard",
-        splits="the batch, and what a GPU keeps of the model between uses",
+        splits="the batch, and the model between uses",
         sends="weights and gradients, with every microbatch",
         use="when a copy doesn't fit, with a few thousand tokens per GPU and microbatch",
         model=DENSE,
