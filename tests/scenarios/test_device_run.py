@@ -128,6 +128,13 @@ def test_adapters_of_peft_are_counted_and_kept_as_on_the_device() -> None:
     assert found.step_time_s == pytest.approx(lora["step_time_s"], rel=0.12)
     slower = found.step_time_s / predicted_device(device_run(whole)).step_time_s
     assert slower == pytest.approx(lora["step_time_s"] / whole["step_time_s"], rel=0.02)
+    # Frozen weights have no gradient: two products of a matrix instead of three, besides adapters.
+    job, shape = run.job, run.job.shape
+    weights = job.parameters - shape.vocab * shape.hidden - (2 * shape.layers + 1) * shape.hidden
+    work = 4 * weights + 12 * shape.layers * job.query_width * job.sequence
+    reached = found.model_flops_utilisation * 989.4e12 * found.step_time_s
+    computed = job.tokens * job.microbatches * (work + 6 * job.adapter_parameters)
+    assert reached == pytest.approx(computed, rel=2e-3)
     failed = next(record for record in adapter_steps() if record.get("out_of_memory"))
     assert predicted_device(device_run(failed)).fit_probability < 0.01
 

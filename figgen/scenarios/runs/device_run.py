@@ -20,6 +20,7 @@ from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import read_measured
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import InputError, check_share, unknown
+from figgen.models.machine.layout import layout
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.device_step import step_operations
@@ -42,7 +43,8 @@ from figgen.models.operations.stack import STACKS, Stack
 from figgen.models.operations.step_time import step_parts_s
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
-from figgen.models.step.compute import MFU_CONVENTION, utilisation_of_step
+from figgen.models.step.compute import MFU_CONVENTION
+from figgen.models.step.step import needed_utilisation
 from figgen.scenarios.runs.fields import Record, whole_of
 from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.measured_rates import Measured
@@ -116,16 +118,21 @@ class PredictedDevice:
         return self.utilisation(MFU_CONVENTION)
 
     def utilisation(self, convention: str) -> float:
-        """MFU of the dense 16-bit peak by a convention."""
+        """MFU of the dense 16-bit peak by a convention, without gradients of frozen weights."""
         job = self.run.job
-        return utilisation_of_step(
-            job.shape,
-            convention,
-            step_time_s=self.step_time_s,
-            tokens_per_step=job.tokens * job.microbatches,
-            gpus=1,
-            peak_flops_per_s=self.run.accelerator.peak_flops_per_s("bf16"),
+        setup = TrainingSetup(
+            shape=job.shape,
+            parallel=layout(nodes=1, gpus_per_node=1),
+            microbatches=job.microbatches,
+            microbatch_size=job.microbatch,
             sequence=job.sequence,
+            lora_rank=job.lora_rank or None,
+        )
+        return needed_utilisation(
+            setup,
+            convention,
+            tokens_per_s_per_gpu=setup.tokens_per_step / self.step_time_s,
+            peak_flops_per_s=self.run.accelerator.peak_flops_per_s("bf16"),
         )
 
 
