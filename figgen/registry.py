@@ -49,6 +49,7 @@ class Figure:
     explorable: bool
     follows: bool = False
     recomputed: bool = False
+    of_reference: bool = False
     about: Callable[..., object] | None = None
 
     @property
@@ -68,9 +69,11 @@ def figure(
     explorable: bool = False,
     follows: bool = False,
     recomputed: bool = False,
+    of_reference: bool = False,
 ) -> Callable[[Callable[..., Chart]], Callable[..., Chart]]:
     """Register a figure function under `name`; all its parameters must be keyword-only.
 
+    One `of_reference` shows the reference machine, which need not be a reader's.
     With `about`, a function that finds what several figures show, only those after the first.
     """
 
@@ -92,6 +95,7 @@ def figure(
             explorable=explorable,
             follows=follows,
             recomputed=recomputed,
+            of_reference=of_reference,
             about=about,
         )
         return function
@@ -131,6 +135,12 @@ def figure_named(name: str) -> Figure:
     if name not in FIGURES:
         raise unknown("figure", name, FIGURES)
     return FIGURES[name]
+
+
+def is_of_reference(name: str) -> bool:
+    """Whether the figure shows the reference machine; not where there is no such figure."""
+    found = all_figures().get(name)
+    return found is not None and found.of_reference
 
 
 def follows(name: str) -> bool:

@@ -17,7 +17,7 @@ from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.yaml_text import yaml_line
-from figgen.registry import follows, inputs
+from figgen.registry import follows, inputs, is_of_reference
 from figgen.subject import subject
 
 LONGEST_COMMAND = 300
@@ -90,7 +90,9 @@ def html(placed: Placed, variants: tuple[Variant, ...], page: Page, site: Site) 
 
 
 def _given(directive: Directive) -> str:
-    """What a script needs that computes the figure again, as attributes."""
+    """What a script needs that computes the page for another machine, as attributes."""
+    if is_of_reference(directive.figure):
+        return " data-reference"
     if not follows(directive.figure):
         return ""
     given = escape(json.dumps(dict(directive.arguments)), quote=True)

@@ -20,6 +20,7 @@ from figgen.guide.tool_scripts import STEP_FORMULAS, printed_models
 from figgen.markdown.claims import CLAIM, comparisons
 from figgen.markdown.inline import PATTERN
 from figgen.publish.scripts import FOLDER
+from figgen.registry import follows, is_of_reference
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.scenarios.stories.journey_step import numbers
@@ -248,3 +249,16 @@ def test_only_a_model_of_experts_takes_the_place_of_one() -> None:
     assert choices_on("deepseek-v3", asked, {"model": "llama-3-70b"})["model"] == "deepseek-v3"
     assert choices_on("deepseek-v3", asked, {"model": "kimi-k2"})["model"] == "kimi-k2"
     assert choices_on("llama-3-1b", asked, {"model": "kimi-k2"})["model"] == "deepseek-v3"
+
+
+def test_a_figure_of_the_journey_follows_tells_its_machine_or_shows_an_idea() -> None:
+    """What depends on a GPU or a link is recomputed, says that it does not follow, or was timed."""
+    ideas = {
+        "collective-steps", "cp-triangle", "data-parallel-replicas", "fsdp-timeline", "moe-film",
+        "pipeline-film", "pipeline-timeline", "recorded-layer", "recorded-memory",
+        "ring-attention", "ring-attention-film", "ring-film", "room-film", "sharded-film",
+        "split-film", "step-measured", "tp-layer", "validation-scatter",
+    }  # fmt: skip
+    for text in PAGES.values():
+        for name in re.findall(r"^figure: (\S+)$", text, re.M):
+            assert [name in ideas, follows(name), is_of_reference(name)].count(True) == 1, name

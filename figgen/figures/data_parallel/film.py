@@ -21,7 +21,7 @@ KEY, WHOLE, BUCKETS, BACKWARD, NETWORK = 0.0, 24.0, 76.0, 96.0, 124.0
 """Tops of the key, of the rows of one all-reduce, of the words over the buckets, and their rows."""
 
 
-@figure("bucket-film")
+@figure("bucket-film", of_reference=True)
 def bucket_film(
     *,
     model: str = "llama-3-1b",

@@ -206,7 +206,7 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=full, height=5.8, values=values)
 
 
-@figure("data-parallel-step")
+@figure("data-parallel-step", of_reference=True)
 def data_parallel_step(
     *,
     model: str = "gpt-2-xl",

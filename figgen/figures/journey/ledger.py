@@ -104,7 +104,7 @@ def rank_layers(found: JourneyJob) -> int:
     return next(one.layers for one in found.found.memory.ranks if one.pipeline_rank == rank)
 
 
-@figure("journey-ledger")
+@figure("journey-ledger", of_reference=True)
 def journey_ledger(*, page: int) -> Bars:
     """Bytes that a GPU sends in the step of a page, by purpose and link, with their calls."""
     found = rung(page)
@@ -145,7 +145,7 @@ def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
     return fsum(row.sent_bytes for row in rows) / fsum(row.time_s for row in rows)
 
 
-@figure("journey-subtract")
+@figure("journey-subtract", of_reference=True)
 def journey_subtract(*, page: int = 10) -> Bars:
     """A step as computed and as a profile shows it when one GPU's NVLink has lost bandwidth."""
     found = rung(page)

@@ -35,7 +35,7 @@ ACROSS, WORK_HIGH, STACK_TOP, STACK_HIGH = 5.1, 0.5, 0.85, 3.6
 """Grid units of a picture of memory over a step: its width, the row of work, and the memory."""
 
 
-@figure("journey-one-step")
+@figure("journey-one-step", of_reference=True)
 def journey_one_step() -> Diagram:
     """Memory over one step on one GPU: what stays, and what forward writes and backward frees.
 
@@ -122,7 +122,7 @@ def _staircase(
     ]
 
 
-@figure("journey-gather")
+@figure("journey-gather", of_reference=True)
 def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     """Weights of one layer on every GPU before, during and after the layer is computed.
 
@@ -192,7 +192,7 @@ SHARDED_BYTES = 2.0 * 2 + 4
 """Per parameter and microbatch: a 16-bit weight in forward and in backward, a 32-bit gradient."""
 
 
-@figure("journey-two-clocks", explorable=True)
+@figure("journey-two-clocks", explorable=True, of_reference=True)
 def journey_two_clocks(
     *, model: str = "llama-3-8b", preset: str = "h100-ndr", least: int = 256, most: int = 65_536
 ) -> Curves:
@@ -250,7 +250,7 @@ def journey_two_clocks(
     )
 
 
-@figure("journey-tokens-decide", explorable=True)
+@figure("journey-tokens-decide", explorable=True, of_reference=True)
 def journey_tokens_decide(
     *, model: str = "llama-3-8b", nodes: tuple[int, ...] = (1, 8, 64), microbatches: int = 8
 ) -> Curves:

@@ -149,7 +149,7 @@ GPUS_DRAWN, WIDE, TALL = 4, 5.1, 8.0
 """Columns of GPUs in the picture of a machine, and its size, as wide as a phone."""
 
 
-@figure("machine-levels")
+@figure("machine-levels", of_reference=True)
 def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
     """Two nodes of GPUs around their switch, one NIC for each GPU, and the fabric between them.
 

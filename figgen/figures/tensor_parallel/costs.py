@@ -88,7 +88,7 @@ def tp_step_bytes(
     )
 
 
-@figure("tp-link-ratio", explorable=True)
+@figure("tp-link-ratio", explorable=True, of_reference=True)
 def tp_link_ratio(
     *,
     model: str = "llama-3-70b",

@@ -89,7 +89,7 @@ def mesh_label(row: PlanRow) -> str:
     return " · ".join(axes) + f", ZeRO-{given['zero_stage']}{more}{said}"
 
 
-@figure("layout-search")
+@figure("layout-search", of_reference=True)
 def layout_search(
     *, model: str = "llama-3-70b", nodes: int = 8, most: int = 6, microbatch_size: int = 1
 ) -> Table:

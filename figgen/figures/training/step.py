@@ -32,7 +32,7 @@ def hidden_s(found: TrainingStep) -> dict[str, float]:
     return hidden
 
 
-@figure("step-breakdown", about=written_step, explorable=True)
+@figure("step-breakdown", about=written_step, explorable=True, of_reference=True)
 def step_breakdown(found: TrainingStep) -> Bars:
     """Seconds of one step: computing, idle, exposed communication by axis; what is hidden apart.
 

@@ -48,6 +48,9 @@ function chart(figure, found, catalog) {
   return Boolean(made);
 }
 
+// A figure of an idea shows no machine.
+const tells = ({ dataset }) => "chart" in dataset || "reference" in dataset;
+
 function note(figure, text) {
   const told = figure.querySelector(".fig-reference");
   if (!text) told?.remove();
@@ -69,7 +72,7 @@ export function showJourney(root, found, catalog) {
   for (const figure of root.querySelectorAll("figure.figgen")) {
     const follows = chart(figure, found, catalog);
     counts.charts += follows;
-    note(figure, found && !follows ? "This figure shows the reference machine." : "");
+    note(figure, found && !follows && tells(figure) ? "This figure shows the reference machine." : "");
   }
   for (const value of root.querySelectorAll("data[data-follows]")) {
     if (value.closest("figure[data-chart]")) continue;
