@@ -94,7 +94,8 @@ def test_styles_scripts_math_and_search_come_along(sites: dict[str, Path]) -> No
 MISTAKES = {
     "houses.toml": ('roof_area = "80 m²"', 'roof_area = "80 W"',
                     "houses.toml:14: [cottage] roof_area"),
-    "heat.py": ('unit="W", source="ISO 6946"', 'unit="Q", source="ISO 6946"', "unknown unit 'Q'"),
+    "heat.py": ('unit="W", source="ISO 6946"', 'unit="Q", source="ISO 6946"',
+                "heat.py:38: unknown unit 'Q'"),
     "docs/index.md": ("figure: houses", "figure: house", "docs/index.md:27: unknown figure"),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -243,7 +243,16 @@ class SourceCode:
 
 def last_place(error: BaseException) -> tuple[str, int] | None:
     """Return file and line of the innermost followed source in an error's traceback."""
-    roots = [PACKAGE, *own_sources(modules()).values()]
+    return _innermost(error, [PACKAGE, *own_sources(modules()).values()])
+
+
+def own_place(error: BaseException) -> str:
+    """Return `heat.py:12: ` for the innermost line of the site's own modules, else nothing."""
+    found = _innermost(error, list(own_sources(modules()).values()))
+    return f"{found[0]}:{found[1]}: " if found else ""
+
+
+def _innermost(error: BaseException, roots: Sequence[Path]) -> tuple[str, int] | None:
     for frame in reversed(extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         for root in roots:
