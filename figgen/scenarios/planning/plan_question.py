@@ -20,6 +20,7 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.option_values import SMALL
 from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.resolve import (
     base_of,
@@ -30,7 +31,6 @@ from figgen.scenarios.options.resolve import (
     setup_of,
 )
 from figgen.scenarios.options.scenario import Scenario
-from figgen.scenarios.options.schema import SMALL
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link

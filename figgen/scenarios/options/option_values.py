@@ -1,0 +1,105 @@
+"""What options of a training job may be, and what they usually are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+
+from figgen import catalog
+from figgen.catalog.hardware import DTYPES
+from figgen.models.machine.layout import layout
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import RECIPES
+from figgen.scenarios.options.option import Value
+
+SMALL = "layernorm,moe_act"
+"""What is recomputed in experts without another product."""
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "schedule": {
+        "naive": "one microbatch at a time",
+        "gpipe": "GPipe",
+        "looped-bfs": "looped breadth-first",
+        "1f1b": "1F1B",
+        "interleaved-1f1b": "interleaved 1F1B",
+        "zb1p": "ZB1P",
+        "zb2p": "ZB2P",
+        "zbv": "ZB-V",
+        "v-half": "V-Half",
+        "v-min": "V-Min",
+        "dualpipe": "DualPipe",
+        "dualpipev": "DualPipeV",
+    },
+    "zero_stage": {
+        "0": "0: nothing sharded",
+        "1": "1: optimizer state sharded",
+        "2": "2: gradients too",
+        "3": "3: weights too (FSDP)",
+    },
+    "recompute": {
+        "none": "none",
+        "selective": "selective: attention core",
+        SMALL: "outputs of norms and of experts",
+        f"{SMALL},mla_up_proj": "outputs of norms, of experts and of latent projections",
+        "mlp,moe": "feed-forward blocks",
+        "full": "full: every layer",
+    },
+    "context_exchange": {
+        "p2p": "ring (point-to-point)",
+        "all-gather": "all-gather of keys and values",
+        "all-to-all": "all-to-all, tokens for heads (Ulysses)",
+    },
+    "dispatcher": {
+        "usual": "the usual one of the software's release",
+        "all-to-all": "all-to-all: every copy of a token",
+        "deepep": "DeepEP: once to each rank and node",
+        "hybridep": "HybridEP: once, sorted as it arrives",
+    },
+    "dtype": {name: name.upper() for name in DTYPES},
+}
+
+_USUAL: dict[str, object] = {
+    **{f.name: f.default for f in fields(TrainingSetup) if f.default is not MISSING},
+    **{
+        name: parameter.default
+        for name, parameter in inspect.signature(layout).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    },
+    "recipe": "mcore18",
+}
+
+
+def words(name: str) -> Callable[[], Mapping[str, str]]:
+    """The choices of an option whose choices have no entries of their own, with their titles."""
+    return lambda: _WORDS[name]
+
+
+def schedules() -> Mapping[str, str]:
+    """Schedules with their titles, under their own name where they have none."""
+    return {name: _WORDS["schedule"].get(name, name) for name in SCHEDULES}
+
+
+def titles(of: Callable[[], Mapping[str, object]]) -> Callable[[], Mapping[str, str]]:
+    """The names of entries with their titles."""
+    return lambda: {name: str(getattr(entry, "title")) for name, entry in of().items()}  # noqa: B009
+
+
+def recipe_titles() -> Mapping[str, str]:
+    """Recipes with their bytes per parameter."""
+    return {
+        name: f"{name}: {r.weight_bytes:g} + {r.gradient_bytes:g} + {r.optimizer_bytes:.3g} B per "
+        "parameter"
+        for name, r in RECIPES.items()
+    }
+
+
+def networks() -> Mapping[str, catalog.Link]:
+    """The links between nodes."""
+    return {name: link for name, link in catalog.LINKS.items() if link.kind == "scale-out"}
+
+
+def usual(name: str) -> Value:
+    """The default of an option, that of the models' own signatures."""
+    return _USUAL[name]  # type: ignore[return-value]

@@ -1,0 +1,162 @@
+"""Shell, YAML, TOML and JSON are read as their own programs and libraries read them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.shell import Shell, read_shell
+from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.yaml import read_yaml
+from figgen.scenarios.texts.flow import read_flow
+
+HERE = Path(__file__).parent
+CASES = json.loads((HERE.parent / "oracles" / "taken_jobs.json").read_text("utf-8"))["cases"]
+
+
+SCRIPT = r"""
+#!/bin/bash
+export A=4
+B="two words"
+C=$((A * 2 + 1))
+ARGS="
+   --one $A \
+   --two ${MISSING:-7}
+   --three=${A}x
+"
+LIST=(--four "$B" --five $C) # a comment
+LIST+=(--six)
+probe $ARGS "${LIST[@]}" --seven 'a $A' --eight "in \"quotes\"" \
+   --nine # not --ten
+probe --eleven ${A:-9} && probe --twelve
+"""
+
+
+def test_words_are_those_that_a_shell_gives_a_program() -> None:
+    print_words = 'probe() { for w in "$@"; do echo "$w"; done; }\n'
+    shown = subprocess.run(
+        ["bash", "-c", print_words + SCRIPT], capture_output=True, text=True, check=True
+    ).stdout.split("\n")[:-1]
+    shell = Shell(answers={})
+    read_shell(SCRIPT, shell)
+    words = [word for command in shell.commands for word in command[1:]]
+    # Quoted words of several stay together for a shell, and are options for a reader.
+    assert " ".join(" ".join(words).split()) == " ".join(" ".join(shown).split())
+
+
+@pytest.mark.parametrize(
+    "text", ["2*3+4", "(2+3)*4", "17/5", "17%5", "2*(3+4)*5", "((7))", "10-2-3", "8/2/2"]
+)
+def test_sums_are_those_of_a_shell(text: str) -> None:
+    shown = subprocess.run(
+        ["bash", "-c", f"echo $(({text}))"], capture_output=True, text=True, check=True
+    ).stdout
+    assert computed(text, {}) == shown.strip()
+
+
+def flat(value: object, name: str = "") -> dict[str, str]:
+    """What a library reads, as entries: lists of scalars are words."""
+    if isinstance(value, dict):
+        found: dict[str, str] = {}
+        for key, inner in value.items():
+            found |= flat(inner, f"{name}.{key}" if name else str(key))
+        return found
+    if isinstance(value, list):
+        plain = [str(one) for one in value if not isinstance(one, dict | list)]
+        nested = {
+            key: text
+            for at, one in enumerate(value)
+            if isinstance(one, dict | list)
+            for key, text in flat(one, f"{name}.{at}").items()
+        }
+        return nested | ({name: " ".join(plain)} if plain else {})
+    return {name: "" if value is None else str(value)}
+
+
+def plainly(entries: dict[str, str]) -> dict[str, str]:
+    """Numbers and switches in one spelling, empty settings left out."""
+    found = {}
+    for name, text in entries.items():
+        word = {"true": "True", "false": "False", "null": ""}.get(text.strip(), text.strip())
+        try:
+            word = str(float(word.replace("_", "")))
+        except ValueError:
+            word = " ".join(word.split())
+        if word and "(text)" not in word:
+            found[name] = word
+    return found
+
+
+YAMLS = [case for case in CASES if case["file"].endswith((".yaml", ".yml"))]
+
+
+@pytest.mark.parametrize("case", YAMLS, ids=lambda case: case["file"])
+def test_yaml_is_read_as_a_library_reads_it(case: dict[str, Any]) -> None:
+    ours = {one.name: one.words for one in read_yaml(case["text"])}
+    theirs = flat(yaml.safe_load(case["text"]))
+    assert plainly(ours) == plainly(theirs)
+
+
+TRICKY = """
+a: 1 # a comment
+"b c": 'x # y'
+list:
+- one
+- two: 2
+  three: [3, {four: 4}]
+-   five: 5
+deep:
+    er:
+        est: "q: r"
+flow: {x: 1, "y": [a, b], z: {}}
+long: [1,
+  2,
+  3]
+text: |
+  not: a setting
+after: ~
+url: http://host:80/x
+time: 12:30
+"""
+
+
+def test_what_yaml_may_look_like_is_read_as_a_library_reads_it() -> None:
+    ours = plainly({one.name: one.words for one in read_yaml(TRICKY)})
+    theirs = plainly(flat(yaml.safe_load(TRICKY)))
+    assert {name: ours.get(name) for name in theirs if name not in ("text", "time")} == {
+        name: text for name, text in theirs.items() if name not in ("text", "time")
+    }
+
+
+TABLES = """
+title = "x # y"
+[a.b]
+c = 1_000 # a comment
+d = [1, 2,
+  3] # more
+e = { f = 1, g = "h" }
+i.j = true
+[[k]]
+l = 'm'
+[[k]]
+l = 'n'
+"""
+
+
+def test_toml_is_read_as_a_library_reads_it() -> None:
+    ours = {one.name: one.words for one in read_toml(TABLES)}
+    assert plainly(ours) == plainly(flat(tomllib.loads(TABLES)))
+
+
+def test_json_is_read_as_a_library_reads_it() -> None:
+    text = '{"a": {"b": [1, 2], "c": null}, "d": "e \\" f", "g": [{"h": 1}, []], "i": -1.5e3}'
+    ours = {one.name: one.words for one in read_flow(text, "")[0]}
+    assert plainly(ours) == plainly(flat(json.loads(text)))
+    assert read_flow('{"a": Infinity}', "")[0][0].value == "Infinity"
