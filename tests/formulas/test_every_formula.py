@@ -25,7 +25,8 @@ from figgen.formulas import (
     worked,
 )
 from figgen.quantity_shown import NBSP
-from figgen.units import COUNTS, format_quantity, parse_quantity
+from figgen.quantity_units import is_counted
+from figgen.units import format_quantity, parse_quantity
 from tests.formulas.points import FIRST, POINTS, Point
 
 EVERY = pytest.mark.parametrize("name", FORMULAS)
@@ -145,12 +146,14 @@ def check_worked(evaluation: Evaluation) -> None:
     assert sign == "≈" or math.isclose(shown, evaluation.value, rel_tol=1e-12)
 
 
-def dimension(unit: str, drop: frozenset[str] = COUNTS | {"1"}) -> Counter[str]:
+def dimension(unit: str) -> Counter[str]:
     above, *below = unit.split("/")
     counted = Counter({above: 1})
     for base in below:
         counted[base] -= 1
-    return Counter({base: power for base, power in counted.items() if base not in drop and power})
+    return Counter(
+        {base: n for base, n in counted.items() if n and base != "1" and not is_counted(base)}
+    )
 
 
 # Numbers in these expressions have a dimension: bytes of a 16-bit activation, FLOP per

@@ -135,7 +135,8 @@ def test_downloads_are_registered_and_linked_relative_to_the_page(convert):
     html, _, _, page = convert(FENCE)
 
     stem = "assets/figures/guide/page/fig-pipeline-timeline"
-    assert set(page.assets) == {f"{stem}.{kind}" for kind in ("svg", "csv", "json", "html")}
+    kinds = ("svg", "csv", "json", "html", "plotly.json")
+    assert set(page.assets) == {f"{stem}.{kind}" for kind in kinds}
     assert f'<a class="fig-late" href="../../{stem}.html">' in html
     assert f'href="../../{stem}.csv"' in html
     assert page.assets[f"{stem}.svg"].make().startswith("<svg")

@@ -86,7 +86,6 @@ def test_a_layout_takes_what_the_ledger_says_and_is_refused_for_the_first_part_t
         sums = up_to_each_reason(setup, job)
         capacity = float(draw.choice(sums)) * draw.choice((0.999, 1.001))
         job = replace(job, global_batch=setup.global_batch, capacity_bytes=capacity)
-        job = replace(job, fit_chance=0.5)  # what is needed may be all there is
         (total,) = planned(job, total_of).values()
         assert total == pytest.approx(sums[-1], rel=1e-12), setup
         (first,) = planned(job, reason_of).values()
