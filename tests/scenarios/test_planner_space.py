@@ -83,7 +83,10 @@ NARROW_EXPERTS = replace(
 
 
 def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) -> PlannedJob:
-    """A job of a batch of four; `schedules`, `recompute` and `fixed` are the search's options."""
+    """A job of a batch of four; `schedules`, `recompute` and `fixed` are the search's options.
+
+    Layouts fit that are predicted to: what needs all of the capacity has a chance of a half.
+    """
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
     search = {"schedules": tuple(CHUNKS), "recompute": ("none", "full")}
     search |= {
@@ -96,6 +99,7 @@ def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) ->
         question.job,
         setup=setup,
         global_batch=4,
+        fit_chance=0.5,
         reserve_bytes=5e4,
         fit_chance=0.5,  # what is needed may be all there is
         per_tensor=per_tensor,
