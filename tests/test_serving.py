@@ -254,6 +254,7 @@ LOOK_NOTHING_UP = {
     "figgen.catalog.interruptions.interruptions",
     "figgen.catalog.leaderboard.frozen_split",
     "figgen.catalog.load.sources",
+    "figgen.catalog.machines.machines",
     "figgen.catalog.measured.measured_records",
     "figgen.catalog.planned.planned_best",
     "figgen.catalog.publishers.publisher_records",

@@ -10,6 +10,7 @@ from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
+from figgen.scenarios.runs.machine_entry import machine_entry, machine_source
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
 from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates
 from figgen.units import format_quantity
@@ -29,8 +30,14 @@ def add(verbs: Verbs) -> None:
         "show the rates that measure.py measured, as shares of the datasheet",
         "measured.json",
         "measured.json --accelerator h100-sxm-80gb --json",
+        "measured.json --row https://github.com/me/cluster/blob/3f2a/measured.json",
     )
     parser.add_argument("file", help="the file that docs/tools/measure/measure.py wrote")
+    parser.add_argument(
+        "--row",
+        metavar="ADDRESS",
+        help="print the machine's entry of the catalog for a pull request; where the file is",
+    )
     parser.add_argument(
         "--accelerator", help="the chip, if its name in the file does not identify it"
     )
@@ -40,6 +47,10 @@ def _measured(options: argparse.Namespace) -> Answer:
     file = read_measured(file_text(options.file, "measured file", LARGEST_FILE))
     name = options.accelerator or chip_of(file)
     chip = catalog.accelerator(name) if name else None
+    if options.row is not None:
+        entry, source = machine_entry(file, name or ""), machine_source(file, options.row)
+        shown = f"# figgen/catalog/machines.toml\n{entry}\n# figgen/catalog/sources.toml\n{source}"
+        return Answer({"entry": entry, "source": source}, shown)
     found = rates(file, chip)
     taken = rates_of(file)
     head = [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]

@@ -17,6 +17,7 @@ FILE = json.loads(load.content("measured-h100.json"))
 
 def test_table_as_text(golden: Callable[[str, str], None]) -> None:
     golden("measured-machine", render(build("measured-machine", {})))
+    golden("measured-by-readers", render(build("measured-by-readers", {})))
 
 
 def test_shares_are_the_best_rows_of_the_file_over_the_datasheet() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from figgen import catalog
 from figgen.catalog import load
+from figgen.catalog.machines import machines
 from figgen.catalog.measured_file import read_measured
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.registry import figure
 from figgen.scenarios.runs.machine_rates import rates_of
+from figgen.scenarios.runs.measured_rates import read_line
 from figgen.scenarios.runs.own_rates import chip_of, rates
 from figgen.units import format_quantity
 
@@ -109,3 +112,51 @@ UNITLESS = ("logits/s", "parameters/s")
 def _key(name: str) -> str:
     """`a_layer_forward_and_backward` of `a layer, forward and backward`."""
     return re.sub(r"\W+", "_", name.lower())
+
+
+@figure("measured-by-readers")
+def measured_by_readers() -> Table:
+    """Every machine that somebody measured with `measure.py`, with the line that tools take."""
+    rows: list[tuple[Scalar, ...]] = []
+    for row in machines().values():
+        known = read_line(row.measured)
+        chip = catalog.accelerator(row.accelerator) if row.accelerator else None
+        peak = chip.peak_flops_per_s("bf16") if chip else None
+        rows.append(
+            (
+                row.title,
+                row.torch,
+                row.seen,
+                *(_known(known, part, unit) for part, unit in READERS.values()),
+                known["bf16"][0] / peak if peak and "bf16" in known else DASH,
+                row.measured,
+                row.source,
+            )
+        )
+    return Table(
+        columns=(
+            Column(label="machine"),
+            Column(label="PyTorch"),
+            Column(label="measured in"),
+            *(Column(label=label) for label in READERS),
+            Column(label="BF16 over the datasheet", spec=".1%"),
+            Column(label="line for the tools"),
+            Column(label="source"),
+        ),
+        rows=tuple(rows),
+        values={"machines": Named(len(rows))},
+    )
+
+
+READERS = {
+    "matmuls in BF16": ("bf16", "FLOP/s"),
+    "attention": ("attention", "FLOP/s"),
+    "memory": ("contiguous", "B/s"),
+    "in the node": ("near", "B/s"),
+    "between nodes": ("far", "B/s"),
+}
+"""What the table of machines shows of each, by heading."""
+
+
+def _known(known: Mapping[str, tuple[float, ...]], part: str, unit: str) -> str:
+    return _rate(known[part][0], unit) if part in known else DASH
