@@ -1,7 +1,7 @@
 // What would be better, and what one more unit of each input buys: real variants through the
 // engine, nothing canned. Pure: the caller evaluates what it is given when it has time.
 
-import { SMALL } from "../scenarios/options/schema.js";
+import { SMALL } from "../scenarios/options/option_values.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { changesText, nameOf, resolvedOf } from "./changes.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
