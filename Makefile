@@ -92,6 +92,7 @@ golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review 
 bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools' (ROUNDS=1: the models and tools too)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks
+	$(BENCH)/bin/python -m tests.benchmarks.example
 	@if [ -n "$(ROUNDS)$(ARGS)" ]; then CHROME_PATH="$$($(RUN) tests.browser.chromium)" \
 		$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS); fi
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.benchmarks import contenders, content, measure
+from tests.benchmarks import contenders, content, example, measure
 from tests.benchmarks.contenders import Contender
 from tests.benchmarks.content import Content
 from tests.benchmarks.weight import pictures
@@ -135,3 +135,22 @@ def test_a_gallery_draws_from_scripts(
         runpy.run_path(str(script))
     assert len(plt.get_fignums()) == drawn(two)
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("page", "shows"),
+    [
+        ("<b>9.37\N{NO-BREAK SPACE}kW</b>", "new"),
+        ("<pre>cottage: 8532 W</pre>", "stale"),
+        ("<td>8,532</td> W, once 9,372 W", "new"),
+        ("<p>heat</p>", "neither"),
+    ],
+)
+def test_a_site_is_stale_that_shows_the_total_before_the_edit(
+    tmp_path: Path, page: str, shows: str
+) -> None:
+    """30 K · (110 · 1.4 + 18 · 2.8 + 80 · 1.0) W/K, and with 10 m² more of windows."""
+    assert float(example.OLD[0]) == pytest.approx(30 * 284.4)
+    assert float(example.NEW[0]) == pytest.approx(30 * (284.4 + 28))
+    (tmp_path / "index.html").write_text(page, encoding="utf-8")
+    assert example.shown(tmp_path) == shows

@@ -18,9 +18,18 @@ from figgen.scenarios.evidence.publishers import judged_publishers
 from figgen.scenarios.runs.described import DescribedRun
 
 SIZES = (
-    "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden", "ffn", "vocab",
-    "tied_embeddings", "window", "full_every",
-)  # fmt: skip
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "ffn_hidden",
+    "ffn",
+    "vocab",
+    "tied_embeddings",
+    "window",
+    "full_every",
+)
 LAYOUT = (
     "gpus", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "schedule", "virtual_stages",
     "microbatch", "global_batch", "sequence", "zero_stage", "number_format", "recompute",
