@@ -99,7 +99,6 @@ def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) ->
         question.job,
         setup=setup,
         global_batch=4,
-        fit_chance=0.5,
         reserve_bytes=5e4,
         fit_chance=0.5,  # what is needed may be all there is
         per_tensor=per_tensor,
