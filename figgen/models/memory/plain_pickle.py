@@ -3,7 +3,7 @@
 The operations of the file are looked through before any of them is carried out.  Refused are those
 that name a class or a function, lengths beyond the file's end, and places of the memo beyond all
 that the file could fill: nine bytes made CPython reserve gigabytes.  The tools refuse and accept
-the same files in the same words (`engine/pickle.js`).
+the same files in the same words: `engine/pickle.js` takes the words from here.
 Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 """
 
@@ -24,7 +24,7 @@ LONGEST = 1 << 26  # bytes of a value: the longest that torch writes are names o
 PROTOCOLS = 5
 FRAME = 9
 """Bytes of the operation that says how much may be read ahead."""
-_NAMED = 100
+NAMED = 100
 """Bytes of a name that a message repeats."""
 
 _LENGTHS = {0x8A: 1, 0x8B: 4, 0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8}
@@ -47,11 +47,12 @@ _ALIKE = re.compile(
 
 _TEXTS = {0x8C, 0x58, 0x8D}
 
-_REFUSED = {
+REFUSED_OPERATIONS = {
     0x82: "a name of the extension registry",
     0x83: "a name of the extension registry", 0x84: "a name of the extension registry",
     0x50: "a persistent name", 0x51: "a persistent name",
 }  # fmt: skip
+"""Operations that name what is none of the file's data."""
 
 
 ENDED = "the end of the file"
@@ -59,11 +60,13 @@ NO_TEXT = "text that is no UTF-8"
 UNFIT = "operations that do not fit each other"
 
 
-def _broken(why: str) -> InputError:
+def broken(why: str) -> InputError:
+    """The error for a file that no pickler wrote."""
     return InputError("snapshot", expected="a pickle of torch", got=why)
 
 
-def _refused(what: str) -> InputError:
+def refused(what: str) -> InputError:
+    """The error for an operation that is no plain data."""
     return InputError("snapshot", expected="plain data", got=what)
 
 
@@ -83,7 +86,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> NoReturn:
         """Refuse what would run code. Raises InputError always."""
-        raise _refused(f"{module[:_NAMED]}.{name[:_NAMED]}")
+        raise refused(f"{module[:NAMED]}.{name[:NAMED]}")
 
 
 def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None) -> Any:
@@ -119,13 +122,13 @@ def _loaded(file: BinaryIO) -> Any:
     except (EOFError, InputError):
         raise
     except UnicodeDecodeError:
-        raise _broken(NO_TEXT) from None
+        raise broken(NO_TEXT) from None
     except MemoryError:
-        raise _broken("more than fits into memory") from None
+        raise broken("more than fits into memory") from None
     except Exception as error:  # whatever operations lead to that do not fit
         if re.search("truncated|frame", str(error), re.IGNORECASE):
             raise EOFError from None
-        raise _broken(UNFIT) from None
+        raise broken(UNFIT) from None
     finally:
         if collecting:
             gc.enable()
@@ -224,7 +227,7 @@ class _Window:
         parts = [taken]
         while count := count - len(parts[-1]):
             if not self.more():
-                raise _broken(ENDED)
+                raise broken(ENDED)
             parts.append(self.piece[:count])
             self.at = len(parts[-1])
         return b"".join(parts)
@@ -235,14 +238,14 @@ class _Window:
             count -= len(self.piece) - self.at
             self.at = len(self.piece)
             if not self.more():
-                raise _broken(ENDED)
+                raise broken(ENDED)
         self.at += count
 
     def line(self) -> str:
         """The next line, as far as a message repeats it."""
         found = bytearray()
         while (one := self.take(1)) != b"\n":
-            if len(found) < _NAMED:
+            if len(found) < NAMED:
                 found += one
         return found.decode("latin-1")
 
@@ -266,7 +269,7 @@ def _check_text(text: bytes) -> None:
     try:
         text.decode()
     except UnicodeDecodeError:
-        raise _broken(NO_TEXT) from None
+        raise broken(NO_TEXT) from None
 
 
 def _look_through(window: _Window) -> None:
@@ -288,21 +291,21 @@ def _look_through(window: _Window) -> None:
             size = int.from_bytes(window.take(_LENGTHS[code]), "little")
             if size > LONGEST:
                 window.skip(size)
-                raise _broken(f"a value of more than {LONGEST:,} bytes")
+                raise broken(f"a value of more than {LONGEST:,} bytes")
             _check_text(window.take(size)) if code in _TEXTS else window.skip(size)
         elif code == 0x95:
             window.take(FRAME - 1)
         elif code == 0x80:
             if window.take(1)[0] > PROTOCOLS:
-                raise _broken("another protocol")
+                raise broken("another protocol")
         elif code in b"ci":
-            raise _refused(f"{window.line()}.{window.line()}")
-        elif code in _REFUSED:
-            raise _refused(_REFUSED[code])
+            raise refused(f"{window.line()}.{window.line()}")
+        elif code in REFUSED_OPERATIONS:
+            raise refused(REFUSED_OPERATIONS[code])
         elif code == 0x72:
             window.take(4)  # one that was not let through
-            raise _broken("a memo of too many values")
+            raise broken("a memo of too many values")
         elif plain.match(bytes([code]) + bytes(8)).end():  # type: ignore[union-attr]
-            raise _broken(ENDED)
+            raise broken(ENDED)
         else:
-            raise _broken(f"operation 0x{code:02x} of no plain data of protocols 2 to 5")
+            raise broken(f"operation 0x{code:02x} of no plain data of protocols 2 to 5")

@@ -3,13 +3,10 @@
 // Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 
 import { InputError, grouped } from "./errors.js";
+import { ENDED, LONGEST, NAMED, NO_TEXT, PROTOCOLS, REFUSED_OPERATIONS, UNFIT, broken, refused } from "../models/memory/plain_pickle.js";
 
 const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
-const LONGEST = 2 ** 26; // bytes of a value
 const MARK = Symbol("mark");
-const UNFIT = "operations that do not fit each other";
-const broken = (why) => new InputError("snapshot", { expected: "a pickle of torch", got: why });
-const refused = (what) => new InputError("snapshot", { expected: "plain data", got: what });
 
 /** What the bytes of a pickle hold. Throws InputError for what is broken, too much, or no plain data. */
 export function unpickled(bytes) {
@@ -19,7 +16,7 @@ export function unpickled(bytes) {
   let [at, steps] = [0, 0];
 
   const take = (count) => {
-    if (count > bytes.length - at) throw broken("the end of the file");
+    if (count > bytes.length - at) throw broken(ENDED);
     if (count > LONGEST) throw broken(`a value of more than ${grouped(LONGEST)} bytes`);
     at += count;
     return at - count;
@@ -28,7 +25,7 @@ export function unpickled(bytes) {
   const u32 = () => view.getUint32(take(4), true);
   const u64 = () => {
     const size = Number(view.getBigUint64(take(8), true));
-    if (size > bytes.length) throw broken("the end of the file");
+    if (size > bytes.length) throw broken(ENDED);
     return size;
   };
   const text = (size) => {
@@ -36,15 +33,15 @@ export function unpickled(bytes) {
     try {
       return decoder.decode(bytes.subarray(from, from + size));
     } catch {
-      throw broken("text that is no UTF-8");
+      throw broken(NO_TEXT);
     }
   };
   const line = () => {
     const from = at;
     const end = bytes.indexOf(10, from);
-    if (end < 0) throw broken("the end of the file");
+    if (end < 0) throw broken(ENDED);
     at = end + 1;
-    return String.fromCharCode(...bytes.subarray(from, Math.min(end, from + 100)));
+    return String.fromCharCode(...bytes.subarray(from, Math.min(end, from + NAMED)));
   };
   const whole = (size) => {
     const from = take(size);
@@ -99,7 +96,7 @@ export function unpickled(bytes) {
   const put = (value) => stack.push(value);
 
   const STEPS = {
-    0x80: () => { if (u8() > 5) throw broken("another protocol"); },
+    0x80: () => { if (u8() > PROTOCOLS) throw broken("another protocol"); },
     0x95: () => { take(8); },
     0x28: () => put(MARK),
     0x30: () => { if (stack.pop() === undefined) throw broken(UNFIT); }, // a mark too
@@ -141,14 +138,10 @@ export function unpickled(bytes) {
     0x93: () => {
       const [name, module] = [pop(), pop()];
       if (typeof name !== "string" || typeof module !== "string") throw broken(UNFIT);
-      throw refused([module, name].map((part) => part.slice(0, 100)).join("."));
+      throw refused([module, name].map((part) => part.slice(0, NAMED)).join("."));
     },
-    0x82: () => { throw refused("a name of the extension registry"); },
-    0x83: () => { throw refused("a name of the extension registry"); },
-    0x84: () => { throw refused("a name of the extension registry"); },
-    0x50: () => { throw refused("a persistent name"); },
-    0x51: () => { throw refused("a persistent name"); },
   };
+  for (const [code, what] of REFUSED_OPERATIONS) STEPS[code] = () => { throw refused(what); };
 
   for (;;) {
     const code = u8();
