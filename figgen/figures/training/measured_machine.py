@@ -116,7 +116,7 @@ def _key(name: str) -> str:
 
 @figure("measured-by-readers")
 def measured_by_readers() -> Table:
-    """Every machine that somebody measured with `measure.py`, with the line that tools take."""
+    """The rates of every machine that somebody measured with `measure.py`, with its source."""
     rows: list[tuple[Scalar, ...]] = []
     for row in machines().values():
         known = read_line(row.measured)
@@ -129,7 +129,6 @@ def measured_by_readers() -> Table:
                 row.seen,
                 *(_known(known, part, unit) for part, unit in READERS.values()),
                 known["bf16"][0] / peak if peak and "bf16" in known else DASH,
-                row.measured,
                 row.source,
             )
         )
@@ -140,7 +139,6 @@ def measured_by_readers() -> Table:
             Column(label="measured in"),
             *(Column(label=label) for label in READERS),
             Column(label="BF16 over the datasheet", spec=".1%"),
-            Column(label="line for the tools"),
             Column(label="source"),
         ),
         rows=tuple(rows),

@@ -19,9 +19,9 @@ def machine_name(file: MeasuredFile) -> str:
 def machine_entry(file: MeasuredFile, accelerator: str) -> str:
     """The entry as TOML; its source has the entry's own name."""
     name, (year, month, *_) = machine_name(file), file.date.split("-")
-    gpus = f"{file.ranks} ranks on {file.nodes} nodes" if file.ranks > 1 else "one of them"
+    many = f", {file.ranks} ranks on {file.nodes} nodes" if file.ranks > 1 else ""
     told = {
-        "title": f"{file.device}, {gpus}",
+        "title": f"{file.device}{many}",
         "device": file.device,
         **({"accelerator": accelerator} if accelerator else {}),
         "torch": file.torch,
