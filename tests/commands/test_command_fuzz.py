@@ -21,6 +21,7 @@ from figgen.models.collectives import CONTRACTS, TRACES
 from figgen.models.machine.frameworks import CONVENTIONS
 from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.registry import FIGURES
+from tests.thorough import drawn
 
 NUMBERS = ["0", "1", "2", "3", "4", "8", "16", "64", "1024"]
 ABSURD = [
@@ -185,7 +186,7 @@ def check(arguments: list[str]) -> None:
         assert len(complained.getvalue()) < 600
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(25, 200))
 @given(CALLS)
 @example(["ranks", "--nodes", "90090", "--gpus-per-node", "8", "--tp", "7", "--etp", "17"])
 @example(["schedule", "v-min", "--stages", "512", "--microbatches", "1000000000"])
@@ -199,7 +200,7 @@ def test_a_verb_answers_or_refuses_in_one_line(arguments: list[str]) -> None:
     check(arguments)
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(25, 200))
 @given(named())
 @example(["show", "ring-diagram", "ranks=1000000000"])
 @example(["show", "pipeline-timeline", "schedule=gpipe", "stages=100000", "microbatches=100000"])

@@ -18,6 +18,7 @@ from figgen.markdown.directive import parse
 from figgen.registry import build
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.planning import plan_rows
+from tests.thorough import drawn
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -81,7 +82,7 @@ def test_what_shows_a_predicted_step_has_its_interval(monkeypatch: pytest.Monkey
     times = Counter[str]()
     for name, given in shown():
         times[name] += 1
-        if name in silent | predicting or times[name] > 3:
+        if name in silent | predicting or times[name] > drawn(1, 3):
             continue
         asked.clear()
         if PREDICTED in build(name, given).values:

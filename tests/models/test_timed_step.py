@@ -247,7 +247,7 @@ def test_a_fit_ends_in_the_deepest_of_the_valleys_that_it_is_shown() -> None:
     weights = np.ones(2)
     assert fitted(predicted, measured, weights, guess, free)[0] == pytest.approx(-1, abs=0.1)
     other = [np.array([0.7])]
-    found = fitted(predicted, measured, weights, guess, free, other)
+    found = fitted(predicted, measured, weights, guess, free, [guess, *other])
     assert found[0] == pytest.approx(1, abs=0.01)
 
 

@@ -29,12 +29,12 @@ def fitted(
     weights: Floats,
     start: Floats,
     spread: Floats,
-    first: Sequence[Floats] = (),
+    begins: Sequence[Floats] = (),
 ) -> Floats:
     """Logarithms of the constants that predict `measured` best.
 
     `predicted` takes logarithms of constants, `start` and `spread` are of those. The search begins
-    at `start` and at each of `first`, since it may end in a valley that is not the deepest.
+    at each of `begins`, or at `start`: it may end in a valley that is not the deepest.
     """
     wanted = np.log(measured)
 
@@ -42,7 +42,7 @@ def fitted(
         errors = (np.log(predicted(at)) - wanted) / TOLERATED
         return np.concatenate([softened(errors) * weights, (at - start) / spread])
 
-    found = [_settled(residuals, point) for point in (start, *first)]
+    found = [_settled(residuals, point) for point in begins or (start,)]
     return min(found, key=lambda point: float(np.sum(residuals(point) ** 2)))
 
 

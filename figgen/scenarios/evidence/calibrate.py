@@ -77,19 +77,20 @@ class Predictor:
         return np.asarray(timed_step(self.job, Attained(**found)).total_s)
 
 
-def calibrated(without: str = "") -> dict[str, float]:
+def calibrated(without: str = "", *, afresh: bool = True) -> dict[str, float]:
     """The fitted value of every constant, by name, from all runs but those `without` a house.
 
-    Searched for from the guesses and from the catalog: what the host takes for a layer of experts
-    and what their permutation takes are hard to tell apart, and from the guesses alone the search
-    has ended in the higher of two valleys.
+    Searched for from the catalog and, `afresh`, from the guesses: what the host takes for a layer
+    of experts and what their permutation takes are hard to tell apart, and from the guesses alone
+    the search has ended in the higher of two valleys.
     """
     runs, weights, free = calibrating(without)
     start = np.log([constant.start for constant in free])
     measured = np.array([run.step_time_s for run in runs], dtype=float)
     spread = np.array([constant.spread for constant in free])
     known = np.log([constant.value for constant in free])
-    point = fitted(Predictor(runs, free), measured, weights, start, spread, [known])
+    begins = [start, known] if afresh else [known]
+    point = fitted(Predictor(runs, free), measured, weights, start, spread, begins)
     found = {constant.name: constant.start for constant in constants().values()}
     return found | {
         constant.name: float(f"{value:.4g}")
