@@ -14,11 +14,15 @@ from figgen.commands.training import (
     model_notes_data,
     scenario_of,
 )
+from figgen.errors import InputError
 from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import MemoryEstimate
 from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.memory.memory_lines import PARTS
 from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.taking.log_words import log_sentences, memory_beside
+from figgen.scenarios.taking.logs import read_log
+from figgen.scenarios.taking.options import read_text
 from figgen.scenarios.tools.answers import memory_data, setup_data
 from figgen.units import format_quantity
 
@@ -38,6 +42,11 @@ def add(verbs: Verbs) -> None:
         "--model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --recipe zero16",
         "--preset deepseek-v3",
     )
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        help="step lines or PyTorch's out-of-memory message to compare with",
+    )
     add_options(parser, "memory")
 
 
@@ -47,6 +56,12 @@ def _memory(options: argparse.Namespace) -> Answer:
     data |= model_notes_data(asked)
     lines = [described(asked.model.name, asked.setup), *model_notes(asked), *_table(asked.memory)]
     found = asked.memory
+    if options.log:
+        log = read_log(read_text(options.log))
+        if log is None or not memory_beside(log, found.fullest.total_bytes):
+            raise InputError(f"file {options.log!r}", expected="a log with memory", got="none")
+        told = [*log_sentences(log, None), *memory_beside(log, found.fullest.total_bytes)]
+        lines.extend(sentence for _, sentence in told)
     if found.capacity_bytes is not None and not found.fits:
         change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)
         lines.append(f"{reason(found)}; it would fit with {change or 'none of the usual changes'}")

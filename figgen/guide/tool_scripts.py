@@ -49,6 +49,7 @@ JOINED = {
         "modeler_messages",
         "fixes",
         "modeler_taken",
+        "modeler_log",
         "measured_file",
         "trace_export",
     ),

@@ -119,6 +119,14 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     assert [card(page, at) for at in (0, 2)] == before
     address = str(page.evaluate("location.search"))
     assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
+    # A log's step scales the configuration, where it is of the same batch.
+    page.locator(".tool-bring summary").click()
+    for batch, told in ((512, "global batch is 512"), (15_360, "A step took 55\u00a0s")):
+        steps = f"iteration 1/9 | train_step_timing in s: 55.0 | global_batch_size: {batch}"
+        paste.fill("\n".join([steps] * 3))
+        load.click()
+        expect(said).to_contain_text(told)
+    expect(page.locator(".modeler-card").first).to_contain_text("55\u00a0s")
 
 
 def test_measured_rates_stand_in_the_place_of_datasheets(

@@ -9,7 +9,7 @@ import pytest
 
 from figgen import catalog
 from figgen.__main__ import main
-from figgen.scenarios.taking.log_words import HEALTHY
+from figgen.scenarios.taking.log_words import HEALTHY, logged_step_s, step_beside
 from figgen.scenarios.taking.logs import CollectiveLog, OutOfMemory, StepLog, read_log
 
 NCCL = """# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5
@@ -92,6 +92,29 @@ def test_a_table_is_judged_by_its_links(capsys: pytest.CaptureFixture[str], tmp_
         assert max(rate for _, rate in one.points) >= (
             HEALTHY * one.accelerator.scale_up.bandwidth_bytes_per_s
         )
+
+
+def test_a_log_stands_beside_the_configuration(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    job = ["--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8", "--zero", "3"]
+    # 70.25 GiB of tensors and the 2 GiB that it asked for; 58.25 GiB at most in the other log.
+    for text, shown in ((OOM, "at least 77.6\u00a0GB"), (TITAN, "at most 62.5\u00a0GB")):
+        path.write_text(text)
+        assert main(["memory", *job, "--log", str(path)]) == 0
+        assert f"the log shows {shown}" in capsys.readouterr().out
+    titan, megatron = read_log(TITAN), read_log(MEGATRON)
+    assert isinstance(titan, StepLog)
+    assert isinstance(megatron, StepLog)
+    # 5,850 tokens a second on each of 8 GPUs are a million tokens in 22.4 s.
+    assert logged_step_s(titan, 2**20, 8) == pytest.approx(22.4, rel=1e-3)
+    assert logged_step_s(megatron, 2**20, 8) == pytest.approx(4.05)
+    assert step_beside(megatron, 4.05, 2.7, 512)[1].startswith("A step took 4.05\u00a0s, 1.50 ×")
+    assert (
+        "global batch is 512, and this configuration's 24"
+        in (step_beside(megatron, 4.05, 2.7, 24)[1])
+    )
 
 
 def test_step_lines_give_medians_without_the_first() -> None:

@@ -10,7 +10,12 @@ import pytest
 from figgen.scenarios.taking.job import TakenJob, read_job
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.options import own_names
-from figgen.scenarios.taking.torchtitan import AS_MODELLED, NEUTRAL, SECTIONS
+from figgen.scenarios.taking.torchtitan import (
+    AS_MODELLED,
+    NEUTRAL,
+    OFF_AS_MODELLED,
+    SECTIONS,
+)
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 KNOWN = json.loads((ORACLES / "framework_options.json").read_text("utf-8"))
@@ -28,10 +33,11 @@ def test_every_option_of_torchtitan_is_used_or_known_to_change_nothing_or_said_t
 ) -> None:
     """A section about sizes or computing has no option that nobody judged."""
     judged = 0
-    for section in set(SECTIONS) - {"debug"}:
+    for section in SECTIONS:
         for name in RELEASES[release].get(section, ()):
             full = f"{section}.{name}"
-            ways = (key_of(full) != "", full in AS_MODELLED, full.startswith(NEUTRAL))
+            matters = full in AS_MODELLED or full in OFF_AS_MODELLED
+            ways = (key_of(full) != "", matters, full.startswith(NEUTRAL))
             assert sum(ways) == 1, full
             judged += 1
     assert judged >= 44
@@ -44,7 +50,7 @@ def test_no_option_is_judged_that_torchtitan_does_not_have() -> None:
         for section, names in sections.items()
         for name in names
     }
-    assert {*AS_MODELLED, *NEUTRAL} <= has
+    assert {*AS_MODELLED, *OFF_AS_MODELLED, *NEUTRAL} <= has
 
 
 def test_options_beside_the_step_change_nothing_and_are_not_said_to_matter() -> None:

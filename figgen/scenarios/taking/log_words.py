@@ -135,3 +135,59 @@ def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
             )
         )
     return found
+
+
+def logged_step_s(log: StepLog, tokens_per_step: float, gpus: int) -> float | None:
+    """Seconds of a step of a job as a log has them, or as its rate of tokens makes them."""
+    if log.step_time_s:
+        return log.step_time_s
+    if log.tokens_per_s_per_gpu:
+        return tokens_per_step / (log.tokens_per_s_per_gpu * gpus)
+    return None
+
+
+def step_beside(
+    log: StepLog, step_time_s: float | None, predicted_s: float, global_batch: int
+) -> tuple[str, str]:
+    """What a step in a log means for a configuration; good where both have the same batch."""
+    if step_time_s is None:
+        return (
+            "warning",
+            "The log does not say how long a step takes, so nothing is scaled to it.",
+        )
+    if log.global_batch and log.global_batch != global_batch:
+        return (
+            "warning",
+            f"The log's global batch is {log.global_batch:,}, and this configuration's "
+            f"{global_batch:,}: change it and load the log again.",
+        )
+    return (
+        "good",
+        f"A step took {shown(step_time_s, 's')}, {step_time_s / predicted_s:.2f} × the prediction; "
+        "all times here are scaled to it.",
+    )
+
+
+def memory_beside(log: Log, predicted_bytes: float) -> list[tuple[str, str]]:
+    """The memory in a log next to what a configuration is predicted to need on its fullest GPU."""
+    if isinstance(log, CollectiveLog):
+        return []
+    return [
+        (
+            "plain",
+            f"This configuration is predicted to need {shown(predicted_bytes, 'B')} on its fullest "
+            f"GPU; the log shows {size}.",
+        )
+        for size in (_needed(log) if isinstance(log, OutOfMemory) else _reached(log))
+    ]
+
+
+def _needed(log: OutOfMemory) -> list[str]:
+    """What an out-of-memory message shows that a job needs, where it says so."""
+    held = log.allocated_bytes
+    return [] if held is None else [f"at least {shown(held + log.asked_bytes, 'B')}"]
+
+
+def _reached(log: StepLog) -> list[str]:
+    """The most memory that step lines print, where they print it."""
+    return [f"at most {shown(log.memory_bytes, 'B')}"] if log.memory_bytes else []

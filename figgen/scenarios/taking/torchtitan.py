@@ -11,9 +11,6 @@ from figgen.scenarios.texts.entry import Entry, entry, normal
 AS_MODELLED: dict[str, tuple[str, ...]] = {
     "training.disable_cuda_graphs": (),
     "parallelism.context_parallel_load_balancer": ("headtail",),
-    "parallelism.disable_loss_parallel": ("false",),
-    "parallelism.enable_async_tensor_parallel": ("false",),
-    "parallelism.enable_fsdp_symm_mem": ("false",),
     "parallelism.expert_parallel_comm_backend": ("standard",),
     "parallelism.module_fqns_per_model_part": (),
     "parallelism.pipeline_parallel_expert_parallel_overlap": (),
@@ -21,22 +18,24 @@ AS_MODELLED: dict[str, tuple[str, ...]] = {
     "compile.enable": ("true", ""),
     "compile.components": ("model loss", "model,loss"),
     "compile.backend": ("inductor",),
-    "compile.enable_async_tensor_parallel": ("false",),
-    "activation_checkpoint.early_stop": ("false",),
     "activation_checkpoint.memory_budget": (),
     "activation_checkpoint.force_recompute_mm_shapes_by_fqns": (),
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns": (),
-    "optimizer.early_step_in_backward": ("false",),
     "optimizer.implementation": ("fused",),
     "optimizer.optimizer_factory_kwargs_by_name": (),
     "optimizer.param_groups": (),
     "override.imports": (),
-    "debug.batch_invariant": ("false",),
-    "debug.detect_anomaly": ("false",),
-    "debug.deterministic": ("false",),
-    "debug.spmd_typechecking": ("false",),
 }
 """Options that change memory or time, each with the values that the models stand for."""
+
+OFF_AS_MODELLED = (
+    "parallelism.disable_loss_parallel", "parallelism.enable_async_tensor_parallel",
+    "parallelism.enable_fsdp_symm_mem", "compile.enable_async_tensor_parallel",
+    "activation_checkpoint.early_stop", "optimizer.early_step_in_backward",
+    "debug.batch_invariant", "debug.detect_anomaly", "debug.deterministic",
+    "debug.spmd_typechecking",
+)  # fmt: skip
+"""Switches that change memory or time, which the models take to be off."""
 
 NEUTRAL = (
     "training.dataset", "training.dataset_path", "training.dataloader", "training.max_norm",
@@ -51,9 +50,9 @@ NEUTRAL = (
 """Options of the sections about sizes and computing that change neither."""
 
 SECTIONS = (
-    "training", "parallelism", "compile", "activation_checkpoint", "optimizer", "override", "debug",
+    "training", "parallelism", "compile", "activation_checkpoint", "optimizer", "override",
 )  # fmt: skip
-"""Sections in which an option that is in no table may matter; `debug` apart from those in it."""
+"""Sections in which an option that is in no table may matter."""
 
 
 def titan_may_matter(one: Entry) -> bool | None:
@@ -61,10 +60,11 @@ def titan_may_matter(one: Entry) -> bool | None:
     name = normal(one.name)
     if name in AS_MODELLED:
         return one.words.lower().strip("\"'") not in AS_MODELLED[name]
-    section = name.partition(".")[0]
-    if section not in SECTIONS or "." not in name:
+    if name in OFF_AS_MODELLED:
+        return one.words.lower() != "false"
+    if name.partition(".")[0] not in SECTIONS or "." not in name:
         return None
-    return section != "debug" and not name.startswith(NEUTRAL)
+    return not name.startswith(NEUTRAL)
 
 
 def chooses(word: str) -> bool:

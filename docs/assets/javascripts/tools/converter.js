@@ -16,8 +16,8 @@ const FIRST = {
 };
 const OPTIONS = {
   known: [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]],
-  ways: [["two", "both directions together"], ["one", "per direction"]],
-  zeros: [["sparse", "with 2:4 sparsity, which doubles it"], ["dense", "dense"]],
+  ways: [["two", "both directions"], ["one", "per direction"]],
+  zeros: [["sparse", "with 2:4 sparsity"], ["dense", "dense"]],
 };
 
 /** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */

@@ -5,7 +5,8 @@ import { collective_rows, log_sentences } from "../scenarios/taking/log_words.js
 import { read_log } from "../scenarios/taking/logs.js";
 import { el } from "./dom.js";
 
-const told = ([kind, sentence]) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
+/** A row of a kind and a sentence as a message. */
+export const told = ([kind, sentence]) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
 
 /**
  * What a text says that is a log: { log, shown }, elements for the page; null for another text.

@@ -89,10 +89,12 @@ async function build(root, signal, catalog) {
     }
     showMessages();
   };
-  // A script, a configuration or a config.json, until the reader goes on.
+  // A script, a configuration, a config.json or a log, until the reader goes on.
   const brought = bringBox(async (job) => {
-    const { readJob } = await import("./modeler_taken.js");
-    return job.isLast() && readJob(catalog, states()[at], job, anew);
+    const [{ logOf }, { readJob }] = await Promise.all([import("./modeler_log.js"), import("./modeler_taken.js")]);
+    if (!job.isLast()) return false;
+    const logged = logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep);
+    return logged ?? readJob(catalog, states()[at], job, anew);
   }, signal);
   form.form.prepend(brought.element);
   const forget = () => {
@@ -214,7 +216,9 @@ async function build(root, signal, catalog) {
     shown.update(found, at, here.href);
     showMessages();
     const told = found.map((one, index) => sentence(one, catalog, found.length > 1 ? index : null));
-    for (const one of [brief, answered]) one.replaceChildren(...told.map((text) => el("span", {}, text)));
+    answered.replaceChildren(...told.map((text) => el("span", {}, text)));
+    // Over the form of a phone, without the largest loss.
+    brief.replaceChildren(...told.map((text) => el("span", {}, text.split(". ")[0])));
     say(told.join(" "));
     writeAddress(query);
     tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));

@@ -30,6 +30,8 @@ const TOO_MUCH = {
   allocator: "too large with the allocator's overhead",
 };
 
+const COUNTING = "The layouts are being counted.";
+
 /** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
 async function build(root, signal, catalog) {
   await pause(signal);
@@ -62,6 +64,7 @@ async function build(root, signal, catalog) {
   const bar = el("progress", { max: 1, value: 0, "aria-label": "Search" });
   const far = el("span");
   const progress = el("div", { class: "plan-progress is-idle" }, bar, far, button("Stop", () => { stop(); rest(); }));
+  const answered = el("p", { class: "tool-sentence plan-best" }, COUNTING);
   const answer = el("div", { class: "plan-answer" });
   // Of the job that was asked about: the reader may have changed it since.
   const waysOf = (row, { asked }) => ways(catalog, asked, row);
@@ -106,7 +109,7 @@ async function build(root, signal, catalog) {
     section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started)),
     section("Time against memory", figure, frontBox),
     section("With failures: days of the whole training", failures));
-  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
+  root.replaceChildren(answered, el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
   // What becomes the reader's own begins with the numbers of what was chosen before.
@@ -171,6 +174,7 @@ async function build(root, signal, catalog) {
     writeAddress(toAddress(schema, catalog, state));
     tellJob(askedJob(catalog, state));
     results.classList.add("is-stale");
+    answered.textContent = COUNTING;
     root.setAttribute("aria-busy", "true");
     waiting = setTimeout(search, WAIT_MS, state);
   }
@@ -194,6 +198,7 @@ async function build(root, signal, catalog) {
       if (data.sizedAll !== undefined) {
         const { show, sentence } = await panel;
         show(question, counts, data.sizedAll, true, linkOf);
+        answered.textContent = sentence();
         say(sentence());
         if (data.sizedAll) asked = { ...asked, nodes: data.sizedAll, global_batch: counts[0].global_batch };
         else { stop(); rest(); results.hidden = true; drawn = false; }
@@ -214,9 +219,8 @@ async function build(root, signal, catalog) {
     if (factor) return;
     if (!drawn) for (const part of results.querySelectorAll("section")) part.hidden = true;
     results.hidden = false;
-    answer.replaceChildren(
-      el("p", { class: "plan-best" }, el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of ${plainNumber(chance, 3)}% or more.`),
-      note("The other layouts are being counted."));
+    answered.replaceChildren(el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of ${plainNumber(chance, 3)}% or more.`);
+    answer.replaceChildren(note("The other layouts are being counted."));
   }
 
   function tellProgress({ done, of, layouts, fitting }) {
@@ -278,18 +282,20 @@ async function build(root, signal, catalog) {
     const counted = `${plainNumber(layouts)} layouts of ${plainNumber(found.gpus)} GPUs tried in ${seconds(took_s)}, ${plainNumber(fitting)} fit; ${batch}.`;
     const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
     const lines = [note(counted)];
+    // Asked for a number of nodes, the tool answers that first.
+    const head = (...words) => (sized.hidden ? answered.replaceChildren(...words) : lines.unshift(el("p", { class: "plan-best" }, ...words)));
     if (fitting) {
       const [fastest] = found.rows;
       const [low, high] = interval.map((factor) => seconds(fastest.step_s * factor));
       const likely = fastest.chance === null ? "" : ` It ${fit_words(fastest.chance)}.`;
-      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${low} to ${high}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`));
+      head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${low} to ${high}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
-    } else lines.unshift(el("p", { class: "plan-best" }, `No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.most_bytes)}, which fit with a chance of ${plainNumber(found.asked.chance, 3)}%: use more nodes, or fix fewer sizes.`));
+    } else head(`No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.most_bytes)}, which fit with a chance of ${plainNumber(found.asked.chance, 3)}%: use more nodes, or fix fewer sizes.`);
     if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
     if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked; intervals are those of a layout other than the one you measured.`));
     if (found.asked.measured) lines.push(note("Uses the rates that measure.py measured."));
     answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why other layouts don't fit"), el("ul", {}, reasons))] : []));
-    say(answer.querySelector(".plan-best").textContent);
+    say(answered.textContent);
   }
   renderNow();
 }
