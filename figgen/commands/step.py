@@ -23,7 +23,7 @@ from figgen.commands.training import (
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.step import StepEstimate
-from figgen.models.step.step_words import job_words, largest_loss, step_sentence
+from figgen.models.step.step_words import largest_loss, step_sentence
 from figgen.scenarios.options.calibrated import (
     calibrated,
     calibration_data,
@@ -111,7 +111,9 @@ def _answer(asked: TrainingStep) -> str:
     """The answer in a sentence, as the modeler begins with it."""
     found, memory = asked.estimate, asked.memory
     return step_sentence(
-        job=job_words(asked.model.title, asked.setup.parallel.world_size, asked.accelerator.title),
+        model=asked.model.title,
+        gpus=asked.setup.parallel.world_size,
+        chip=asked.accelerator.title,
         step_time_s=found.step_time_s,
         interval_s=asked.interval_s if asked.has_interval else (),
         utilisation=found.model_flops_utilisation,

@@ -126,7 +126,7 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
         paste.fill("\n".join([steps] * 3))
         load.click()
         expect(said).to_contain_text(told)
-    expect(page.locator(".modeler-card").first).to_contain_text("55\u00a0s")
+    expect(page.locator(".modeler-card").first).to_contain_text("55.0\u00a0s")
 
 
 def test_measured_rates_stand_in_the_place_of_datasheets(

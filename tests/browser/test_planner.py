@@ -285,7 +285,7 @@ def test_the_page_answers_how_many_nodes(page: Page, site: str) -> None:
     expect(answer).to_contain_text("No number of nodes is that fast")
     page.locator("#planner [name=ask]").select_option("budget")
     page.locator("#planner [name=price]").fill("")
-    expect(page.locator("#planner .plan-messages")).to_contain_text("what you pay for one GPU")
+    expect(page.locator("#planner .plan-messages")).to_contain_text("your price of one GPU")
 
 
 def test_ticked_rows_are_compared_and_points_of_the_front_open(page: Page, site: str) -> None:

@@ -57,10 +57,10 @@ def test_small_losses_are_not_called_the_largest() -> None:
     assert largest_loss(10, 0.1, 0.15, [("tp", 0.19)]) == ("compute", 0.0)
     loss = largest_loss(10, 0.5, 0.5, [("tp", 1.0), ("dp", 0.9)])
     said = step_sentence(
-        job="A job", step_time_s=10, interval_s=(), utilisation=0.4, fit_probability=None,
-        free_bytes=None, loss=loss,
+        model="A model", gpus=1024, chip="H100", step_time_s=10, interval_s=(), utilisation=0.4,
+        fit_probability=None, free_bytes=None, loss=loss,
     )  # fmt: skip
     assert said == (
-        "A job takes 10\u00a0s a step, reaches an MFU of 40.0%. The largest loss is exposed TP "
-        "communication: 10.0% of the step."
+        "A model on 1,024 × H100 takes 10\u00a0s a step, reaches an MFU of 40.0%. The largest loss "
+        "is exposed TP communication: 10.0% of the step."
     )

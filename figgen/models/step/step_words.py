@@ -30,14 +30,11 @@ def largest_loss(
     return found, most
 
 
-def job_words(model: str, gpus: int, chip: str) -> str:
-    """A model on its GPUs: "Llama 3.1 70B on 96 × NVIDIA H100 SXM5 80GB"."""
-    return f"{model} on {gpus:,} × {chip}"
-
-
 def step_sentence(
     *,
-    job: str,
+    model: str,
+    gpus: int,
+    chip: str,
     step_time_s: float,
     interval_s: Sequence[float],
     utilisation: float,
@@ -52,7 +49,8 @@ def step_sentence(
     `largest_loss`.
     """
     between = " to ".join(shown(seconds, "s") for seconds in interval_s)
-    text = f"{job} takes {shown(step_time_s, 's')} a step" + (f" ({between})" if between else "")
+    text = f"{model} on {gpus:,} × {chip} takes {shown(step_time_s, 's')} a step"
+    text += f" ({between})" if between else ""
     text += f", reaches an MFU of {utilisation:.1%}"
     if fit_probability is not None and free_bytes is not None:
         left = "free" if free_bytes >= 0 else "missing"
@@ -60,7 +58,7 @@ def step_sentence(
         text += f", and {fit_words(fit_probability)}, with {size} {left}"
     name, seconds = loss
     if name == "compute":
-        return f"{text}. Nothing besides computing costs more than {TELLING:.0%} of the step."
+        return f"{text}. Nothing besides computing costs much."
     return f"{text}. The largest loss is {_lost(name)}: {seconds / step_time_s:.1%} of the step."
 
 

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 import { SAFE, fit_words } from "../models/memory/fit_probability.js";
 import { LEVELS, bottleneckOf, fullestOf, lossOf, mfuOf } from "./modeler_model.js";
 import { MFU_CONVENTION, MFU_LABEL } from "../models/step/compute.js";
-import { job_words, step_sentence } from "../models/step/step_words.js";
+import { step_sentence } from "../models/step/step_words.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
@@ -137,9 +137,8 @@ function costAnswer(found, of) {
 export function sentence(found, catalog, index = null) {
   const name = index === null ? "" : `Configuration ${"AB"[index]}: `;
   if (found.error) return `${name}cannot be computed: ${found.error.message}`;
-  const { step, memory, job, setup, state } = found;
-  const title = (kind, key, own) => catalog[kind][key]?.title ?? own;
-  const named = job_words(title("models", state.model, "Your model"), setup.parallel.world_size, title("accelerators", job.accelerator, "your GPUs"));
-  const { fit_probability: likely, free_bytes: free } = memory;
-  return name + step_sentence(named, step.step_time_s, step.step_time_interval_s ?? [], mfuOf(found), likely, free, lossOf(found));
+  const { step, memory, setup, state } = found;
+  const model = catalog.models[state.model]?.title ?? "Your model";
+  const chip = catalog.accelerators[state.chip]?.title ?? "your GPUs";
+  return name + step_sentence(model, setup.parallel.world_size, chip, step.step_time_s, step.step_time_interval_s ?? [], mfuOf(found), memory.fit_probability, memory.free_bytes, lossOf(found));
 }
