@@ -19,13 +19,13 @@ def largest_loss(
 ) -> tuple[str, float]:
     """What costs most besides computing, and its seconds; `exposed` has those of each axis.
 
-    "compute" and 0 where nothing takes `TELLING` of the step.
+    "compute" and the seconds of `TELLING` where nothing takes more.
     """
     losses = [("recompute", recompute_s), ("bubble", bubble_s)]
     losses += [(EXPOSED + axis, seconds) for axis, seconds in exposed]
-    found, most = "compute", 0.0
+    found, most = "compute", TELLING * step_time_s
     for name, seconds in losses:
-        if seconds >= TELLING * step_time_s and seconds > most:
+        if seconds > most:
             found, most = name, seconds
     return found, most
 
@@ -53,12 +53,11 @@ def step_sentence(
     text += f" ({between})" if between else ""
     text += f", reaches an MFU of {utilisation:.1%}"
     if fit_probability is not None and free_bytes is not None:
-        left = "free" if free_bytes >= 0 else "missing"
-        size = shown(abs(free_bytes), "B")
-        text += f", and {fit_words(fit_probability)}, with {size} {left}"
+        size, left = shown(abs(free_bytes), "B"), "free" if free_bytes >= 0 else "missing"
+        text += f", and {fit_words(fit_probability)}: {size} {left}"
     name, seconds = loss
     if name == "compute":
-        return f"{text}. Nothing besides computing costs much."
+        return f"{text}."
     return f"{text}. The largest loss is {_lost(name)}: {seconds / step_time_s:.1%} of the step."
 
 
@@ -66,5 +65,5 @@ def _lost(name: str) -> str:
     if name == "recompute":
         return "recomputation"
     if name == "bubble":
-        return "idle time in the pipeline"
-    return f"exposed {name[len(EXPOSED) :].upper()} communication"
+        return "pipeline idle time"
+    return f"exposed {name[len(EXPOSED) :].upper()}"

@@ -92,9 +92,8 @@ async function build(root, signal, catalog) {
   // A script, a configuration, a config.json or a log, until the reader goes on.
   const brought = bringBox(async (job) => {
     const [{ logOf }, { readJob }] = await Promise.all([import("./modeler_log.js"), import("./modeler_taken.js")]);
-    if (!job.isLast()) return false;
-    const logged = logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep);
-    return logged ?? readJob(catalog, states()[at], job, anew);
+    return job.isLast() && (logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep)
+      ?? readJob(catalog, states()[at], job, anew));
   }, signal);
   form.form.prepend(brought.element);
   const forget = () => {
@@ -217,8 +216,8 @@ async function build(root, signal, catalog) {
     showMessages();
     const told = found.map((one, index) => sentence(one, catalog, found.length > 1 ? index : null));
     answered.replaceChildren(...told.map((text) => el("span", {}, text)));
-    // Over the form of a phone, without the largest loss.
-    brief.replaceChildren(...told.map((text) => el("span", {}, text.split(". ")[0])));
+    // Over the form of a phone: of the configuration that it edits, without the largest loss.
+    brief.textContent = told[at].split(". ")[0];
     say(told.join(" "));
     writeAddress(query);
     tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));

@@ -138,7 +138,7 @@ export function sentence(found, catalog, index = null) {
   const name = index === null ? "" : `Configuration ${"AB"[index]}: `;
   if (found.error) return `${name}cannot be computed: ${found.error.message}`;
   const { step, memory, setup, state } = found;
-  const model = catalog.models[state.model]?.title ?? "Your model";
-  const chip = catalog.accelerators[state.chip]?.title ?? "your GPUs";
+  const model = catalog.models[state.model]?.title ?? "own shape";
+  const chip = catalog.accelerators[state.chip]?.title ?? "own GPUs";
   return name + step_sentence(model, setup.parallel.world_size, chip, step.step_time_s, step.step_time_interval_s ?? [], mfuOf(found), memory.fit_probability, memory.free_bytes, lossOf(found));
 }
