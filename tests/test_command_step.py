@@ -63,9 +63,10 @@ def test_efficiency_scales_matmuls_only(said: Said) -> None:
 
 def test_text_names_links_rules_of_thumb_and_shares(said: Said) -> None:
     lines = said(*GPT_3).splitlines()
-    assert lines[0].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
-    assert lines[2].startswith("as predicted for megatron-bridge 26.04; eight of ten runs")
-    assert lines[4].split()[:4] == ["axis", "what", "collective", "link"]
+    assert lines[0].startswith("GPT-3 175B on 64 × NVIDIA H100 SXM5 80GB takes ")
+    assert lines[1].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
+    assert lines[3].startswith("as predicted for megatron-bridge 26.04; eight of ten runs")
+    assert lines[5].split()[:4] == ["axis", "what", "collective", "link"]
     shares = [line.split("(")[1] for line in lines if line.endswith("%)")]
     assert sum(float(share.rstrip("%)")) for share in shares[:-1]) == pytest.approx(100, abs=0.3)
     assert shares[-1] == "100.0%)"
