@@ -206,7 +206,7 @@ def test_full_sharding_sends_what_replicas_send_where_gradients_have_32_bits() -
     line = next(s for s in front.splitlines() if "[ZeRO and FSDP]" in s)
     assert "gradient_bytes_per_param=4" in line
     assert "With gradients in 32 bits, they send no more than plain" in front
-    assert "with everything in 16 bits, half as much again." in front
+    assert "with everything in 16 bits, one and a half times as much." in front
 
 
 def test_the_film_of_buckets_has_the_backward_of_page_1() -> None:
