@@ -240,7 +240,7 @@ def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() 
         assert passes(2, count) == count + 1  # no room for whole gradients: scattered every time
         assert passes(3, count) == 3 * count  # and no weights either: gathered twice
     line = next(s for s in page("zero-fsdp").splitlines() if "Take the lowest stage" in s)
-    assert "never less than stage 1, which sends no more than DDP" in line
+    assert "at least stage 1, which sends no more than DDP" in line
 
 
 def test_no_chapter_says_that_gradients_hide_best_where_a_pipeline_asks_for_less() -> None:
