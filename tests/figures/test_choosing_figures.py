@@ -61,10 +61,10 @@ def test_the_page_says_of_the_search_what_it_finds() -> None:
     first, second, third = (tried.row(place).step_s for place in range(3))
     assert "The first two are within a few percent of each other" in page
     assert second / first < 1.05 < third / first
-    assert "The gain is no larger than the error" in page
+    assert "That gains no more than the model's error" in page
     whole = planned("", "llama-3-70b", "nodes=8", "").found.step_s[0]
     assert first * tried.plans[0].question.residuals.low < whole < first
-    assert "on 512 GPUs each one still has a whole sequence" in page
+    assert "on 512 GPUs each GPU still has a whole sequence" in page
     row, job = search("llama-3-8b", 64).row(0), search("llama-3-8b", 64).plans[0].question.job
     assert (row.dp, row.microbatches, row.choices["zero_stage"]) == (512, 1, 3)
     assert job.setup.sequence == 8192 > 989.4e12 / 400e9
