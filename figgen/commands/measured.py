@@ -36,7 +36,7 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--row",
         metavar="ADDRESS",
-        help="print the machine's entry of the catalog for a pull request; where the file is",
+        help="print the machine's catalog entry for a pull request; give the address of the file",
     )
     parser.add_argument(
         "--accelerator", help="the chip, if its name in the file does not identify it"

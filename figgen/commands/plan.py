@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 MOST_SHOWN = 10_000
-OTHER = "intervals are those of a layout other than the measured one"
+OTHER = "intervals are for layouts other than the measured one"
 REASONS = {
     "state": "weights, gradients and optimizer state alone don't fit",
     "activations": "too large with activations",
@@ -75,7 +75,7 @@ def add(verbs: Verbs) -> None:
         metavar="PERCENT",
         type=number(LEAST_PERCENT, MOST_PERCENT),
         default=100 * SAFE,
-        help=f"chance with which a layout must fit in memory; {100 * SAFE:.0f} by default",
+        help=f"how likely a layout must be to fit in memory; {100 * SAFE:.0f} by default",
     )
     parser.add_argument(
         "--published",
@@ -197,8 +197,10 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     )
     dtype = question.values["dtype"]
     peak = f"MFU is of the dense {dtype} peak, attention whole ({MFU_CONVENTION})"
-    untimed = "° nobody has published a time of that kind of layout on this accelerator: its axes, "
-    more = [] if all(row.timed for row in rows) else [f"{untimed}with or without ZeRO-3"]
+    untimed = "° nobody has published a time for that kind of layout on this accelerator"
+    more = (
+        [] if all(row.timed for row in rows) else [f"{untimed}: its axes, with or without ZeRO-3"]
+    )
     return [*lines, *_table(found, rows), peak, *more, _fastest(found)]
 
 

@@ -25,7 +25,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
         "--within",
         metavar="DAYS",
         type=amount_of("days", "s", DAY_S, MOST_DAYS),
-        help="find the fewest nodes that train --tokens in so many days",
+        help="find the fewest nodes that train --tokens within this many days",
     )
     parser.add_argument(
         "--budget",
@@ -36,7 +36,7 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fewest-nodes",
         action="store_true",
-        help="find the fewest nodes on which the job fits, with the chance of --fit-chance",
+        help="find the fewest nodes on which the job fits with the chance of --fit-chance",
     )
     parser.add_argument(
         "--gpu-hour-price",
@@ -113,7 +113,7 @@ def _asked(found: Sizing) -> str:
     if goal.kind == DEADLINE:
         return f"the fewest nodes for {tokens} within {goal.most_s / DAY_S:,.4g} days"
     if goal.kind == BUDGET:
-        return f"the soonest end of {tokens} for a price of {goal.budget:,.6g}"
+        return f"the earliest finish of {tokens} for a price of {goal.budget:,.6g}"
     return f"the fewest nodes on which it fits with a chance of {100 * wanted.fit_chance:.4g}%"
 
 
@@ -121,10 +121,10 @@ def _none(found: Sizing) -> str:
     goal = found.wanted.goal
     fitting = [one for one in found.found if one.row is not None]
     if not fitting:
-        return f"it fits on none of the numbers of nodes up to {goal.most_nodes:,}"
+        return f"it doesn't fit on any number of nodes up to {goal.most_nodes:,}"
     if goal.kind == BUDGET:
         one = min(fitting, key=lambda one: one.price or 0.0)
-        return f"no number of nodes is that cheap; the least is {one.price:,.4g} on {one.nodes:,}"
+        return f"no number of nodes is that cheap; {one.nodes:,} cost least, {one.price:,.4g}"
     one = min(fitting, key=lambda one: one.days or 0.0)
     return f"no number of nodes is that fast; {one.nodes:,} take {one.days:,.3g} days"
 

@@ -45,8 +45,8 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--line-rate",
         metavar="RATE",
-        help="of the links under a table of nccl-tests, to judge its busbw: of a network port, or, "
-        "without --ports, of a GPU's link in its node, such as '450 GB/s'",
+        help="rate to judge the busbw of an nccl-tests table by, such as '450 GB/s': of a network "
+        "port or, without --ports, of a GPU's link in its node",
     )
     parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
 

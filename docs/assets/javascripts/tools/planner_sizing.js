@@ -26,7 +26,7 @@ function sentence(question, counts, best) {
   const fitting = counts.filter(({ layout }) => layout);
   const least = (key) => fitting.reduce((low, one) => (one[key] < low[key] ? one : low));
   const why = !fitting.length ? "The job fits on none of these numbers of nodes."
-    : question.kind === "budget" ? `No number of nodes is that cheap: the least is ${plainNumber(least("price").price)}, on ${nodes(least("price").nodes)}.`
+    : question.kind === "budget" ? `No number of nodes is that cheap: ${nodes(least("price").nodes)} cost least, ${plainNumber(least("price").price)}.`
     : `No number of nodes is that fast: ${nodes(least("days").nodes)} take ${days(least("days").days)}.`;
   return el("p", { class: "plan-best" }, why);
 }
