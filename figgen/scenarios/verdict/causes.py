@@ -64,44 +64,44 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "network": SlowCause(
             title="the network between nodes is slower than stated",
-            tell="NCCL_DEBUG=INFO says NET/IB or NET/OFI, not NET/Socket; nccl-tests over two "
-            "nodes; "
-            "one node alone is much faster; --nic takes a rate 'per node' too",
+            tell="NCCL_DEBUG=INFO says NET/Socket, not NET/IB or NET/OFI; nccl-tests over two "
+            "nodes stay far below the link's rate; one node alone is much faster; check "
+            "whether the rate of --nic is per GPU or per node",
             named=1.5,
             concerned=8,
             mistake=slow_network,
         ),
         "inside-node": SlowCause(
             title="GPUs of a node reach each other over PCIe or the CPU, not over NVLink",
-            tell="nvidia-smi topo -m shows NV#, not PHB or SYS; NCCL_P2P_DISABLE is unset; "
-            "all_reduce_perf -g 8 on one node",
+            tell="nvidia-smi topo -m shows PHB or SYS, not NV#; NCCL_P2P_DISABLE is set; "
+            "all_reduce_perf -g 8 is slow on one node",
             named=3.5,
             concerned=16,
             mistake=slow_inside,
         ),
         "attention": SlowCause(
             title="attention is unfused, or has an explicit mask",
-            tell="kernels named flash or fmha in a profile; separate kernels "
-            "for softmax and masked_fill are unfused; attn_implementation, --use-flash-attn, "
-            "is_causal instead of a mask",
+            tell="a profile shows separate kernels for softmax and masked_fill, not flash or "
+            "fmha; set attn_implementation or --use-flash-attn, and is_causal instead of a "
+            "mask",
             named=2,
             concerned=19,
             mistake=slow_attention,
         ),
         "fp32": SlowCause(
             title="weights and matmuls are in FP32",
-            tell="the log's params_dtype; --bf16, bf16: true or dtype=torch.bfloat16; matmul "
-            "kernels "
-            "named sgemm or tf32 in a profile; twice the memory",
+            tell="the log's params_dtype says so, matmul kernels in a profile are named sgemm or "
+            "tf32, and memory is twice as full; set --bf16, bf16: true or "
+            "dtype=torch.bfloat16",
             named=2,
             concerned=20,
             mistake=wide_numbers,
         ),
         "recompute": SlowCause(
             title="activations are recomputed",
-            tell="--recompute-granularity, activation_checkpoint or gradient_checkpointing in the "
-            "log; forward kernels twice in a profile; take it out or recompute less if memory "
-            "allows",
+            tell="the log has --recompute-granularity, activation_checkpoint or "
+            "gradient_checkpointing, and a profile shows forward kernels twice; recompute "
+            "less, or nothing, if memory allows",
             named=1.5,
             concerned=20,
             mistake=recomputed,
@@ -109,16 +109,16 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "compile": SlowCause(
             title="the model is not compiled, and every elementwise operation is a separate kernel",
-            tell="compile in the configuration; triton kernels in a profile; more than a hundred "
-            "kernels per layer are eager",
+            tell="a profile shows no triton kernels, but more than a hundred kernels per layer; "
+            "turn compile on in the configuration",
             named=0.5,
             concerned=12,
             mistake=not_compiled,
         ),
         "sharding": SlowCause(
             title="weights or gradients are exchanged in every microbatch (ZeRO-3, FSDP, ZeRO-2)",
-            tell="AllGather and ReduceScatter in every microbatch of a profile; larger or fewer "
-            "microbatches, ZeRO-1, or sharding inside a node only (HYBRID_SHARD)",
+            tell="a profile shows AllGather and ReduceScatter in every microbatch; use larger or "
+            "fewer microbatches, ZeRO-1, or sharding inside a node only (HYBRID_SHARD)",
             named=4.5,
             concerned=15,
             mistake=shared_each_microbatch,
@@ -126,35 +126,35 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "overlap": SlowCause(
             title="messages do not hide behind computing",
-            tell="NCCL kernels alone on the timeline of a profile; --overlap-grad-reduce, "
-            "--overlap-param-gather, --tp-comm-overlap; CUDA_DEVICE_MAX_CONNECTIONS",
+            tell="a profile shows NCCL kernels alone on the timeline; set --overlap-grad-reduce, "
+            "--overlap-param-gather and --tp-comm-overlap, and check "
+            "CUDA_DEVICE_MAX_CONNECTIONS",
             named=1,
             concerned=11,
             mistake=nothing_hidden,
         ),
         "experts": SlowCause(
             title="experts exchange tokens or compute in a slow way",
-            tell="--moe-token-dispatcher-type alltoall or flex (DeepEP, HybridEP), "
-            "--moe-grouped-gemm; "
-            "many small matmuls per layer in a profile are a loop over experts",
+            tell="a profile shows many small matmuls per layer, which is a loop over experts; "
+            "set --moe-grouped-gemm, and --moe-token-dispatcher-type alltoall or flex "
+            "(DeepEP, HybridEP)",
             named=2,
             concerned=4,
             mistake=slow_experts,
         ),
         "offload": SlowCause(
             title="the optimizer runs on the CPU",
-            tell="offload_optimizer, cpu_offload or DeepSpeedCPUAdam in the configuration; idle "
-            "GPUs "
-            "and busy CPUs at the end of every step",
+            tell="the configuration has offload_optimizer, cpu_offload or DeepSpeedCPUAdam; GPUs "
+            "are idle and CPUs busy at the end of every step",
             named=2,
             concerned=20,
             mistake=on_the_cpu,
         ),
         "small": SlowCause(
             title="too little work for a kernel: a small model, or small microbatches",
-            tell="gaps between kernels in a profile and a busy CPU; check the number of "
-            "parameters in the log; raise the microbatch while it fits, or compile, or use CUDA "
-            "graphs",
+            tell="a profile shows gaps between kernels and a busy CPU; check the number of "
+            "parameters in the log; use larger microbatches while they fit, compile, or use "
+            "CUDA graphs",
             named=1,
             concerned=14,
             mistake=small_kernels,
@@ -162,18 +162,18 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
         "bubble": SlowCause(
             title="pipeline ranks are idle",
-            tell="few microbatches per replica for so many pipeline ranks; interleaving "
-            "(--num-layers-per-virtual-"
-            "pipeline-stage), more microbatches, fewer stages",
+            tell="there are few microbatches per replica for so many pipeline ranks; use "
+            "interleaving (--num-layers-per-virtual-pipeline-stage), more microbatches or "
+            "fewer stages",
             named=0,
             concerned=3,
             choice=fuller_pipeline,
         ),
         "memory-full": SlowCause(
             title="GPU memory is full, and the allocator frees memory and retries",
-            tell="torch.cuda.memory_stats()['num_alloc_retries'] grows; nvidia-smi close to all "
-            "memory; cudaMalloc and cudaFree in a profile; expandable_segments:True, a smaller "
-            "microbatch",
+            tell="torch.cuda.memory_stats()['num_alloc_retries'] grows, nvidia-smi shows nearly "
+            "all memory in use, and a profile shows cudaMalloc and cudaFree; set "
+            "expandable_segments:True, or use a smaller microbatch",
             named=0,
             concerned=5,
             unseen=(1.1, 6.0),
@@ -188,15 +188,16 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         "straggler": SlowCause(
             title="one GPU or host is slow, and all others wait for it",
             tell="one rank waits least in its collectives (figgen profile on several ranks); "
-            "nvidia-smi -q -d PERFORMANCE shows throttling; step time without that node",
+            "nvidia-smi -q -d PERFORMANCE shows throttling; the step is faster without that "
+            "node",
             named=0,
             concerned=20,
             unseen=(1.1, 2.5),
         ),
         "data": SlowCause(
             title="GPUs wait for data",
-            tell="a gap at the start of every step in a profile; synthetic data are faster; more "
-            "workers, tokenized data on disk",
+            tell="a profile shows a gap at the start of every step, and steps with synthetic "
+            "data are faster; use more workers, or tokenized data on disk",
             named=0,
             concerned=20,
             unseen=(1.1, 10.0),
