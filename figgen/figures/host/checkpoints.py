@@ -130,7 +130,7 @@ def checkpoint_published() -> Table:
         Column(label="GPUs"),
         Column(label="size", unit="B", spec="bytes"),
         Column(label="training waits", unit="s", spec="time"),
-        Column(label="which is", unit="B/s", spec="si"),
+        Column(label="rate of that", unit="B/s", spec="si"),
         Column(label="asynchronous", unit="s", spec="time"),
         Column(label="copy, computed", unit="s", spec="time"),
     )

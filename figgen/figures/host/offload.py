@@ -173,7 +173,7 @@ def offload_measured() -> Table:
         Column(label="host's update, computed", unit="s", spec="time"),
         Column(label="the longer", unit="s", spec="time"),
         Column(label="measured", unit="s", spec="time"),
-        Column(label="measured over it", spec=".2f"),
+        Column(label="measured over the longer", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

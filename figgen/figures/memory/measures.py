@@ -21,13 +21,13 @@ MEASURES: Mapping[str, tuple[str, Choices, str]] = {
     "flash": ("a kernel that keeps no scores", {"flash_attention": True}, "nothing, it is faster"),
     "sp": ("sequence parallelism", {"sequence_parallel": True},
            "a quarter more bytes of tensor parallelism"),
-    "zero1": ("ZeRO-1", {"zero_stage": 1}, "no more bytes"),
+    "zero1": ("ZeRO-1", {"zero_stage": 1}, "no extra bytes"),
     "zero3": ("ZeRO-3", {"zero_stage": 3}, "weights gathered per microbatch"),
     "small": ("half the microbatch", {"microbatch_size": 1, "microbatches": 32},
-              "thinner products"),
+              "thinner matmuls"),
     "core": ("recompute the attention core", {"recompute": "selective"}, "a few % of the work"),
     "full": ("recompute everything", {"recompute": "full"}, "a third of the work"),
-    "cp": ("CP 2 for DP 2", {"cp": 2, "microbatches": 32}, "keys and values on the wire"),
+    "cp": ("CP 2 for DP 2", {"cp": 2, "microbatches": 32}, "keys and values sent"),
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ PRINTED = (
     ("latent up-projections", "16-bit", "mla_up_proj", 30.4),
     ("SwiGLU of experts, in FP8", "fp8", "moe_act", 3.8),
     ("norms, in FP8", "fp8", "layernorm", 8.2),
-    ("FP8 inputs of products", "fp8", "", 16),
+    ("FP8 inputs of matmuls", "fp8", "", 16),
 )
 """GiB of Yan et al. 2026, arXiv:2603.07685, tables 3 and 4 and section 4.1."""
 

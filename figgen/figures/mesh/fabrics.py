@@ -323,7 +323,7 @@ def site_exchanges(
         Column(label="between the sites"),
         Column(label="per direction", unit="B/s", spec="si"),
         Column(label="one exchange", unit="s", spec="time"),
-        Column(label="left if in every step", spec=".1%"),
+        Column(label="time left if every step has one", spec=".1%"),
         Column(label=f"steps apart for {kept_share:.0%}", spec=",d"),
         Column(label="that is", unit="s", spec="time"),
     )

@@ -264,7 +264,7 @@ def precision_layer_time(
         values[f"{key}_faster"] = Named(whole["bf16"] / whole[key])
     values["gpu"] = Named(node.gpu)
     lengths = {
-        "matrix products": [work for _, work, _ in cases.values()],
+        "matmuls": [work for _, work, _ in cases.values()],
         "attention core, BF16": [attention] * len(cases),
         "TP messages": [message for *_, message in cases.values()],
     }

@@ -79,7 +79,7 @@ def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -
         Column(label="keys and values"),
         Column(label="per token", unit="B", spec="bytes"),
         Column(label=f"{context:,} tokens", unit="B", spec="bytes"),
-        Column(label="full heads over it", spec=".1f"),
+        Column(label="full heads, times as much", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

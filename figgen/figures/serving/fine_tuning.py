@@ -164,7 +164,7 @@ def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) ->
         ),
         "Muon, Adam for tables and norms": (
             4.0 * inner + 8.0 * outer,
-            f"{share:.1%} of the products, at most",
+            f"{share:.1%} of the matmuls, at most",
         ),
     }
     rows: list[tuple[Scalar, ...]] = [

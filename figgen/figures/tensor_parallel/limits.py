@@ -164,7 +164,7 @@ def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
         "selective": selective_recompute_layer_activation_bytes(s, 1, h, tp),
     }
     parts = zip(*(case[1:] for case in cases.values()), strict=True)
-    names = ("norms and dropout", "matrix products", "attention core")
+    names = ("norms and dropout", "matmuls", "attention core")
     lengths = {name: map(float, part) for name, part in zip(names, parts, strict=True)}
     return Bars(
         labels=tuple(case[0] for case in cases.values()),

@@ -51,7 +51,7 @@ def reading_rates(*, gpus: int = 1024) -> Table:
     columns = (
         Column(label="job"),
         Column(label="reads"),
-        Column(label="a GPU", unit="B/s", spec="si"),
+        Column(label="per GPU", unit="B/s", spec="si"),
         Column(label=f"{gpus:,} GPUs", unit="B/s", spec="si"),
         Column(label="GPUs that the storage feeds", spec="si"),
     )

@@ -112,7 +112,7 @@ def scaling_breaks(
             Column(label="to", unit="s", spec="time"),
             Column(label=MFU_LABEL, spec=".1%"),
             *(Column(label=words, spec=".1%") for words in REASONS),
-            Column(label="most to"),
+            Column(label="largest loss"),
         ),
         rows=tuple(rows),
         values={

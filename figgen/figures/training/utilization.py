@@ -97,7 +97,7 @@ def mfu_printed() -> Table:
         columns=(
             Column(label="run"),
             Column(label="GPUs", spec=","),
-            Column(label="held against"),
+            Column(label="compared with"),
             Column(label="MFU as printed", spec=".1%"),
             Column(label="computed, attention whole", spec=".1%"),
             Column(label="computed, masked half left out", spec=".1%"),
