@@ -36,7 +36,7 @@ export function begin({ figure, parameters }, show) {
       values[at] = readParameter(parameter, input.value);
       show(recomputed(figure, values));
       input.removeAttribute("aria-invalid");
-      told.textContent = "Computed again for these values; the caption tells of the published ones.";
+      told.textContent = "Computed again for these values; the caption describes the published ones.";
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       input.setAttribute("aria-invalid", "true");

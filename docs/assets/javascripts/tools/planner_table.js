@@ -60,7 +60,7 @@ function isTimed({ tp, cp, pp, ep, zero_stage }, { chip, mixture }) {
 export function layoutTable(caption, ways, onTicked = null) {
   let [rows, found, sorted, down, ticked] = [[], null, "place", false, new Set()];
   const element = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption });
-  const untimed = el("p", { class: "modeler-note" }, "° Nobody has published a time of such a layout on this accelerator: these axes, with or without ZeRO-3, for a model with experts or without.");
+  const untimed = el("p", { class: "modeler-note" }, "° Nobody has published a time for such a layout on this accelerator: these axes, with or without ZeRO-3, for a model with experts or without.");
   const whole = el("div", {}, element, untimed);
   const sort = (name) => {
     down = sorted === name && !down;
@@ -99,7 +99,7 @@ export function layoutTable(caption, ways, onTicked = null) {
     const name = nameOf(row);
     return el("tr", {},
       el("th", { scope: "row", class: "num" }, onTicked ? tick(row) : String(row.place), row.apart ? "" : el("abbr", { title: "too close to the best to call" }, "≈"),
-        isTimed(row, found) ? "" : el("abbr", { title: "nobody has published a time of such a layout" }, "°"),
+        isTimed(row, found) ? "" : el("abbr", { title: "nobody has published a time for such a layout" }, "°"),
         row.variants > 1 ? el("small", { title: "layouts of this mesh that fit" }, `of ${plainNumber(row.variants)}`) : ""),
       shown.map(([key, , , words]) => el("td", { class: TEXTS.includes(key) ? null : "num" }, words(row))),
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
