@@ -85,7 +85,10 @@ def _kind(option: Option) -> str:
 
 
 def _help(option: Option) -> str:
-    usual = "" if option.default in (None, True, False, ()) else f"{option.default} if left out"
+    default = option.default
+    if option.kind == "quantity" and isinstance(default, float):
+        default = format_quantity(default, option.unit)
+    usual = "" if default in (None, True, False, ()) else f"{default} if left out"
     few = option.choices is not None and len(option.choices()) <= 16
     names = ", ".join(option.choices()) if few and option.choices else ""
     label = f"switch off: {option.label}" if option.default is True else option.label
