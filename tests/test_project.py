@@ -42,6 +42,7 @@ TARGETS = (
     "authoring",
     "mutants",
     "stats",
+    "builders",
     "canary",
     "audit",
     "upgrade",

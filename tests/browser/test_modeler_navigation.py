@@ -111,10 +111,8 @@ def test_the_schedule_lab_opens_with_the_times_of_the_modeler(
         job |= {"schedule": "interleaved-1f1b", "chunks": chunks}
         query += f"&schedule=interleaved-1f1b&chunks={chunks}"
     page.goto(f"{site}/tools/modeler/?{query}")
-    page.locator("h2", has_text="Pipeline").first.scroll_into_view_if_needed()
-    link = page.locator("[data-lab]").first
-    link.scroll_into_view_if_needed()
-    link.click()
+    settled(page)
+    page.locator("[data-lab]").first.click()
     answer = page.locator(".lab-table tbody td").first
     expect(answer).to_be_visible()
     found = training_step(**job)

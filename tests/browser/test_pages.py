@@ -41,7 +41,7 @@ SHORTEN = """() => {
   document.querySelectorAll("article tbody tr:nth-child(n+4)").forEach((row) => row.remove());
   for (const [kind, kept] of [["p", 9], ["figure.figgen", 4], [".md-typeset__scrollwrap", 4]])
     [...document.querySelectorAll(`article > ${kind}`)].slice(kept).forEach((one) => one.remove());
-  for (const kind of ["[popover]", ".fig-value", "math"])
+  for (const kind of ["[popover]", ".fig-value:not(.tool *)", "math"])
     [...document.querySelectorAll(kind)].slice(5).forEach((one) => one.remove());
   let node = document.querySelectorAll("article h3")[5];
   while (node) { const next = node.nextSibling; node.remove(); node = next; }
