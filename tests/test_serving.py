@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import subprocess
@@ -27,9 +26,10 @@ from figgen.serving.memory import Memory
 from tests.browser.site import ROOT, copy_of_the_project, few_pages
 from tests.sessions import Session, session
 from tests.test_determinism import tree
+from tests.thorough import drawn
 
-EDITS = int(os.environ.get("EDITS") or 6)
-COMPARED_EVERY = 6 if EDITS < 50 else 20
+EDITS = drawn(4, 100)
+COMPARED_EVERY = min(EDITS, 20)
 PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/choosing.md")
 SCHEDULES, EXPERTS = "docs/guide/pipeline-schedules.md", "docs/guide/experts.md"
 # What an author changes, there and back: words, headings, figures, numbers, code, data, style.
