@@ -11,6 +11,7 @@ from figgen.__main__ import main
 from figgen.catalog.leaderboard import frozen_split
 from figgen.errors import InputError
 from figgen.scenarios.evidence.leaderboard import board, our_seconds, scored, split_jobs
+from figgen.scenarios.evidence.publishers import published_runs
 from figgen.scenarios.evidence.split import PUBLISHER_SIDES, TEST, side_of_key
 
 
@@ -28,6 +29,8 @@ def test_the_split_is_of_whole_publishers_who_fit_nothing() -> None:
     measured = {run: s for runs in split.publishers.values() for run, s in runs.items()}
     assert {job["run"]: job["measured_s"] for job in split_jobs()} == measured
     assert set(our_seconds()) == set(measured)
+    doubtful = {one.run.name for one in published_runs() if one.doubt}
+    assert doubtful & set(measured)  # Whoever doubts a run later takes it out of no score.
 
 
 def test_publishers_count_once_whatever_their_runs() -> None:

@@ -70,6 +70,18 @@ def test_every_record_of_a_publisher_is_read() -> None:
     assert len(publishers()) == 25
 
 
+def test_embedding_and_loss_take_the_place_of_a_layer_in_runs_of_xtuner() -> None:
+    """InternLM/xtuner, megatron_moe_benchmark.md: one layer fewer in the first and last stage, 94
+    in all, so that 96 stages of one layer have none at both ends."""
+    runs = [one.run for one in published_runs() if one.publisher.endswith("megatron-h800")]
+    for run in runs:
+        first, *others, last = run.layers_per_stage
+        assert sum(run.layers_per_stage) == 94
+        assert (first, last) == (others[0] - 1, others[0] - 1)
+        assert set(others) == {96 // (run.pp * run.virtual_stages)}
+    assert {run.dispatcher for run in runs} == {"all-to-all", "deepep"}
+
+
 def test_adapters_encoders_and_doubtful_runs_are_left_aside() -> None:
     left = filtered_records()
     assert left["lora"] > 50
@@ -125,10 +137,8 @@ def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None
 
 SHORT = {
     "alfredyu24-mi350x": "one person's machine, of which scaling is not monotonic",
-    "internlm-xtuner-megatron-h800": "layouts of experts that the model of time orders badly",
     "modelscope-ms-swift": "data sets whose sequences are shorter than the maximum that is printed",
     "nvidia-megatron-bridge-cards": "some cards whose storage was slow, packed and uneven routing",
-    "primeintellect-prime-rl": "trainers of small batches on cards and on eight GPUs",
     "pytorch-torchtitan-threads": "eager and early FSDP, slower than what its benchmarks reach",
 }
 """Publishers of ten runs or more of whose runs fewer than three quarters are in intervals that

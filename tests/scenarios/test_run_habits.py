@@ -10,6 +10,7 @@ import pytest
 from figgen import catalog
 from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.job import run_job, shares_of
+from figgen.scenarios.runs.rates import rate_row
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.residual_classes import class_of
 from figgen.scenarios.runs.setup import memory_framework, run_setup
@@ -51,7 +52,15 @@ HABITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"framework": "torchtitan", "pp": 2, "global_batch_sequences": 64}, {"microbatch": 1}),
     # Years with months, and GiB.
     ({"release": "NeMo 25.03", "source": "a page"}, {"version": 25 + 3 / 12, "source": "a page"}),
+    ({"framework": "Megatron-Bridge", "release": "2026-08-15"}, {"version": 26 + 8 / 12}),
+    ({"framework": "NeMo", "release": "2026-08-15"}, {"version": None}),
     ({"peak_memory_gib": 40}, {"peak_memory_bytes": 40 * 1024**3}),
+    # A kernel of attention, a way to send tokens to experts, a state that the host updates.
+    ({"attention": "flash_attention_3"}, {"flash_attention": 3}),
+    ({"attention": "FlashAttention 2, fused rotary"}, {"flash_attention": 2}),
+    ({"attention": "SDPA flash"}, {"flash_attention": 0}),
+    (MIXED | {"dispatcher": "deepep"}, {"dispatcher": "deepep"}),
+    ({"offloaded_optimizer": 1.0}, {"offloaded_optimizer": 1.0}),
     # Experts are divided as attention is where that fits on a stage, but not by recipes that say 1.
     (MIXED | {"tp": 2}, {"etp": None}),
     (MIXED | {"tp": 2, "framework": "megatron-bridge"}, {"etp": 1}),
@@ -66,6 +75,23 @@ def test_what_nobody_says_is_what_the_framework_does(
 ) -> None:
     run = described_run(RUN | said)
     assert {name: getattr(run, name) for name in found} == found
+
+
+def test_attention_is_the_kernel_that_the_source_names() -> None:
+    """FlashAttention 2 on two B200, whose trainer's steps of 16K and 64K tokens differ by what
+    attention adds: 346 TFLOP/s, forward twice and backward (prime-rl's benchmarks/baselines)."""
+
+    def share(hardware: str, attention: str) -> float:
+        run = {"hardware": hardware, "attention": attention, "framework": "torchtitan"}
+        rates = rate_row(described_run(RUN | run))
+        return rates.rates.attention_flops_per_s * rates.attention_share
+
+    usual = share("H100", "")
+    assert share("H100", "flash_attention_2") == usual < share("H100", "flash_attention_3")
+    assert share("A100 80GB", "flash_attention_2") > share("A100 80GB", "")
+    # A quarter either way: 132 multiprocessors of an H100 stand for 148 of a B200.
+    assert share("B200", "flash_attention_2") == pytest.approx(346e12, rel=0.25)
+    assert share("B200", "") > 1.5 * share("B200", "flash_attention_2")
 
 
 def test_fp16_is_megatron_of_2020_and_stores_scores() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from figgen.catalog.leaderboard import frozen_split
 from figgen.errors import InputError, unknown
 from figgen.lookups import remembered
-from figgen.scenarios.evidence.publishers import judged_publishers
+from figgen.scenarios.evidence.publishers import catalog_seconds, published_runs
 from figgen.scenarios.runs.described import DescribedRun
 
 SIZES = (
@@ -57,12 +57,18 @@ class BoardRow:
 
 @remembered(1)
 def our_seconds() -> dict[str, float]:
-    """What this site predicts for the runs of the split."""
+    """What this site predicts for the runs of the split, those that somebody doubts later too."""
+    runs = _split_runs()
+    return dict(zip(runs, map(float, catalog_seconds(list(runs.values()))), strict=True))
+
+
+def _split_runs() -> dict[str, DescribedRun]:
+    """The runs of the split, by name."""
     wanted = _measured()
     return {
-        one.published.run.name: one.predicted_s
-        for one in judged_publishers()
-        if one.published.run.name in wanted and not one.published.fitted
+        one.run.name: one.run
+        for one in published_runs()
+        if one.run.name in wanted and not one.fitted
     }
 
 
@@ -101,13 +107,9 @@ def scored(name: str, version: str, source: str, seconds: Mapping[str, float]) -
 def split_jobs() -> list[dict[str, Any]]:
     """Every run of the split as plain data that another predictor can read, in SI units."""
     publisher_of = {run: name for name, runs in frozen_split().publishers.items() for run in runs}
-    found = [one.published for one in judged_publishers() if not one.published.fitted]
     return [
-        {"run": one.run.name, "publisher": publisher_of[one.run.name]}
-        | {"measured_s": one.measured_s}
-        | _job(one.run)
-        for one in found
-        if one.run.name in publisher_of
+        {"run": name, "publisher": publisher_of[name]} | {"measured_s": run.step_time_s} | _job(run)
+        for name, run in _split_runs().items()
     ]
 
 

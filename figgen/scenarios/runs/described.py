@@ -20,7 +20,9 @@ class DescribedRun:
     prediction stand beside the head. `step_time_s` and
     `peak_memory_bytes` are measured, None where the source is silent. `habits` names the software
     whose habits fill the memory where it is not the `framework` that is timed; its attention
-    `stores_scores`, and drops some of them, where its source says so.
+    `stores_scores`, and drops some of them, where its source says so. `flash_attention` is the
+    version of FlashAttention that it names, 0 for none; `dispatcher` the way to send tokens to
+    experts, and `offloaded_optimizer` the share of the optimizer's state in the host's memory.
     """
 
     name: str
@@ -56,6 +58,9 @@ class DescribedRun:
     habits: str | None = None
     stores_scores: bool = False
     dropout: bool = False
+    flash_attention: int = 0
+    dispatcher: str = "usual"
+    offloaded_optimizer: float = 0.0
 
     @property
     def dtype(self) -> str:

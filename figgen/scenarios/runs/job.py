@@ -13,7 +13,7 @@ from figgen.models.setup.stage_layers import (
     layers_by_cost,
     stage_shares,
 )
-from figgen.models.setup.training_setup import TrainingSetup, sharded_calls
+from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup, sharded_calls
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.job import Job, shape_numbers
 from figgen.models.step.stage_work import passes_split, repeated
@@ -62,6 +62,8 @@ def run_job(run: DescribedRun) -> Job:
         scattered_bytes=scattered_bytes(run.framework),
         overlapped=1.0,
         per_tensor=float(run.framework == "nanotron"),
+        dispatcher=float(DISPATCHERS[run.dispatcher]),
+        offloaded=run.offloaded_optimizer,
     )
 
 

@@ -17,6 +17,7 @@ from figgen.errors import InputError
 from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.step.attained import Attained
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.device_run import MULTIPROCESSORS
 from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
 from figgen.scenarios.runs.residual_classes import dense_class, framework_class, generation_of
@@ -51,6 +52,9 @@ USUAL_DISPATCHERS = {
 tags v0.2 to v0.6."""
 
 EAGER = ("nanotron", "llm-foundry")
+
+FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
+"""torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
 
 
 Terms = Mapping[str, tuple[float, tuple[str, ...]]]
@@ -109,7 +113,7 @@ def terms_of(run: DescribedRun) -> Terms:
     dtype = run.dtype
     rate = chip.peak_flops_per_s(dtype) * _measured_share(chip, dtype)
     plain_rate = _plain_peak(chip) * _measured_share(chip, "bf16")
-    attention = (f"attention_share.{generation}", *_optional("attention_kernel", family))
+    attention_peak, attention = _attention(run)
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
     share = "efa" if is_efa(run.network.name) else family
@@ -123,7 +127,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
         "expert_flops_per_s": (rate, (*product, "expert_share.all")),
-        "attention_flops_per_s": (_plain_peak(chip) * head_share(run.shape.head_dim), attention),
+        "attention_flops_per_s": (attention_peak * head_share(run.shape.head_dim), attention),
         "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
         "scale_up_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
         "network_bytes_per_s": (network, (_one("network_share", share),)),
@@ -159,6 +163,25 @@ def terms_of(run: DescribedRun) -> Terms:
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
         "host_bytes_per_s": (HOST_BYTES_PER_S, ()),
     }
+
+
+def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
+    """FLOP/s of which attention reaches a share, and the constants of the share.
+
+    A framework's usual kernel stands where the source names none. FlashAttention 3 is written for
+    Hopper, as Megatron-Core's kernels are, and FlashAttention 2 for Ampere, whose instructions
+    Hopper and Blackwell run too: it reaches 35% of an H100 (Shah et al. 2024, arXiv:2407.08608),
+    and is taken to be as fast on a multiprocessor of Blackwell.
+    """
+    chip, named, generation = run.accelerator, run.flash_attention, generation_of(run.accelerator)
+    if (named, generation) == (2, "blackwell"):
+        hopper, sms = load.accelerators.only(REFERENCES["hopper"]), MULTIPROCESSORS
+        peak = hopper[REFERENCES["hopper"]].peak_flops_per_s("bf16")
+        older = ("attention_share.hopper", FLASH_2_ON_HOPPER)
+        return peak * sms["blackwell"][0] / sms["hopper"][0], older
+    usual = _optional("attention_kernel", family_of(run))
+    native = (named, generation) == (3, "hopper") or (named == 2 and generation != "hopper")
+    return _plain_peak(chip), (f"attention_share.{generation}", *(() if native else usual))
 
 
 TORCH_UPDATE_S = 1.4e-9
@@ -239,7 +262,7 @@ def rate_row(run: DescribedRun) -> RateRow:
         "product_flops_per_s": product,
         "plain_flops_per_s": terms["plain_flops_per_s"][0],
         "expert_flops_per_s": product,
-        "attention_flops_per_s": _plain_peak(run.accelerator),
+        "attention_flops_per_s": _attention(run)[0],
         "network_bytes_per_s": values[_one("network_share", family_of(run))],
         "shuffle_bytes_per_s": shares["shuffle_bytes_per_s"],
     }

@@ -43,6 +43,9 @@ NUMBERED = r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b"
 DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
 """Releases such as nemo 25.09; torchtitan has none in its benchmarks, which are dated."""
 
+FLASH = r"flash[ _-]?(?:attention|attn)?[ _-]?([234])\b"
+"""A version of FlashAttention as sources name it: "flash_attention_2", "flash 3"."""
+
 
 def read_run_file(text: str) -> tuple[bool, list[Record]]:
     """Whether a file holds many runs, and their records.
@@ -119,6 +122,9 @@ def described_run(record: Record) -> DescribedRun:
         config_key=str(record.get("config_key") or record.get("id", "run")),
         stores_scores=bool(re.search("unfused|explicit scores", attention)),
         dropout="dropout" in attention,
+        flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
+        dispatcher=str(record.get("dispatcher") or "usual"),
+        offloaded_optimizer=float(record.get("offloaded_optimizer") or 0),
         habits=first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}"),
     )
 
@@ -142,6 +148,9 @@ def version_of(record: Record) -> float | None:
         found = re.search(named, _words(record, field))
         if found is not None:
             return int(found[1]) + int(found[2]) / 12
+    checkout = re.search(DATED, _words(record, "release"))
+    if checkout is not None and framework_of(record) == "megatron-bridge":
+        return int(checkout[1]) + int(checkout[2]) / 12
     return None
 
 

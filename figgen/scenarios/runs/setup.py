@@ -55,6 +55,8 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         sequence_parallel=run.tp > 1 and habits != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
+        dispatcher=run.dispatcher,
+        offloaded_optimizer=run.offloaded_optimizer,
         framework=framework.name,
     )
 
