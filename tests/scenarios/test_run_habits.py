@@ -84,7 +84,7 @@ def test_attention_is_the_kernel_that_the_source_names() -> None:
     def share(hardware: str, attention: str) -> float:
         run = {"hardware": hardware, "attention": attention, "framework": "torchtitan"}
         rates = rate_row(described_run(RUN | run))
-        return rates.rates.attention_flops_per_s * rates.attention_share
+        return float(rates.rates.attention_flops_per_s * rates.attention_share)
 
     usual = share("H100", "")
     assert share("H100", "flash_attention_2") == usual < share("H100", "flash_attention_3")
