@@ -119,10 +119,10 @@ def sample(step: int, *whole_parts: str) -> set[str]:
     }
 
 
-# Pages of one part have the same styles: one in 24 is looked at wholly, and every tool; one in ten
+# Pages of one part have the same styles: one in 24 is looked at wholly, and every tool; one in 16
 # on a phone and on paper.  `make site-check` looks at all.
 WHOLLY = sample(24, "tools")
-NARROW = WHOLLY | sample(10)
+NARROW = WHOLLY | sample(16)
 
 OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
