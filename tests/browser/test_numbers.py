@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.paths import EXPLORED, PIPELINE
+from tests.browser.paths import PIPELINE
 from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_derivation_opens_at_its_number_and_inside_the_window(
     page: Page, site: str, width: int, height: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": height})
-    page.goto(f"{site}{EXPLORED}")
+    page.goto(f"{site}{PIPELINE}")
     for number in page.locator(".fig-value").all()[:8]:
         number.scroll_into_view_if_needed()
         number.focus()
