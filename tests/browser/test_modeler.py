@@ -284,11 +284,11 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
 
 
 def test_address_holds_both_configurations(open_modeler: Callable[[str], Page]) -> None:
-    page = open_modeler("?preset=llama-3-405b-131k")
+    page = open_modeler("?preset=gpt-175b-selective")
     page.get_by_role("button", name="Compare two").click()
-    choose(page, "pp", "8")
+    choose(page, "pp", "4")
     choose(page, "recompute", "full")
-    addressed(page, **{"b.pp": 8, "b.recompute": "full"})
+    addressed(page, **{"b.pp": 4, "b.recompute": "full"})
     settled(page)
     shown = [card(page, at) for at in range(4)]
     assert "A " in shown[0]
@@ -299,9 +299,9 @@ def test_address_holds_both_configurations(open_modeler: Callable[[str], Page]) 
     again = open_modeler(address.partition(PATH)[2])
     assert [card(again, at) for at in range(4)] == shown
     again.get_by_role("button", name="Edit B").click()
-    again.wait_for_function("() => document.querySelector('[name=pp]').value === '8'")
+    again.wait_for_function("() => document.querySelector('[name=pp]').value === '4'")
     again.get_by_role("button", name="Compare two").click()
-    again.wait_for_function("() => location.search === '?preset=llama-3-405b-131k'")
+    again.wait_for_function("() => location.search === '?preset=gpt-175b-selective'")
 
 
 def test_what_can_be_taken_away_comes_when_two_frames_are_told_at_once(

@@ -41,7 +41,7 @@ SUITES = "modeler_suites.js"
 ORACLES = ROOT / "tests" / "oracles"
 
 
-LARGEST = {"modeler": 72_500, "rank-map": 31_000, "converter": 24_000, "planner": 33_000}
+LARGEST = {"modeler": 72_600, "rank-map": 31_000, "converter": 24_000, "planner": 33_000}
 """Bytes of a tool's script as sent."""
 
 

@@ -61,6 +61,6 @@ def test_small_losses_are_not_called_the_largest() -> None:
         fit_probability=None, free_bytes=None, loss=loss,
     )  # fmt: skip
     assert said == (
-        "A model on 1,024 × H100 takes 10\u00a0s a step, reaches an MFU of 40.0%. The largest loss "
+        "A model on 1,024 × H100 takes 10\u00a0s a step at an MFU of 40.0%. The largest loss "
         "is exposed TP: 10.0% of the step."
     )

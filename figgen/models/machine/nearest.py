@@ -91,7 +91,7 @@ def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> In
     if dense != expert:
         # Megatron asserts the same as EDP = DP "when not using pp-last rank ordering".
         return InputError(
-            f"order {convention.name!r} would give dense and expert layers different pipelines",
+            f"order {convention.name!r} gives dense and expert layers different pipelines",
             expected=f"one rank distance between stages, not {dense} and {expert}",
             key="order",
         )
@@ -171,11 +171,14 @@ def _other_node_count(
     nodes: int, gpus_per_node: int, wanted: Sizes, convention: Convention
 ) -> str | None:
     """The same sizes on the nearest number of nodes, more or fewer, on which they fit."""
+    model = wanted.tp * wanted.cp * wanted.pp
     for step in range(1, min(8 * nodes, 2048)):
         for count in (nodes + step, nodes - step):
-            if count >= 1 and problem(count * gpus_per_node, wanted, convention) is None:
-                left = count * gpus_per_node // (wanted.tp * wanted.cp * wanted.pp)
-                return f"nodes={count} {_written(replace(wanted, dp=left), wanted)}"
+            ranks = count * gpus_per_node
+            dp = ranks // model
+            # Where it cannot fit, a message would be made for nothing.
+            if dp > 0 and dp * model == ranks and problem(ranks, wanted, convention) is None:
+                return f"nodes={count} {_written(replace(wanted, dp=dp), wanted)}"
     return None
 
 

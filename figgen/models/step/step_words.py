@@ -51,7 +51,7 @@ def step_sentence(
     between = " to ".join(shown(seconds, "s") for seconds in interval_s)
     text = f"{model} on {gpus:,} × {chip} takes {shown(step_time_s, 's')} a step"
     text += f" ({between})" if between else ""
-    text += f", reaches an MFU of {utilisation:.1%}"
+    text += f" at an MFU of {utilisation:.1%}"
     if fit_probability is not None and free_bytes is not None:
         size, left = shown(abs(free_bytes), "B"), "free" if free_bytes >= 0 else "missing"
         text += f", and {fit_words(fit_probability)}: {size} {left}"
