@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb, whole
+from figgen.commands.line_rate import add_line_rate, full_busbw
 from figgen.errors import InputError
 from figgen.formulas import evaluate
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
-from figgen.models.collectives.measured_words import collective_sentence, full_bus_bandwidth
+from figgen.models.collectives.measured_words import collective_sentence
 from figgen.quantity_shown import format_number
 from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
@@ -48,10 +49,7 @@ def add(verbs: Verbs) -> None:
         type=whole(1, 10**9),
         help="ranks per node, to compute what each network port sends",
     )
-    parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
-    parser.add_argument(
-        "--line-rate", help="of a network port or, without --ports, of a GPU's link in its node"
-    )
+    add_line_rate(parser)
 
 
 def _convert(options: argparse.Namespace) -> Answer:
@@ -103,7 +101,12 @@ def _collective(options: argparse.Namespace) -> Answer:
         "busbw_bytes_per_s": busbw,
         "line_rate_bits_per_s": 8 * busbw,
     }
-    full = _full(options)
+    full = full_busbw(
+        options,
+        collective=options.given,
+        ranks=options.ranks,
+        ranks_per_node=options.ranks_per_node,
+    )
     lines = [f"algbw {format_quantity(algbw, 'B/s', 'si.4')}"]
     lines += [f"busbw {format_quantity(busbw, 'B/s', 'si.4')}", f"line rate {_gigabits(busbw)}"]
     if size is not None:
@@ -124,19 +127,6 @@ def _collective(options: argparse.Namespace) -> Answer:
         port = data["port_bytes_per_s"] = _port(options, busbw)
         lines.append(f"a port sends {format_quantity(port, 'B/s', 'si.4')}, {_gigabits(port)}")
     return Answer(data, "\n".join(lines))
-
-
-def _full(options: argparse.Namespace) -> float | None:
-    """The busbw at which the links are full; None where their rate is not given."""
-    if options.line_rate is None:
-        return None
-    return full_bus_bandwidth(
-        collective=options.given,
-        ranks=options.ranks,
-        gpus_per_node=options.ranks_per_node or options.ranks,
-        ports=options.ports,
-        line_rate=typed_measure("--line-rate", options.line_rate, "B/s"),
-    )
 
 
 def _algbw(

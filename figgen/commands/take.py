@@ -6,11 +6,10 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, add_verb
+from figgen.commands.line_rate import add_line_rate, full_busbw
 from figgen.commands.training import aligned
-from figgen.models.collectives.measured_words import full_bus_bandwidth
 from figgen.scenarios.options.config_json import model_from_file
-from figgen.scenarios.options.typed import typed_measure
 from figgen.scenarios.taking.job import TakenJob
 from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, read_log
@@ -42,20 +41,14 @@ def add(verbs: Verbs) -> None:
         default=[],
         help="value of a variable that the file does not set; may be repeated",
     )
-    parser.add_argument(
-        "--line-rate",
-        metavar="RATE",
-        help="rate to judge the busbw of an nccl-tests table by, such as '450 GB/s': of a network "
-        "port or, without --ports, of a GPU's link in its node",
-    )
-    parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
+    add_line_rate(parser)
 
 
 def _take(options: argparse.Namespace) -> Answer:
     text = read_text(options.file)
     log = read_log(text)
     if log is not None:
-        return _log_answer(log, _line_rate(options, log))
+        return _log_answer(log, _full(options, log))
     job = taken_from(options.file, answers_of(options.answers), text)
     data: dict[str, object] = {
         "format": job.dialect,
@@ -75,16 +68,12 @@ def _take(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def _line_rate(options: argparse.Namespace, log: Log) -> float | None:
+def _full(options: argparse.Namespace, log: Log) -> float | None:
     """The busbw at which the links under a table of nccl-tests are full; None if unknown."""
-    if options.line_rate is None or not isinstance(log, CollectiveLog):
+    if not isinstance(log, CollectiveLog):
         return None
-    return full_bus_bandwidth(
-        collective=log.collective,
-        ranks=log.ranks,
-        gpus_per_node=log.ranks_per_node or log.ranks,
-        ports=options.ports,
-        line_rate=typed_measure("--line-rate", options.line_rate, "B/s"),
+    return full_busbw(
+        options, collective=log.collective, ranks=log.ranks, ranks_per_node=log.ranks_per_node
     )
 
 

@@ -187,9 +187,9 @@ def _gallery(scripts: Path, header: str, head: str, title: str) -> None:
     (scripts / "plot_heat.py").write_text(text, encoding="utf-8")
 
 
-def _mkdocs(name: str, folder: Path, *caches: Path) -> Contender:
-    site = folder / "site"
-    command = (sys.executable, "-m", "mkdocs", "build", "--site-dir", str(site))
+def _contender(
+    name: str, folder: Path, command: tuple[str, ...], site: Path, caches: tuple[Path, ...]
+) -> Contender:
     return Contender(
         name=name,
         folder=folder,
@@ -198,6 +198,12 @@ def _mkdocs(name: str, folder: Path, *caches: Path) -> Contender:
         caches=caches,
         environment=(("PYTHONPATH", f"{Path(__file__).parents[2]}:{folder}"),),
     )
+
+
+def _mkdocs(name: str, folder: Path, *caches: Path) -> Contender:
+    site = folder / "site"
+    command = (sys.executable, "-m", "mkdocs", "build", "--site-dir", str(site))
+    return _contender(name, folder, command, site, caches)
 
 
 def _sphinx(name: str, folder: Path, settings: str, page: str, *caches: Path) -> Contender:
@@ -207,14 +213,7 @@ def _sphinx(name: str, folder: Path, settings: str, page: str, *caches: Path) ->
     (source / "index.rst").write_text(index, encoding="utf-8")
     (source / "conf.py").write_text(f"project = 'Heat'\n{settings}", encoding="utf-8")
     command = (sys.executable, "-m", "sphinx", str(source), str(site))
-    return Contender(
-        name=name,
-        folder=folder,
-        command=command,
-        site=site,
-        caches=caches,
-        environment=(("PYTHONPATH", f"{Path(__file__).parents[2]}:{folder}"),),
-    )
+    return _contender(name, folder, command, site, caches)
 
 
 if __name__ == "__main__":
