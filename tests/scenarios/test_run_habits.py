@@ -41,6 +41,7 @@ HABITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"zero_stage": 3, "microbatch": 4, "recompute": "every_second_product"},
     ),
     ({"framework": "torchtitan", "model_shape_ref": "llama3-70b"}, {"recompute": "full"}),
+    ({"framework": "PaxML (JAX)", "recompute": "SAVE_QKV_OUT_PROJ"}, {"recompute": "mlp"}),
     ({"pp": 2, "vpp": 2}, {"schedule": "interleaved-1f1b", "virtual_stages": 2}),
     ({"pp": 2, "vpp": 1}, {"schedule": "1f1b", "virtual_stages": 1}),
     ({"framework": "own, arXiv:2412.19437"}, {"schedule": "dualpipe"}),

@@ -69,7 +69,7 @@ def explained(judged: JudgedRun) -> str:
         return "whether messages overlap (async TP) is not a field of the data"
     if too_short and run.recompute == "full" and run.accelerator.name == "a100-sxm-40gb":
         return "close to its memory: offloading or retries of the allocator"
-    if run.framework in ("paxml", "maxtext"):
+    if run.framework == "maxtext":
         return "what is recomputed is not printed"
     if generation_of(run.accelerator) == "blackwell":
         return "releases of Blackwell's first year, of which few fitted"

@@ -151,8 +151,14 @@ RECOMPUTED = (
     (r"norm", ("layernorm", "latent_norm")),
     (r"mla[ _-]up", ("mla_up_proj",)),
     (r"swiglu", ("moe_act",)),
+    (r"save_qkv_out_proj", ("mlp",)),
 )
-"""Modules of `figgen.models.shape.recomputation` by what reports call them."""
+"""Modules of `figgen.models.shape.recomputation` by what reports call them.
+
+Paxml's SAVE_QKV_OUT_PROJ keeps the projections of attention, so that its core and the feed-forward
+block run again (google/praxis@5ae5e1b5, praxis/layers/checkpoint_policy.py). XLA can leave out the
+second product of that block, and of a layer that is recomputed whole; here both count it.
+"""
 
 
 # Thousands of runs are described with the same few words.
