@@ -92,7 +92,8 @@ def goal_of(
         raise InputError("tokens", expected="the tokens to train on", got="none")
     if kind == BUDGET and price is None:
         expected = "your price of one GPU for an hour"
-        raise InputError("gpu_hour_price", expected=expected, got="none")
+        what = "price of a GPU-hour"
+        raise InputError(what, expected=expected, got="none", key="gpu_hour_price")
     return Goal(
         kind=kind,
         most_nodes=most_nodes,

@@ -82,7 +82,7 @@ function show(query = location.search) {
   const [label, text] = line.querySelectorAll(".job-words > *");
   const words = wordsOf(job);
   label.textContent = words.length ? "Job" : "";
-  text.textContent = words.join(" · ") || "Describe your job in the modeler or the planner, and every tool takes it over.";
+  text.textContent = words.join(" · ") || "Describe your job in the modeler or the planner, and it follows you to the other tools.";
   // Links to a tool with different jobs have different titles in tabs, bookmarks and the history.
   line.dataset.title ??= document.title;
   const jobs = tool && location.search && words.length ? `${words.join(" · ")} - ` : "";
