@@ -15,10 +15,10 @@ from figgen.errors import InputError
 from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
 from figgen.values import evaluated_or_nan
-from tests.browser.waits import resting
+from tests.browser.waits import drawn, resting
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Request
+    from playwright.sync_api import Browser, Page, Request, Route
 
 RECORD = {
     "m.model": "llama-3-405b", "m.chip": "b200-sxm-hgx", "m.nodes": "128", "m.gpus": "8",
@@ -73,6 +73,30 @@ def test_every_number_that_follows_is_what_python_computes(
         condition = str(claim.get_attribute("data-holds"))
         turned = "is-turned" in str(claim.get_attribute("class"))
         assert turned is not all_hold(json.loads(condition), evaluated_or_nan, look_up), condition
+
+
+def test_a_page_that_is_still_read_when_its_script_comes_is_recomputed_whole(
+    page: Page, site: str
+) -> None:
+    """What came later stayed the reference's: here the parser waits for a script on the way."""
+    late: list[Route] = []
+
+    def interrupted(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.text().replace("<h2", '<script src="/late.js"></script><h2', 1)
+        route.fulfill(response=answer, body=body)
+
+    page.route("**/journey/hiding/?*", interrupted)
+    page.route("**/late.js", lambda route: late.append(route))
+    with page.expect_response("**/tools/journey.js"), page.expect_response("**/journey.css"):
+        page.goto(f"{site}/journey/{PAGES[3]}/?{QUERY}", wait_until="commit")
+    drawn(page)
+    late[0].fulfill(body="", content_type="text/javascript")
+    expect(page.locator(".job-now")).to_contain_text("This page follows your cluster")
+    whole = page.evaluate(NUMBERS)
+    page.unroute_all()
+    reach(page, site, PAGES[3])
+    assert whole == page.evaluate(NUMBERS)
 
 
 @pytest.mark.parametrize("number", [1, 6])

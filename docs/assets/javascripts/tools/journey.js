@@ -28,10 +28,13 @@ const styled = new Promise((done) => {
   style.onload = style.onerror = done;
 });
 document.head.append(style);
+// The script that asks for this one may run while the page is still read.
+const parsed = document.readyState === "loading" ? new Promise((done) => addEventListener("DOMContentLoaded", done)) : null;
 
 /** Shows the page that the reader has now, with its form in the `details` of the line above it. */
 export async function follow() {
   await styled;
+  await parsed;
   const line = document.querySelector(".job-line");
   const box = document.querySelector(".job-yours");
   if (!line || !box) return;
