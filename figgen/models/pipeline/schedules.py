@@ -132,7 +132,7 @@ def build(name: str, *, stages: int, microbatches: int, chunks: int | None = Non
 def build_short(
     name: str, *, stages: int, microbatches: int, chunks: int | None = None
 ) -> Schedule:
-    """A schedule of at most as many microbatches that holds what the one of `build` holds.
+    """Return a schedule that holds as much as that of `build`, of fewer microbatches if it can.
 
     Its placement, `in_flight` and `most_in_flight` are equal.  1F1B holds the same microbatches
     again and again between warm-up and drain, so a thousand of them need not be listed.

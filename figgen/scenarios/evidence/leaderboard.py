@@ -57,7 +57,7 @@ class BoardRow:
 
 @remembered(1)
 def our_seconds() -> dict[str, float]:
-    """What this site predicts for the runs of the split, those that somebody doubts later too."""
+    """Return this site's predicted seconds for every run of the split, doubted ones included."""
     runs = _split_runs()
     return dict(zip(runs, map(float, catalog_seconds(list(runs.values()))), strict=True))
 
@@ -73,7 +73,7 @@ def _split_runs() -> dict[str, DescribedRun]:
 
 
 def board() -> tuple[BoardRow, ...]:
-    """Every predictor, the least mean error first; those that answer more runs first of equals."""
+    """Return the predictors by mean error; on a tie, whoever answers more runs comes first."""
     ours = scored("this site", "today's", "", our_seconds())
     others = [scored(e.name, e.version, e.source, e.seconds) for e in frozen_split().entrants]
     return tuple(sorted([ours, *others], key=lambda row: (row.mean_absolute, -row.runs)))

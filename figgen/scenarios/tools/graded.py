@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldAnswer:
-    """What a reader is told of an answer."""
+    """The verdict on a reader's answer, with the text to show."""
 
     right: bool
     words: str

@@ -8,7 +8,7 @@ import { criticalPaths, inputsOf, momentSentences, pictureSentence, slotSentence
 
 const PLAY_MS = 450; // from one event to the next
 const ZOOMS = [1, 2, 4, 8];
-const GAP = 8; // px between a slot and what is said of it
+const GAP = 8; // px between a slot and its explanation
 
 /** Returns { element, show(runs, state), cursor(), picture() }. */
 export function makeStage({ signal, say, onCursor }) {
@@ -90,7 +90,7 @@ export function makeStage({ signal, say, onCursor }) {
     mark();
   }
 
-  // What is said of a slot stands below it, or above it where there is no room, and over nothing of its rank.
+  // Puts the explanation below its slot, or above it where there is no room, so that it covers nothing of that rank.
   function besideSlot() {
     const group = chosen && plan.groups.find(({ run }) => run.key === chosen.key);
     if (!group) return;
