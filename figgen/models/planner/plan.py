@@ -134,10 +134,12 @@ class Pipeline:
     `sizes` has a row for each mode with what each TP, ETP and EP takes, `repeats` one with what
     each CP repeats, `loads` a row for each kind of recomputation with the loads of each of the
     `numbers` of microbatches; `idle` and `stalled` say how long those wait, by mode, CP and number.
-    Its meshes are numbered from `first_mesh` on.
+    Its meshes are numbered from `first_mesh` on. `most_bytes` is that of the job, which is asked
+    for every layout.
     """
 
     job: PlannedJob
+    most_bytes: float
     pp: int
     schedule: str
     chunks: int
@@ -259,6 +261,7 @@ def _pipeline(
     ]
     return Pipeline(
         job=job,
+        most_bytes=job.most_bytes,
         pp=pp,
         schedule=schedule,
         chunks=chunks,
@@ -400,7 +403,7 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
 
     The reason is len(REASONS) where the layout fits.
     """
-    held, most = held_sizes(found, mode, zero, entry), found.job.most_bytes
+    held, most = held_sizes(found, mode, zero, entry), found.most_bytes
     state, active, moving, total = 0.0, 0.0, 0.0, 0.0
     for load in listed(found.loads, mode.loads, entry.number):
         parts = rank_bytes(load, held)
