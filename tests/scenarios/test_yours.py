@@ -23,7 +23,7 @@ from figgen.publish.scripts import FOLDER
 from figgen.registry import follows, is_of_reference
 from figgen.scenarios.stories.journey import rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
-from figgen.scenarios.stories.journey_step import numbers
+from figgen.scenarios.stories.journey_numbers import numbers
 from figgen.scenarios.stories.yours import choices_on, lookups
 from figgen.scenarios.tools.data import configurations
 from figgen.values import compute

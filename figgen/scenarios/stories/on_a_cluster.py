@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from figgen.models.shape.model_shape import ModelShape
 
+SEQUENCE = 8192
+"""Tokens of a sequence on pages that are not about its length; the reader's replaces it there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedSizes:
@@ -59,6 +62,16 @@ def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> Pl
         microbatch_size=small,
         global_batch=max(1, asked // each) * each,
     )
+
+
+def batch_on_page(batch: int, sequence: int, page_sequence: int) -> int:
+    """The reader's batch in sequences of the page's length: its tokens stay; 0 without a batch.
+
+    `sequence` is the reader's length in tokens.
+    """
+    if page_sequence == SEQUENCE or not batch:
+        return batch
+    return max(1, batch * sequence // page_sequence)
 
 
 def cluster_of_page(page: PlacedSizes, yours: PlacedSizes) -> tuple[int, int]:

@@ -8,7 +8,8 @@ from figgen.equations.opened_data import Opened, OpenedPart
 from figgen.models.step.level_loads import port_bytes
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.quantity_shown import format_number, shown
-from figgen.scenarios.stories.journey_step import JourneyStep, numbers
+from figgen.scenarios.stories.journey_numbers import numbers
+from figgen.scenarios.stories.journey_step import JourneyStep
 
 FITTED = "fitted to published runs"
 COUNTED = "counted from shape and layout"

@@ -12,11 +12,9 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.written import written_options, written_sizes
 from figgen.scenarios.stories.journey import JourneyJob, of_step
 from figgen.scenarios.stories.journey_ladder import RUNGS
-from figgen.scenarios.stories.on_a_cluster import PlacedSizes, on_a_cluster
+from figgen.scenarios.stories.on_a_cluster import SEQUENCE, PlacedSizes, batch_on_page, on_a_cluster
 
 KEPT = ("accelerator", "nic", "software", "dtype")
-SEQUENCE = 8192
-"""Pages with other sequences are about their length."""
 _SIZES = tuple(field.name for field in fields(PlacedSizes))
 
 
@@ -41,12 +39,8 @@ def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]
 
 
 def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
-    """The reader's batch in sequences of the page's job, whose tokens it keeps; 0 without one."""
-    batch = int(str(yours.get("global_batch") or 0))
-    given = int(str(asked.get("sequence", SEQUENCE)))
-    if given == SEQUENCE or not batch:
-        return batch
-    return max(1, batch * int(str(yours.get("sequence") or SEQUENCE)) // given)
+    batch, sequence = (int(str(yours.get(name) or 0)) for name in ("global_batch", "sequence"))
+    return batch_on_page(batch, sequence or SEQUENCE, int(str(asked.get("sequence", SEQUENCE))))
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:

@@ -8,11 +8,11 @@ import { memory } from "../models/memory/memory.js";
 import { step } from "../models/step/step.js";
 import { RUNGS } from "../scenarios/stories/journey_ladder.js";
 import { JourneyStep } from "../scenarios/stories/journey_step.js";
-import { PlacedSizes, on_a_cluster } from "../scenarios/stories/on_a_cluster.js";
+import { PlacedSizes, SEQUENCE, batch_on_page, on_a_cluster } from "../scenarios/stories/on_a_cluster.js";
 import { allOptions, engineValue, kindOf } from "./modeler_options.js";
 
 /** All numbers of a job by name: pages take one by its name, so none may be left out. */
-export { numbers } from "../scenarios/stories/journey_step.js";
+export { numbers } from "../scenarios/stories/journey_numbers.js";
 
 /** What of a job's record the journey follows, as options. */
 export const FOLLOWED = [
@@ -60,9 +60,7 @@ function modelFor(catalog, lead, asked, yours) {
   return catalog.models[lead].experts && !catalog.models[yours.model].experts ? lead : yours.model;
 }
 
-// The reader's batch in sequences of the page's job, whose tokens it keeps.
-const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: own = SEQUENCE }) =>
-  sequence === SEQUENCE || !batch ? batch : Math.max(1, Math.floor((batch * own) / sequence));
+const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: own = SEQUENCE }) => batch_on_page(batch, own, sequence);
 
 /** The options of a page's job on the reader's cluster; `lead` is the model that the page is about. */
 export function choicesOn(catalog, lead, asked, yours) {
@@ -78,7 +76,6 @@ export function choicesOn(catalog, lead, asked, yours) {
   }
   return found;
 }
-const SEQUENCE = 8192; // pages with other sequences are about their length
 
 // `nodes=8 tp=8 recompute=full` as options.
 function written(catalog, text) {
