@@ -103,12 +103,8 @@ def addressed(page: Page, **keys: object) -> None:
 
 
 def press(page: Page, control: Locator) -> None:
-    """Press a control where it is now, and hold it."""
-    control.wait_for()
-    control.scroll_into_view_if_needed()
-    place = control.bounding_box()
-    assert place
-    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    """Press a control and hold it, once it stands still: what comes near it may move it."""
+    control.hover()
     page.mouse.down()
 
 
