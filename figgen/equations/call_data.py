@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 CallData: TypeAlias = float | list[Any]
 
@@ -56,6 +56,51 @@ def _formula_followed(asked: list[Any], compute: Compute, look_up: LookUp) -> fl
     return (
         math.nan if any(math.isnan(one) for one in numbers.values()) else compute(asked[0], numbers)
     )
+
+
+def looked_up(asked: CallData, compute: Compute, look_up: LookUp) -> CallData:
+    """The call with a number for each field that it looks up; its formulas stay formulas."""
+    if not isinstance(asked, list) or len(asked) != 2:
+        return followed(asked, compute, look_up)
+    given: Mapping[str, CallData] = asked[1]
+    return [asked[0], {name: looked_up(one, compute, look_up) for name, one in given.items()}]
+
+
+def varied(asked: CallData, changes: Mapping[str, float]) -> CallData:
+    """A formula with other numbers: `changes` gives each argument's name its new value.
+
+    An argument changes wherever it has the value that it has in the outermost formula with one.
+    """
+    for name, new in changes.items():
+        asked = _with_number(asked, name, number_of(asked, name), new)
+    return asked
+
+
+def number_of(asked: CallData, name: str) -> float:
+    """The number that a formula, or one inside it, has for an argument; nan where none has."""
+    if not isinstance(asked, list):
+        return math.nan
+    given: Mapping[str, CallData] = asked[1]
+    if name in given and not isinstance(given[name], list):
+        return cast("float", given[name])
+    found = math.nan
+    for inner in given.values():
+        one = number_of(inner, name)
+        found = found if math.isnan(one) else one
+    return found
+
+
+def _with_number(asked: CallData, name: str, old: float, new: float) -> CallData:
+    if not isinstance(asked, list):
+        return asked
+    given: Mapping[str, CallData] = asked[1]
+    return [
+        asked[0],
+        {
+            k: new if k == name and v == old else _with_number(v, name, old, new)
+            for k, v in given.items()
+        },
+    ]
 
 
 def all_hold(comparisons: list[Comparison], compute: Compute, look_up: LookUp) -> bool | None:

@@ -2,6 +2,7 @@
 
 The answer is a value of the fold: the first one of that formula, or with `#2` the second one. A
 script grades what a reader types by the same formula, and asks again with other `vary` arguments.
+Where the fold shows numbers of the reader's cluster, the answer is graded by those.
 
     {= ring_all_reduce_time#2 :: How long does the ring take? :: ranks message_bytes =}
 """
@@ -17,7 +18,7 @@ from html import escape
 from markdown.preprocessors import Preprocessor
 
 from figgen.cache import digest
-from figgen.equations.call_data import CallData
+from figgen.equations.call_data import CallData, number_of, varied
 from figgen.equations.notation import Argument
 from figgen.errors import InputError, unknown
 from figgen.json_text import compact_json
@@ -53,9 +54,9 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The same question with other numbers: the data that answers it, and the numbers in words."""
+    """The same question with other numbers: the arguments that change, also in words."""
 
-    data: CallData
+    changes: dict[str, float]
     words: str
 
 
@@ -97,25 +98,22 @@ def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
     draw = random.Random(digest(asked.call))
     found: dict[str, Case] = {}
     for _ in range(_DRAWS if asked.vary else 0):
-        new = {name: _drawn(draw, *known[name]) for name in asked.vary}
-        changed = first
-        for name, value in new.items():
-            changed = _replaced(changed, name, known[name][1], value)
+        new = {name: _drawn(draw, known[name], number_of(first, name)) for name in asked.vary}
+        changed = varied(first, new)
         if changed != first and _sensible(changed, evaluated(first), unit):
-            words = "; ".join(_words(known[name][0], value) for name, value in new.items())
-            found[words] = Case(data=changed, words=words)
+            words = "; ".join(_words(known[name], value) for name, value in new.items())
+            found[words] = Case(changes=new, words=words)
     return tuple(found.values())[:MOST_CASES]
 
 
-def _arguments(found: CallData) -> dict[str, tuple[Argument, float]]:
-    """The arguments of a call that are numbers, with their values, the outermost of a name."""
+def _arguments(found: CallData) -> dict[str, Argument]:
+    """The arguments that are numbers of a formula and of those inside it."""
     if not isinstance(found, list):
         return {}
     name, given = found
     known = {argument.name: argument for argument in all_formulas()[name].args}
     inner = {k: v for one in given.values() for k, v in _arguments(one).items()}
-    own = {k: (known[k], v) for k, v in given.items() if not isinstance(v, list)}
-    return inner | own
+    return inner | {k: known[k] for k, v in given.items() if not isinstance(v, list)}
 
 
 def _drawn(draw: random.Random, argument: Argument, value: float) -> float:
@@ -124,20 +122,6 @@ def _drawn(draw: random.Random, argument: Argument, value: float) -> float:
         return max(1, int(new))
     # A reader computes with what is shown, which is rounded where it has a prefix.
     return int(new) if new == int(new) and new < 1e6 else float(f"{new:.3g}")
-
-
-def _replaced(found: CallData, name: str, old: float, new: float) -> CallData:
-    """The call with `new` wherever the argument `name` has the value `old`."""
-    if not isinstance(found, list):
-        return found
-    formula, given = found
-    return [
-        formula,
-        {
-            k: new if k == name and v == old else _replaced(v, name, old, new)
-            for k, v in given.items()
-        },
-    ]
 
 
 def _sensible(found: CallData, before: float, unit: str) -> bool:
@@ -189,8 +173,10 @@ def form(asked: AnsweredQuestion, script: str) -> str:
         "call": call_data(parse(asked.call)),
         "unit": unit,
         "spec": asked.spec,
-        "cases": [[case.data, case.words] for case in cases(asked)],
+        "cases": [[case.changes, case.words] for case in cases(asked)],
     }
+    if computed.follows is not None:
+        given["follows"] = computed.follows
     data = escape(compact_json(given), quote=True)
     other = '<button name="act" value="other">Other numbers</button>' if given["cases"] else ""
     return (

@@ -83,3 +83,29 @@ def test_without_a_script_and_on_paper_the_solution_stands_in_its_fold_alone(
     page.emulate_media(media="print")
     expect(form).to_be_hidden()
     page.emulate_media(media="screen")
+
+
+def test_on_a_readers_cluster_an_answer_is_graded_by_what_the_fold_shows(
+    page: Page, site: str
+) -> None:
+    page.goto(f"{site}/journey/two-replicas/?m.model=llama-3-70b&m.nodes=16")
+    expect(page.locator(".job-now")).to_contain_text("This page follows your cluster")
+    fold = page.locator("details.question").first
+    fold.locator("summary").click()
+    form = page.locator("form.fig-ask").first
+    expect(form.locator("label")).to_contain_text("On your cluster")
+    shown = fold.locator("data").first
+    mine, reference = shown.text_content(), shown.get_attribute("value")
+    answer, verdict = form.locator("input"), form.get_by_role("status")
+    for typed, words in [(f"{float(reference or 0) / 1e9:.3f} GB", "Not quite"), (mine, "Right: ")]:
+        answer.fill(str(typed))
+        answer.press("Enter")
+        expect(verdict).to_contain_text(words)
+    form.get_by_role("button", name="Other numbers").click()
+    expect(form.locator("em")).to_contain_text("Now with")
+    answer.fill(str(mine))
+    answer.press("Enter")
+    expect(verdict).to_contain_text("Not quite")
+    page.get_by_role("button", name="Back to the reference machine").click()
+    expect(form.locator("label")).not_to_contain_text("On your cluster")
+    expect(form.locator(".fig-verdict")).to_be_empty()

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from figgen.equations.call_data import CallData
+from figgen.equations.call_data import CallData, followed, looked_up, number_of, varied
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
 from figgen.guide.tool_scripts import printed_models
 from figgen.markdown.questions import AnsweredQuestion, cases, form, questions
 from figgen.publish.scripts import FOLDER
-from figgen.scenarios.tools.graded import SLIPS, Candidate, candidates, graded, verdict
+from figgen.scenarios.stories.yours import lookups
+from figgen.scenarios.tools.graded import SLIPS, TOLERANCE, Candidate, candidates, graded, verdict
 from figgen.units import format_quantity
 from figgen.values import call_data, compute, evaluated, evaluated_or_nan, parse
 from tests.translation.run import ran
@@ -29,6 +30,10 @@ ASKED = [
     for path in sorted(DOCS.glob("[gj]*/*.md"))
     for one in questions(path.read_text("utf-8"))
 ]
+JOURNEY = (
+    "one-gpu", "two-replicas", "hiding", "sharding", "leaving-the-node", "splitting-the-layer",
+    "splitting-the-depth", "long-sequences", "experts", "all-at-once", "when-it-does-not",
+)  # fmt: skip
 IDS = [f"{page}:{one.line}" for page, one in ASKED]
 
 
@@ -69,12 +74,13 @@ def test_the_answer_of_the_fold_is_right_and_other_numbers_have_others(
     assert graded(text, unit, value, text, slips).right
     assert not graded(format_quantity(3.7 * value, unit, "unit.6"), unit, value, text, slips).right
     for case in cases(one):
-        new = evaluated(case.data)
+        changed = varied(found, case.changes)
+        new = evaluated(changed)
         assert abs(new / value - 1) > 0.05
         written = format_quantity(new, unit, one.spec)
-        assert graded(written, unit, new, written, slips_of(case.data)).right, case.words
+        assert graded(written, unit, new, written, slips_of(changed)).right, case.words
         if unit != "1":
-            assert not graded(text, unit, new, written, slips_of(case.data)).right, case.words
+            assert not graded(text, unit, new, written, slips_of(changed)).right, case.words
 
 
 @pytest.mark.parametrize(("page", "one"), ASKED, ids=IDS)
@@ -158,11 +164,12 @@ def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
         data = re.search(r'data-ask="([^"]*)"', form(one, "x.js"))
         assert data
         given = json.loads(unescape(data[1]))
-        for found in (given["call"], *(case for case, _ in given["cases"])):
+        others = [varied(given["call"], changes) for changes, _ in given["cases"]]
+        for at, found in enumerate([given["call"], *others], start=-1):
             written = format_quantity(evaluated(found), unit, one.spec)
             typed = [text, written, "12 apples", format_quantity(3.7 * evaluated(found), unit, "")]
             typed += [format_quantity(slip.value, unit, "unit.6") for slip in slips_of(found)]
-            asked.append([given, found, typed])
+            asked.append([given, at, typed])
             told = [verdict(word, unit, one.spec, found, evaluated_or_nan) for word in typed]
             expected.append([[answer.right, answer.words] for answer in told])
     scripts = {**hand, **printed_models(hand)}
@@ -172,14 +179,51 @@ def test_a_page_grades_every_question_as_python_does(tmp_path: Path) -> None:
 
 PROGRAM = """
 import fs from "node:fs";
-import { verdictOn } from "./assets/javascripts/tools/answers_model.js";
-import { mapped } from "./assets/javascripts/tools/json.js";
+import { callOf, verdictOn } from "./assets/javascripts/tools/answers_model.js";
 const asked = JSON.parse(fs.readFileSync("data.json", "utf8"));
-console.log(JSON.stringify(asked.map(([given, call, typed]) => typed.map((text) => {
-  const { right, words } = verdictOn(given, mapped(call), text);
+console.log(JSON.stringify(asked.map(([given, at, typed]) => typed.map((text) => {
+  const { right, words } = verdictOn(given, callOf(given, undefined, at), text);
   return [right, words];
 }))));
 """
+
+
+def test_on_a_readers_cluster_the_number_that_the_fold_shows_is_right() -> None:
+    yours: dict[str, Any] = {
+        "model": "llama-3-405b",
+        "accelerator": "b200-sxm-hgx",
+        "nodes": 128,
+        "nic": "ib-xdr",
+    }
+    numbers = {stem: at for at, stem in enumerate(JOURNEY, start=1)}
+    follow = []
+    for page, one in ASKED:
+        found, _ = compute(one.call)
+        if found.follows is None:
+            continue
+        names = dict(lookups(numbers[page.removeprefix("journey/")], yours))
+
+        def look_up(name: str, given: list[Any], field: str, names: Any = names) -> float:
+            return float(getattr(names[name](*given), field))
+
+        call = looked_up(found.follows, evaluated_or_nan, look_up)
+        value = followed(found.follows, evaluated_or_nan, look_up)
+        assert isinstance(found.value, int | float)
+        typed = [format_quantity(shown, found.unit, one.spec) for shown in (value, found.value)]
+        told = [verdict(t, found.unit, one.spec, call, evaluated_or_nan).right for t in typed]
+        same = abs(found.value / value - 1) <= TOLERANCE
+        assert told == [True, same], (page, one.asked)
+        follow.append(same)
+    assert follow.count(False) >= 4
+
+
+def test_other_numbers_replace_an_argument_that_is_looked_up_by_its_own_value() -> None:
+    sent = ["all_reduce_bytes_sent", {"ranks": 8, "message_bytes": 4.0}]
+    times = {"latency_s": 0, "bandwidth_bytes_per_s": 2.0}
+    call = ["point_to_point_time", {"message_bytes": sent, **times}]
+    assert number_of(call, "message_bytes") == 4.0
+    assert number_of(varied(call, {"message_bytes": 6.0, "ranks": 2}), "ranks") == 2
+    assert evaluated(varied(call, {"message_bytes": 6.0})) == pytest.approx(6 * 7 / 8)
 
 
 def test_a_question_stands_below_its_fold_and_names_a_value_of_it(

@@ -3,9 +3,8 @@
 
 import { workedLine } from "../engine/worked.js";
 import { expected_of } from "../scenarios/tools/graded.js";
-import { argumentsOf, verdictOn } from "./answers_model.js";
+import { argumentsOf, callOf, verdictOn } from "./answers_model.js";
 import { el } from "./dom.js";
-import { mapped } from "./json.js";
 
 const begun = new WeakMap();
 
@@ -19,13 +18,14 @@ function made(form) {
   const asked = JSON.parse(form.dataset.ask);
   const input = form.querySelector("input");
   const [given, told] = [form.querySelector("em"), form.querySelector(".fig-verdict")];
-  let [call, at, tries] = [mapped(asked.call), -1, 0];
+  let [at, tries] = [-1, 0];
   const show = (words, state) => {
     form.dataset.verdict = state;
     told.textContent = words;
   };
   const check = async () => {
     if (!input.value.trim()) return show(`Type ${expected_of(asked.unit)}.`, "none");
+    const call = callOf(asked, form.dataset.yours, at);
     const { right, words } = verdictOn(asked, call, input.value);
     tries += !right;
     input.setAttribute("aria-invalid", String(!right));
@@ -38,12 +38,10 @@ function made(form) {
   };
   const other = () => {
     at = (at + 1) % asked.cases.length;
-    const [data, words] = asked.cases[at];
-    call = mapped(data);
     tries = 0;
     input.value = "";
     input.removeAttribute("aria-invalid");
-    given.textContent = ` Now with ${words}; everything else as above.`;
+    given.textContent = ` Now with ${asked.cases[at][1]}; everything else as above.`;
     show("", "none");
     input.focus();
   };

@@ -1,8 +1,9 @@
 // The formulas of a question of a page, which figgen.scenarios.tools.graded asks. Pure.
 
-import { arguments_of } from "../equations/call_data.js";
+import { arguments_of, varied } from "../equations/call_data.js";
 import * as formulas from "../formulas.js";
 import { verdict } from "../scenarios/tools/graded.js";
+import { mapped } from "./json.js";
 
 // Formulas don't check their domain; outside of it their own value is no number.
 const compute = (name, given) => formulas[name](Object.fromEntries(given));
@@ -12,3 +13,9 @@ export const argumentsOf = (call) => Object.fromEntries(arguments_of(call, compu
 
 /** The verdict on `text`: { right, words }. */
 export const verdictOn = ({ unit, spec }, call, text) => verdict(text, unit, spec, call, compute);
+
+/** The call that a form asks: `yours` as JSON where a cluster has set it, else its own; a case changes some arguments. */
+export const callOf = ({ call, cases }, yours, at) => {
+  const asked = mapped(yours ? JSON.parse(yours) : call);
+  return at < 0 ? asked : varied(asked, mapped(cases[at][0]));
+};

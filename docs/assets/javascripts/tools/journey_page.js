@@ -1,11 +1,12 @@
 // A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
 
-import { all_hold, followed } from "../equations/call_data.js";
+import { all_hold, followed, looked_up } from "../equations/call_data.js";
 import { shown } from "../quantity_shown.js";
 import { el } from "./dom.js";
 import { CHARTS, drawn } from "./journey_charts.js";
 import { deriveAll } from "./journey_derived.js";
 import { compute, data, keep, was } from "./journey_values.js";
+import { mapped } from "./json.js";
 
 // A number, or a text of a chart, in the words of the page; null leaves what the page came with.
 function put(element, found) {
@@ -48,6 +49,20 @@ function chart(figure, found, catalog) {
   return Boolean(made);
 }
 
+const plainly = (key, value) => (value instanceof Map ? Object.fromEntries(value) : value);
+
+// A question is graded by the number that its fold shows; a verdict on another number goes.
+function ask(form, found) {
+  const call = mapped(JSON.parse(form.dataset.ask).follows);
+  if (call === undefined) return;
+  const known = found !== null && !Number.isNaN(followed(call, compute, found.lookUp));
+  if (known) form.dataset.yours = JSON.stringify(looked_up(call, compute, found.lookUp), plainly);
+  else delete form.dataset.yours;
+  form.querySelector(".fig-reference")?.remove();
+  if (known) form.querySelector("label > span").append(el("span", { class: "fig-reference" }, " On your cluster."));
+  form.querySelector(".fig-verdict").textContent = "";
+}
+
 // A figure of an idea shows no machine.
 const tells = ({ dataset }) => "chart" in dataset || "reference" in dataset;
 
@@ -80,6 +95,7 @@ export function showJourney(root, found, catalog) {
     else restore(value);
     counts.values += value.classList.contains("is-yours");
   }
+  for (const form of root.querySelectorAll("form.fig-ask")) ask(form, found);
   deriveAll(root, found);
   return counts;
 }
