@@ -61,15 +61,23 @@ def test_efficiency_scales_matmuls_only(said: Said) -> None:
     assert whole["step_time_s"] > half["step_time_s"] / 2
 
 
+STEP_PARTS = ("step:", "compute:")
+
+
 def test_text_names_links_rules_of_thumb_and_shares(said: Said) -> None:
     lines = said(*GPT_3).splitlines()
     assert lines[0].startswith("GPT-3 175B on 64 × NVIDIA H100 SXM5 80GB takes ")
     assert lines[1].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
     assert lines[3].startswith("as predicted for megatron-bridge 26.04; eight of ten runs")
     assert lines[5].split()[:4] == ["axis", "what", "collective", "link"]
-    shares = [line.split("(")[1] for line in lines if line.endswith("%)")]
-    assert sum(float(share.rstrip("%)")) for share in shares[:-1]) == pytest.approx(100, abs=0.3)
-    assert shares[-1] == "100.0%)"
+    parts = [line.split("(") for line in lines if line.endswith("%)")]
+    shares = {name: float(share.rstrip("%)")) for name, share in parts}
+    kinds = {name: share for name, share in shares.items() if name.startswith("  ")}
+    step, compute = (next(s for n, s in shares.items() if n.startswith(of)) for of in STEP_PARTS)
+    assert step == 100
+    assert sum(shares.values()) - sum(kinds.values()) == pytest.approx(2 * step, abs=0.3)
+    assert sum(kinds.values()) == pytest.approx(compute, abs=0.4)
+    assert next(iter(kinds)).startswith("  matmuls:")
     assert "of the dense bf16 peak" in lines[-1]
 
 

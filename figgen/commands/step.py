@@ -22,6 +22,7 @@ from figgen.commands.training import (
 )
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.models.step.level_loads import level_loads
+from figgen.models.step.predicted_parts import RECOMPUTED, computing_kinds
 from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_words import largest_loss, step_sentence
 from figgen.scenarios.options.calibrated import (
@@ -157,8 +158,9 @@ def _table(found: StepEstimate) -> list[str]:
         ]
         for row in found.rows
     ]
-    parts = [("compute", found.compute_s), ("recomputation", found.recompute_s)]
-    parts += [("pipeline idle", found.bubble_s)]
+    parts = [("compute", found.compute_s)]
+    parts += [(f"  {name}", seconds) for name, seconds in computing_kinds(found.kinds)]
+    parts += [(RECOMPUTED, found.recompute_s), ("pipeline idle", found.bubble_s)]
     parts += [(f"exposed {axis}", seconds) for axis, seconds in found.exposed]
     shown = [(name, seconds) for name, seconds in parts if seconds > 0]
     shown.append(("step", found.step_time_s))

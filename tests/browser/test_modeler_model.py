@@ -41,7 +41,7 @@ SUITES = "modeler_suites.js"
 ORACLES = ROOT / "tests" / "oracles"
 
 
-LARGEST = {"modeler": 72_600, "rank-map": 31_000, "converter": 24_000, "planner": 33_000}
+LARGEST = {"modeler": 73_000, "rank-map": 31_000, "converter": 24_000, "planner": 33_000}
 """Bytes of a tool's script as sent."""
 
 
@@ -62,7 +62,7 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
     # reader of scripts comes when there is one.
-    assert len(gzip.compress(part, 9)) <= (40_000 if name == "modeler_taken" else 20_500)
+    assert len(gzip.compress(part, 9)) <= (40_000 if name == "modeler_taken" else 20_600)
 
 
 def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask: Ask) -> None:

@@ -11,7 +11,7 @@ import pytest
 from figgen.markdown.inline import PATTERN, popover
 from figgen.scenarios.stories import opened as stories
 from figgen.scenarios.stories.journey import rung
-from figgen.scenarios.stories.opened import FORMULAS, KINDS, WORDS, substituted
+from figgen.scenarios.stories.opened import FORMULAS, HELD_KINDS, WORDS, substituted
 from figgen.values import Computed, compute
 
 JOURNEY = Path(__file__).parents[2] / "docs/journey"
@@ -21,7 +21,7 @@ STEP = {"step_time_s", "mfu", "tokens_per_second", "tokens_per_second_and_gpu", 
 LOOKED_UP = {"accelerator", "interruption", "link", "model", "preset"}
 """What the catalog lists with its source."""
 
-MEMORY = {"total_bytes", *KINDS}
+MEMORY = {"total_bytes", *HELD_KINDS}
 SENT = {"near_bytes", "far_bytes"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from figgen.models.setup.stage_layers import StageShare
 from figgen.models.step.attained import Attained
 from figgen.models.step.calibration import fitted, spearman
 from figgen.models.step.job import Job, stacked
+from figgen.models.step.kind_formulas import KIND_FORMULAS
 from figgen.models.step.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
 from figgen.models.step.predicted_parts import predicted_parts, with_waits
 from figgen.models.step.stage_time import stage_times
@@ -333,3 +335,35 @@ def test_a_predicted_step_takes_what_its_own_passes_take_in_the_simulator(
     trace, before_s, after_s = carried_out(setup, stages)
     simulated_s = before_s + trace.makespan + after_s
     assert one.estimate.step_time_s == pytest.approx(simulated_s, rel=0.05)
+
+
+KINDS_OF = {
+    "plain": {"model": "llama-3-8b", "tp": 2},
+    "head beside the last stage": {"model": "llama-3-8b", "pp": 4, "recompute": "full"},
+    "experts": {"model": "mixtral-8x7b", "ep": 8, "pp": 2},
+    "adapters": {"model": "llama-3-8b", "lora_rank": 16},
+}
+
+
+@pytest.mark.parametrize("name", KINDS_OF)
+def test_kinds_of_computing_add_up_to_it(name: str) -> None:
+    one = training_step(nodes=2, gpus_per_node=8, global_batch=64, **KINDS_OF[name])
+    found, kinds = one.estimate, dict(one.estimate.kinds)
+    assert min(kinds.values()) >= 0
+    assert math.fsum(kinds.values()) == pytest.approx(found.compute_s + found.recompute_s)
+    assert kinds["recomputation"] == found.recompute_s
+    assert list(kinds) == list(KIND_FORMULAS)
+    assert (kinds["recomputation"] > 0) == ("recompute" in KINDS_OF[name])
+
+
+def test_kinds_of_a_rank_with_all_layers_are_counted_from_its_kernels() -> None:
+    """One rank has all layers and the head: matmuls and attention are FLOPs over attained rates."""
+    one = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8, tp=2, global_batch=32)
+    job, at = one.predicted.job, one.predicted.attained
+    kinds, microbatches, layers = dict(one.estimate.kinds), 8, 32
+    block = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14_336
+    products = 6 * job.tokens * block / 2 / at.product_flops_per_s + 12 * at.product_start_s
+    assert kinds["matmuls"] == pytest.approx(microbatches * layers * products)
+    core = 3.5 * 4 * job.tokens * job.sequence / 2 * 4096 / 2 / at.attention_flops_per_s
+    assert kinds["attention"] == pytest.approx(microbatches * layers * core)
+    assert kinds["head and loss"] == pytest.approx(microbatches * one.predicted.parts.head_s)

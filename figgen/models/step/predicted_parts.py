@@ -2,7 +2,8 @@
 
 `figgen.models.step.timed_step` says how long a step takes. Here it is divided into the parts that
 `figgen.models.step.step` shows: computing, idle time and, by axis, what communication adds. All
-kernels count as computing, and so do the host, the update, stragglers and the fixed cost of a step.
+kernels count as computing, and so do the host, the update, stragglers and the fixed cost of a step;
+`KINDS` lists them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from figgen.models.machine.cluster import Cluster
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
+from figgen.models.step.layer_time import LayerSeconds
 from figgen.models.step.layer_traffic import BOUNDARY
 from figgen.models.step.stage_time import StageTime, TimedTraffic
 from figgen.models.step.stage_work import stage_work
@@ -22,20 +24,33 @@ from figgen.models.step.step_links import CallTime
 from figgen.models.step.step_rows import family_of, rank_rows
 from figgen.models.step.timed_step import StepSeconds
 
+RECOMPUTED = "recomputation"
+
+KINDS = (
+    "matmuls", "attention", "elementwise", "head and loss", RECOMPUTED, "waiting for the host",
+    "update", "slowest GPU", "fixed cost",
+)  # fmt: skip
+"""What a predicted step computes, by kind; `figgen.models.step.kind_formulas` says how."""
+
+LEAST_SHOWN = 1e-4
+"""The least share of computing that is listed as a kind of its own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedParts:
     """Seconds of a predicted step, in parts that add up to `step_time_s`.
 
-    `exposed` is what communication adds to the slowest pipeline rank, by axis. A dense layer, a
-    layer of experts and the head with its loss take their seconds for each microbatch. Messages
-    take `call_factor` times what they take by the datasheets of links.
+    `kinds` divides `computing_s` by the names of `KINDS`. `exposed` is what communication adds to
+    the slowest pipeline rank, by axis. A dense layer, a layer of experts and the head with its loss
+    take their seconds for each microbatch. Messages take `call_factor` times what they take by the
+    datasheets of links.
     """
 
     dense_layer_s: float
     expert_layer_s: float
     head_s: float
     computing_s: float
+    kinds: tuple[tuple[str, float], ...]
     bubble_s: float
     exposed: tuple[tuple[str, float], ...]
     step_time_s: float
@@ -65,16 +80,45 @@ def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> P
         "pp": float(found.stage_messages_s) if job.pp > 1 else 0.0,
     }
     total_s, bubble_s = float(found.total_s), float(found.idle_s)
+    computing_s = total_s - bubble_s - fsum(exposed.values())
+    in_layers = [
+        passes * ((1 - share) * dense + share * expert)
+        for dense, expert in zip(_by_kind(found.dense), _by_kind(found.expert), strict=True)
+    ]
+    head_s = job.microbatches * found.head_s if beside_head else 0.0
+    kinds = [
+        *in_layers[:3], head_s, *in_layers[3:], float(found.update_s), float(found.straggling_s)
+    ]  # fmt: skip
+    kinds.append(max(0.0, computing_s - fsum(kinds)))
     return PredictedParts(
         dense_layer_s=float(found.dense.total_s),
         expert_layer_s=float(found.expert.total_s),
         head_s=float(found.head_s),
-        computing_s=total_s - bubble_s - fsum(exposed.values()),
+        computing_s=computing_s,
+        kinds=tuple(zip(KINDS, kinds, strict=True)),
         bubble_s=bubble_s,
         exposed=tuple(exposed.items()),
         step_time_s=total_s,
         call_factor=call_factor,
     )
+
+
+def _by_kind(layer: LayerSeconds) -> tuple[float, ...]:
+    """Seconds of a layer without its messages, by kind, in the order of `KINDS`."""
+    return (
+        float(layer.products_s),
+        float(layer.attention_s),
+        float(layer.memory_s),
+        float(layer.repeated_s),
+        float(layer.total_s - layer.device_s),
+    )
+
+
+def computing_kinds(kinds: Sequence[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    """Return the kinds without recomputation, the longest first, and none of negligible length."""
+    shown_s = LEAST_SHOWN * fsum(seconds for _, seconds in kinds)
+    found = [(name, s) for name, s in kinds if name != RECOMPUTED and s > shown_s]
+    return tuple(sorted(found, key=lambda kind: -kind[1]))
 
 
 def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> float:

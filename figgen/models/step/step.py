@@ -21,6 +21,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import MFU_CONVENTION, training_flops_per_token, utilisation
 from figgen.models.step.data_traffic import TIED
 from figgen.models.step.predicted_parts import (
+    RECOMPUTED,
     PredictedParts,
     longest_rank,
     stretched,
@@ -49,15 +50,17 @@ class StepEstimate:
     """A step in seconds, divided so that the parts add up to it.
 
     `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows`
-    are its own. `bubble_s` is what it idles when messages take no time. `exposed` is, by axis, the
-    time in which it waits for messages and computes nothing: within its microbatches, between
-    stages, and before and after the schedule. `rows` say which calls it is.
+    are its own, and `kinds` divides the computing of a predicted step by kind of kernel or wait,
+    recomputation included. `bubble_s` is what it idles when messages take no time. `exposed` is, by
+    axis, the time in which it waits for messages and computes nothing: within its microbatches,
+    between stages, and before and after the schedule. `rows` say which calls it is.
     """
 
     setup: TrainingSetup
     bottleneck: int
     compute_s: float
     recompute_s: float
+    kinds: tuple[tuple[str, float], ...]
     bubble_s: float
     exposed: tuple[tuple[str, float], ...]
     rows: tuple[CommunicationRow, ...]
@@ -114,7 +117,7 @@ def step(
         check_share("compute_efficiency", compute_efficiency)
     stages = stage_times(setup, cluster, compute_efficiency)
     if predicted is not None:
-        return _as_predicted(setup, cluster, stages, predicted)
+        return _as_predicted(setup, cluster, _as_long(setup, stages, predicted), predicted)
     at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
     delay_s = hop_s(stages)
     trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
@@ -137,6 +140,7 @@ def step(
         bottleneck=rank,
         compute_s=compute_s,
         recompute_s=recompute_s,
+        kinds=(),
         bubble_s=bubble_s,
         exposed=tuple(exposed.items()),
         rows=rows,
@@ -150,7 +154,7 @@ def _as_predicted(
 ) -> StepEstimate:
     """Return the predicted step with the calls of the rank that works longest."""
     rank = longest_rank(setup, parts)
-    compute_s, recompute_s = _work(setup, stages, rank)
+    recompute_s = dict(parts.kinds)[RECOMPUTED]
     found = rank_rows(setup, with_waits(setup, stages, parts), rank)
     rows = tuple(replace(row, exposed_s=0.0, rule=AS_PUBLISHED) for row in found)
     for axis, seconds in parts.exposed:
@@ -158,8 +162,9 @@ def _as_predicted(
     return StepEstimate(
         setup=setup,
         bottleneck=rank,
-        compute_s=compute_s,
+        compute_s=parts.computing_s - recompute_s,
         recompute_s=recompute_s,
+        kinds=parts.kinds,
         bubble_s=parts.bubble_s,
         exposed=parts.exposed,
         rows=rows,
@@ -182,9 +187,31 @@ def step_stages(
     stages = stage_times(setup, cluster, compute_efficiency)
     if predicted is None:
         return stages
-    stages = with_waits(setup, stages, predicted)
+    stages = with_waits(setup, _as_long(setup, stages, predicted), predicted)
     trace, before_s, after_s = carried_out(setup, stages)
     return stretched(stages, predicted.step_time_s / (before_s + trace.makespan + after_s))
+
+
+def _as_long(
+    setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
+) -> tuple[StageTime, ...]:
+    """Return the stages with computing and recomputation as long as `parts` says of the longest
+    rank; FLOPs deal them to the passes.
+    """
+    compute_s, again_s = _work(setup, stages, longest_rank(setup, parts))
+    recompute_s = dict(parts.kinds)[RECOMPUTED]
+    again = recompute_s / again_s if again_s else 0.0
+    once = (parts.computing_s - recompute_s) / compute_s
+    return tuple(
+        StageTime(
+            once * stage.forward_s,
+            again * stage.recomputed_s,
+            once * stage.backward_input_s,
+            once * stage.backward_weight_s,
+            stage.traffic,
+        )
+        for stage in stages
+    )
 
 
 def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from figgen.equations.opened_data import Opened, OpenedPart
+from figgen.models.step.kind_formulas import KIND_FORMULAS
 from figgen.models.step.level_loads import port_bytes
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.quantity_shown import format_number, shown
@@ -65,7 +66,7 @@ RATES = ("tokens_per_second",)
 SENT = {"near_bytes": SCALE_UP, "far_bytes": NETWORK, "far_s": NETWORK}
 HELD = ("total_bytes", "fit_chance", "weights_bytes", "gradients_bytes", "optimizer_bytes",
         "activations_bytes")  # fmt: skip
-KINDS: dict[str, str] = {
+HELD_KINDS: dict[str, str] = {
     "weights_bytes": "weights",
     "gradients_bytes": "gradients",
     "optimizer_bytes": "optimizer",
@@ -96,7 +97,7 @@ def opened(found: JourneyStep, field: str) -> Opened | None:
             said += ", ÷ bandwidth of the adapter"
         return Opened(formula=said, worked="", parts=sent(found, SENT[field]))
     if field in HELD:
-        kind = KINDS.get(field, "")
+        kind = HELD_KINDS.get(field, "")
         said = HOW_HELD[kind] if kind else "the sum of what the fullest GPU holds"
         return Opened(formula=said, worked="", parts=held(found, kind))
     return None
@@ -132,18 +133,16 @@ def times(found: JourneyStep) -> tuple[OpenedPart, ...]:
     for row in estimate.rows:
         axis = row.axis.removesuffix("-cp")
         sent_s[axis] = sent_s.get(axis, 0.0) + row.time_s
-    layer = written("layer_s", found.layer_s)
-    rows = [
-        _time("forward and backward", found.computing_s, f"{found.microbatches} microbatches × "
-              f"(layers + head), a dense layer {layer}: FLOPs ÷ attained rate + bytes ÷ memory "
-              "bandwidth", FITTED),
-        _time("idle stages", float(parts.idle_s), f"{found.stages} stages fill and drain",
-              "the schedule"),
-        _time("update", float(parts.update_s), "bytes of the state ÷ memory bandwidth", FITTED),
-        _time("slowest GPU", float(parts.straggling_s),
-              f"a share that grows with {found.gpus} GPUs", FITTED),
-        _time("fixed cost", found.fixed_s, "constant per step", FITTED),
-    ]  # fmt: skip
+    kinds = [(name, float(seconds)) for name, seconds in estimate.kinds if seconds > 0]
+    rows = [_time(name, seconds, KIND_FORMULAS[name], FITTED) for name, seconds in kinds]
+    rows.append(
+        _time(
+            "idle stages",
+            float(parts.idle_s),
+            f"{found.stages} stages fill and drain",
+            "the schedule",
+        )
+    )
     for axis, seconds in estimate.exposed:
         whole = shown(sent_s.get(axis, 0.0), "s", "time")
         said = f"messages of {whole}, latency + bytes ÷ bandwidth, less what work hides"

@@ -64,6 +64,7 @@ def step_data(
         "step_time_s": found.step_time_s,
         "compute_s": found.compute_s,
         "recompute_s": found.recompute_s,
+        "kinds_s": dict(found.kinds),
         "bubble_s": found.bubble_s,
         "bubble_fraction": found.bubble_fraction,
         "bubble_overhead": found.bubble_overhead,

@@ -3,7 +3,7 @@
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 import { sum } from "../engine/runtime.js";
-import { hiddenOf, partsOf } from "./modeler_model.js";
+import { hiddenOf, kindsOf, partsOf } from "./modeler_model.js";
 
 /** How an axis writes seconds: all in seconds, or all under one prefix. */
 export const secondsTo = (high) => (at) => (high < 1 ? seconds(at) : `${plainNumber(at)}\u00a0s`);
@@ -23,7 +23,7 @@ export function breakdown(configurations, width) {
   let y = 2;
   configurations.forEach((found, index) => {
     if (named) children.push(label("AB"[index], 0, y + 22, { class: "modeler-strong" }));
-    children.push(...stacked(partsOf(found), scale, y, 32, found.step.step_time_s));
+    children.push(...stacked(boxesOf(found), scale, y, 32, found.step.step_time_s));
     y += 36;
     const hidden = hiddenOf(found);
     if (hidden.length) {
@@ -36,8 +36,15 @@ export function breakdown(configurations, width) {
   return picture(`Time of a step in parts: ${configurations.map(said).join("; ")}`, width, y + 22, ...children);
 }
 
+// Computing as its kinds, in one color.
+const boxesOf = (found) =>
+  partsOf(found).flatMap((part) => {
+    const kinds = part.key === "compute" ? kindsOf(found) : [];
+    return kinds.length ? kinds.map((kind) => ({ ...part, ...kind })) : [part];
+  });
+
 const said = (found) =>
-  partsOf(found)
+  boxesOf(found)
     .map(({ label: name, seconds: s }) => `${name} ${seconds(s)}`)
     .join(", ");
 

@@ -3,12 +3,12 @@
 import { changeLines } from "./modeler_how_change.js";
 import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
 import { UPDATE } from "./modeler_how_tuned.js";
-import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
+import { HARDWARE, computeLines, kindLines, recomputeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { operationsOf } from "./modeler_counts.js";
-import { LEVELS, fullestOf, partsOf } from "./modeler_model.js";
+import { LEVELS, fullestOf, kindsOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -18,12 +18,10 @@ export { paragraphs } from "./modeler_paragraphs.js";
 /** The lines behind `key` for a configuration; `notes` are those of formula-notes.js. */
 export function howOf(key, found, notes) {
   const [name, ...rest] = key.split(":");
-  return HOW[name](found, notes, ...rest);
+  return name.startsWith("kind-") ? kindLines(found, name) : HOW[name](found, notes, ...rest);
 }
 
 const rate = ({ job }) => job.cluster.peak_flops_per_s * job.compute_efficiency;
-const rateText = ({ job }) =>
-  `(${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)})`;
 const computing = ({ step }) => step.compute_s + step.recompute_s;
 
 const HOW = {
@@ -69,7 +67,7 @@ const HOW = {
     ),
   ],
   share: (found, _, key) => {
-    const { label, seconds: s } = partsOf(found).find((part) => part.key === key);
+    const { label, seconds: s } = [...partsOf(found), ...kindsOf(found)].find((part) => part.key === key);
     return [
       plainLine(
         "Its share of the step.",
@@ -78,13 +76,7 @@ const HOW = {
       ),
     ];
   },
-  recompute: (found) => [
-    plainLine(
-      "The forward pass that the backward pass repeats.",
-      "recomputed FLOP / (peak · share)",
-      `${quantity(found.step.recompute_s * rate(found), "FLOP")} / ${rateText(found)} = ${seconds(found.step.recompute_s)}`,
-    ),
-  ],
+  recompute: (found) => recomputeLines(found),
 
   bubble: (found) => {
     const { step } = found;

@@ -2,10 +2,12 @@
 
 import { parameter_counts } from "../models/shape/transformer.js";
 import { CONVENTIONS, MFU_CONVENTION } from "../models/step/compute.js";
+import { KIND_FORMULAS } from "../models/step/kind_formulas.js";
 import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
 import { tunedComputing } from "./modeler_how_tuned.js";
-import { passingOf, sharesOf } from "./modeler_how_stages.js";
+import { passingOf, rateText, sharesOf, timeLine } from "./modeler_how_stages.js";
+import { kindsOf } from "./modeler_model.js";
 import { percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
@@ -55,14 +57,21 @@ export function computeLines({ setup, job, step }) {
       "3 · one forward pass · microbatches",
       `3 · ${flop(weights + core)} · ${plainNumber(passing)} = ${flop(total)}`,
     ),
-    plainLine(
-      job.parts
-        ? "The predicted time of matmuls, attention, elementwise kernels, loss, update and the host's launches together. In that time the FLOPs reach this share of the dense peak."
-        : "At the share of the dense peak that matmuls reach.",
-      "FLOP / (peak · share)",
-      `${flop(total)} / (${quantity(job.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(job.compute_efficiency)}) = ${seconds(step.compute_s)}`,
-    ),
+    timeLine({ job, step }, total),
   ];
+}
+
+/** One kind of kernel or wait of a predicted step. */
+export function kindLines({ step, job }, key) {
+  const { label, seconds: s } = kindsOf({ step }).find((kind) => kind.key === key);
+  return [plainLine(`As ${job.software} runs it, on the busiest GPU.`, KIND_FORMULAS.get(label), seconds(s))];
+}
+
+/** The forward pass that the backward pass repeats. */
+export function recomputeLines({ step: { recompute_s }, job }) {
+  const work = recompute_s * job.cluster.peak_flops_per_s * job.compute_efficiency;
+  const [how, text] = job.parts ? [KIND_FORMULAS.get("recomputation"), ""] : ["recomputed FLOP / (peak · share)", `${flop(work)} / ${rateText(job)} = `];
+  return [plainLine("The forward pass that the backward pass repeats.", how, text + seconds(recompute_s))];
 }
 
 const given = (doc, words, text, name) => ({

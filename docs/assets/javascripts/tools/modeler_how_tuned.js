@@ -5,13 +5,12 @@ import { kept_by_rank, kept_by_stage } from "../models/memory/trained_state.js";
 import { largest_sides, update_flops } from "../models/step/newton_schulz.js";
 import { stage_work } from "../models/step/stage_work.js";
 import { workedLine } from "../engine/worked.js";
-import { passingOf, sharesOf } from "./modeler_how_stages.js";
+import { passingOf, rateText, sharesOf, timeLine } from "./modeler_how_stages.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP", "si.4");
 const parameters = (count) => quantity(count, "param", "si");
-const rateText = ({ cluster, compute_efficiency }, peak = cluster.peak_flops_per_s, share = compute_efficiency) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
 
 /** Computing of the pipeline rank that works longest, where adapters alone are trained. */
 export function tunedComputing({ setup, job, step }) {
@@ -21,7 +20,6 @@ export function tunedComputing({ setup, job, step }) {
   const forward = weights + adapters + core;
   const backward = weights + 2 * adapters + 2 * core - spared;
   const total = passing * (forward + backward);
-  const kernels = `matmuls, attention, elementwise kernels, adapters,${setup.frozen_format.quantized ? " conversion of quantized weights to 16 bits in every pass," : ""} loss, update`;
   return [
     plainLine(
       `One forward of a microbatch on pipeline rank ${step.pipeline_rank}, divided over TP and CP.`,
@@ -38,13 +36,7 @@ export function tunedComputing({ setup, job, step }) {
       "(forward + backward) · microbatches",
       `(${flop(forward)} + ${flop(backward)}) · ${plainNumber(passing)} = ${flop(total)}`,
     ),
-    plainLine(
-      job.parts
-        ? `The predicted time of ${kernels} and the host's launches together. In that time the FLOPs reach this share of the dense peak.`
-        : "At the share of the dense peak that matmuls reach.",
-      "FLOP / (peak · share)",
-      `${flop(total)} / ${rateText(job)} = ${seconds(step.compute_s)}`,
-    ),
+    timeLine({ job, step }, total),
   ];
 }
 

@@ -5,6 +5,7 @@ import { InputError } from "../engine/errors.js";
 import { answersOf, jobOf } from "../engine/answers.js";
 import { simulate } from "../models/pipeline/simulate.js";
 import { family_of as familyOf } from "../models/step/step_rows.js";
+import { computing_kinds } from "../models/step/predicted_parts.js";
 import { largest_loss } from "../models/step/step_words.js";
 import { choicesOf } from "./modeler_state.js";
 
@@ -85,6 +86,10 @@ export function partsOf({ step }) {
   ];
   return parts.filter(({ seconds }) => seconds > 1e-12);
 }
+
+/** What computing consists of by kind of kernel or wait, the longest first; empty without a prediction. */
+export const kindsOf = ({ step }) =>
+  computing_kinds(Object.entries(step.kinds_s)).map(([label, seconds]) => ({ key: `kind-${label}`, label, seconds }));
 
 /** Communication that runs behind something else, by axis, on the GPU that works longest. */
 export function hiddenOf({ step }) {

@@ -3,7 +3,7 @@
 import { button, el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { breakdown } from "./modeler_bars.js";
-import { hiddenOf, partsOf } from "./modeler_model.js";
+import { hiddenOf, kindsOf, partsOf } from "./modeler_model.js";
 import { labelOf } from "./modeler_options.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
@@ -28,7 +28,16 @@ export function timeSection(all, at, width, choose) {
       num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""),
     );
   };
-  const rows = partsOf(found).map(row);
+  const kind = ({ key, label, seconds: s }) =>
+    el(
+      "tr",
+      { class: "modeler-kind" },
+      el("th", { scope: "row" }, label),
+      num(value(seconds(s), key, at)),
+      num(value(percent(s / step.step_time_s), `share:${key}`, at)),
+      num(""),
+    );
+  const rows = partsOf(found).flatMap((part) => (part.key === "compute" ? [row(part), ...kindsOf(found).map(kind)] : [row(part)]));
   for (const { axis, role } of [...hidden.values()])
     rows.push(row({ axis, role, key: `exposed-${axis}`, label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
   rows.push(
@@ -52,7 +61,7 @@ export function timeSection(all, at, width, choose) {
         )
       : null,
     note(
-      `A GPU of pipeline rank ${step.pipeline_rank}, the busiest one. The thin bar is communication hidden behind the bar above.`,
+      `A GPU of pipeline rank ${step.pipeline_rank}, the busiest. The thin bar is communication that runs behind computing.`,
     ),
     table("Where the time goes", ["part", "#time", "#share", "#hidden"], rows),
     published && publishedNote(published, at),
