@@ -249,6 +249,14 @@ def test_every_verb_has_help_whose_examples_answer(capsys, tmp_path, monkeypatch
         assert said(capsys, *shlex.split(example))
 
 
+def test_help_on_a_models_sizes_says_which_take_a_number_a_name_or_a_switch(capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--help"])
+    told = re.sub(r"\s+", " ", capsys.readouterr().out)
+    for size in ("--layers N", "--norm NAME", "--tied on|off"):
+        assert f"[{size}]" in told
+
+
 @pytest.mark.parametrize("words", ["plan --help", "eval bubble_fraction(stages=4,microbatches=8)"])
 def test_a_terminal_without_greek_letters_is_answered(words: str) -> None:
     ran = subprocess.run(

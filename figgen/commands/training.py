@@ -12,7 +12,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import ADAPTED
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Choices, Option, Value
-from figgen.scenarios.options.own_model import SIZES, OwnModel
+from figgen.scenarios.options.own_model import SIZES, OwnModel, kind_of_size
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
@@ -62,9 +62,8 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Sizes of a model of one's own, or other sizes of the model that is named."""
     for name, said in SIZES.items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", dest=f"size_{name}", metavar="SIZE", help=said
-        )
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, dest=f"size_{name}", metavar=kind_of_size(name), help=said)
 
 
 def _former(name: str, values: Mapping[str, str]) -> Callable[[str], str]:

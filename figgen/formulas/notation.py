@@ -116,7 +116,7 @@ NOTATION = Notation(
         name="oversubscription",
         symbol=r"r_\text{over}",
         unit="1",
-        meaning="bandwidth towards endpoints over that towards the rest",
+        meaning="bandwidth toward endpoints over that toward the rest",
         range="{} >= 1",
     ),
     count("router_endpoints", r"p_\text{r}", "port", "endpoints of one router"),

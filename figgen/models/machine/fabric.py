@@ -19,7 +19,7 @@ Cabling = Literal["rails", "racks"]
 
 
 def leaf_of(ranks: IntArray, *, gpus_per_node: int, ports: int, cabling: Cabling) -> IntArray:
-    """The leaf switch of every rank, of which each has `ports` towards GPUs.
+    """The leaf switch of every rank, of which each has `ports` toward GPUs.
 
     With "rails" a leaf serves one local rank of `ports` nodes, with "racks" all GPUs of
     `ports` / `gpus_per_node` nodes. Raises InputError when a rack holds no whole number of nodes.

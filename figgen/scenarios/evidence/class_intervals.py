@@ -1,7 +1,7 @@
 """Intervals of predictions from the errors of publishers who were left out.
 
 A publisher errs as a whole, and its runs err around that. Both spreads are estimated over the
-publishers of a class and drawn towards those of all publishers as if `PRIOR` more publishers had
+publishers of a class and drawn toward those of all publishers as if `PRIOR` more publishers had
 them; so is the mean, as if one more publisher had it. A new publisher's runs lie where both spreads
 together put them, at `NOMINAL` of a Student distribution with as many degrees of freedom as there
 are publishers.
@@ -154,7 +154,7 @@ def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Which share of a publisher's runs lies in the intervals that others alone make."""
+    """The share of a publisher's runs that lie in the intervals that others alone make."""
 
     publisher: str
     runs: int

@@ -98,6 +98,11 @@ def title_of(text: str) -> str:
     return text.replace(",", ", ").replace("=", " ").replace("_", " ")
 
 
+def kind_of_size(name: str) -> str:
+    """What the value of a size is, as help shows it: `NAME`, `on|off` or the number `N`."""
+    return "NAME" if name in _NAMES else "on|off" if name in _SWITCHES else "N"
+
+
 def _value(name: str, value: str) -> int | str | bool:
     if name in _NAMES:
         return value

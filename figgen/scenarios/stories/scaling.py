@@ -133,7 +133,7 @@ def _held(setup: TrainingSetup, capacity_bytes: float) -> bool:
 
 
 PARTS = {
-    "work_s": "thinner work", "idle_s": "idle stages", "stage_messages_s": "idle stages",
+    "work_s": "smaller matmuls", "idle_s": "idle stages", "stage_messages_s": "idle stages",
     "gradients_s": "gradients", "update_s": "stragglers and fixed costs",
     "straggling_s": "stragglers and fixed costs", "fixed_s": "stragglers and fixed costs",
 }  # fmt: skip
