@@ -56,15 +56,17 @@ def test_llama_3_8b_costs_18_bytes_a_parameter_on_one_gpu_and_an_eighth_of_16_on
         assert "contexts" not in [name for _, name, _ in rank["lines"]]
 
 
-def test_text_ends_with_the_fullest_rank_and_what_is_free(said: Said) -> None:
+def test_text_begins_with_whether_the_fullest_rank_fits(said: Said) -> None:
     lines = said(*GPT_3, "--zero", "0", "--accelerator", "a100-sxm-80gb").splitlines()
-    assert lines[0].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
-    assert lines[2].split()[0] == "rank"
-    assert len(lines) == 2 + 1 + 8 + 1
-    assert lines[-1].startswith("fullest: rank 0, ")
-    assert lines[-1].endswith("does not fit") or "free" in lines[-1]
-    totals = [float(line.split()[-1]) for line in lines[3:-1]]
-    assert f"{max(totals):.1f} GB" in lines[-1]
+    assert lines[0].startswith("GPT-3 175B on 64 × NVIDIA A100 SXM4 80GB ")
+    assert " fit (chance " in lines[0] or "fits (chance " in lines[0]
+    assert "pipeline rank 0" in lines[0]
+    assert ("are free." in lines[0]) != ("enough" in lines[0] or "It would fit with" in lines[0])
+    assert lines[1].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
+    assert lines[3].split()[0] == "rank"
+    assert len(lines) == 3 + 1 + 8
+    totals = [float(line.split()[-1]) for line in lines[4:]]
+    assert f"{max(totals):.1f} GB" in lines[0]
 
 
 def test_memory_needs_no_number_format_that_the_accelerator_multiplies(said: Said) -> None:
@@ -77,7 +79,7 @@ def test_memory_needs_no_number_format_that_the_accelerator_multiplies(said: Sai
 
 def test_verdict_follows_the_capacity(said: Said) -> None:
     small = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8", "--sequence", "2048")
-    assert "free" in said(*small, "--accelerator", "h100-sxm-80gb").splitlines()[-1]
+    assert "are free." in said(*small, "--accelerator", "h100-sxm-80gb").splitlines()[0]
     assert json.loads(said(*small, "--json"))["capacity_bytes"] == 85_017_493_504, "an H100"
     whole = ("--model", "llama-3-70b", "--nodes", "1", "--gpus-per-node", "8", "--json")
     assert json.loads(said(*whole, "--accelerator", "h100-sxm-80gb"))["fits"] is False
@@ -130,3 +132,13 @@ def test_bad_input_is_one_line_and_status_two(
 def test_what_nothing_says_is_asked_for_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "--nodes", "1", "--gpus-per-node", "8"]) == 2
     assert capsys.readouterr().err == "figgen: model: expected a value; it has no default\n"
+
+
+@pytest.mark.parametrize(("accelerator", "gpus"), [("h100-sxm-80gb", 8), ("gb200-nvl72", 72)])
+def test_a_node_has_a_whole_scale_up_domain_unless_it_is_said(
+    said: Said, accelerator: str, gpus: int
+) -> None:
+    answer = json.loads(
+        said("--model", "llama-3-70b", "--nodes", "2", "--accelerator", accelerator, "--json")
+    )
+    assert answer["world_size"] == 2 * gpus

@@ -19,7 +19,7 @@ from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import MemoryEstimate
 from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.memory.memory_lines import PARTS
-from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.taking.log_words import log_sentences, memory_beside
 from figgen.scenarios.taking.logs import read_log
 from figgen.scenarios.taking.options import read_text
@@ -54,22 +54,42 @@ def _memory(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
     data |= model_notes_data(asked)
-    lines = [described(asked.model.name, asked.setup), *model_notes(asked), *_table(asked.memory)]
     found = asked.memory
+    lines = [
+        _answer(asked),
+        described(asked.model.name, asked.setup),
+        *model_notes(asked),
+        *_table(found),
+    ]
     if options.log:
         log = read_log(read_text(options.log))
         if log is None or not memory_beside(log, found.fullest.total_bytes):
             raise InputError(f"file {options.log!r}", expected="a log with memory", got="none")
         told = [*log_sentences(log, None), *memory_beside(log, found.fullest.total_bytes)]
         lines.extend(sentence for _, sentence in told)
-    if found.capacity_bytes is not None and not found.fits:
-        change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)
-        lines.append(f"{reason(found)}; it would fit with {change or 'none of the usual changes'}")
     return Answer(data, "\n".join(lines))
 
 
+def _answer(asked: TrainingStep) -> str:
+    """Whether the fullest GPU fits, and what would make it fit, in a sentence or two."""
+    found = asked.memory
+    text = f"{asked.model.title} on {asked.setup.parallel.world_size:,} × {asked.accelerator.title}"
+    if found.fit_probability is not None:
+        text += f" {fit_words(found.fit_probability)}"
+    if found.capacity_bytes is not None and not found.fits:
+        change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)
+        way = f"It would fit with {change}." if change else "None of the usual changes is enough."
+        return f"{text}: {reason(found)}. {way}"
+    text += f": the fullest GPU, of pipeline rank {found.fullest.pipeline_rank}, needs "
+    text += _both(found.fullest.total_bytes)
+    if found.capacity_bytes is None or found.free_bytes is None:
+        return f"{text}."
+    text += f" of the {_both(found.capacity_bytes)} that PyTorch reports"
+    return f"{text}; {_both(found.free_bytes)} are free."
+
+
 def _table(found: MemoryEstimate) -> list[str]:
-    """One line per pipeline rank, in GB, and how likely the fullest fits.
+    """One line per pipeline rank, in GB.
 
     Parts up to communication are allocated; the allocator has reserved more than that, and the
     process holds a little outside of it.
@@ -91,13 +111,7 @@ def _table(found: MemoryEstimate) -> list[str]:
                 f"{rank.total_bytes / 1e9:.2f}",
             ]
         )
-    total = found.fullest.total_bytes
-    verdict = f"fullest: rank {found.fullest.pipeline_rank}, {_both(total)}"
-    if found.capacity_bytes is not None and found.free_bytes is not None:
-        verdict += f" of the {_both(found.capacity_bytes)} that PyTorch reports: "
-        verdict += f"{_both(found.free_bytes)} free, " if found.fits else ""
-        verdict += fit_words(found.fit_probability or 0.0)
-    return [*aligned(rows, left=0), verdict]
+    return aligned(rows, left=0)
 
 
 def _both(size: float) -> str:

@@ -333,14 +333,17 @@ def _assumed(parallel: ParallelLayout) -> frozenset[str]:
 
 
 def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
-    """Every option, with its default unless it was chosen.
+    """Every option, with its default unless it was chosen; a node has a whole scale-up domain.
 
     Raises InputError for one that has none and matters for the `question`.
     """
+    found = {name: option.default for name, option in OPTIONS.items()} | dict(values)
+    if found["gpus_per_node"] is None:
+        found["gpus_per_node"] = named_accelerator(str(found["accelerator"])).scale_up_domain
     for option in asked_by(question):
-        if option.required and values.get(option.name) is None:
+        if option.required and found[option.name] is None:
             raise InputError(option.name, expected="a value; it has no default")
-    return {name: option.default for name, option in OPTIONS.items()} | dict(values)
+    return found
 
 
 def _number(value: Value) -> float | None:

@@ -158,9 +158,6 @@ def _without_layout(asked: Scenario) -> dict[str, Value]:
         values["global_batch"] = setup_batch(asked)
     for name in (*SEARCHED, "microbatches"):
         values.pop(name, None)
-    if values.get("gpus_per_node") is None:
-        chip = named_accelerator(str(completed(values, "")["accelerator"]))
-        values["gpus_per_node"] = chip.scale_up_domain
     return completed(values, "step")
 
 
