@@ -96,7 +96,7 @@ class Library(Expressions):
             case ("dict.fromkeys", [keys, *value]):
                 items = array(self.expression(keys))
                 start = self.expression(value[0]) if value else Code("null", type=NONE)
-                pairs = f"{items.atom}.map((one) => [one, {start.text}])"
+                pairs = f"{items.atom}.map(($part) => [$part, {start.text}])"
                 return self.made_dict(pairs, element(items.type), start.type)
             case ("object.__setattr__", [ast.Name(), ast.Constant(value=str() as field), value]):
                 return Code(f"this.{field} = {self.expression(value).text}", Level.ARROW, NONE)

@@ -47,8 +47,9 @@ def _starts(name: str) -> Method:
         if where and name == "endsWith":
             raise calls.no(node, "a place where a text ends")
         if is_list(start.type):
-            parts = listed(["one", *(one.text for one in where)])
-            return Code(f"{start.atom}.some((one) => {value.atom}.{name}({parts}))", type=BOOL)
+            # A name that no Python has, since the value may well be called `one`.
+            parts = listed(["$part", *(one.text for one in where)])
+            return Code(f"{start.atom}.some(($part) => {value.atom}.{name}({parts}))", type=BOOL)
         parts = listed(one.text for one in (start, *where))
         return Code(f"{value.atom}.{name}({parts})", type=BOOL)
 
@@ -114,7 +115,7 @@ LIST: dict[str, Method] = {
     "popleft": _as("{0}.shift()", _item), "index": _as("{0}.indexOf({1})", _always(INT)),
     "insert": _as("{0}.splice({1}, 0, {2})", _always(NONE)),
     "reverse": _as("{0}.reverse()", _always(NONE)), "copy": _as("[...{value}]", lambda t: t),
-    "count": _as("{0}.filter((one) => one === {1}).length", _always(INT)),
+    "count": _as("{0}.filter(($part) => $part === {1}).length", _always(INT)),
     "appendleft": _as("{0}.unshift({1})", _always(NONE)),
 }  # fmt: skip
 DICT: dict[str, Method] = {

@@ -156,7 +156,7 @@ class Operators(PrinterBase):
             return Code(f"{within.atom}.includes({item.text})", type=BOOL)
         if is_list(given):
             name = self.help("equal")
-            return Code(f"{within.atom}.some((one) => {name}(one, {item.text}))", type=BOOL)
+            return Code(f"{within.atom}.some(($part) => {name}($part, {item.text}))", type=BOOL)
         if given.kind == "iterator":
             return self.contained(item, array(within), node)
         raise self.no(node, f"a search in a value of kind {given.kind}")

@@ -166,6 +166,9 @@ def texts() -> list[str]:
 def tests_of_texts() -> list[object]:
     return [
         "abc".startswith("ab"), "abc".startswith(("x", "ab")), "abc".endswith("c"),
+        [one for one in ("ab", "xy") if one.startswith(("a", "q"))],
+        [["p", "q", "p"].count(one) for one in ("p", "q")],
+        [one for one in ((1, 2), (3, 4)) if one in [(3, 4)]],
         "12".isdigit(), "abc".find("c"), "abc".find("z"), "aXbX".count("X"), int(" 12 "),
         float("1e3"), int("-7"), len("abc"),
     ]  # fmt: skip
