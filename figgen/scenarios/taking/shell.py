@@ -1,9 +1,10 @@
 """Reads a shell script into the words of its commands, with variables put in.
 
 Assignments, defaults such as `${TP:-4}`, arrays, sums such as `$((NNODES * GPUS))` and quoted
-values of several lines are followed from top to bottom. Conditions are not decided: the last value
-that a variable gets holds, and `changed` names variables with more than one. A value that the text
-does not hold, such as `$1` or the output of a command, stays in the words as `$NAME`.
+values of several lines are followed from top to bottom, and of conditions the branch that runs
+(`conditions`). Where that is undecided the last value that a variable gets holds, and `changed`
+names variables with more than one. A value that the text does not hold, such as `$1` or the output
+of a command, stays in the words as `$NAME`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.conditions import Branches, compared_sums, follow
 from figgen.scenarios.texts.entry import is_name
 
 BLANKS = " \t\r"
@@ -39,6 +41,7 @@ class Shell:
     directives: list[str] = field(default_factory=list)
     documents: list[str] = field(default_factory=list)
     unquoted: list[str] = field(default_factory=list)
+    branches: Branches = field(default_factory=Branches)
 
     def changed(self) -> list[str]:
         """Variables that get more than one value."""
@@ -60,10 +63,13 @@ def read_shell(text: str, shell: Shell) -> None:
             end = _line_end(text, at)
             _take_directive(text[at:end], shell)
             at = end
+        elif text.startswith("((", at) and command in ([], ["if"], ["elif"]):
+            at = _after_sum(text, at, command, shell)
         elif letter in ENDS:
-            _finish(command, shell)
+            sign = text[at : at + 2] if text[at : at + 2] in ("&&", "||", ";;") else letter
+            _finish(command, shell, sign)
             command = []
-            at += 1
+            at += len(sign)
         elif letter in "<>":
             at = _after_redirection(text, at, shell)
         else:
@@ -71,7 +77,7 @@ def read_shell(text: str, shell: Shell) -> None:
             if word == "\\":
                 continue
             command.append(word)
-    _finish(command, shell)
+    _finish(command, shell, "\n")
 
 
 def expand(text: str, shell: Shell) -> str:
@@ -152,6 +158,15 @@ def asked_in(value: str) -> list[str]:
             names.append(name)
         at = value.find("$", at + 1)
     return names
+
+
+def _after_sum(text: str, at: int, command: list[str], shell: Shell) -> int:
+    """Behind a condition in two brackets, which becomes a test of one word."""
+    end = _matching(text, at)
+    inner = expand(text[at + 2 : max(at + 2, end - 1)], shell)
+    holds = compared_sums(inner, {**shell.answers, **shell.variables})
+    command.extend(["[", "$" if holds is None else "1" if holds else ""])
+    return end + 1
 
 
 def _after_continuation(text: str, at: int) -> int:
@@ -265,8 +280,11 @@ def _without_documents(text: str, shell: Shell) -> str:
     return "\n".join(lines)
 
 
-def _finish(command: list[str], shell: Shell) -> None:
-    """Keeps a command, after its assignments have been made."""
+def _finish(command: list[str], shell: Shell, end: str) -> None:
+    """Keeps a command that runs, after its assignments have been made."""
+    command = follow(shell.branches, command, end)
+    if not shell.branches.live():
+        return
     at = 0
     while at < len(command):
         word = command[at]
@@ -358,9 +376,12 @@ def _braced(inner: str, shell: Shell) -> str:
         if rest.startswith(sign):
             if value and (is_known(value) or name in shell.variables):
                 return value
-            default = rest[len(sign) :].strip('"')
-            shell.defaults[name] = expand(default, shell)
-            return shell.defaults[name]
+            default = expand(rest[len(sign) :].strip('"'), shell)
+            if shell.branches.live():
+                shell.defaults[name] = default
+                if sign.endswith("="):
+                    shell.variables[name] = default
+            return default
     return value
 
 

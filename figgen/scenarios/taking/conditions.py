@@ -1,0 +1,237 @@
+"""Which branches of a script run: `if`, `case`, and what stands behind `&&` and `||`.
+
+A test that asks for a file, a pattern of letters or a value that the text does not hold stays
+undecided, and then all its branches are read from top to bottom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.texts.entry import is_whole
+
+OPENING = ("[", "[[", "test")
+CLOSING = ("]", "]]")
+NUMBERS = ("-eq", "-ne", "-gt", "-ge", "-lt", "-le")
+SIGNS = {"==": "-eq", "!=": "-ne", ">=": "-ge", "<=": "-le", ">": "-gt", "<": "-lt"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Branch:
+    """An `if` or `case` that is open.
+
+    `done` says whether one of its branches has run, `live` whether the present one runs; None is
+    undecided. `word` is what a `case` compares, and `pattern` whether its next words are patterns.
+    """
+
+    outer: bool
+    done: bool | None = False
+    live: bool | None = True
+    word: str = ""
+    pattern: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Branches:
+    """The branches that are open, the test that is being read, and whether a command is skipped."""
+
+    open: list[Branch] = field(default_factory=list)
+    testing: bool = False
+    result: bool | None = None
+    joint: str = ""
+    skip: bool = False
+    matched: bool | None = False
+
+    def live(self) -> bool:
+        """Whether what is read now runs, as far as anybody can tell."""
+        return not self.skip and all(one.outer and one.live is not False for one in self.open)
+
+
+def follow(branches: Branches, words: list[str], end: str) -> list[str]:
+    """A command without what decides branches; `end` is the sign behind it, such as `&&`."""
+    if branches.open and branches.open[-1].pattern:
+        return _pattern(branches, words, end)
+    rest = words
+    while rest and rest[0] in ("then", "else", "fi", "esac", "if", "elif", "case", "do"):
+        word = rest[0]
+        rest = rest[1:]
+        if word == "case":
+            return _case(branches, rest, end)
+        _keyword(branches, word)
+    if branches.open and branches.open[-1].word and end == ";;":
+        branches.open[-1].pattern = True
+    if branches.testing or _is_test(rest):
+        _test(branches, rest, end)
+        return []
+    runs = not branches.skip
+    branches.skip = branches.skip and end in ("&&", "||") and bool(rest)
+    return rest if runs else []
+
+
+def _keyword(branches: Branches, word: str) -> None:
+    if word == "if":
+        branches.open.append(Branch(outer=branches.live()))
+    if word in ("if", "elif"):
+        branches.testing = True
+        branches.result = None
+        branches.joint = ""
+        return
+    if not branches.open:
+        branches.testing = False
+        return
+    here = branches.open[-1]
+    if word == "then":
+        branches.testing = False
+        _enter(here, branches.result)
+    elif word == "else":
+        _enter(here, True)
+    elif word in ("fi", "esac"):
+        branches.open = branches.open[:-1]
+    branches.skip = False
+
+
+def _enter(here: Branch, chosen: bool | None) -> None:
+    """Begins the next branch, which runs if its test holds and none before it has run."""
+    if here.done is True or chosen is False:
+        here.live = False
+    elif chosen is True and here.done is False:
+        here.live = True
+        here.done = True
+    else:
+        here.live = None
+        here.done = None
+
+
+def _case(branches: Branches, words: list[str], end: str) -> list[str]:
+    outer = branches.live()
+    word = words[0] if words else ""
+    branches.open.append(Branch(outer=outer, word=word if word else " ", pattern=True))
+    branches.matched = False
+    rest = words[2:] if words[1:2] == ["in"] else words[1:]
+    return _pattern(branches, rest, end) if rest else []
+
+
+def _pattern(branches: Branches, words: list[str], end: str) -> list[str]:
+    """Compares the patterns of a `case`, which end with a bracket."""
+    if words[:1] == ["esac"]:
+        branches.open = branches.open[:-1]
+        return follow(branches, words[1:], end)
+    if words[:1] == ["in"]:
+        words = words[1:]
+    here = branches.open[-1]
+    for word in words:
+        same = matches(here.word, word)
+        if same is None or branches.matched is None:
+            branches.matched = None
+        elif same:
+            branches.matched = True
+    if end == ")":
+        _enter(here, branches.matched)
+        here.pattern = False
+        branches.matched = False
+    return []
+
+
+def _is_test(words: list[str]) -> bool:
+    return bool(words) and (words[0] in OPENING or words[:2] == ["!", "["])
+
+
+def _test(branches: Branches, words: list[str], end: str) -> None:
+    """Adds one test to those before it, and decides whether the command behind it is skipped."""
+    if words:
+        said = decided(words)
+        if branches.joint == "&&":
+            said = _both(branches.result, said)
+        elif branches.joint == "||":
+            said = _either(branches.result, said)
+        branches.result = said
+    branches.joint = end if end in ("&&", "||") else branches.joint if end == "" else ""
+    if not branches.testing:
+        branches.skip = (branches.joint == "&&" and branches.result is False) or (
+            branches.joint == "||" and branches.result is True
+        )
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    if one is True or other is True:
+        return True
+    return None if one is None or other is None else False
+
+
+def decided(words: list[str]) -> bool | None:
+    """Whether a test such as `[ 8 -gt 1 ]` holds; None where the text does not tell."""
+    said = [word for word in words if word not in OPENING and word not in CLOSING]
+    if "-o" in said:
+        at = said.index("-o")
+        return _either(decided(said[:at]), decided(said[at + 1 :]))
+    if "-a" in said[1:]:
+        at = said.index("-a", 1)
+        return _both(decided(said[:at]), decided(said[at + 1 :]))
+    if said[:1] == ["!"]:
+        inner = decided(said[1:])
+        return None if inner is None else not inner
+    if len(said) == 1:
+        return said[0] != "" if "$" not in said[0] else None
+    if len(said) == 2 and said[0] in ("-z", "-n"):
+        # A variable that nobody has set is empty, as for its default.
+        empty = said[1] == "" or said[1].startswith("$")
+        return empty if said[0] == "-z" else not empty
+    if len(said) != 3 or "$" in said[0] or "$" in said[2]:
+        return None
+    return _compared(said[0], said[1], said[2])
+
+
+def _compared(one: str, sign: str, other: str) -> bool | None:
+    if sign in ("=", "=="):
+        return matches(one, other)
+    if sign == "!=":
+        same = matches(one, other)
+        return None if same is None else not same
+    if sign not in NUMBERS or not is_whole(one) or not is_whole(other):
+        return None
+    first = int(one)
+    second = int(other)
+    if sign == "-eq":
+        return first == second
+    if sign == "-ne":
+        return first != second
+    if sign in ("-gt", "-ge"):
+        return first > second or (sign == "-ge" and first == second)
+    return first < second or (sign == "-le" and first == second)
+
+
+def compared_sums(text: str, variables: dict[str, str]) -> bool | None:
+    """Whether `TP * PP > 1`, as it stands in two brackets, holds; None where that is unknown."""
+    for sign, name in SIGNS.items():
+        before, found, after = text.partition(sign)
+        if found:
+            return _compared(computed(before, variables), name, computed(after, variables))
+    value = computed(text, variables)
+    return None if value == "" else value != "0"
+
+
+def matches(text: str, pattern: str) -> bool | None:
+    """Whether a text has the form of a pattern with `*`; None for other patterns."""
+    if "$" in text or "$" in pattern:
+        return True if pattern == "*" else None
+    if "?" in pattern or "[" in pattern:
+        return None
+    parts = pattern.split("*")
+    if len(parts) == 1:
+        return text == pattern
+    if not text.startswith(parts[0]) or not text.endswith(parts[-1]):
+        return False
+    at = len(parts[0])
+    for part in parts[1:-1]:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at + len(parts[-1]) <= len(text)
