@@ -51,6 +51,53 @@ def test_words_are_those_that_a_shell_gives_a_program() -> None:
     assert " ".join(" ".join(words).split()) == " ".join(" ".join(shown).split())
 
 
+BRANCHES = r"""
+SIZE=70b; TP=4; EMPTY=; LIST=""
+if [ $SIZE = 8b ]; then L=1; elif [[ "$SIZE" == 70* ]] && [ $TP -gt 1 ]; then L=2; else L=3; fi
+if [ $SIZE = 8b ] || [ $TP -le 2 ]; then M=1
+else
+  if (( TP * 2 == 8 )); then M=2; else M=3; fi
+fi
+case $SIZE in
+  7b|8b) N=1 ;;
+  70b) N=2; O=5 ;;
+  *) N=3 ;;
+esac
+case "$SIZE" in (*b) P=1;; *) P=2;; esac
+[ -z "$EMPTY" ] && Q=1
+[[ -n $EMPTY ]] && Q=2
+[ "$SIZE" != 70b ] || R=1
+[ "$SIZE" == 70b ] || R=2
+if [ ! $TP -eq 4 ]; then S=1; else S=2; fi
+if [ "$SIZE" = 70b -a "$TP" -ne 4 ]; then T=1; else T=2; fi
+: "${U:=7}"
+if [ -z "$NOBODY" ]; then V=1; else V=2; fi
+if [ 1 = 2 ]; then W=1; if [ 1 = 1 ]; then W=2; else W=3; fi; else W=4; fi
+probe $L $M $N $O $P $Q $R $S $T $U $V $W
+"""
+
+
+def test_of_conditions_the_branch_that_a_shell_runs_is_read() -> None:
+    shown = subprocess.run(
+        ["bash", "-c", 'probe() { echo "$@"; }\n' + BRANCHES],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    shell = Shell(answers={})
+    read_shell(BRANCHES, shell)
+    assert [word for command in shell.commands for word in command if command[0] == "probe"] == [
+        "probe",
+        *shown,
+    ]
+
+
+def test_branches_that_nobody_can_decide_are_all_read() -> None:
+    shell = Shell(answers={})
+    read_shell("if [ -f x ]; then A=1; else A=2; fi\nif [ $1 = x ]; then B=1; fi", shell)
+    assert (shell.changed(), shell.variables["B"]) == (["A"], "1")
+
+
 @pytest.mark.parametrize(
     "text", ["2*3+4", "(2+3)*4", "17/5", "17%5", "2*(3+4)*5", "((7))", "10-2-3", "8/2/2"]
 )
@@ -89,7 +136,7 @@ def plainly(entries: dict[str, str]) -> dict[str, str]:
             word = str(float(word.replace("_", "")))
         except ValueError:
             word = " ".join(word.split())
-        if word and "(text)" not in word:
+        if word:
             found[name] = word
     return found
 
@@ -99,9 +146,12 @@ YAMLS = [case for case in CASES if case["file"].endswith((".yaml", ".yml"))]
 
 @pytest.mark.parametrize("case", YAMLS, ids=lambda case: case["file"])
 def test_yaml_is_read_as_a_library_reads_it(case: dict[str, Any]) -> None:
-    ours = {one.name: one.words for one in read_yaml(case["text"])}
-    theirs = flat(yaml.safe_load(case["text"]))
-    assert plainly(ours) == plainly(theirs)
+    ours = plainly({one.name: one.words for one in read_yaml(case["text"])})
+    theirs = plainly(flat(yaml.safe_load(case["text"])))
+    # `${name}` is OmegaConf's; of a list with a text of several lines that text stands alone.
+    alike = {name for name, text in theirs.items() if "${" not in text}
+    alike -= {name for name in alike if name.endswith(".command")}
+    assert {name: ours.get(name) for name in alike} == {name: theirs[name] for name in alike}
 
 
 TRICKY = """
@@ -121,6 +171,20 @@ long: [1,
   3]
 text: |
   not: a setting
+  nor this
+texts:
+- |-
+  one
+- two
+base: &base
+  a: 1
+  deep: {b: 2}
+number: &number 8
+merged:
+  <<: *base
+  a: 3
+again: *number
+copy: *base
 after: ~
 url: http://host:80/x
 time: 12:30
@@ -130,9 +194,12 @@ time: 12:30
 def test_what_yaml_may_look_like_is_read_as_a_library_reads_it() -> None:
     ours = plainly({one.name: one.words for one in read_yaml(TRICKY)})
     theirs = plainly(flat(yaml.safe_load(TRICKY)))
-    assert {name: ours.get(name) for name in theirs if name not in ("text", "time")} == {
-        name: text for name, text in theirs.items() if name not in ("text", "time")
+    # 12:30 is 750 to the library; a text among scalars of a list is an entry of its own here.
+    other = ("time", "texts")
+    assert {name: ours.get(name) for name in theirs if name not in other} == {
+        name: text for name, text in theirs.items() if name not in other
     }
+    assert (ours["texts.0"], ours["texts"]) == ("one", "two")
 
 
 TABLES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.scenarios.taking.cluster import axes_product
 from figgen.scenarios.taking.given import Given, assume, take, text_of, value_of, whole_of
 
-TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers")
+TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune")
 """Frameworks whose steps have one microbatch unless gradients are accumulated."""
 
 SCHEDULES = {
@@ -95,9 +95,7 @@ def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
 
 def _plain_batch(given: Given, dialect: str) -> int:
     """`batch_size` of a trainer is that of a GPU; of nobody else it is known what it means."""
-    if dialect in (*TRAINERS, "fsdp", "mesh") or any(
-        one.value == "torchtune" for one in given.entries
-    ):
+    if dialect in (*TRAINERS, "fsdp", "mesh"):
         return whole_of(given, "plain_batch")
     return 0
 

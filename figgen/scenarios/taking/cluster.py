@@ -74,12 +74,17 @@ def _nodes(given: Given) -> int:
     text = text_of(given, "nodes", LAUNCHED)
     if ":" in text:
         low, _, high = text.partition(":")
+        if is_whole(high.strip()) and low == high:
+            return int(high)
         if is_whole(high.strip()):
             given.notes.append(f"the launcher allows {low} to {high} nodes; using {high}")
             return int(high)
     least, _, most = text.partition("-")
     if is_whole(least) and is_whole(most):
         return int(most)
+    if not text and "replicas" in given.keys:
+        text_of(given, "replicas")
+        return sum([int(one.value) for one in given.keys["replicas"] if is_whole(one.value)])
     if text == "0":
         given.notes.append("nodes: expected a whole number from 1 on, got 0")
     return whole_of(given, "nodes", LAUNCHED)
@@ -108,7 +113,7 @@ def _width(given: Given, nodes: int) -> int:
     listed = text_of(given, "processes_per_node", LAUNCHED)
     if not started and listed.startswith(("[", "0,")):
         started = len(listed.strip("[]").split(","))
-    scheduled = whole_of(given, "gpus_per_node", LAUNCHED) or _typed(given, "gpus_per_node")
+    scheduled = _plain_or_typed(given, "gpus_per_node")
     resources = scheduled or _typed(given, "generic_resources")
     if started and resources and started != resources and resources > 1:
         given.notes.append(
@@ -121,12 +126,19 @@ def _width(given: Given, nodes: int) -> int:
     if per_task:
         tasks = whole_of(given, "tasks", LAUNCHED) // max(nodes, 1)
         return per_task * max(1, whole_of(given, "tasks_per_node", LAUNCHED) or tasks)
-    gpus = whole_of(given, "gpus", LAUNCHED) or _typed(given, "gpus")
+    gpus = _plain_or_typed(given, "gpus")
     together = gpus or whole_of(given, "processes", LAUNCHED) or whole_of(given, "tasks", LAUNCHED)
     if together and nodes and together % nodes == 0:
         return together // nodes
     tasks = whole_of(given, "tasks_per_node", LAUNCHED)
     return tasks if tasks > 1 else 0
+
+
+def _plain_or_typed(given: Given, key: str) -> int:
+    """The number of `8` or of `h100:8`."""
+    if ":" in text_of(given, key, LAUNCHED):
+        return _typed(given, key)
+    return whole_of(given, key, LAUNCHED)
 
 
 def _typed(given: Given, key: str) -> int:
@@ -158,6 +170,7 @@ ORDERS = {
     "torchtitan": "torchtitan", "nanotron": "nanotron", "gpt-neox": "deepspeed",
     "megatron-lm": "megatron", "megatron-bridge": "megatron", "nemo": "megatron",
     "megatron-deepspeed": "megatron", "deepspeed-topology": "deepspeed",
+    "megatron-core": "megatron", "maxtext": "torchtitan",
 }  # fmt: skip
 """The order of ranks of each framework."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.scenarios.taking.python import MESHES
 from figgen.scenarios.taking.yaml import key_end, uncommented
+from figgen.scenarios.texts.entry import is_name
 
 PROGRAMS = (
     "torchrun", "srun", "python", "deepspeed", "accelerate", "mpirun", "export", "sbatch", "bash",
@@ -42,6 +43,12 @@ def _begun(text: str) -> str:
     return rest if rest.startswith("{") else said
 
 
+def _is_argument(line: str) -> bool:
+    """Whether a line is `name=value,` or opens a call: `args = Arguments(`."""
+    name, sign, _ = line.partition("=")
+    return sign != "" and line.endswith((",", "(")) and is_name(name.strip().replace(".", "_"))
+
+
 def _of_lines(said: str) -> str:
     tables = 0
     settings = 0
@@ -55,13 +62,13 @@ def _of_lines(said: str) -> str:
                 shell += 5
             continue
         first = line.split()[0]
-        if "<<" in line or first.startswith(("$", "./")):
+        if ("<<" in line and not line.startswith("<<:")) or first.startswith(("$", "./")):
             shell += 50  # a here-document, and the lines that it holds
         elif line.startswith("[") and line.endswith("]") and "=" not in line:
             tables += 1
         elif line.startswith("--") or " --" in line or first in PROGRAMS or line.endswith("\\"):
             shell += 1 if line != "---" else 0
-        elif line.startswith(("import ", "from ", "def ", "class ", "@")):
+        elif line.startswith(("import ", "from ", "def ", "class ", "@")) or _is_argument(line):
             python += 1
         elif key_end(line) > 0 or (line.startswith("- ") and not line.startswith("- -")):
             settings += 1
@@ -71,7 +78,7 @@ def _of_lines(said: str) -> str:
             shell += 1
     if tables and equals and not shell:
         return "toml"
-    if python and equals + settings >= shell:
+    if python and python + equals + settings >= shell:
         return "python"
     if settings > shell:
         return "yaml"

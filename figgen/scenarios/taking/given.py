@@ -145,9 +145,7 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
             given.notes.append(note)
         return int(first)
     if first == "auto":
-        note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
-        if note not in given.notes:
-            given.notes.append(note)
+        _note_auto(given, key)
     elif text and (key in GROUPS or first != "-1") and first not in UNSAID:
         names = ", ".join([one.name for one in given.keys[key]])
         got = "none" if text == "true" else repr(text[:40])
@@ -155,6 +153,12 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
         if note not in given.notes:
             given.notes.append(note)
     return 0
+
+
+def _note_auto(given: Given, key: str) -> None:
+    note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
+    if note not in given.notes:
+        given.notes.append(note)
 
 
 def _thousands(text: str) -> str:
@@ -173,6 +177,9 @@ def switch_of(given: Given, key: str) -> bool | None:
     if not text:
         return None
     word = text.split()[0].lower()
+    if word == "auto":
+        _note_auto(given, key)
+        return None
     if word in OFF:
         return False
     if word in ON:

@@ -11,6 +11,7 @@ from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
 from figgen.scenarios.taking.hosts import read_hosts
 from figgen.scenarios.taking.launchers import read_script, with_commands
+from figgen.scenarios.taking.other_words import in_known_words
 from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
 from figgen.scenarios.taking.python import commented_commands, read_python
 from figgen.scenarios.taking.shell import Shell
@@ -61,7 +62,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
     shell = Shell(answers=answers)
     if kind in ("address", "command"):
         return _own_line(text, kind, shell, names)
-    entries = plain_switches(_entries(text, kind, answers, shell))
+    entries = in_known_words(plain_switches(_entries(text, kind, answers, shell)))
     given = sorted_entries(entries)
     if not given.keys and not shell.changed():
         raise InputError(
@@ -111,6 +112,8 @@ SOFTWARE = {
     "torchtitan": "torchtitan", "nanotron": "nanotron", "gpt-neox": "megatron-deepspeed",
     "megatron-deepspeed": "megatron-deepspeed", "deepspeed": "megatron-deepspeed",
     "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
+    "maxtext": "maxtext", "megatron-core": "megatron-lm", "torchtune": "fsdp",
+    "fsdp": "fsdp",
     "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
 """The software whose habits are those of a framework."""
@@ -122,6 +125,9 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
     programs = " ".join(
         [one.value.lower() for one in entries if one.name in ("program", "launcher")]
     )
+    recipes = [one for one in entries if one.name == "recipe_of"]
+    if recipes:
+        return recipes[-1].value
     titan = "torchtitan" in programs or any(
         name.startswith("parallelism.") and "_degree" in name for name in names
     )
@@ -143,9 +149,6 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "llama-factory"
     if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
         return "llm-foundry"
-    recipes = [one for one in entries if one.name == "recipe_of"]
-    if recipes:
-        return recipes[-1].value
     if any(name.startswith("trainer.") and "num_nodes" in name for name in names):
         return "nemo"
     if any(name.endswith("tensor_model_parallel_size") for name in names):

@@ -15,7 +15,7 @@ from figgen.scenarios.texts.flow import read_flow
 SLURM = ("srun", "sbatch", "salloc")
 MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")
 LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
-SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "figgen", "nemo", "litgpt")
+SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "megatron", "figgen", "nemo", "litgpt")
 WRAPPERS = (
     "bash", "sh", "env", "numactl", "singularity", "apptainer", "docker", "podman", "enroot",
     "nsys", "exec", "time", "run", "shell", "profile",
@@ -58,7 +58,9 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
             continue
         if value.strip().startswith("-") and " " in value.strip():
             _options(_split(value), 0, "script", entries)
-        entries.append(entry(name, value, "variable"))
+        # A file of nothing but variables is a list of settings.
+        alone = not shell.commands and not shell.directives
+        entries.append(entry(name, value, "script" if alone else "variable"))
     return entries
 
 
@@ -250,12 +252,29 @@ def _document(document: str, shell: Shell) -> list[Entry]:
 
 
 def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
-    """Settings of a file, and what the commands among them say, such as those of containers."""
+    """Settings of a file, and what the commands and scripts in it say, such as those of containers.
+
+    Variables that the file sets under `env` or `envs` are put in.
+    """
     found: list[Entry] = []
     for one in entries:
+        section, _, name = one.name.rpartition(".")
+        if section.rpartition(".")[2] in ("env", "envs") and is_name(name):
+            shell.variables[name] = one.words
+        if one.name == "num_nodes":
+            shell.variables["SKYPILOT_NUM_NODES"] = one.value
+        if one.name == "resources.accelerators":
+            number = one.value.partition(":")[2]
+            shell.variables["SKYPILOT_NUM_GPUS_PER_NODE"] = number if number else "1"
+    for one in entries:
         words = one.words.split()
-        command = len(words) > 2 and _is_program(words[0])
-        found.extend(command_entries(words, shell) if command else [one])
+        if "\n" in one.words and any(_is_program(word) for word in words):
+            inner = Shell(answers=shell.answers, variables=dict(shell.variables))
+            found.extend(read_script(one.words, shell.answers, inner))
+        elif len(words) > 2 and _is_program(words[0]):
+            found.extend(command_entries(words, shell))
+        else:
+            found.append(one)
     return found
 
 

@@ -22,8 +22,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "processes_per_node": (
         "nproc_per_node", "num_gpus", "ntasks_per_gpu_node", "npernode", "ppn", "nproc",
         "trainer.devices", "trainer.n_gpus_per_node", "devices", "n_devices", "num_devices",
+        "nprocpernode",
     ),
-    "gpus_per_node": ("gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node"),
+    "gpus_per_node": (
+        "gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node", "accelerators",
+        "nvidia.com.gpu", "amd.com.gpu",
+    ),
+    "replicas": ("master.replicas", "worker.replicas"),
     "tasks_per_node": ("ntasks_per_node",),
     "tasks": ("ntasks",),
     "gpus_per_task": ("gpus_per_task",),
@@ -37,7 +42,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "model_parallel_size", "parallelism.tp", "megatron_lm_tp_degree", "tp_size",
         "parallelism_config_tp_size", "autotp_size", "tensor_parallel", "tp_degree",
         "model_tensor_parallel_size", "intra_layer_model_parallel_size", "mesh.tp",
-        "num_mp", "target_tensor_parallel_size", "tensor_parallel.tp_size",
+        "num_mp", "target_tensor_parallel_size", "tensor_parallel.tp_size", "tensor_parallel_dim",
     ),
     "pp": (
         "pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline_parallel_size",
@@ -140,10 +145,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fp4": ("fp4", "fp4_format"),
     "precision": (
         "precision", "mixed_precision", "compute_dtype", "trainer.precision", "model.dtype",
-        "mixed_precision_param", "dtype", "torch_dtype", "fsdp_config.mixed_precision",
+        "mixed_precision_param", "dtype", "torch_dtype",
     ),
     "state_dtype": ("training.dtype",),
-    "precision_reduce": ("mixed_precision_reduce",),
+    "precision_reduce": ("mixed_precision_reduce", "fsdp_config.mixed_precision"),
     "converters": ("model.converters", "converters"),
     "distributed_optimizer": (
         "use_distributed_optimizer", "megatron_lm_use_distributed_optimizer",
@@ -160,6 +165,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "offload_optimizer.device", "offload_param.device", "cpu_offload", "fsdp_offload_params",
         "zero_optimization.cpu_offload", "optimizer_cpu_offload", "enable_cpu_offload",
         "offload_optimizer_device", "offload_param_device", "cpu_offloading", "fsdp_cpu_offload",
+        "fsdp_config.offload_params",
     ),
     "use_fsdp": (
         "use_fsdp", "use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp",
@@ -181,8 +187,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "as_modelled": (
         "overlap_param_gather", "ddp.overlap_param_gather", "moe_grouped_gemm", "fsdp_version",
         "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
-        "fsdp_transformer_layer_cls_to_wrap",
+        "fsdp_transformer_layer_cls_to_wrap", "fsdp_config.auto_wrap_policy",
+        "transformer_layer_cls_to_wrap", "tp_linear_async_communication",
     ),
+    "trainer_strategy": ("strategy",),
     "less_layers": (
         "pipeline_parallel_first_stage_less_layers", "pipeline_parallel_last_stage_less_layers",
     ),
@@ -310,7 +318,7 @@ TOP_ONLY = (
     "ng", "gn", "nodes", "gpus", "dim", "bias", "norm", "recipe", "dtype", "path", "activation",
     "fp8", "zero", "order", "precision", "deepspeed", "nproc", "ppn", "window_size", "gpu",
     "model_type", "batch_size", "max_length", "devices", "world_size", "adapter", "model_name",
-    "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb",
+    "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb", "strategy",
 )  # fmt: skip
 """Names that mean a job's number at the top of a file or on a command line only."""
 

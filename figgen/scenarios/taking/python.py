@@ -22,11 +22,55 @@ def read_python(text: str) -> list[Entry]:
             number += 1
             at = text.find(call, end)
     entries.extend(_recipes(text))
+    entries.extend(_calls(text))
     for line in text.split("\n"):
         said = line.strip()
         if not said.startswith("#") or ".MoE(" in said:  # this site writes experts as a comment
             entries.extend(_keywords(said))
-    return entries
+    return _assigned_values(entries)
+
+
+SECTIONS = {
+    "LoraConfig": "peft_config.",
+    "TrainingConfig": "training.",
+    "ParallelismConfig": "parallelism.",
+    "ActivationCheckpointConfig": "activation_checkpoint.",
+    "CompileConfig": "compile.",
+}
+"""Calls whose arguments have the names of a section of a file, of PEFT and of torchtitan."""
+
+FIRST_ARGUMENTS = {"from_pretrained": "from_pretrained", "model_registry": "flavor"}
+"""Calls whose first argument is a setting."""
+
+
+def _calls(text: str) -> list[Entry]:
+    """What the arguments of known calls say under the names of a file's sections."""
+    found: list[Entry] = []
+    for call, section in SECTIONS.items():
+        at = text.find(call + "(")
+        if at < 0:
+            continue
+        start = at + len(call)
+        for line in text[start + 1 : _matching(text, start)].replace(",", "\n").split("\n"):
+            for one in _keywords(line.strip()):
+                found.append(entry(section + one.name, one.words, one.origin))
+        if section == "peft_config.":
+            found.append(entry("adapter", "lora", "python"))
+    for call, name in FIRST_ARGUMENTS.items():
+        said = text.partition(call + "(")[2].strip()
+        if said[:1] in ("'", '"'):
+            found.append(entry(name, _plain_value(said), "python"))
+    return found
+
+
+def _assigned_values(entries: list[Entry]) -> list[Entry]:
+    """Entries with the numbers of names that the program sets elsewhere: `num_nodes=nodes`."""
+    numbers = {one.name: one.words for one in entries if is_whole(one.words)}
+    found: list[Entry] = []
+    for one in entries:
+        words = numbers.get(one.words, one.words)
+        found.append(one if words == one.words else entry(one.name, words, one.origin))
+    return found
 
 
 RECIPES = (
@@ -46,6 +90,9 @@ def _recipes(text: str) -> list[Entry]:
         for letter in text:
             plain += letter if letter.isalnum() or letter == "_" else " "
         for word in plain.split():
+            family, _, size = word.partition("Config")
+            if size[:1].isdigit():
+                found.append(entry("recipe", family + size, "python"))
             if word.endswith(("_pretrain_config", "_finetune_config")):
                 name = word.removesuffix("_pretrain_config").removesuffix("_finetune_config")
                 found.append(entry("recipe", name, "python"))
@@ -111,6 +158,8 @@ def _keywords(line: str) -> list[Entry]:
         while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_. "):
             start -= 1
         name = line[start:at].strip().split(" ")[-1]
+        if start > 0 and line[start - 1] == ":":  # a parameter with its type
+            name = line[: start - 1].replace("(", " ").replace(",", " ").split()[-1]
         value = _plain_value(line[at + 1 :])
         plain = name.replace(".", "_")
         if is_name(plain) and value and line[at + 1 : at + 2] != "=":

@@ -14,7 +14,7 @@ TELLING = (
     "parallel", "batch", "seq", "recompute", "checkpoint_act", "fsdp", "zero", "offload", "shard",
     "expert", "moe", "layers", "hidden", "heads", "lora", "precision", "fp8", "overlap",
     "attention", "vocab", "mapping", "maping", "capacity", "nodes", "nproc", "gpus", "pack",
-    "quant", "micro",
+    "quant", "micro", "remat",
 )  # fmt: skip
 """Parts of names that tell of memory or time."""
 
@@ -22,6 +22,8 @@ NOT_TELLING = (
     "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
     "lr_", "log_", "tensorboard", "wandb", "comm_backend", "warmup", "loss_scale", "dataloader",
     "eval_", "val_", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32", "checkpoint_folder",
+    "lora_alpha", "lora_dropout", "bucket_size", "contiguous_gradients", "allgather_partitions",
+    "stage3_",
 )  # fmt: skip
 """Parts of names that tell of something else."""
 

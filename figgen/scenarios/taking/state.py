@@ -12,7 +12,7 @@ from figgen.scenarios.taking.given import (
     whole_of,
 )
 
-MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge")
+MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge", "megatron-core")
 RECOMPUTED = (
     "core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts",
 )  # fmt: skip
@@ -85,12 +85,28 @@ def _take_zero(given: Given, dialect: str) -> None:
             assume(given, "zero_stage", 3)
     elif dialect == "mesh":
         return
+    elif _trainer_stage(given) >= 0:
+        take(given, "zero_stage", _trainer_stage(given))
     elif "distributed_fused_adam" in text_of(given, "optimizer"):
         take(given, "zero_stage", 1)
-    elif dialect in ("megatron-bridge", "llm-foundry"):
-        assume(given, "zero_stage", 1 if dialect == "megatron-bridge" else 3)
+    elif dialect in ("megatron-bridge", "megatron-core") or "recipe" in _names(given):
+        assume(given, "zero_stage", 1)
+    elif dialect in ("llm-foundry", "torchtune"):
+        assume(given, "zero_stage", 3)
     else:
         assume(given, "zero_stage", 0)
+
+
+def _names(given: Given) -> list[str]:
+    return [one.name for one in given.entries]
+
+
+def _trainer_stage(given: Given) -> int:
+    """The stage of the strategy that Lightning's trainer is given by name, -1 for another."""
+    said = text_of(given, "trainer_strategy").lower()
+    if said.startswith("deepspeed_stage_") and said[16:17] in ("1", "2", "3"):
+        return int(said[16:17])
+    return {"fsdp": 3, "fsdp2": 3, "ddp": 0}.get(said, -1)
 
 
 def _assume_of_file(given: Given, file: str) -> None:
@@ -126,7 +142,8 @@ def _take_precision(given: Given, dialect: str) -> None:
     converters = text_of(given, "converters").lower()
     fp8 = switch_of(given, "fp8") or "fp8" in said or "float8" in converters
     fp4 = switch_of(given, "fp4") or "fp4" in said
-    bf16 = switch_of(given, "bf16") or "bf16" in said or "bfloat16" in said
+    usual = dialect == "axolotl" and text_of(given, "bf16") == "auto"  # where the chip has it
+    bf16 = usual or switch_of(given, "bf16") or "bf16" in said or "bfloat16" in said
     fp16 = switch_of(given, "fp16") or said.startswith(("16", "fp16", "float16", "amp_fp16"))
     full = said.startswith(("fp32", "float32", "32", "no"))
     if fp4:
@@ -167,7 +184,9 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
     elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
         take(given, "recipe", "bf16_8")
-    elif dialect in ("torchtitan", "llm-foundry", "mesh") or (
+    elif dialect == "torchtune":
+        assume(given, "recipe", "bf16_8")  # its configurations say `dtype: bf16`
+    elif dialect in ("torchtitan", "llm-foundry", "mesh", "fsdp", "maxtext") or (
         dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
     ):
         assume(given, "recipe", "fsdp16")

@@ -1,7 +1,8 @@
-"""Reads the YAML that configurations of training jobs use: mappings, lists, scalars and comments.
+"""Reads the YAML that configurations of training jobs use: mappings, lists, scalars, texts of
+several lines, anchors with their aliases and merges, and comments.
 
-Anchors, tags and keys of several lines are none of it. The page and the command line read with the
-same lines, so neither needs a library.
+Keys of several lines are none of it. The page and the command line read with the same lines, so
+neither needs a library.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from figgen.scenarios.texts.flow import read_flow, scalar_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line that says something: how far it is indented, its text, and its number from 0."""
+    """A line that says something: how far it is indented, its text, and its number from 0.
+
+    `block` is the text of several lines that follows it behind `|` or `>`.
+    """
 
     indent: int
     text: str
     number: int
+    block: str = ""
 
 
 def read_yaml(text: str) -> list[Entry]:
@@ -32,7 +37,7 @@ def read_yaml(text: str) -> list[Entry]:
     at = 0
     while at < len(lines):
         at = _block(lines, at, lines[at].indent, "", entries)
-    return _interpolated(entries)
+    return _interpolated(_aliased(entries))
 
 
 def key_end(text: str) -> int:
@@ -67,11 +72,14 @@ def _lines(text: str) -> list[Line]:
             depth += _open_brackets(more)
             said += " " + more.strip()
             at += 1
+        block: list[str] = []
         if _opens_block(said):
             while at < len(raw) and (not raw[at].strip() or _indent(raw[at]) > indent):
+                block.append(raw[at].strip())
                 at += 1
-            said = said.rstrip("|>-+ 0123456789") + " (text)"
-        found.append(Line(indent=indent, text=said.strip(), number=number))
+            said = said.rstrip("-+0123456789").rstrip("|>") + "|"
+        text = "\n".join(block).strip()
+        found.append(Line(indent=indent, text=said.strip(), number=number, block=text))
     return found
 
 
@@ -144,8 +152,10 @@ def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Ent
 def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[Entry]) -> int:
     """Reads what stands behind a key: on its line, or indented below."""
     indent = lines[at].indent
-    if value.startswith(("&", "!!")):
-        value = value.partition(" ")[2].strip()
+    value = _unmarked(value, path, entries)
+    if value == "|":
+        entries.append(entry(path, lines[at].block, "config"))
+        return at + 1
     if value:
         entries.extend(_scalar_or_flow(value, path))
         at += 1
@@ -162,6 +172,55 @@ def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[En
     return at
 
 
+def _unmarked(value: str, path: str, entries: list[Entry]) -> str:
+    """A value without its tag and its anchor, which is kept as an entry of its own."""
+    while value.startswith(("&", "!!")):
+        mark, _, rest = value.partition(" ")
+        if mark.startswith("&"):
+            entries.append(entry(mark[1:], path, ANCHOR))
+        value = rest.strip()
+    return value
+
+
+ANCHOR = "anchor"
+"""The origin of an entry that names a place: its words are that place."""
+
+
+def _aliased(entries: list[Entry]) -> list[Entry]:
+    """Entries with what `*name` stands for; a setting beats one that `<<: *name` brings."""
+    if not any(one.origin == ANCHOR for one in entries):
+        return entries
+    places: dict[str, str] = {}
+    found: list[Entry] = []
+    for one in entries:
+        if one.origin == ANCHOR:
+            places[one.name] = one.words
+            continue
+        under, _, last = one.name.rpartition(".")
+        target = under if last == "<<" else one.name
+        names = [word[1:] for word in one.words.split() if word.startswith("*")]
+        if not names or any(name not in places for name in names):
+            found.append(one)
+            continue
+        own = [other.name for other in entries] if last == "<<" else []
+        for name in names:
+            found.extend(_copied(found, places[name], target, own))
+    return found
+
+
+def _copied(entries: list[Entry], place: str, target: str, own: list[str]) -> list[Entry]:
+    """The entries of a place under another name, without those that stand there already."""
+    found: list[Entry] = []
+    for one in entries:
+        if one.name != place and not one.name.startswith(place + "."):
+            continue
+        rest = one.name[len(place) :]
+        name = target + rest if target else rest[1:]
+        if name not in own:
+            found.append(entry(name, one.words, one.origin))
+    return found
+
+
 def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:
     """A list: one entry for scalars together, one for each leaf of anything else."""
     words: list[str] = []
@@ -171,7 +230,11 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
         inner = line.text[1:].strip()
         path = name + "." + str(number)
         number += 1
-        if not inner:
+        inner = _unmarked(inner, path, entries)
+        if inner == "|":
+            entries.append(entry(path, line.block, "config"))
+            at += 1
+        elif not inner:
             at += 1
             if at < len(lines) and lines[at].indent > indent:
                 at = _block(lines, at, lines[at].indent, path, entries)
@@ -181,7 +244,9 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
         elif key_end(inner) >= 0 or inner.startswith("- "):
             # The rest of the item is indented as its first key.
             offset = len(line.text) - len(inner)
-            lines[at] = Line(indent=indent + offset, text=inner, number=line.number)
+            lines[at] = Line(
+                indent=indent + offset, text=inner, number=line.number, block=line.block
+            )
             at = _block(lines, at, indent + offset, path, entries)
         else:
             words.append(scalar_text(inner))

@@ -1,0 +1,155 @@
+"""Puts what MaxText, veRL, torchtune and ms-swift say into words that the other readers know.
+
+Sources: AI-Hypercomputer/maxtext configs/base.yml; volcengine/verl trainer/config/ppo_trainer.yaml
+and actor/actor.yaml; meta-pytorch/torchtune recipes/configs; modelscope/ms-swift megatron/argument.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.texts.entry import Entry, entry, is_whole, normal
+
+
+def in_known_words(entries: list[Entry]) -> list[Entry]:
+    """The same settings, those of these four frameworks under names that `names.KEYS` has."""
+    names = [normal(one.name) for one in entries]
+    if any(name.startswith(("ici_", "dcn_")) or name == "per_device_batch_size" for name in names):
+        return _maxtext(entries)
+    if any(name.startswith("actor_rollout_ref.") for name in names):
+        return _verl(entries)
+    if any(one.value == "torchtune" for one in entries):
+        return _torchtune(entries)
+    if any(one.name == "program" and one.value == "megatron" for one in entries):
+        return [*entries, entry("recipe_of", "megatron-core", "script")]
+    return entries
+
+
+MAXTEXT_AXES = {
+    "data": "dp", "fsdp": "dp", "fsdp_transpose": "dp", "expert": "ep", "tensor": "tp",
+    "tensor_transpose": "tp", "tensor_sequence": "tp", "sequence": "cp", "context": "cp",
+    "pipeline": "pp",
+}  # fmt: skip
+"""The axis of a layout that each axis of MaxText's mesh is a part of."""
+
+PLAIN_ATTENTION = ("dot_product", "paged")
+MOST_IN_NODE = 8
+
+
+def _maxtext(entries: list[Entry]) -> list[Entry]:
+    """Axes within a slice and between slices together; the batch of a device as that of all."""
+    sizes = {"tp": 1, "pp": 1, "cp": 1, "ep": 1, "dp": 1}
+    within = 1
+    between = 1
+    open = "ici_fsdp_parallelism" not in [one.name for one in entries]
+    sharded = open
+    found: list[Entry] = []
+    each = 0.0
+    count = 1
+    for one in entries:
+        place, _, rest = one.name.partition("_")
+        axis = rest.removesuffix("_parallelism")
+        if place in ("ici", "dcn") and axis in MAXTEXT_AXES:
+            size = int(one.value) if is_whole(one.value) else 0
+            open = open or size == 0
+            sharded = sharded or (axis.startswith("fsdp") and size != 1)
+            within = within * max(size, 1) if place == "ici" else within
+            between = between * max(size, 1) if place == "dcn" else between
+            sizes[MAXTEXT_AXES[axis]] *= max(size, 1)
+        elif one.name == "per_device_batch_size" and _is_number(one.value):
+            each = float(one.value)
+        elif one.name in ("gradient_accumulation_steps", "num_pipeline_microbatches"):
+            count = max(count, int(one.value) if is_whole(one.value) else 1)
+        elif one.name in MAXTEXT_WORDS:
+            found.append(entry(MAXTEXT_WORDS[one.name], one.words, one.origin))
+        elif one.name == "attention":
+            plain = one.value in PLAIN_ATTENTION
+            found.append(entry("attn_implementation", "eager" if plain else "flash", one.origin))
+        elif one.name == "remat_policy" and one.value in ("full", "none"):
+            found.append(entry("recompute_granularity", one.value, one.origin))
+        elif one.name == "quantization" and not one.value:
+            pass
+        elif one.name == "quantization" and "fp8" in one.value:
+            found.append(entry("fp8", "true", one.origin))
+        else:
+            found.append(one)
+    found.append(entry("recipe_of", "maxtext", "config"))
+    found.append(entry("zero_stage", "3" if sharded else "0", "config"))
+    replica = sizes["tp"] * sizes["cp"] * sizes["pp"]
+    for axis in ("tp", "pp", "cp", "ep"):
+        if sizes[axis] > 1:
+            found.append(entry(axis, str(sizes[axis]), "config"))
+    dp = sizes["dp"] * sizes["ep"]
+    if not open:
+        found.append(entry("parallelism.dp", str(dp), "config"))
+        found.append(entry("global_batch_size", str(int(each * replica * dp)), "config"))
+        if within <= MOST_IN_NODE:
+            found.append(entry("num_nodes", str(between), "config"))
+            found.append(entry("gpus_per_node", str(within), "config"))
+    if each:
+        size = int(each * replica) // count
+        found.append(entry("micro_batch_size", str(max(1, size)), "config"))
+    return found
+
+
+MAXTEXT_WORDS = {
+    "max_target_length": "seq_length",
+    "base_emb_dim": "hidden_size",
+    "base_num_decoder_layers": "num_layers",
+    "base_num_query_heads": "num_attention_heads",
+    "base_num_kv_heads": "num_query_groups",
+    "base_mlp_dim": "ffn_hidden_size",
+}
+
+
+def _is_number(text: str) -> bool:
+    whole, _, part = text.partition(".")
+    return is_whole(whole) and (part == "" or is_whole(part))
+
+
+def _verl(entries: list[Entry]) -> list[Entry]:
+    """The actor's training: a step takes the samples of one mini batch of prompts."""
+    found: list[Entry] = []
+    numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0}
+    megatron = False
+    for one in entries:
+        last = one.name.rpartition(".")[2]
+        if one.name.startswith("data.max_") and last.endswith("_length") and is_whole(one.value):
+            numbers[last[4:].partition("_")[0]] = int(one.value)
+        elif last == "ppo_mini_batch_size" and ".actor." in one.name and is_whole(one.value):
+            numbers["ppo_mini_batch_size"] = int(one.value)
+        elif one.name.endswith("rollout.n") and is_whole(one.value):
+            numbers["n"] = int(one.value)
+        elif ".actor.megatron." in one.name:
+            megatron = True
+            found.append(entry(last, one.words, one.origin))
+        elif last == "ppo_micro_batch_size_per_gpu" and ".actor." in one.name:
+            found.append(entry("micro_batch_size", one.words, one.origin))
+        elif last == "ulysses_sequence_parallel_size" and ".actor." in one.name:
+            found.append(entry("context_parallel_size", one.words, one.origin))
+            found.append(entry("cp_comm_type", "ulysses", one.origin))
+        elif "_ref.model." in one.name or not one.name.startswith(VERL_OTHERS):
+            found.append(one)
+    found.append(entry("recipe_of", "megatron-core" if megatron else "fsdp", "script"))
+    found.append(entry("zero_stage", "1" if megatron else "3", "script"))
+    batch = numbers["ppo_mini_batch_size"] * numbers["n"]
+    tokens = numbers["prompt"] + numbers["response"]
+    if batch:
+        found.append(entry("global_batch_size", str(batch), "script"))
+    if tokens:
+        found.append(entry("seq_length", str(tokens), "script"))
+    return found
+
+
+VERL_OTHERS = ("data.", "critic.", "reward_model.", "algorithm.", "actor_rollout_ref.")
+"""Sections that say nothing of the actor's training step."""
+
+
+def _torchtune(entries: list[Entry]) -> list[Entry]:
+    """The model and the method that the name of a configuration tells: `llama3_1/70B_full`."""
+    found = [*entries, entry("recipe_of", "torchtune", "script")]
+    for one in entries:
+        family, _, rest = one.value.partition("/")
+        if one.name == "--config" and rest:
+            found.append(entry("model_name", family + rest.partition("_")[0], "script"))
+            if "lora" in rest:
+                found.append(entry("adapter", "lora", "script"))
+    return found
