@@ -67,6 +67,7 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"gives? away", "sends"),
     (r"beside", "next to, along with, or while"),
     # One spelling.
+    (r"(?:up|down|out|in|to|on|after)wards", "-ward, as American English spells it"),
     (r"(?:dis|re)?colour\w*", "color, as American English spells it"),
     (r"neighbour\w*|favourit\w*|behaviour\w*", "-or, as American English spells it"),
     (r"(?:un)?(?:modell|labell|travell|cancell)(?:ed|ing)", "one l, as American English spells it"),

@@ -225,7 +225,7 @@ class SiteBuild:
     def finish(self, page: Page) -> None:
         """Complete a converted page and its downloads, and release everything that made it.
 
-        Afterwards nothing in the page refers to this build, so that it can be freed.
+        Afterward nothing in the page refers to this build, so that it can be freed.
         """
         self._make(page, lambda path: not path.endswith(".svg"))
         page.finish()

@@ -1,6 +1,6 @@
 """Places labels so that they overlap neither each other nor the data.
 
-All positions are pixels with y growing downwards.
+All positions are pixels with y growing downward.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Strokes, markers and words of a plot as lean SVG: neighbours say once what they share.
 
-All places are pixels with y growing downwards, written to a tenth.  The shapes of markers, and what
+All places are pixels with y growing downward, written to a tenth.  The shapes of markers, and what
 is left of a line that leaves the picture or hardly bends, are matplotlib's; its own SVG would take
 five times as long to write and clean.
 """
@@ -157,7 +157,7 @@ def short(value: float) -> str:
 
 def _marker(look: Look) -> str:
     style = MarkerStyle(look.shape)
-    # matplotlib's y grows upwards, a picture's downwards.
+    # matplotlib's y grows upward, a picture's downward.
     turned = style.get_transform() + Affine2D().scale(look.size, -look.size)
     return _written(style.get_path().transformed(turned))
 

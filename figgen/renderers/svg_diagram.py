@@ -27,7 +27,7 @@ from figgen.theme import colour, soft
 
 LINE = 16
 LARGEST_UNIT = 72
-"""px per grid unit at most: downwards always, and across where a diagram has a phone's width."""
+"""px per grid unit at most: downward always, and across where a diagram has a phone's width."""
 
 Span: TypeAlias = tuple[float, float]
 

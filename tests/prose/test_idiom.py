@@ -27,6 +27,7 @@ from figgen.prose.rules import lint, lint_folder
         ("It stands in the table.", "stands in"),
         ("It sends 5 tokens a second.", "tokens a second"),
         ("MFU is a utilisation.", "utilisation"),
+        ("The line bends upwards.", "upwards"),
         ("Then one can see it.", "one can"),
         ("Weights beside gradients.", "beside"),
         ("Whoever waits least is to blame.", "Whoever"),

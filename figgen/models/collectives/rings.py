@@ -23,7 +23,7 @@ def reduce_rounds(
 ) -> list[Round]:
     """Ring reduce-scatter among `members`, in ring order; one block of chunks per member.
 
-    Afterwards `members[i]` holds `blocks[(i + 1 + shift) % n]`, summed over the members.
+    Afterward `members[i]` holds `blocks[(i + 1 + shift) % n]`, summed over the members.
     """
     n = len(members)
     return [

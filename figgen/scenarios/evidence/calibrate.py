@@ -190,7 +190,7 @@ def device_ratios() -> list[tuple[float, bool]]:
 def _residuals(
     name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
 ) -> Residuals:
-    # Ends are runs, and rounded outwards: between two runs fewer than eight of ten may lie.
+    # Ends are runs, and rounded outward: between two runs fewer than eight of ten may lie.
     low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
     high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
     if len(ratios) < FEWEST:

@@ -226,7 +226,7 @@ def lines(m: Machine, algorithms: tuple[Algorithm, ...]) -> Lines:
 
 
 def envelope(known: Lines) -> tuple[tuple[str, float], ...]:
-    """(title, size in bytes from which it is the fastest), upwards from size 0."""
+    """(title, size in bytes from which it is the fastest), upward from size 0."""
     best = min(known, key=lambda title: known[title])
     found = [(best, 0.0)]
     while True:
