@@ -130,7 +130,6 @@ def test_a_layout_that_fits_but_is_slow_is_told_apart_and_a_good_one_is_not_list
         ("rank-grid", {"preset": "h100-ndr"}, "nodes: expected a value"),
         ("rank-grid", {"preset": "map-9"}, "did you mean"),
         ("rank-grid", {"run": "palm-540b"}, "a published layout"),
-        ("rank-grid", {"sizes": "nodes=2 tp=8"}, "gpus_per_node: expected a value"),
         ("rank-grid", {"sizes": "nodes=2 gpus_per_node=8 tq=8"}, "unknown word of sizes"),
         (
             "rank-grid",
