@@ -111,7 +111,7 @@ def test_a_predictor_is_any_function_of_runs() -> None:
 
 
 def test_errors_are_worse_for_who_had_no_part_in_the_fit() -> None:
-    """As those who collected the runs found: some 25 % against the published 5 to 14 %."""
+    """As those who collected the runs found, at first some 25 % against the published 5 to 14 %."""
     judged = judged_publishers()
     means = {
         fitted: np.mean(
@@ -124,7 +124,7 @@ def test_errors_are_worse_for_who_had_no_part_in_the_fit() -> None:
         for fitted in (True, False)
     }
     assert 0.05 < means[True] < 0.12
-    assert 0.2 < means[False] < 0.3
+    assert 0.15 < means[False] < 0.2
 
 
 def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None:
@@ -136,10 +136,9 @@ def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None
 
 
 SHORT = {
-    "alfredyu24-mi350x": "one person's machine, of which scaling is not monotonic",
+    "huggingface-ultrascale-playbook": "nanotron's waits of the host, which no other publisher has",
     "modelscope-ms-swift": "data sets whose sequences are shorter than the maximum that is printed",
     "nvidia-megatron-bridge-cards": "some cards whose storage was slow, packed and uneven routing",
-    "pytorch-torchtitan-threads": "eager and early FSDP, slower than what its benchmarks reach",
 }
 """Publishers of ten runs or more of whose runs fewer than three quarters are in intervals that
 others make, and what is known of them."""
@@ -155,7 +154,7 @@ def test_intervals_of_others_hold_three_quarters_of_a_publishers_runs() -> None:
 
 def test_all_runs_together_are_held_by_more_than_eight_of_ten_intervals() -> None:
     found = coverages(judged_publishers())
-    assert sum(one.inside for one in found) / sum(one.runs for one in found) > 0.85
+    assert sum(one.inside for one in found) / sum(one.runs for one in found) > 0.83
 
 
 def test_a_class_that_nobody_has_timed_has_the_widest_interval_and_says_so() -> None:

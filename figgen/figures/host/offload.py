@@ -12,7 +12,8 @@ from figgen.models.step.timed_step import HOST_UPDATE_BYTES
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep, training_step
-from figgen.scenarios.runs.rates import HOST_BYTES_PER_S, host_link_bytes_per_s
+from figgen.scenarios.runs.chips import host_link_bytes_per_s
+from figgen.scenarios.runs.rates import HOST_BYTES_PER_S
 
 BYTES = {"weights": 2.0, "gradients": 4.0, "optimizer": 12.0}
 """Bytes per parameter of mixed-precision training with Adam and gradients in FP32."""

@@ -23,6 +23,9 @@ class DescribedRun:
     `stores_scores`, and drops some of them, where its source says so. `flash_attention` is the
     version of FlashAttention that it names, 0 for none; `dispatcher` the way to send tokens to
     experts, and `offloaded_optimizer` the share of the optimizer's state in the host's memory.
+    `compiled` is whether a compiler fuses its kernels, None where nobody says, and `own_kernels`
+    what the source calls kernels that somebody fused by hand, empty for none. With a
+    `sixteen_bit_state` weights and moments have 16 bits, as the source says.
     """
 
     name: str
@@ -61,6 +64,9 @@ class DescribedRun:
     flash_attention: int = 0
     dispatcher: str = "usual"
     offloaded_optimizer: float = 0.0
+    compiled: bool | None = None
+    sixteen_bit_state: bool = False
+    own_kernels: str = ""
 
     @property
     def dtype(self) -> str:

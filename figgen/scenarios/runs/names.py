@@ -147,6 +147,19 @@ UNKNOWN_SOFTWARE = "unknown"
 """The framework of a run that names one which nothing here knows."""
 
 
+MAXTEXT_POLICIES = {
+    "minimal_with_context": "none", "minimal_flash": "none", "minimal": "core_attn",
+    "save_dot_with_context_except_mlp": "mlp", "save_dot_except_mlp": "core_attn,mlp",
+    "save_dot_except_mlpwi": "core_attn,mlp", "save_qkv_proj": "core_attn,mlp",
+    "save_out_proj": "full",
+}  # fmt: skip
+"""What MaxText's `remat_policy` runs again, by the first word of a source (AI-Hypercomputer/maxtext
+at e591f30c, src/maxtext/layers/decoders.py, `get_remat_policy`).
+
+`save_qkv_proj` also runs the output projection again, an eighth of a layer of Llama at most, and
+XLA leaves out the second product of the feed-forward block, which is counted.
+"""
+
 RECOMPUTED = (
     (r"norm", ("layernorm", "latent_norm")),
     (r"mla[ _-]up", ("mla_up_proj",)),
@@ -169,6 +182,9 @@ def recompute_of(words: str) -> str:
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """
     low = words.strip().lower()
+    policy = MAXTEXT_POLICIES.get(low.split()[0]) if low else None
+    if policy is not None:
+        return policy
     with suppress(InputError):
         recomputation(written := low.replace(" ", ""))
         return written

@@ -10,31 +10,35 @@ from collections.abc import Mapping
 from dataclasses import fields
 from math import prod
 
-from figgen.catalog import load
-from figgen.catalog.hardware import Accelerator
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
 from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.step.attained import Attained
+from figgen.models.step.timed_step import UPDATE_BYTES
+from figgen.scenarios.runs.chips import (
+    attention_by,
+    hopper_peak_on,
+    host_link_bytes_per_s,
+    matmul_share,
+    neighbor_share,
+    plain_peak,
+    sustained_by,
+)
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.device_run import MULTIPROCESSORS
+from figgen.scenarios.runs.fusing import (
+    COMPILED,
+    DROPPED_BYTES,
+    MODULES,
+    SCORE_BYTES,
+    TORCH,
+    fusing_of,
+    torch_update_bytes,
+)
 from figgen.scenarios.runs.measured_rates import head_share
+from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
 from figgen.scenarios.runs.residual_classes import dense_class, framework_class, generation_of
-
-REFERENCES = {
-    "volta": "v100-sxm2-32gb",
-    "ampere": "a100-sxm-80gb",
-    "hopper": "h100-sxm-80gb",
-    "blackwell": "b200-sxm-hgx",
-}
-"""The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
-
-STAND_INS = {"mi350x": "mi355x"}
-"""A chip without a measured rate, and one of the same silicon at another clock that has it."""
-
-UNMEASURED = 0.8
-"""Share of the peak of a chip without a measured matmul rate in the catalog."""
+from figgen.scenarios.runs.setup import memory_framework
 
 ERAS = (
     (25.25, "until-2025-02"),
@@ -51,7 +55,8 @@ USUAL_DISPATCHERS = {
 """How most recipes of a release send tokens to experts: Megatron-Bridge's scripts/performance,
 tags v0.2 to v0.6."""
 
-EAGER = ("nanotron", "llm-foundry")
+PLAIN = ("pytorch", "torchtune")
+"""Software that runs PyTorch's own kernels, of which the fit has no run."""
 
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 """torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
@@ -68,9 +73,13 @@ tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind t
 
 def family_of(run: DescribedRun) -> str:
     """The family of frameworks whose constants hold for a run."""
+    if run.framework in PLAIN:
+        return "pytorch"
     if run.dtype == "fp16" or run.framework == "megatron-deepspeed":
         return "megatron-2021"
-    own = ("nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale")
+    own = (
+        "nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale", UNKNOWN_SOFTWARE,
+    )  # fmt: skip
     return run.framework if run.framework in own else "megatron"
 
 
@@ -83,36 +92,25 @@ def era_of(run: DescribedRun) -> str:
     return next((name for end, name in ERAS if run.version < end), "later")
 
 
-def _measured_share(chip: Accelerator, dtype: str) -> float:
-    """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
-    reference = REFERENCES.get(generation_of(chip), STAND_INS.get(chip.name))
-    source = load.accelerators.only(reference)[reference] if reference else chip
-    # Where both were measured the shares are alike, so that one stands for the other.
-    order = ("bf16", "fp8") if dtype in ("bf16", "fp16", "tf32") else ("fp8", "bf16")
-    for name in order:
-        measured = getattr(source, f"measured_{name}")
-        if measured is not None:
-            return float(measured.value) / source.peak_flops_per_s(name)
-    return UNMEASURED
-
-
-def _plain_peak(chip: Accelerator) -> float:
-    return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
-
-
 def terms_of(run: DescribedRun) -> Terms:
     """What every field of `Attained` is made of for a run."""
     chip, family, era = run.accelerator, family_of(run), era_of(run)
     generation = generation_of(chip)
-    eager = "eager" if family in EAGER else "compiled" if family == "torchtitan" else "megatron"
-    plain = (f"product_share.{generation}", *_optional("framework_share", family))
+    fusing = fusing_of(run)
+    # torchtitan compiles its loss since December 2024 (pull request 702).
+    early = memory_framework(run.framework, run.version) == "torchtitan-2024"
+    loss = MODULES if early and fusing == COMPILED else fusing
+    nvidia = chip.vendor == "NVIDIA"
+    plain: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
+    # The shares of MaxText and Paxml are those of XLA on GPUs.
+    plain += _optional("framework_share", family) if nvidia else ()
     plain += _optional("power_share", chip.name) + _release(run, generation)
     product = plain
     if run.dtype in ("fp8", "fp4"):
         product += (f"format_share.{run.number_format}",)
     dtype = run.dtype
-    rate = chip.peak_flops_per_s(dtype) * _measured_share(chip, dtype)
-    plain_rate = _plain_peak(chip) * _measured_share(chip, "bf16")
+    rate = chip.peak_flops_per_s(dtype) * matmul_share(chip, dtype)
+    plain_rate = plain_peak(chip) * matmul_share(chip, "bf16")
     attention_peak, attention = _attention(run)
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
@@ -134,21 +132,22 @@ def terms_of(run: DescribedRun) -> Terms:
         "shuffle_bytes_per_s": (network, ("shuffle_share.all",)),
         "near_shuffle_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
         "product_start_s": (0.0, ()),
-        "elementwise": (1.0, (f"elementwise.{eager}",)),
+        "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
         "permutation": (1.0, routed),
-        "loss_bytes": (1.0, (_one("loss_bytes", eager),)),
+        "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
-        "optimizer": (1.0, (_one("optimizer", family),)),
-        "host_layer_s": (1.0, (_one("host_layer_s", family),)),
+        "optimizer": _optimizer(run, family),
+        "host_layer_s": (1.0, (_one("host_layer_s", family, fusing),)),
         "host_expert_layer_s": (1.0, host),
         **{
             field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
             for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
         },
         "scatter_latency_s": _present("scatter_latency_s", family),
-        "step_s": (1.0, ("step_s.all",)),
-        "exposed_tensor": (1.0, (_one("exposed_tensor", family),)),
+        "step_s": (1.0, (_one("step_s", family),)),
+        # Megatron-Core hides them with Transformer Engine's buffers, which need CUDA.
+        "exposed_tensor": (1.0, (_one("exposed_tensor", family if nvidia else "megatron-2021"),)),
         "exposed_context": (1.0, ("exposed_context.all",)),
         "exposed_experts": (1.0, ("exposed_experts.all", *routed)),
         "exposed_within_experts": (1.0, ("exposed_within_experts.all",)),
@@ -174,14 +173,31 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
     and is taken to be as fast on a multiprocessor of Blackwell.
     """
     chip, named, generation = run.accelerator, run.flash_attention, generation_of(run.accelerator)
+    if run.stores_scores and fusing_of(run) == MODULES:
+        return _written_scores(run)
     if (named, generation) == (2, "blackwell"):
-        hopper, sms = load.accelerators.only(REFERENCES["hopper"]), MULTIPROCESSORS
-        peak = hopper[REFERENCES["hopper"]].peak_flops_per_s("bf16")
-        older = ("attention_share.hopper", FLASH_2_ON_HOPPER)
-        return peak * sms["blackwell"][0] / sms["hopper"][0], older
-    usual = _optional("attention_kernel", family_of(run))
+        return hopper_peak_on(generation), ("attention_share.hopper", FLASH_2_ON_HOPPER)
+    family = family_of(run)
+    usual = _optional("attention_kernel", "torchtitan" if family == "pytorch" else family)
     native = (named, generation) == (3, "hopper") or (named == 2 and generation != "hopper")
-    return _plain_peak(chip), (f"attention_share.{generation}", *(() if native else usual))
+    share = _one("attention_share", *attention_by(chip))
+    older = usual if generation != "other" and not native else ()
+    if named == 1:
+        older = ("attention_kernel.flash-1",)
+    return plain_peak(chip), (share, *older)
+
+
+def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
+    """The same where PyTorch's operators write every score to memory, masked ones too.
+
+    Six products of the whole square, and what passes over scores move, take the time of seven
+    products of half of it.
+    """
+    chip, head = run.accelerator, run.shape.head_dim
+    peak, bandwidth = plain_peak(chip), chip.hbm_bandwidth_bytes_per_s
+    moved = SCORE_BYTES + (DROPPED_BYTES if run.dropout else 0.0)
+    rate = 7 * head / (12 * head / peak + moved / bandwidth)
+    return rate / head_share(head), ("memory_share.all",)
 
 
 TORCH_UPDATE_S = 1.4e-9
@@ -189,26 +205,6 @@ TORCH_UPDATE_S = 1.4e-9
 arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
 HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
 """Seconds per parameter of DeepSpeed's CPU Adam, from the same table."""
-
-
-def neighbor_share(chip: Accelerator) -> float:
-    """What one peer gets of a chip's links in a node: all behind a switch, one link of a mesh or a
-    torus."""
-    peer = chip.scale_up.peer_bandwidth or chip.scale_up.bandwidth
-    return peer.value / chip.scale_up_bandwidth_bytes_per_s
-
-
-def host_link_bytes_per_s(chip: Accelerator) -> float:
-    """Return what a GPU reaches of its link to the host.
-
-    That is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
-    """
-    if chip.name.startswith(("gh", "gb")):
-        share = 1 if chip.name.startswith("gh") else 2
-        return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / share
-    generation = 3 if chip.year < 2019 else 4 if chip.year < 2022 else 5
-    own = load.links()[f"pcie{generation}-x16"]
-    return (own.achieved_bandwidth or own.bandwidth).value
 
 
 ACCUMULATED = {
@@ -236,12 +232,22 @@ def _present(group: str, key: str) -> tuple[float, tuple[str, ...]]:
     return (1.0 if found else 0.0), found
 
 
-def _one(group: str, key: str) -> str:
-    """The constant of a family, or that of all, or Megatron's. Raises InputError for none."""
-    for candidate in (key, "all", "megatron"):
+def _one(group: str, *keys: str) -> str:
+    """The constant of the first key that has one, or that of all, or Megatron's.
+
+    Raises InputError for none.
+    """
+    for candidate in (*keys, "all", "megatron"):
         if f"{group}.{candidate}" in constants():
             return f"{group}.{candidate}"
-    raise InputError(f"constant {group}", expected=f"{key}, all or megatron", got="none")
+    raise InputError(f"constant {group}", expected=f"{keys[0]}, all or megatron", got="none")
+
+
+def _optimizer(run: DescribedRun, family: str) -> tuple[float, tuple[str, ...]]:
+    """Bytes of an update over the fewest: of PyTorch's optimizer, those of the state it keeps."""
+    if run.framework in TORCH and family != "megatron":
+        return torch_update_bytes(run) / UPDATE_BYTES, ("optimizer.torch",)
+    return 1.0, (_one("optimizer", family),)
 
 
 def attained(run: DescribedRun, said: SaidRates = NOTHING_SAID) -> Attained:

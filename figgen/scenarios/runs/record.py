@@ -17,6 +17,7 @@ from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.described import DescribedRun, domain_width
 from figgen.scenarios.runs.fields import Record, text_of, whole_of
+from figgen.scenarios.runs.fusing import own_kernels
 from figgen.scenarios.runs.names import (
     DTYPE_OF,
     FRAMEWORKS,
@@ -43,8 +44,11 @@ NUMBERED = r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b"
 DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
 """Releases such as nemo 25.09; torchtitan has none in its benchmarks, which are dated."""
 
-FLASH = r"flash[ _-]?(?:attention|attn)?[ _-]?([234])\b"
+FLASH = r"flash[ _-]?(?:attention|attn)?[ _-]?([1234])\b"
 """A version of FlashAttention as sources name it: "flash_attention_2", "flash 3"."""
+
+SIXTEEN_BITS = r"bf16[ -]true|pure (?:bf16|fp16)|(?:bf16|fp16) weights|state in (?:bf16|fp16)"
+"""Words of a source for weights and moments of Adam in 16 bits; Lightning calls it bf16-true."""
 
 
 def read_run_file(text: str) -> tuple[bool, list[Record]]:
@@ -89,6 +93,7 @@ def described_run(record: Record) -> DescribedRun:
     _check_peak(chip, number_format)
     tokens = batch * sequence
     attention = str(record.get("attention") or "").lower()
+    formats = f"{record.get('precision') or ''} {record.get('precision_detail') or ''}".lower()
     return DescribedRun(
         name=str(record.get("id", "run")),
         shape=shape,
@@ -125,6 +130,9 @@ def described_run(record: Record) -> DescribedRun:
         flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
         dispatcher=str(record.get("dispatcher") or "usual"),
         offloaded_optimizer=float(record.get("offloaded_optimizer") or 0),
+        compiled=record["compiled"] if isinstance(record.get("compiled"), bool) else None,
+        sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),
+        own_kernels=own_kernels(f"{record.get('framework') or ''} {attention}"),
         habits=first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}"),
     )
 

@@ -1,0 +1,116 @@
+"""What a chip keeps of its peaks, whatever the software: measured rates of it or of one like it."""
+
+from __future__ import annotations
+
+from figgen.catalog import load
+from figgen.catalog.hardware import DTYPES, Accelerator
+from figgen.scenarios.runs.device_run import MULTIPROCESSORS
+from figgen.scenarios.runs.residual_classes import generation_of
+
+REFERENCES = {
+    "volta": "v100-sxm2-32gb",
+    "ampere": "a100-sxm-80gb",
+    "hopper": "h100-sxm-80gb",
+    "blackwell": "b200-sxm-hgx",
+}
+"""The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
+
+CAPPED = ("h20-sxm-96gb", "rtx-3090", "rtx-4090", "rtx-5090")
+CAPPED_SHARE = 110 / 119.5
+"""Chips whose tensor cores are slowed down on purpose, so that power does not limit them, and the
+share of the peak that cuBLAS reaches on such a one: 105 to 115 of the 119.5 TFLOP/s of an L20
+(xlite-dev/CUDA-Learn-Notes, kernels/hgemm/README.md). On an RTX 4090 a kernel of tinygrad's pull
+request 11390 reached 168 of 165 TFLOP/s."""
+
+STAND_INS = {"mi350x": "mi355x"}
+"""A chip without a measured rate, and one of the same silicon at another clock that has it."""
+
+UNMEASURED = 0.8
+"""Share of the peak of a chip without a measured matmul rate in the catalog."""
+
+ATTENTION_LIKE = {
+    **dict.fromkeys((*CAPPED, "rtx-a5000", "rtx-a6000", "a10"), "ampere"),
+    **dict.fromkeys(("l4", "l40s", "rtx-6000-ada"), "l40s"),
+    **dict.fromkeys(("mi250", "mi250x", "mi300x", "mi325x"), "mi300x"),
+}
+"""Whose share of the peak stands for that of a chip's attention where it is not its generation's.
+
+FlashAttention 2 is written in the instructions of Ampere, which Ada and the cards of Ampere have
+too; where tensor cores are slowed down, they bound it as they do there."""
+
+
+def matmul_share(chip: Accelerator, dtype: str) -> float:
+    """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
+    if known_name(chip) in CAPPED:
+        return CAPPED_SHARE
+    reference = REFERENCES.get(generation_of(chip), STAND_INS.get(chip.name))
+    source = load.accelerators.only(reference)[reference] if reference else chip
+    # Where both were measured the shares are alike, so that one stands for the other.
+    order = ("bf16", "fp8") if dtype in ("bf16", "fp16", "tf32") else ("fp8", "bf16")
+    for name in order:
+        measured = getattr(source, f"measured_{name}")
+        if measured is not None:
+            return float(measured.value) / source.peak_flops_per_s(name)
+    return UNMEASURED
+
+
+def sustained_by(chip: Accelerator) -> tuple[str, ...]:
+    """Keys of the share of a measured matmul rate that a step sustains, the nearest first."""
+    generation = generation_of(chip)
+    if generation != "other":
+        return (generation,)
+    name = known_name(chip)
+    measured = name in CAPPED or name in STAND_INS or chip.measured_bf16 is not None
+    return (name, "measured" if measured else "other")
+
+
+def known_name(chip: Accelerator) -> str:
+    """The name of a chip with the peaks that the catalog has; empty for a reader's own."""
+    if chip.name not in load.accelerators.names():
+        return ""
+    known = load.accelerators.only(chip.name)[chip.name]
+    return chip.name if _peaks(chip) == _peaks(known) else ""
+
+
+def _peaks(chip: Accelerator) -> tuple[float | None, ...]:
+    """The peaks by format, None for a format that a chip has not."""
+    found = [getattr(chip, dtype) for dtype in DTYPES]
+    return tuple(None if peak is None else peak.value for peak in found)
+
+
+def attention_by(chip: Accelerator) -> tuple[str, ...]:
+    """Keys of the share of the peak that attention reaches, the nearest first."""
+    name = known_name(chip)
+    return (ATTENTION_LIKE.get(name, name), generation_of(chip))
+
+
+def plain_peak(chip: Accelerator) -> float:
+    """The peak in 16 bits."""
+    return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
+
+
+def hopper_peak_on(generation: str) -> float:
+    """Peak in 16 bits that Hopper would have with as many multiprocessors as a generation."""
+    name, sms = REFERENCES["hopper"], MULTIPROCESSORS
+    peak = load.accelerators.only(name)[name].peak_flops_per_s("bf16")
+    return peak * sms[generation][0] / sms["hopper"][0]
+
+
+def neighbor_share(chip: Accelerator) -> float:
+    """What one peer gets of a chip's links in a node: all behind a switch, one link of a mesh or a
+    torus."""
+    peer = chip.scale_up.peer_bandwidth or chip.scale_up.bandwidth
+    return peer.value / chip.scale_up_bandwidth_bytes_per_s
+
+
+def host_link_bytes_per_s(chip: Accelerator) -> float:
+    """Return what a GPU reaches of its link to the host.
+
+    That is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
+    """
+    if chip.name.startswith(("gh", "gb")):
+        share = 1 if chip.name.startswith("gh") else 2
+        return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / share
+    generation = 3 if chip.year < 2019 else 4 if chip.year < 2022 else 5
+    own = load.links()[f"pcie{generation}-x16"]
+    return (own.achieved_bandwidth or own.bandwidth).value

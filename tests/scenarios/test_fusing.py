@@ -1,0 +1,167 @@
+"""What software fuses, held to the lists of operations that steps of one H100 bear out."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import pytest
+
+from figgen.catalog import load
+from figgen.catalog.publishers import publisher_records
+from figgen.catalog.rates import constants
+from figgen.models.operations.device_step import end_operations, layer_operations
+from figgen.models.operations.kernel_rates import HOST_S
+from figgen.models.operations.operation import total_kernels
+from figgen.models.operations.stack import STACKS
+from figgen.models.operations.step_time import step_parts_s
+from figgen.models.step.layer_time import STREAM_BYTES
+from figgen.scenarios.runs.device_run import device_run, measured_steps, rates_on
+from figgen.scenarios.runs.fusing import (
+    COMPILED,
+    EAGER,
+    MEGATRON,
+    MODULES,
+    SIXTEEN_BITS_MOVED,
+    USUALLY_MOVED,
+    fusing_of,
+    torch_update_bytes,
+)
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.names import accelerator_of
+from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.record import described_run
+
+RUN: dict[str, Any] = {
+    "framework": "PyTorch", "hardware": "H100 SXM 80GB", "num_accelerators": 1, "tp": 1, "pp": 1,
+    "precision": "bf16", "micro_batch": 2, "global_batch_sequences": 2, "seq_length": 2048,
+    "shape": {"num_layers": 16, "hidden_size": 2048, "num_attention_heads": 16,
+              "ffn_hidden_size": 8192, "vocab_size": 32000, "gated_mlp": True},
+}  # fmt: skip
+
+
+def value(name: str) -> float:
+    return constants()[name].value
+
+
+def steps(*, compiled: bool) -> list[Any]:
+    """Dense steps of one H100 in pure BF16, by whether they were compiled."""
+    return [
+        (record, device_run(record))
+        for record in measured_steps()
+        if (run := device_run(record)).accelerator.name == "h100-sxm-80gb"
+        and run.job.shape.experts is None
+        and run.job.stack == STACKS[compiled, False]
+    ]
+
+
+@pytest.mark.parametrize(("compiled", "fusing"), [(False, MODULES), (True, COMPILED)])
+def test_passes_of_plain_pytorch_take_what_its_list_of_operations_takes(
+    compiled: bool, fusing: str
+) -> None:
+    found = steps(compiled=compiled)
+    assert found
+    for record, run in found:
+        job, chip = run_job(described_run({**RUN, **record, "framework": "PyTorch"})), run.job
+        layer = layer_operations(chip, experts=False)
+        rates = rates_on(run.accelerator, {})
+        counted_s = step_parts_s(layer, rates, chip.stack)["elementwise"]
+        moved = STREAM_BYTES * job.hidden + 4 * job.projected_width
+        least = 3 * job.tokens * (moved + 2 * job.ffn_matrices * job.ffn_hidden)
+        bandwidth = value("memory_share.all") * run.accelerator.hbm_bandwidth_bytes_per_s
+        assert value(f"elementwise.{fusing}") * least / bandwidth == pytest.approx(
+            counted_s, rel=0.06
+        )
+        loss_s = step_parts_s(end_operations(chip), rates, chip.stack)["elementwise"]
+        assert value(f"loss_bytes.{fusing}") * chip.logits / bandwidth == pytest.approx(
+            loss_s, rel=0.15
+        )
+        assert value(f"host_layer_s.{fusing}") == pytest.approx(
+            HOST_S * total_kernels(layer), rel=0.05
+        )
+
+
+def test_an_update_moves_what_the_stack_says() -> None:
+    assert STACKS[False, False].update_bytes == SIXTEEN_BITS_MOVED
+    assert STACKS[False, True].update_bytes == USUALLY_MOVED
+
+
+def test_a_source_says_how_its_software_fuses() -> None:
+    def of(**said: object) -> str:
+        return fusing_of(described_run({**RUN, **said}))
+
+    assert of() == of(compiled=False) == MODULES
+    assert of(compiled=True) == of(framework="torchtitan") == COMPILED
+    assert of(framework="torchtitan", compiled=False) == MODULES
+    assert of(framework="PyTorch + Transformer Engine") == MEGATRON
+    assert of(attention="FlashAttention 2, fused rotary and loss", compiled=False) == EAGER
+    assert of(attention="unfused (explicit scores)", compiled=False) == MODULES
+    assert of(framework="megatron-lm", compiled=False) == MEGATRON
+    assert of(framework="something else") == MEGATRON
+    assert of(framework="something else", compiled=False) == EAGER
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"precision": "bf16-true"},
+        {"precision_detail": "bf16 weights, AdamW (fused) on bf16"},
+        {"framework": "torchtune"},
+    ],
+)
+def test_state_of_16_bits_halves_the_update(said: dict[str, str]) -> None:
+    trainer = described_run({**RUN, "framework": "Hugging Face Trainer (PyTorch)"})
+    assert torch_update_bytes(trainer) == USUALLY_MOVED
+    run = described_run({**RUN, "framework": "Hugging Face Trainer (PyTorch)", **said})
+    assert torch_update_bytes(run) == SIXTEEN_BITS_MOVED
+
+
+def test_written_scores_take_their_products_and_their_passes() -> None:
+    run = described_run({**RUN, "attention": "unfused (explicit scores, dropout 0.1 on them)"})
+    chip, shape = run.accelerator, run.shape
+    scores = run.microbatch * shape.heads * run.sequence**2
+    # Forward: product 2, scale 4, mask 4, softmax 4, dropout 5, product 2. Backward: of values 2,
+    # of scores 2, dropout 5, softmax 6, mask 4, scale 4, of queries and keys 4.
+    moved_s = scores * 48 / chip.hbm_bandwidth_bytes_per_s
+    products_s = scores * 12 * shape.head_dim / chip.peak_flops_per_s("bf16")
+    core = 7 * run.microbatch * run.sequence**2 * shape.heads * shape.head_dim
+    seconds = core / attained(run).attention_flops_per_s * value("memory_share.all")
+    assert seconds == pytest.approx(moved_s + products_s)
+
+
+def test_software_that_nobody_fitted_is_the_mean_of_what_was() -> None:
+    def mean(*names: str) -> float:
+        return float(prod(map(value, names)) ** (1 / len(names)))
+
+    stacks = ("nanotron", "llm-foundry", "torchtitan")
+    assert value("framework_share.unknown") == pytest.approx(
+        mean(*(f"framework_share.{one}" for one in stacks)), rel=0.02
+    )
+    synchronous = ("megatron-2021", "nanotron", "torchtitan")
+    assert value("exposed_tensor.unknown") == pytest.approx(
+        mean(*(f"exposed_tensor.{one}" for one in synchronous)), rel=0.02
+    )
+    families = ("megatron", "megatron-2021", "nanotron")
+    assert value("exposed_data.unknown") == pytest.approx(
+        mean(*(f"exposed_data.{one}" for one in families)), rel=0.02
+    )
+    generations = ("ampere", "hopper", "blackwell")
+    assert value("product_share.measured") == pytest.approx(
+        mean(*(f"product_share.{one}" for one in generations)), rel=0.02
+    )
+
+
+def test_no_run_of_a_publisher_holds_more_than_its_chip_has() -> None:
+    for record in publisher_records():
+        if "peak_memory_gib" in record and "doubt" not in record:
+            chip = accelerator_of(record["hardware"])
+            assert record["peak_memory_gib"] * 2**30 <= 1.015 * chip.capacity_bytes, record["id"]
+
+
+def test_attention_of_cards_keeps_to_the_peak_that_their_products_reach() -> None:
+    chips = load.accelerators()
+    for name, chip in chips.items():
+        run = described_run({**RUN, "hardware": name, "precision": "bf16" if chip.bf16 else "fp16"})
+        rates = attained(run)
+        assert rates.product_flops_per_s < chip.peak_flops_per_s(run.dtype)
+        assert rates.attention_flops_per_s < chip.peak_flops_per_s(run.dtype)
