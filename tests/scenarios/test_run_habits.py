@@ -61,6 +61,9 @@ HABITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"attention": "FlashAttention 2, fused rotary"}, {"flash_attention": 2}),
     ({"attention": "SDPA flash"}, {"flash_attention": 0}),
     (MIXED | {"dispatcher": "deepep"}, {"dispatcher": "deepep"}),
+    (MIXED | {"dispatcher": "alltoall"}, {"dispatcher": "all-to-all"}),
+    (MIXED | {"dispatcher": "flex, HybridEP"}, {"dispatcher": "hybridep"}),
+    (MIXED | {"dispatcher": "AllGather"}, {"dispatcher": "usual"}),
     ({"offloaded_optimizer": 1.0}, {"offloaded_optimizer": 1.0}),
     # Experts are divided as attention is where that fits on a stage, but not by recipes that say 1.
     (MIXED | {"tp": 2}, {"etp": None}),

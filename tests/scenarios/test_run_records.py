@@ -64,6 +64,7 @@ def test_a_run_says_little_and_the_rest_has_defaults() -> None:
     [
         ({"tp": None}, "tp: expected a whole number from 1 on, got 'missing'"),
         ({"hardware": "abacus"}, "unknown hardware 'abacus'"),
+        ({"dispatcher": "pigeons"}, "unknown dispatcher 'pigeons'"),
         ({"num_accelerators": 60}, r"num_accelerators: expected a multiple of tp·cp·pp = 16"),
         ({"precision": "FP8", "hardware": "A100"}, "precision: a100-sxm-80gb has no dense fp8"),
         ({"model_shape_ref": "gpt-9"}, "model_shape_ref"),

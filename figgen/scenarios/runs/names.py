@@ -18,6 +18,7 @@ from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.models import Model
 from figgen.errors import InputError, unknown
 from figgen.lookups import remembered
+from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.shape.recomputation import NAMED, recomputation
 
 CHIPS = (
@@ -135,6 +136,14 @@ FRAMEWORKS = (
     (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
     (r"pytorch(?!/xla)|litgpt|nanogpt|nanochat|hf trainer|hugging ?face", "pytorch"),
 )
+DISPATCH = (
+    (r"hybrid", "hybridep"),
+    (r"deepep|flex", "deepep"),
+    (r"all-?to-?all|a2a", "all-to-all"),
+    (r"all-?gather|usual", "usual"),
+)
+"""Ways to send tokens to experts; "flex" is Megatron-Core's name for DeepEP's."""
+
 HABITS = (
     (r"prime-rl.*-sft-", "prime-rl-logits"),
     (r"prime-rl", "prime-rl"),
@@ -198,6 +207,17 @@ def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
     """What the first pattern that `text` holds stands for."""
     low = text.lower()
     return next((name for pattern, name in table if re.search(pattern, low)), None)
+
+
+def dispatcher_of(words: str) -> str:
+    """The way to send tokens to experts, the release's own if nothing is said.
+
+    Raises InputError for words that name none.
+    """
+    found = first_match(DISPATCH, words) if words else "usual"
+    if found is None:
+        raise unknown("dispatcher", words, DISPATCHERS)
+    return found
 
 
 def accelerator_of(words: str) -> Accelerator:
