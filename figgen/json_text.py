@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, NoReturn, TypeVar
+
+Made = TypeVar("Made")
 
 DEEPEST = 200
 """Lists and objects in each other; no file that is read here has more than ten."""
@@ -49,6 +52,15 @@ def _depths(text: str) -> Iterator[int]:
             yield depth
         elif character in "]}":
             depth -= 1
+
+
+def record_of(cls: type[Made], values: Mapping[str, Any]) -> Made:
+    """Return a record of those values that are its fields; fields without a value have defaults.
+
+    Raises TypeError for a field that has neither.
+    """
+    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    return cls(**{name: values[name] for name in names if name in values})
 
 
 def compact_json(value: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, product
@@ -26,19 +26,25 @@ _FIRST = "etnaoirsclpdmuhfgbyvxwkqzjETNAOIRSCLPDMUHFGBYVXWKQZJ_$"
 _OTHERS = f"{_FIRST}0123456789"
 
 
-def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) -> dict[str, str]:
+def joined(
+    scripts: Mapping[str, str],
+    entry: str,
+    parts: Sequence[str] = (),
+    idle: Collection[str] = (),
+) -> dict[str, str]:
     """Return the module `entry` with all that it imports from `scripts` as one minified file, and
     so each of the `parts` that it loads later, by path.
 
     A part takes what `entry` already has from there, so it must lie in the same folder. A
     module of `scripts` that is loaded later and is not one of the `parts` is included as a promise
     that is already resolved; a module outside `scripts` stays a file of its own at the same
-    address. Raises InputError for imports that are missing or circular, and for syntax that isn't
+    address. Modules that are `idle` do nothing by being loaded, whatever their declarations call.
+    Raises InputError for imports that are missing or circular, and for syntax that isn't
     understood.
     """
     first = {path: script for path, script in scripts.items() if path not in parts}
     order = _order(first, entry)
-    program = Program({path: scripts[path] for path in order}, entry)
+    program = Program({path: scripts[path] for path in order}, entry, idle)
     main = Bundle(program=program, order=order, near=frozenset(order))
     own = main.kept()[0]
     later = []
@@ -64,7 +70,8 @@ def joined(scripts: Mapping[str, str], entry: str, parts: Sequence[str] = ()) ->
 class Program:
     """Modules by path, and what each of their names means."""
 
-    def __init__(self, scripts: Mapping[str, str], entry: str) -> None:
+    def __init__(self, scripts: Mapping[str, str], entry: str, idle: Collection[str]) -> None:
+        self.idle = idle
         self.modules: dict[str, Module] = {}
         self.wholes: dict[str, Symbol] = {}
         self.path_of: dict[Symbol, str] = {}
@@ -78,7 +85,7 @@ class Program:
                     path, expected="import.meta only in an entry, whose address is kept"
                 )
             if path not in self.modules:
-                self.modules[path] = module_of(lean(script), path)
+                self.modules[path] = module_of(lean(script), path, path in self.idle)
 
     def found(self, path: str, name: str) -> Symbol:
         """What a module exports under a name, wherever it is declared; `*` is all of it."""

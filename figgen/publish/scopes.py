@@ -74,8 +74,9 @@ class Module:
 class Reader(Syntax):
     """Reads the declarations and statements of a module, its imports and its exports."""
 
-    def __init__(self, source: str, path: str) -> None:
+    def __init__(self, source: str, path: str, idle: bool) -> None:
         super().__init__(source, path)
+        self.idle = idle
         self.items: list[Item] = []
         self.imports: dict[Symbol, tuple[str, str]] = {}
         self.exported: list[tuple[str, str]] = []
@@ -117,7 +118,7 @@ class Reader(Syntax):
         known, self.acts = len(self.top.names), False
         self.read(node, self.top)
         declared = list(self.top.names.values())[known:]
-        idle = idle and not self.acts and bool(declared)
+        idle = idle and (self.idle or not self.acts) and bool(declared)
         begin, end = node.byte_range
         self.items.append(Item(word=word, start=begin, end=end, declared=declared, idle=idle))
         return declared
@@ -204,6 +205,9 @@ def _number(scope: NameScope, first: int, counts: list[int]) -> None:
 
 
 @lru_cache(maxsize=512)
-def module_of(source: str, path: str) -> Module:
-    """Read a script. Raises InputError for what is not understood."""
-    return Reader(source, path).module()
+def module_of(source: str, path: str, idle: bool = False) -> Module:
+    """Read a script; the declarations of one that is `idle` act only when they are used.
+
+    Raises InputError for what is not understood.
+    """
+    return Reader(source, path, idle).module()

@@ -47,6 +47,8 @@ def imported_names(docs: Path, module: str) -> tuple[str, ...]:
 
 _BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
 
+_NOTE = re.compile(r"(\w?)/\* @__PURE__ \*/ ")
+
 
 # A server asks again whenever one script changed.
 @lru_cache(maxsize=512)
@@ -85,6 +87,8 @@ def lean(source: str) -> str:
         raise InputError("a script", expected="no </script in it", got="</script")
     # The library has no other way in, and keeps comments that lead a statement.
     shorter: str = minify_html.minify(f"{_OPEN}{source}{_CLOSE}", minify_js=True)
+    # Its notes for other tools: the joiner knows that a new Map does nothing.
+    shorter = _NOTE.sub(lambda found: found[1] and f"{found[1]} ", shorter)
     return shorter.removeprefix(_OPEN).removesuffix(_CLOSE) + "\n"
 
 

@@ -105,7 +105,8 @@ def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, st
         known = {path: s for path, s in scripts.items() if path == entry or path not in entries}
         own = {path: known[path] for path in reached(known, [entry, *paths])}
         # Printed models need the runtime, which no script of the tool imports by itself.
-        every = {**known, **tools.models(own)}
+        models = tools.models(own)
+        every = {**known, **models}
         own = {path: every[path] for path in reached(every, [entry, *paths])}
-        made |= joined(own, entry, paths)
+        made |= joined(own, entry, paths, models.keys())
     return made

@@ -14,7 +14,7 @@ from figgen.translation.code import Code, identifier, listed, quoted, refused
 from figgen.translation.names import INDENT
 from figgen.translation.sources import Place, Source, is_printed, place_of, source_of
 from figgen.translation.statements import Statements
-from figgen.translation.types import ANY, Type, of_hint, of_value, union
+from figgen.translation.types import ANY, Type, compared, of_hint, of_value, union
 
 _IGNORED = ("figure(", "formula(", "dataclass", "remembered(")
 _ALWAYS = ("__post_init__", "__str__", "__add__")
@@ -172,7 +172,7 @@ class Printer(Statements):
         cls = getattr(self.source.module, node.name)
         if getattr(cls, "_is_protocol", False):
             return ""
-        if "key" in {name for name, _ in _compared(cls)} | _stored(node):
+        if "key" in {name for name, _ in compared(cls)} | _stored(node):
             raise self.no(node, "an attribute named key, by which the runtime compares records")
         bases = [base for base in node.bases if ast.unparse(base) != "NamedTuple"]
         own = Type("record", about=cls)
@@ -181,12 +181,12 @@ class Printer(Statements):
             if method.name in _ALWAYS or any(hasattr(b, method.name) for b in cls.__mro__[1:-1]):
                 self.member(cls, method.name)
         lines = self.constructor(cls, node, own, bool(bases))
-        names = [name for name, compared in _compared(cls) if compared]
+        names = [name for name, compared in compared(cls) if compared]
         text = f"export class {node.name} extends {parent} {{\n"
-        text += "".join(f"{INDENT}{line}\n" for line in lines) + f"{MEMBERS}}}\n"
+        text += "".join(f"{INDENT}{line}\n" for line in lines) + f"{MEMBERS}"
         if names:
-            text += f"{self.help('fields')}({node.name}, {quoted(' '.join(names))});\n"
-        return text
+            text += at_once(f"{self.help('fields')}(this, {quoted(' '.join(names))});")
+        return text + "}\n"
 
     def of_record(self, node: ast.ClassDef, name: str) -> str:
         """A property or method of a class; nothing for a field."""
@@ -212,13 +212,15 @@ class Printer(Statements):
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 given, lines = self.function_parts(method, method=True, first=own)
                 return _lines(f"constructor({given})", ["super();", *lines])
-        shown, stored = [], []
+        shown, stored, handed_on = [], [], _stored_above(cls)
         for name, default in self.defaults(cls, node):
             shown.append(identifier(name) + (f" = {default}" if default is not None else ""))
-            stored.append(f"this.{name} = {identifier(name)};")
+            if name not in handed_on:
+                stored.append(f"this.{name} = {identifier(name)};")
         if any(isinstance(m, ast.FunctionDef) and m.name == "__post_init__" for m in node.body):
             stored.append("this.__post_init__();")
-        return _lines(f"constructor({listed(shown)})", ["super();", *stored])
+        above = f"super({listed(map(identifier, handed_on))});"
+        return _lines(f"constructor({listed(shown)})", [above, *stored])
 
     def defaults(self, cls: type, node: ast.ClassDef) -> Iterable[tuple[str, str | None]]:
         """The fields that are given, with what is taken where one is not."""
@@ -269,6 +271,11 @@ class Printer(Statements):
         return _lines(f"{word}{star}{name}({given})", lines)
 
 
+def at_once(statement: str) -> str:
+    """A statement of a class that is carried out when the class is made."""
+    return "".join(f"{INDENT}{line}\n" for line in _lines("static", [statement]))
+
+
 def _lines(head: str, lines: list[str]) -> list[str]:
     return [f"{head} {{", *(INDENT + line for line in lines), "}"]
 
@@ -277,11 +284,12 @@ def _block(head: str, lines: list[str]) -> str:
     return "\n".join(_lines(head, lines)) + "\n"
 
 
-def _compared(cls: type) -> list[tuple[str, bool]]:
-    """Fields of a record by which it is equal to another."""
-    if dataclasses.is_dataclass(cls):
-        return [(field.name, field.compare) for field in dataclasses.fields(cls)]
-    return [(name, True) for name in getattr(cls, "_fields", ())]
+def _stored_above(cls: type) -> list[str]:
+    """Fields that the class above a record stores, if nothing is checked when one is made."""
+    above = cls.__mro__[1]
+    if hasattr(cls, "__post_init__") or not dataclasses.is_dataclass(above):
+        return []
+    return [field.name for field in dataclasses.fields(above) if field.init]
 
 
 def _stored(node: ast.ClassDef) -> set[str]:

@@ -18,6 +18,7 @@ from figgen.translation.types import (
     NONE,
     STR,
     Type,
+    compared,
     element,
     kinds,
     union,
@@ -37,6 +38,9 @@ OPS = {
     "minimum": "Math.min", "maximum": "Math.max", "ceil": "Math.ceil", "floor": "Math.floor",
     "log2": "Math.log2", "sqrt": "Math.sqrt", "exp": "Math.exp", "power": "Math.pow",
 }  # fmt: skip
+MANY = 6
+"""Fields that stay as they are, from which on a changed record is made by the runtime."""
+
 ERRORS = "figgen.errors"
 FAULT = Type("record", about=None)
 
@@ -60,6 +64,10 @@ class Library(Expressions):
                 return self.expression(value, wanted)
             case ("dataclasses.replace", [value]):
                 return self.replaced(value, node)
+            case ("figgen.json_text.record_of", [cls, values]):
+                named = self.expression(cls)
+                shown = f"{self.help('record_of')}({named.text}, {self.expression(values).text})"
+                return Code(shown, type=Type("record", about=named.type.about))
             case ("dataclasses.asdict", [value]):
                 shown = f"{self.help('asdict')}({self.expression(value).text})"
                 return Code(shown, type=Type("dict", (STR, ANY)))
@@ -191,12 +199,22 @@ class Library(Expressions):
             raise self.no(node, "keywords from a dictionary")
         place = place_of(given.about.__module__, given.about.__name__)
         assert place is not None
+        fields = self.fields(given.about, node)
+        kept = [name for name, same in compared(given.about) if same]
+        if len(fields) >= len(changed) + MANY and kept == [name for name, _ in fields]:
+            pairs = [
+                f"{field}: {self.passed(changed[field], hint).text}"
+                for field, hint in fields
+                if field in changed
+            ]
+            shown = f"{self.help('replaced')}({code.text}, {{ {listed(pairs)} }})"
+            return Code(shown, type=given)
         name = self.reference(place, node).text
         simple = isinstance(value, ast.Name)
         held = code.text if simple else "kept"
         parts = [
             self.passed(changed[field], hint).text if field in changed else f"{held}.{field}"
-            for field, hint in self.fields(given.about, node)
+            for field, hint in fields
         ]
         made = f"new {name}({listed(parts)})"
         if simple:

@@ -11,6 +11,7 @@ from figgen.translation.definitions import (
     MEMBERS,
     Printer,
     alias,
+    at_once,
     definition,
     forget_definitions,
     methods_of,
@@ -124,12 +125,13 @@ def _module(module: str, names: set[str]) -> str:
         text, node = text_of(name), source.definitions[name]
         if isinstance(node, ast.ClassDef):
             members = [m.name for m in methods_of(node) if f"{name}.{m.name}" in names]
-            text = text.replace(MEMBERS, "".join(text_of(f"{name}.{one}") for one in members))
+            inner = "".join(text_of(f"{name}.{one}") for one in members)
             printer = Printer(source)
             kept = [one for one in members if printer.is_kept(node, one)]
             if kept:
                 helpers["lazily"] = None
-                text += f"$lazily({name}, {quoted(' '.join(kept))});\n"
+                inner += at_once(f"$lazily(this, {quoted(' '.join(kept))});")
+            text = text.replace(MEMBERS, inner)
         parts.append(text)
     for helper in sorted(helpers):
         room, _, own = helper.rpartition(".")

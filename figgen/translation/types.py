@@ -185,3 +185,10 @@ def bound(given: Type, found: Mapping[str, Type]) -> Type:
     if given.kind == "var":
         return found.get(given.about, ANY)
     return dataclasses.replace(given, args=tuple(bound(one, found) for one in given.args))
+
+
+def compared(cls: type) -> list[tuple[str, bool]]:
+    """Fields of a record by which it is equal to another."""
+    if dataclasses.is_dataclass(cls):
+        return [(field.name, field.compare) for field in dataclasses.fields(cls)]
+    return [(name, True) for name in getattr(cls, "_fields", ())]

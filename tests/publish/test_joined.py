@@ -65,6 +65,23 @@ def test_declarations_that_nobody_uses_are_left_out_and_what_acts_stays() -> Non
     assert printed(f"{text}console.log(JSON.stringify(told));") == '["acts","end"]'
 
 
+def test_a_printed_module_does_nothing_until_it_is_used() -> None:
+    """Its records register their fields, and its constants may be calls."""
+    scripts = {
+        "entry.js": 'import { Used, one } from "./b.js";\n'
+        "globalThis.told = [one, new Used().told()];\n",
+        "b.js": "const made = (value) => (globalThis.last = value);\nexport const one = made(1);\n"
+        "export class Used {\n  told() { return this.own; }\n"
+        '  static {\n    Object.assign(this.prototype, { own: "own" });\n  }\n}\n'
+        'export const other = made("never one");\n'
+        'export class Unused {\n  static {\n    made("never two");\n  }\n}\n',
+    }
+    text = joined(scripts, "entry.js", idle=["b.js"])["entry.js"]
+    assert "never" not in text
+    assert printed(f"{text}console.log(JSON.stringify(told));") == '[1,"own"]'
+    assert one_file(scripts, "entry.js").count("never") == 2
+
+
 def test_what_is_passed_on_is_found() -> None:
     scripts = {
         "entry.js": 'import { x } from "./b.js";\nx();\n',

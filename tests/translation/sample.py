@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from figgen.errors import InputError, check_between, check_share, check_size, unknown
+from figgen.json_text import record_of
 
 RATE, LIMIT = 2.5, 2**20
 WORDS: Mapping[str, str] = MappingProxyType({"a": "first", "b": "second"})
@@ -50,6 +51,29 @@ class Box:
     def grown(self, by: int, *, deep: bool = False) -> Box:
         width, depth = self.size
         return replace(self, size=(width + by, depth + by if deep else depth))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wide:
+    """More fields than are worth naming where one of them changes."""
+
+    one: int
+    two: int = 2
+    three: int = 3
+    four: int = 4
+    five: int = 5
+    six: int = 6
+    seven: tuple[int, ...] = ()
+    eight: int | None = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wider(Wide):
+    nine: int
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return self.one, self.nine
 
 
 @dataclass(frozen=True)
@@ -405,6 +429,19 @@ def messages() -> list[str]:
     return found
 
 
+def wide_records() -> list[object]:
+    wide = Wide(one=1, seven=(1, 2))
+    changed = replace(wide, two=wide.two + 20, eight=None)
+    again = record_of(Wide, {"one": 9, "seven": (3,), "eight": None, "another": 0})
+    wider = replace(Wider(one=4, nine=5, six=7), one=6)
+    return [
+        (changed.one, changed.two, changed.seven, changed.eight, changed == wide),
+        (again.one, again.two, again.seven, again.eight),
+        record_of(Wide, {"one": 1, "seven": (1, 2)}) == wide,
+        (wider.ends, wider.six, wider.seven, wider == replace(wider, nine=1)),
+    ]
+
+
 def _refuse(items: Sequence[int | str], pair: tuple[int, str] | None) -> None:
     if pair is None:
         raise InputError("items", expected="none", got=list(items), nearest=("a", "b"))
@@ -417,5 +454,5 @@ def _unknown(name: str) -> None:
 
 CASES = (
     arithmetic, truths, values, texts, tests_of_texts, readings, patterns, dictionaries, sets,
-    loops, long_lists, closures, records, narrowing, messages, not_numbers,
+    loops, long_lists, closures, records, wide_records, narrowing, messages, not_numbers,
 )  # fmt: skip

@@ -36,6 +36,12 @@ export class Record {
 export const fields = (cls, names) =>
   Object.assign(cls.prototype, { $name: `${cls.name}${++count}`, $fields: names.split(" ") });
 
+/** A record of values by name; what is left out has its default. */
+export const record_of = (cls, given) => new cls(...cls.prototype.$fields.map((name) => given.get(name)));
+/** A record with other values of the fields in `changed`. */
+export const replaced = (one, changed) =>
+  new one.constructor(...one.$fields.map((name) => (name in changed ? changed[name] : one[name])));
+
 /** Properties that are computed once for a record. */
 export function lazily(cls, names) {
   for (const name of names.split(" ")) {
