@@ -84,11 +84,14 @@ def printed(choices: Choices, verb: str = "step") -> Any:
 
 PROGRAM = """
 import fs from "node:fs";
-import { answersOf, jobOf } from "./assets/javascripts/engine/answers.js";
+import { jobOf } from "./assets/javascripts/engine/job.js";
+import { plain } from "./assets/javascripts/engine/records.js";
+import { page_answers } from "./assets/javascripts/scenarios/tools/page_answers.js";
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 const shown = ({ step, memory }) =>
   [step.step_time_s, step.model_flops_utilisation, memory.ranks[memory.fullest_rank].total_bytes];
-console.log(JSON.stringify(cases.map((choices) => shown(answersOf(jobOf(catalog, choices))))));
+const answered = (choices) => plain(page_answers(jobOf(catalog, choices)));
+console.log(JSON.stringify(cases.map((choices) => shown(answered(choices)))));
 """
 
 
@@ -96,11 +99,16 @@ def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, floa
     """Seconds, MFU and bytes of the fullest GPU as the modeler's printed engine has them."""
     hand = {
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in ("answers.js", "job.js", "records.js", "shape.js")
+        for name in ("job.js", "records.js")
     }
     whole = [one | {"layers_per_stage": list(one.get("layers_per_stage", ()))} for one in cases]
     data = {"catalog": configurations(), "cases": whole}
-    return [tuple(one) for one in ran(folder, PROGRAM, {**hand, **printed_models(hand)}, data)]
+    return [
+        tuple(one)
+        for one in ran(
+            folder, PROGRAM, {**hand, **printed_models({**hand, "main.js": PROGRAM})}, data
+        )
+    ]
 
 
 def on_command_line(choices: Choices) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from figgen.catalog import load
-from figgen.catalog.clusters import cluster
+from figgen.catalog.clusters import chip_of, cluster, network_of
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.interruptions import interruption
 from figgen.catalog.measurements import Measurement
@@ -48,6 +48,7 @@ __all__ = [
     "TrainingPreset",
     "Value",
     "accelerator",
+    "chip_of",
     "cluster",
     "hardware_preset",
     "interruption",
@@ -56,6 +57,7 @@ __all__ = [
     "measurement",
     "model",
     "nccl_tuning",
+    "network_of",
     "preset",
     "residuals",
     "run",

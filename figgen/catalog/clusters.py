@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from figgen.catalog.hardware import Accelerator, Link
+from figgen.catalog.hardware import DTYPES, Accelerator, Link
 from figgen.catalog.load import nccl
-from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.hardware import Chip, Network, cluster_of
 
 
 def cluster(chip: Accelerator, nic: Link, dtype: str, gpus_per_node: int) -> Cluster:
-    """Nodes of `gpus_per_node` chips that multiply in `dtype`, each chip with its share of `nic`.
+    """Return nodes of chips with their share of `nic`. Raises InputError as `cluster_of` does.
 
-    Latencies are those of one step of a ring, NCCL's unless the link has its own. Raises
-    InputError for nodes that are wider than the scale-up domain, and for a type that the chip has
-    no dense peak for.
+    Latencies are those of one step of a ring, NCCL's unless the link has its own.
     """
-    if gpus_per_node > chip.scale_up_domain:
-        expected = f"at most {chip.scale_up_domain}, the scale-up domain of {chip.name}"
-        raise InputError("gpus_per_node", expected=expected, got=gpus_per_node)
-    sharing = gpus_per_node if nic.per == "node" else 1
-    return Cluster(
-        peak_flops_per_s=chip.peak_flops_per_s(dtype),
-        scale_up_bandwidth_bytes_per_s=chip.scale_up_bandwidth_bytes_per_s,
-        network_bandwidth_bytes_per_s=nic.bandwidth_bytes_per_s / sharing,
-        scale_up_latency_s=nccl().latency_in_node_s(chip.scale_up),
-        network_latency_s=nccl().network_latency_s,
-        memory_bandwidth_bytes_per_s=chip.hbm_bandwidth.value,
+    return cluster_of(chip_of(chip), network_of(nic), dtype, gpus_per_node)
+
+
+def chip_of(entry: Accelerator) -> Chip:
+    """Return what the models take of an accelerator."""
+    peaks = {dtype: getattr(entry, dtype) for dtype in DTYPES}
+    return Chip(
+        name=entry.name,
+        peaks={dtype: peak.value for dtype, peak in peaks.items() if peak is not None},
+        memory_bytes=entry.capacity_bytes,
+        memory_bandwidth_bytes_per_s=entry.hbm_bandwidth.value,
+        scale_up_bandwidth_bytes_per_s=entry.scale_up_bandwidth_bytes_per_s,
+        scale_up_latency_s=nccl().latency_in_node_s(entry.scale_up),
+        scale_up_domain=entry.scale_up_domain,
+    )
+
+
+def network_of(entry: Link) -> Network:
+    """Return what the models take of a network."""
+    return Network(
+        name=entry.name,
+        bandwidth_bytes_per_s=entry.bandwidth_bytes_per_s,
+        per=entry.per,
+        latency_s=nccl().network_latency_s,
     )

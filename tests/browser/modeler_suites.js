@@ -6,9 +6,10 @@ import { read_model_text } from "./scenarios/architectures/file_text.js";
 import { takeJob } from "./tools/modeler_taken.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
 import { InputError } from "./engine/errors.js";
-import { answersOf, jobOf } from "./engine/answers.js";
-import { usualOf } from "./engine/job.js";
-import { shapeOf } from "./engine/shape.js";
+import { jobOf } from "./engine/job.js";
+import { mapped, plain } from "./engine/records.js";
+import { page_answers } from "./scenarios/tools/page_answers.js";
+import { served_shape } from "./scenarios/tools/served_shape.js";
 import { parameter_counts } from "./models/shape/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
@@ -127,7 +128,7 @@ const configs = async (texts) => {
   return texts.map((text) => {
     try {
       const [shape] = read_model_text(text);
-      const again = shapeOf(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
+      const again = served_shape(mapped(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence })));
       const { total, active } = parameter_counts(again);
       return { parameters: { total, active }, windows: [again.window, again.full_every], again: again.key === shape.key };
     } catch (error) {
@@ -157,16 +158,16 @@ function hostileTo(base) {
   const found = { answered: 0, refused: 0, wrong: [] };
   const kinds = Object.fromEntries(catalog.options.map(({ name, kind }) => [name, kind]));
   const numbers = ["whole", "number", "quantity"];
-  for (const name of Object.keys(usualOf(catalog))) for (const value of WEIRD) {
+  for (const { name, default: usual } of catalog.options) for (const value of WEIRD) {
     // Fields and addresses have read a number or a text by the option's kind.
     if (kinds[name] === "switch" || kinds[name] === "counts" || numbers.includes(kinds[name]) !== (typeof value === "number")) continue;
     try {
-      JSON.stringify(answersOf(jobOf(catalog, { ...base, [name]: value })), (_, shown) => {
+      JSON.stringify(plain(page_answers(jobOf(catalog, { ...base, [name]: value }))), (_, shown) => {
         if (typeof shown === "number" && !Number.isFinite(shown)) throw new Error("not finite");
         return shown;
       });
       found.answered += 1;
-      if (typeof value === "string" && usualOf(catalog)[name] !== value) found.wrong.push([name, value, "accepted"]);
+      if (typeof value === "string" && usual !== value) found.wrong.push([name, value, "accepted"]);
     } catch (error) {
       if (error instanceof InputError) found.refused += 1;
       else found.wrong.push([name, String(value), error.message]);

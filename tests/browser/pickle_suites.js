@@ -4,7 +4,7 @@ import { InputError } from "./engine/errors.js";
 import { unpickled } from "./engine/pickle.js";
 import { read_model_text } from "./scenarios/architectures/file_text.js";
 import { traceText } from "./engine/trace_reader.js";
-import { mapped } from "./tools/json.js";
+import { mapped } from "./engine/records.js";
 
 function said(read) {
   try {

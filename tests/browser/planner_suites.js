@@ -2,9 +2,9 @@
 
 import { InputError } from "./engine/errors.js";
 import { checkpoint_bytes_of, saved_training } from "./models/planner/saving.js";
-import { layoutOf, planAll } from "./engine/plan.js";
-import { planJob } from "./engine/plan_job.js";
-import { plain } from "./engine/records.js";
+import { servedBy } from "./engine/job.js";
+import { mapped, plain } from "./engine/records.js";
+import { layout_data, page_plan, planned } from "./scenarios/tools/page_plan.js";
 import { front, layout_at, same_as_best, terms_at } from "./models/planner/ranking.js";
 import { TABLES } from "./plan-memory.js";
 import { evaluate } from "./tools/modeler_model.js";
@@ -12,15 +12,18 @@ import * as modeler from "./tools/modeler_state.js";
 import { fromQuery, planChoices, planSchema, searchOf, toAddress, ways } from "./tools/planner_state.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
+const planJob = (catalog, choices, { every, chance } = {}) => page_plan(servedBy(catalog), mapped(choices), every, chance);
+const planAll = (job) => [...planned(job)].at(-1).found;
+
 function plan(catalog, choices, { every, chance }) {
   try {
-    const { job, residuals } = planJob(catalog, choices, { every, chance });
+    const { job, about } = planJob(catalog, choices, { every, chance });
     const found = planAll(job);
     const { layouts, fitting, refused, least_bytes, step_s, memory_bytes, meshes } = found;
     const best = Array.from({ length: Math.min(40, fitting) }, (_, place) => ({ ...layout_at(found, place) }));
     return {
       layouts, fitting, refused: plain(refused), least_bytes, step_s: [...step_s], memory_bytes: [...memory_bytes],
-      meshes: [...meshes], front: front(found), same: same_as_best(found, ...residuals),
+      meshes: [...meshes], front: front(found), same: same_as_best(found, ...about.interval.residuals),
       best, terms: best.map((_, place) => plain(terms_at(found, place))),
     };
   } catch (error) {
@@ -48,7 +51,7 @@ export const suites = {
     const catalog = await fetched;
     const { state } = fromQuery(planSchema(catalog), catalog, query);
     const { job } = planJob(catalog, planChoices(catalog, state), searchOf(state));
-    const best = layoutOf(planAll(job), 0);
+    const best = plain(layout_data(planAll(job), 0));
     const found = ways(catalog, state, best);
     const there = evaluate(catalog, modeler.fromQuery(modeler.schemaOf(catalog), catalog, found.modeler).a);
     return { ...found, step_time_s: best.step_s, memory_bytes: best.memory_bytes, modeler_s: there.step.step_time_s };

@@ -23,11 +23,12 @@ from figgen.models.shape.recomputation import MODULES, NAMED
 from figgen.models.step.attained import check_time_factor
 from figgen.models.step.predicted_parts import computing_share, predicted_parts
 from figgen.models.step.step import step, step_stages
-from figgen.scenarios.options.resolve import known_cluster, layout_of, setup_of
+from figgen.scenarios.options.hardware_of import known_cluster
 from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.options.setup_of import setup_of
 from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
-from figgen.scenarios.runs.software import known_software
+from figgen.scenarios.runs.software import known_software, memory_of
 from figgen.scenarios.runs.step_as_run import predicted
 from figgen.scenarios.tools.answers import (
     buckets_data,
@@ -63,7 +64,7 @@ def _answered(choices: Choices) -> Choices:
     values = _values(choices)
     shape = _shape(values["model"]) if own_model else catalog.model(values["model"]).shape
     name = "own" if own_model else values["model"]
-    setup = setup_of(shape, layout_of(values), values)
+    setup = setup_of(shape, values, memory_of(values["software"]))
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     parts, interval = None, Choices()
     said, factor = values["compute_efficiency"], values["time_factor"]
@@ -122,9 +123,10 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
 
 
 def _known_cluster(values: Choices) -> Cluster:
-    chip, nic = catalog.accelerator(values["accelerator"]), catalog.link(values["nic"])
-    measured = read_rates(values["measured"]) if values["measured"] else None
-    return known_cluster(chip, nic, values["dtype"], values["gpus_per_node"], measured)
+    chip = catalog.chip_of(catalog.accelerator(values["accelerator"]))
+    network = catalog.network_of(catalog.link(values["nic"]))
+    measured = read_rates(values["measured"]).known if values["measured"] else None
+    return known_cluster(chip, network, values["dtype"], values["gpus_per_node"], measured)
 
 
 def _cluster(values: Choices) -> Cluster:

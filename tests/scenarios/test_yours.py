@@ -130,7 +130,7 @@ def test_the_reference_machine_is_what_the_pages_print() -> None:
 def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path) -> None:
     assert len(CLUSTERS) == 12
     some = one_in(3, [*CLUSTERS.items()])
-    engine = ("answers.js", "job.js", "records.js", "shape.js")
+    engine = ("job.js", "records.js")
     tools = (
         "journey_jobs.js",
         "json.js",
@@ -217,7 +217,7 @@ import { InputError } from "./assets/javascripts/engine/errors.js";
 import { all_hold, followed } from "./assets/javascripts/equations/call_data.js";
 import { opened } from "./assets/javascripts/scenarios/stories/opened.js";
 import { journey } from "./assets/javascripts/tools/journey_jobs.js";
-import { mapped } from "./assets/javascripts/tools/json.js";
+import { mapped } from "./assets/javascripts/engine/records.js";
 import * as formulas from "./assets/javascripts/step-formulas.js";
 const OPENED = ["step_time_s", "total_bytes", "far_bytes", "mfu"];
 const of = (one) => (one.setup ? OPENED.map((field) => opened(one, field)) : null);

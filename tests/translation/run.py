@@ -31,7 +31,7 @@ def started(
         file.write_text(text, encoding="utf-8")
     engine = folder / FOLDER / "engine"
     engine.mkdir(parents=True, exist_ok=True)
-    for name in ("runtime.js", "runtime_more.js", "errors.js"):
+    for name in ("runtime.js", "runtime_more.js", "errors.js", "records.js"):
         (engine / name).write_text((ENGINE / name).read_text("utf-8"), encoding="utf-8")
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")

@@ -1,7 +1,7 @@
 // What the page's search over numbers of nodes says, as JSON.
 
 import fs from "node:fs";
-import { sizedCounts } from "./assets/javascripts/engine/sizing.js";
+import { sizedCounts } from "./assets/javascripts/tools/planner_nodes.js";
 
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 

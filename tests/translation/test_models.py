@@ -28,11 +28,13 @@ from tests.translation.run import ENGINE, ran, started
 JOBS = thorough.drawn(200, 2000)
 PROGRAM = """
 import fs from "node:fs";
-import { answersOf, jobOf } from "./assets/javascripts/engine/answers.js";
+import { jobOf } from "./assets/javascripts/engine/job.js";
+import { plain } from "./assets/javascripts/engine/records.js";
+import { page_answers } from "./assets/javascripts/scenarios/tools/page_answers.js";
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 function answered(choices) {
   try {
-    return answersOf(jobOf(catalog, choices));
+    return plain(page_answers(jobOf(catalog, choices)));
   } catch (error) {
     return { error: error.name === "InputError" ? error.message : error.stack };
   }
@@ -100,9 +102,11 @@ def presets() -> list[Choices]:
 def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path: Path) -> None:
     cases = [*presets(), *(BASE | one for one in (*WRONG, *SELDOM)), *drawn(JOBS)]
     hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-            for name in ("answers.js", "job.js", "records.js", "shape.js")}  # fmt: skip
+            for name in ("job.js", "records.js")}  # fmt: skip
     data = {"catalog": configurations(), "cases": cases}
-    answers = started(tmp_path, PROGRAM, {**hand, **printed_models(hand)}, data)
+    answers = started(
+        tmp_path, PROGRAM, {**hand, **printed_models({**hand, "main.js": PROGRAM})}, data
+    )
     wanted = list(map(training_cases.answered, cases))
     found = answers()
     different = [(case, *next(differing(got, want)))

@@ -24,7 +24,7 @@ from tests.translation.test_models import differing
 
 JOBS = thorough.drawn(8, 60)
 PROGRAM = Path(__file__).with_name("plans.js").read_text("utf-8")
-HAND = ("plan.js", "plan_job.js", "job.js", "records.js", "shape.js", "columns.js")
+HAND = ("job.js", "records.js", "columns.js")
 MEASURED = (
     "bf16-300000-3_attention-200000_memory-1500_near-250-4_far-20-15_capacity-60",
     "fp16-300000-3_nearshuffle-120_farshuffle-30", "fp8-900000-0_capacity-200",

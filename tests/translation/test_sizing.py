@@ -20,6 +20,7 @@ from tests.translation.run import ENGINE, started
 from tests.translation.test_plans import HAND
 
 PROGRAM = Path(__file__).with_name("sizing.js").read_text("utf-8")
+NODES = ENGINE.parent / "tools" / "planner_nodes.js"
 JOB = {"model": "llama-3-8b", "gpus_per_node": 8, "sequence": 4096, "recompute": "full", "cp": 1}
 QUESTION = {"tokens": 100, "price": 2.0, "failures": "llama-3-405b", "days": 30, "budget": 1e6,
             "chance": 0.95}  # fmt: skip
@@ -36,10 +37,8 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_path: Path) -> None:
     cases = one_in(2, CASES)
-    hand = {
-        f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in (*HAND, "sizing.js")
-    }
+    hand = {f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8") for name in HAND}
+    hand[f"{FOLDER}/tools/planner_nodes.js"] = NODES.read_text("utf-8")
     models = printed_models({**hand, "main.js": PROGRAM})
     scripts = {**hand, **printed_modules(()), **models}
     data = {"catalog": configurations(), "cases": cases + REFUSED}
@@ -55,16 +54,18 @@ def test_a_page_asks_the_same_numbers_of_nodes_and_finds_what_python_finds(tmp_p
         assert [one["nodes"] for one in found_here] == [one.nodes for one in want.found], case
         assert got[-1]["best"] == (want.best and want.best.nodes)
         for one, other in zip(found_here, want.found, strict=True):
-            assert (one["layout"] is None) == (other.row is None)
+            assert (one["row"] is None) == (other.row is None)
             if other.row is None:
                 continue
-            assert one["layout"]["step_s"] == other.row.step_s
-            assert one["layout"]["recompute"] == other.row.choices["recompute"]
+            assert one["row"]["step_s"] == other.row.step_s
+            assert one["row"]["recompute"] == other.row.choices["recompute"]
             if other.days is None:
                 assert one["days"] is None
                 continue
             assert one["days"] == pytest.approx(other.days, rel=1e-12)
-            assert one["interval"] == pytest.approx([other.low_days, other.high_days], rel=1e-9)
+            assert [one["low_days"], one["high_days"]] == pytest.approx(
+                [other.low_days, other.high_days], rel=1e-9
+            )
             assert one["price"] == pytest.approx(other.price, rel=1e-12)
             assert one["energy_j"] == pytest.approx(other.energy_j, rel=1e-12)
 

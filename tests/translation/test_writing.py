@@ -18,22 +18,18 @@ from tests.translation.run import ENGINE, ran
 
 PROGRAM = """
 import fs from "node:fs";
-import { untimedJob } from "./assets/javascripts/engine/job.js";
+import { jobOf } from "./assets/javascripts/engine/job.js";
 import { record } from "./assets/javascripts/engine/records.js";
 import { write_job } from "./assets/javascripts/scenarios/writing/writers.js";
 import { JobToWrite } from "./assets/javascripts/scenarios/writing/written.js";
 const { catalog, cases } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 function written([software, choices]) {
-  const { setup, model, dtype } = untimedJob(catalog, choices);
+  const { setup, model, dtype } = jobOf(catalog, choices);
   const job = record(JobToWrite, { setup, model, dtype });
   const { text, refused, left_out } = write_job(software, job);
   return { text, refused, left_out: Object.fromEntries(left_out) };
 }
 console.log(JSON.stringify(cases.map(written)));
-"""
-USES = """
-import { write_job } from "../scenarios/writing/writers.js";
-import { JobToWrite } from "../scenarios/writing/written.js";
 """
 
 
@@ -61,11 +57,11 @@ def test_a_page_writes_what_the_command_line_writes(tmp_path: Path) -> None:
     cases = drawn()
     hand = {
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
-        for name in ("job.js", "records.js", "shape.js")
+        for name in ("job.js", "records.js")
     }
-    hand[f"{FOLDER}/tools/uses.js"] = USES
+    scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
     data = {"catalog": configurations(), "cases": cases}
-    found = ran(tmp_path, PROGRAM, {**hand, **printed_models(hand)}, data)
+    found = ran(tmp_path, PROGRAM, scripts, data)
     texts = 0
     for (software, chosen), answer in zip(cases, found, strict=True):
         job = job_of(chosen)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.lookups import remembered
 from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import ParallelLayout, layout
+from figgen.models.machine.layout import ParallelLayout
 from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ModelShape
-from figgen.models.shape.recipes import recipe
 from figgen.models.step.attained import check_time_factor
 from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.other_links import with_links
@@ -23,13 +20,17 @@ from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, step, step_stages
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.options.config_json import named_model
-from figgen.scenarios.options.microbatches import microbatches_of
+from figgen.scenarios.options.hardware_of import (
+    changed_cluster,
+    known_cluster,
+    own_latencies_of,
+)
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
+from figgen.scenarios.options.setup_of import layout_of, setup_of
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
-from figgen.scenarios.runs.measured_rates import links_of
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.runs.software import memory_of
@@ -38,8 +39,6 @@ from figgen.scenarios.runs.step_as_run import predicted
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that a layout is made of, beside its order."""
 
-_SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys()
-_BATCH = ("microbatches", "global_batch", "microbatch_size")
 _MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
     "expert_skew": "ep",
@@ -86,13 +85,15 @@ class TrainingStep:
 
         Raises InputError for nodes too wide, and for a number format that nothing multiplies.
         """
-        return replace(self._known_cluster, **dict(self.own_latencies))
+        return changed_cluster(self._known_cluster, dict(self.own_latencies))
 
     @property
     def _known_cluster(self) -> Cluster:
         """The same with the latencies of datasheets or measurements."""
         width = self.setup.parallel.gpus_per_node
-        return known_cluster(self.accelerator, self.nic, self.dtype, width, self.measured)
+        measured = self.measured.known if self.measured else None
+        chip, network = catalog.chip_of(self.accelerator), catalog.network_of(self.nic)
+        return known_cluster(chip, network, self.dtype, width, measured)
 
     @property
     def estimate(self) -> StepEstimate:
@@ -119,8 +120,8 @@ class TrainingStep:
         """The rate of matmuls in at least 16 bits, in which Muon orthogonalizes matrices."""
         if self.chosen_efficiency is None:
             return float(self.predicted.attained.plain_flops_per_s)
-        wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
-        return self.accelerator.peak_flops_per_s(wide) * self.chosen_efficiency
+        chip = catalog.chip_of(self.accelerator)
+        return chip.wide_peak_flops_per_s(self.dtype) * self.chosen_efficiency
 
     @property
     def _parts(self) -> PredictedParts:
@@ -213,13 +214,13 @@ def resolve(asked: Scenario) -> TrainingStep:
         title=base.run.title if base.run else model.title,
         run=base.run,
         model=model,
-        setup=setup_of(model.shape, parallel, values),
+        setup=setup_of(model.shape, values, memory_of(str(values["software"]))),
         accelerator=chip,
         nic=nic,
         hardware=hardware,
         measured=read_rates(str(values["measured"])) if values["measured"] else None,
         dtype=str(values["dtype"]),
-        own_latencies=own_latencies_of(values),
+        own_latencies=tuple(own_latencies_of(values).items()),
         chosen_efficiency=_number(values["compute_efficiency"]),
         time_factor=_number(values["time_factor"]),
         software=str(values["software"]),
@@ -233,28 +234,6 @@ def resolve(asked: Scenario) -> TrainingStep:
 def resolve_layout(asked: Scenario) -> ParallelLayout:
     """The layout alone, for which neither a model nor a network need be known."""
     return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
-
-
-def layout_of(values: Mapping[str, Value]) -> ParallelLayout:
-    """The layout of completed options. Raises InputError for sizes that do not fit."""
-    wanted: dict[str, Any] = {name: values[name] for name in (*SIZES, "order")}
-    return layout(**wanted)
-
-
-def setup_of(
-    shape: ModelShape, parallel: ParallelLayout, values: Mapping[str, Value]
-) -> TrainingSetup:
-    """The setup of completed options for a model of any shape.
-
-    Raises InputError for a combination that does not fit.
-    """
-    wanted: dict[str, Any] = {name: values[name] for name in _SETUP}
-    batch: dict[str, Any] = {name: values[name] for name in _BATCH}
-    wanted["microbatches"] = microbatches_of(parallel, **batch)
-    wanted["sequence"] = shape.sequence if values["sequence"] is None else values["sequence"]
-    wanted["recipe"] = recipe(str(values["recipe"]))
-    wanted["framework"] = memory_of(str(values["software"]))
-    return TrainingSetup(shape=shape, parallel=parallel, **wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,23 +327,3 @@ def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
 
 def _number(value: Value) -> float | None:
     return None if value is None else float(str(value))
-
-
-def known_cluster(
-    chip: catalog.Accelerator,
-    nic: catalog.Link,
-    dtype: str,
-    gpus_per_node: int,
-    measured: MeasuredRates | None,
-) -> Cluster:
-    """Return hardware by its datasheets, and by what was measured instead of them.
-
-    Raises InputError as `catalog.cluster` does.
-    """
-    found = catalog.cluster(chip, nic, dtype, gpus_per_node)
-    return replace(found, **links_of(measured.known)) if measured else found
-
-
-def own_latencies_of(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
-    names = ("scale_up_latency_s", "network_latency_s")
-    return tuple((name, float(str(values[name]))) for name in names if values[name] is not None)

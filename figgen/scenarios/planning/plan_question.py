@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from figgen import catalog
 from figgen.catalog.residuals import Residuals
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError, check_size
-from figgen.models.machine.layout import layout
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.planner.ranking import other_layout_interval
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
+from figgen.models.step.attained import Attained
 from figgen.scenarios.options.config_json import named_model
+from figgen.scenarios.options.hardware_of import (
+    changed_cluster,
+    known_cluster,
+    own_latencies_of,
+)
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.option_values import SMALL
 from figgen.scenarios.options.own_model import OwnModel
-from figgen.scenarios.options.resolve import (
-    base_of,
-    completed,
-    known_cluster,
-    own_latencies_of,
-    resolve,
-    setup_of,
-)
+from figgen.scenarios.options.resolve import base_of, completed, resolve
 from figgen.scenarios.options.scenario import Scenario
+from figgen.scenarios.options.setup_of import setup_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
-from figgen.scenarios.runs.rate_row import SaidRates
-from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.rate_row import RateRow, SaidRates
+from figgen.scenarios.runs.rates import attained, rate_row
 from figgen.scenarios.runs.residual_classes import interval_class
+from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import described
 
 AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
@@ -109,32 +109,33 @@ def plan_question(
     chip = named_accelerator(str(values["accelerator"]))
     nic = named_link(str(values["nic"]))
     measured = read_rates(str(values["measured"])) if values["measured"] else None
-    batch, assumed = _global_batch(values, model.shape)
-    setup = _any_setup(values, model.shape)
+    setup = setup_of(model.shape, undivided(values), memory_of(str(values["software"])))
     run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
     latencies = None
-    if own := dict(own_latencies_of(values)):
-        width = setup.parallel.gpus_per_node
-        known = known_cluster(chip, nic, str(values["dtype"]), width, measured)
-        latencies = known, replace(known, **own)
+    if own := own_latencies_of(values):
+        known = known_cluster(
+            catalog.chip_of(chip),
+            catalog.network_of(nic),
+            str(values["dtype"]),
+            setup.parallel.gpus_per_node,
+            measured.known if measured else None,
+        )
+        latencies = known, changed_cluster(known, own)
     factor = values["time_factor"]
     said = SaidRates(
         measured=measured.known if measured else None,
         latencies=latencies,
         time_factor=None if factor is None else float(str(factor)),
     )
-    job = PlannedJob(
-        setup=setup,
-        attained=attained(run, said),
-        global_batch=batch,
+    job = planned_job(
+        setup,
+        attained(run, said),
+        rate_row(run),
+        values,
+        fixed,
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
+        every_schedule=every_schedule,
         fit_chance=fit_chance,
-        reserve_bytes=float(str(values["reserve_bytes"])),
-        schedules=schedules_tried(_text(fixed.get("schedule")), run.framework, every_schedule),
-        recompute=recomputations_tried(_text(fixed.get("recompute")), setup),
-        fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
-        quantized=float(run.dtype in ("fp8", "fp4")),
-        per_tensor=float(run.framework == "nanotron"),
     )
     return PlanQuestion(
         asked=asked,
@@ -144,7 +145,7 @@ def plan_question(
         measured=measured,
         values=values,
         fixed=fixed,
-        batch_assumed=assumed,
+        batch_assumed=values["global_batch"] is None,
         run=run,
         job=job,
     )
@@ -166,15 +167,6 @@ def setup_batch(asked: Scenario) -> int:
     return resolve(Scenario(asked.preset, asked.run)).setup.global_batch
 
 
-def _global_batch(values: Mapping[str, Value], shape: ModelShape) -> tuple[int, bool]:
-    """Sequences of a step, and whether they are the usual batch because none was given."""
-    if values["global_batch"] is not None:
-        return check_size("global_batch", values["global_batch"]), False
-    sequence = shape.sequence if values["sequence"] is None else int(str(values["sequence"]))
-    gpus = int(str(values["nodes"])) * int(str(values["gpus_per_node"]))
-    return usual_batch(sequence, gpus), True
-
-
 def usual_batch(sequence: int, gpus: int) -> int:
     """A power of two sequences of about four million tokens, at least one for each GPU."""
     batch = 1
@@ -183,12 +175,44 @@ def usual_batch(sequence: int, gpus: int) -> int:
     return max(batch, gpus)
 
 
-def _any_setup(values: Mapping[str, Value], shape: ModelShape) -> TrainingSetup:
-    """A layout of the job with nothing divided, whether it fits or not."""
-    nodes, width = int(str(values["nodes"])), int(str(values["gpus_per_node"]))
-    parallel = layout(nodes=nodes, gpus_per_node=width, order=str(values["order"]))
-    alone = {**values, "microbatches": 1, "microbatch_size": 1, "global_batch": None}
-    return setup_of(shape, parallel, alone)
+def undivided(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a job with nothing divided, whether it fits or not."""
+    one = dict.fromkeys(("microbatches", "microbatch_size", "tp", "cp", "pp", "ep"), 1)
+    return {**values, **one, "global_batch": None, "etp": None, "dp": None}
+
+
+def planned_job(
+    setup: TrainingSetup,
+    attained: Attained,
+    rates: RateRow,
+    values: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    *,
+    capacity_bytes: float,
+    every_schedule: bool,
+    fit_chance: float,
+) -> PlannedJob:
+    """Return the search for layouts of an undivided `setup`; what is `fixed` holds for all.
+
+    Raises InputError for a batch that is no
+    whole number, and for a way to recompute that means nothing to a search.
+    """
+    batch = values["global_batch"]
+    if batch is None:
+        batch = usual_batch(setup.sequence, setup.parallel.world_size)
+    return PlannedJob(
+        setup=setup,
+        attained=attained,
+        global_batch=check_size("global_batch", batch),
+        capacity_bytes=capacity_bytes,
+        fit_chance=fit_chance,
+        reserve_bytes=values["reserve_bytes"],
+        schedules=schedules_tried(fixed.get("schedule"), rates.framework, every_schedule),
+        recompute=recomputations_tried(fixed.get("recompute"), setup),
+        fixed={name: fixed.get(name) for name in (*AXES, *_COUNTS)},
+        quantized=rates.quantized,
+        per_tensor=float(rates.framework == "nanotron"),
+    )
 
 
 def schedules_tried(given: str | None, framework: str, every: bool) -> tuple[str, ...]:
@@ -215,11 +239,3 @@ def recomputations_tried(given: str | None, setup: TrainingSetup) -> tuple[str, 
     if shape.latent is not None:
         modes.append(f"{SMALL},mla_up_proj" if shape.experts else "layernorm,mla_up_proj")
     return (*modes, "mlp,moe" if shape.experts else "mlp", "full")
-
-
-def _text(value: Value) -> str | None:
-    return None if value is None else str(value)
-
-
-def _whole(value: Value) -> int | None:
-    return None if value is None else int(str(value))

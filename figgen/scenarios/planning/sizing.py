@@ -6,8 +6,9 @@ that fits with the chance that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from figgen.catalog.interruptions import Interruptions
 from figgen.errors import InputError
@@ -28,10 +29,11 @@ from figgen.models.planner.node_counts import (
     training_cost,
     within_ranks,
 )
+from figgen.models.planner.plan import PlannedJob
+from figgen.models.planner.saving import checkpoint_bytes_of, saved_training
 from figgen.scenarios.options.scenario import Scenario
-from figgen.scenarios.planning.goodput_plan import kept
 from figgen.scenarios.planning.plan_question import PlanQuestion, plan_question, usual_batch
-from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
+from figgen.scenarios.planning.plan_rows import plan_rows
 from figgen.scenarios.planning.planner import fastest
 
 
@@ -54,12 +56,14 @@ class Wanted:
 class Sized:
     """One number of nodes: its layout, and what the training takes (see `TrainingCost`).
 
-    `row` is None where no layout fits, and the numbers of the training are None without tokens.
+    `row` is the layout, a `PlanRow` or the plain data of a page; it is None where no layout fits,
+    and the numbers of the training are None without tokens.
     """
 
     nodes: int
     gpus: int
-    row: PlanRow | None
+    global_batch: int
+    row: Any
     goodput: float | None = None
     days: float | None = None
     low_days: float | None = None
@@ -114,9 +118,10 @@ def wanted_of(
 def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
     """Return the answer. Raises InputError as `plan_question` does."""
     question = _question(asked, wanted, 1)
-    asked = asked.but(global_batch=_batch(question))
-    found = tuple(sized_counts(asked, wanted))
-    best = answer(wanted.goal, [_counted(one) for one in found])
+    asked = asked.but(global_batch=held_batch(question.job, question.batch_assumed))
+    one_node = _question(asked, wanted, 1).job
+    found = tuple(sized_counts(wanted.goal, one_node, lambda nodes: _sized(asked, wanted, nodes)))
+    best = answer(wanted.goal, [counted_of(one) for one in found])
     return Sizing(
         question=question,
         wanted=wanted,
@@ -125,53 +130,82 @@ def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
     )
 
 
-def sized_counts(asked: Scenario, wanted: Wanted) -> Iterator[Sized]:
-    """Yield one number of nodes after the other, as the search asks them."""
-    job, found = _question(asked, wanted, 1).job, list[Counted]()
-    goal = within_ranks(wanted.goal, job.setup.parallel.gpus_per_node)
-    while nodes := next_nodes(goal, found, least_nodes(job)):
-        one = _sized(asked, wanted, nodes)
-        found.append(_counted(one))
+def sized_counts(
+    goal: Goal, one_node: PlannedJob, sized: Callable[[int], Sized]
+) -> Iterator[Sized]:
+    """Yield what one number of nodes after the other takes, as the search asks them."""
+    goal = within_ranks(goal, one_node.setup.parallel.gpus_per_node)
+    least, found = least_nodes(one_node), list[Counted]()
+    while nodes := next_nodes(goal, found, least):
+        one = sized(nodes)
+        found.append(counted_of(one))
         yield one
+
+
+def counted_of(one: Sized) -> Counted:
+    """Return what the search needs to know of a number of nodes."""
+    return counted(one.nodes, fits=one.row is not None, days=one.days, price=one.price)
+
+
+def sized_training(
+    one: Sized,
+    job: PlannedJob,
+    steps_s: tuple[float, float, float],
+    *,
+    tokens: float,
+    price: float | None,
+    gpu_mtbf_s: float,
+    power_w: float | None,
+) -> Sized:
+    """Return the same number of nodes with what a training on `tokens` takes there.
+
+    Steps take so many seconds: predicted, and the ends of their interval.
+    """
+    size = checkpoint_bytes_of(job.setup)
+    saved = saved_training(SAVED, size, job.world_size, gpu_mtbf_s)
+    batch = job.global_batch * job.setup.sequence
+    taken = training_cost(saved, tokens, batch, steps_s, job.world_size, price, power_w)
+    return replace(
+        one,
+        goodput=saved.goodput,
+        days=taken.days,
+        low_days=taken.low_days,
+        high_days=taken.high_days,
+        gpu_hours=taken.gpu_hours,
+        price=taken.price,
+        energy_j=taken.energy_j,
+    )
 
 
 def _question(asked: Scenario, wanted: Wanted, nodes: int) -> PlanQuestion:
     return plan_question(asked.but(nodes=nodes), fit_chance=wanted.fit_chance)
 
 
-def _batch(question: PlanQuestion) -> int:
-    job = question.job
-    return usual_batch(job.setup.sequence, 1) if question.batch_assumed else job.global_batch
-
-
-def _counted(one: Sized) -> Counted:
-    return counted(one.nodes, fits=one.row is not None, days=one.days, price=one.price)
+def held_batch(job: PlannedJob, assumed: bool) -> int:
+    """Return the batch that stays the same for all numbers of nodes, from the job of any."""
+    return usual_batch(job.setup.sequence, 1) if assumed else job.global_batch
 
 
 def _sized(asked: Scenario, wanted: Wanted, nodes: int) -> Sized:
     question = _question(asked, wanted, nodes)
     job = question.job
-    gpus = job.world_size
+    none = Sized(nodes=nodes, gpus=job.world_size, global_batch=job.global_batch, row=None)
     try:
         found = fastest(question)
     except InputError:
-        return Sized(nodes=nodes, gpus=gpus, row=None)
+        return none
     if not found.fitting:
-        return Sized(nodes=nodes, gpus=gpus, row=None)
+        return none
     (row,) = plan_rows(found, [0])
+    one, power = replace(none, row=row), question.accelerator.tdp
     if wanted.tokens is None:
-        return Sized(nodes=nodes, gpus=gpus, row=row)
-    saved = kept(job.setup, SAVED, wanted.failures)
-    batch = job.global_batch * job.setup.sequence
-    steps_s = (row.step_s, row.low_s, row.high_s)
-    power = question.accelerator.tdp
-    taken = training_cost(
-        saved,
-        wanted.tokens,
-        batch,
-        steps_s,
-        gpus,
-        wanted.price,
-        None if power is None else power.value,
+        return one
+    return sized_training(
+        one,
+        job,
+        (row.step_s, row.low_s, row.high_s),
+        tokens=wanted.tokens,
+        price=wanted.price,
+        gpu_mtbf_s=wanted.failures.gpu_mtbf_s,
+        power_w=None if power is None else power.value,
     )
-    return Sized(nodes=nodes, gpus=gpus, row=row, goodput=saved.goodput, **asdict(taken))

@@ -3,7 +3,7 @@
 import { arguments_of, varied } from "../equations/call_data.js";
 import * as formulas from "../formulas.js";
 import { verdict } from "../scenarios/tools/graded.js";
-import { mapped } from "./json.js";
+import { mapped } from "../engine/records.js";
 
 // Formulas don't check their domain; outside of it their own value is no number.
 const compute = (name, given) => formulas[name](Object.fromEntries(given));

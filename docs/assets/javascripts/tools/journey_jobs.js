@@ -1,14 +1,14 @@
 // The journey's jobs on a reader's cluster: what pages write as rung(6) or job("llama-3-70b", …). Pure.
 
-import { jobOf } from "../engine/answers.js";
 import { InputError } from "../engine/errors.js";
-import { record } from "../engine/records.js";
-import { shapeOf } from "../engine/shape.js";
+import { jobOf } from "../engine/job.js";
+import { mapped, record } from "../engine/records.js";
 import { memory } from "../models/memory/memory.js";
 import { step } from "../models/step/step.js";
 import { RUNGS } from "../scenarios/stories/journey_ladder.js";
 import { JourneyStep } from "../scenarios/stories/journey_step.js";
 import { PlacedSizes, SEQUENCE, batch_on_page, on_a_cluster } from "../scenarios/stories/on_a_cluster.js";
+import { served_shape } from "../scenarios/tools/served_shape.js";
 import { allOptions, engineValue, kindOf } from "./modeler_options.js";
 
 /** All numbers of a job by name: pages take one by its name, so none may be left out. */
@@ -66,7 +66,7 @@ const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: o
 export function choicesOn(catalog, lead, asked, yours) {
   if (!Object.keys(yours).length) return asked;
   const model = modelFor(catalog, lead, asked.model, yours);
-  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf({ ...yours, global_batch: batchOf(asked, yours) }, {}), shapeOf(catalog.models[model]));
+  const sizes = on_a_cluster(sizesOf(asked, MACHINE), sizesOf({ ...yours, global_batch: batchOf(asked, yours) }, {}), served_shape(mapped(catalog.models[model])));
   const found = { ...asked, model, ...Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, sizes[name]])) };
   for (const name of KEPT) if (!(name in asked) && name in yours) found[name] = yours[name];
   if (asked.sequence === SEQUENCE && yours.sequence) found.sequence = yours.sequence;
@@ -89,12 +89,12 @@ function written(catalog, text) {
 // What a job is, in the numbers that pages quote of a journey that begins with `first`. Throws InputError.
 function journeyStep(catalog, choices, first = null) {
   const job = jobOf(catalog, choices);
-  const { setup, cluster, compute_efficiency, parts, seconds, numbers, attained, predicted, capacity_bytes, given } = job;
+  const { setup, cluster, compute_efficiency, predicted, capacity_bytes, given, timed: { parts, seconds, numbers, attained } } = job;
   const time = seconds.total_s;
   return record(JourneyStep, {
     setup, cluster, parts: seconds,
     estimate: step(setup, cluster, compute_efficiency, parts),
-    memory: memory(setup, capacity_bytes, given.reserve_bytes),
+    memory: memory(setup, capacity_bytes, given.get("reserve_bytes")),
     interval_s: predicted ? predicted.residuals.map((share) => time * share) : [NaN, NaN],
     interval_of: predicted?.interval_of ?? "unmeasured",
     memory_rate: job.memory_bytes_per_s, job: numbers, attained,

@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { CHARTS, drawn } from "./journey_charts.js";
 import { deriveAll } from "./journey_derived.js";
 import { compute, data, keep, was } from "./journey_values.js";
-import { mapped } from "./json.js";
+import { mapped } from "../engine/records.js";
 
 // A number, or a text of a chart, in the words of the page; null leaves what the page came with.
 function put(element, found) {

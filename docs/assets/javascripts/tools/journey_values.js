@@ -5,7 +5,7 @@ import {
   nccl_ring_latency, pipeline_boundary_bytes, point_to_point_crossover_bytes, ridge_point, ring_all_gather_time,
   ring_all_reduce_time, split_pipeline_boundary_bytes, zero_state_bytes,
 } from "../step-formulas.js";
-import { mapped } from "./json.js";
+import { mapped } from "../engine/records.js";
 
 // Formulas that pages of the journey fill with numbers of jobs.
 const FORMULAS = {

@@ -1,16 +1,10 @@
 // JSON that a reader brings; mirrors figgen.json_text, so that both take and refuse the same files.
 
 import { ValueFault } from "../engine/errors.js";
+import { mapped } from "../engine/records.js";
 
 const DEEPEST = 200; // lists and objects in each other
 const SIGNS = /"(?:[^"\\]|\\[^])*"|[{}[\]:,]/g;
-
-/** A value of JSON as Python has it: objects are dictionaries. */
-export function mapped(value) {
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map(mapped);
-  return new Map(Object.entries(value).map(([key, one]) => [key, mapped(one)]));
-}
 
 /** What `text` holds, as `mapped`; throws ValueFault for what is no JSON, too deep, or has a key twice. */
 export function readJson(text) {

@@ -2,11 +2,13 @@
 // Nothing here touches the document.
 
 import { InputError } from "../engine/errors.js";
-import { answersOf, jobOf } from "../engine/answers.js";
+import { jobOf } from "../engine/job.js";
+import { plain } from "../engine/records.js";
 import { simulate } from "../models/pipeline/simulate.js";
 import { family_of as familyOf } from "../models/step/step_rows.js";
 import { computing_kinds } from "../models/step/predicted_parts.js";
 import { largest_loss } from "../models/step/step_words.js";
+import { page_answers } from "../scenarios/tools/page_answers.js";
 import { choicesOf } from "./modeler_state.js";
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
@@ -35,9 +37,8 @@ export const PARTS = [
  */
 export function evaluate(catalog, state, base = null) {
   try {
-    const choices = choicesOf(catalog, state);
-    const job = jobOf(catalog, base === null ? choices : { ...choices, base });
-    return { state, job, setup: job.setup, ...answersOf(job), pipeline: pipelineOf(job.setup) };
+    const job = jobOf(catalog, choicesOf(catalog, state), base);
+    return { state, job, setup: job.setup, ...plain(page_answers(job)), pipeline: pipelineOf(job.setup) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { state, error };

@@ -10,14 +10,14 @@ import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
-import { stagesOf } from "../engine/answers.js";
 import { sum } from "../engine/runtime.js";
 import { CONVENTIONS } from "../models/step/compute.js";
 import { carried_out } from "../models/step/step.js";
+import { stages_of } from "../scenarios/tools/page_answers.js";
 
 // The step as it runs: the trace of the pipeline, and the seconds before and after it.
 function timelineOf({ setup, job }) {
-  const times = stagesOf(job);
+  const times = stages_of(job);
   const [trace, before_s, after_s] = carried_out(setup, times);
   return { times, trace, before_s, after_s };
 }

@@ -1,7 +1,7 @@
 // The planner: all layouts of a job, tried beside the page; one state, from the address or the form.
 
 import { InputError } from "../engine/errors.js";
-import { shapeOf } from "../engine/shape.js";
+import { mapped } from "../engine/records.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_LABEL } from "../models/step/compute.js";
 import { bringBox } from "./bring.js";
@@ -18,6 +18,7 @@ import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, search
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./address.js";
+import { served_shape } from "../scenarios/tools/served_shape.js";
 import { plainQuery, readAddress } from "./state.js";
 import { sequenceIn } from "./modeler_options.js";
 
@@ -117,7 +118,7 @@ async function build(root, signal, catalog) {
     if (![changes.model, changes.chip, changes.nic].includes(OWN)) return changes;
     const { [state.model]: model, [state.chip]: chip, [state.nic]: nic } = { ...catalog.models, ...catalog.accelerators, ...catalog.links };
     const { efficiency, ...numbers } = ownFrom({
-      setup: { shape: model && shapeOf(model) }, capacity_bytes: chip?.memory_bytes, compute_efficiency: 1,
+      setup: { shape: model && served_shape(mapped(model)) }, capacity_bytes: chip?.memory_bytes, compute_efficiency: 1,
       cluster: {
         peak_flops_per_s: chip?.peaks.bf16 ?? chip?.peaks.fp16, scale_up_bandwidth_bytes_per_s: chip?.scale_up_bandwidth_bytes_per_s,
         network_bandwidth_bytes_per_s: nic?.bandwidth_bytes_per_s / (nic?.per === "node" ? state.gpus : 1),

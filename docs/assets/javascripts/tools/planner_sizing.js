@@ -12,7 +12,7 @@ const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 18, 26, 40, 230];
 const days = (count) => `${plainNumber(count)} ${count === 1 ? "day" : "days"}`;
 const nodes = (count) => `${plainNumber(count)} ${count === 1 ? "node" : "nodes"}`;
 const energy = (joules) => `${plainNumber(joules / 3.6e9)}\u00a0MWh`;
-const between = ({ interval: [low, high] }) => `${plainNumber(low)} to ${plainNumber(high)}`;
+const between = ({ low_days: low, high_days: high }) => `${plainNumber(low)} to ${plainNumber(high)}`;
 const tokens = (billions) => (billions >= 1000 ? `${plainNumber(billions / 1000)}T tokens` : `${plainNumber(billions)}B tokens`);
 
 /** The answer in a sentence, or why there is none. */
@@ -21,9 +21,9 @@ function sentence(question, counts, best) {
     const takes = best.days === null ? "" : `: ${tokens(question.tokens)} in ${days(best.days)} (${between(best)})`;
     return el("p", { class: "plan-best" }, el("strong", {}, `${nodes(best.nodes)}, ${plainNumber(best.gpus)} GPUs`),
       `${takes}${best.price === null ? "" : `, at your price ${plainNumber(best.price)}`}. `,
-      `${seconds(best.layout.step_s)} a step with ${nameOf(best.layout)}.`);
+      `${seconds(best.row.step_s)} a step with ${nameOf(best.row)}.`);
   }
-  const fitting = counts.filter(({ layout }) => layout);
+  const fitting = counts.filter(({ row }) => row);
   const least = (key) => fitting.reduce((low, one) => (one[key] < low[key] ? one : low));
   const why = !fitting.length ? "The job fits on none of these numbers of nodes."
     : question.kind === "budget" ? `No number of nodes is that cheap: ${nodes(least("price").nodes)} cost least, ${plainNumber(least("price").price)}.`
@@ -71,11 +71,11 @@ export function sizingPanel(element) {
   const [said, figures, rows, about] = [el("div"), el("div", { class: "plan-curves" }), el("div"), el("div")];
   element.replaceChildren(element.firstElementChild, said, figures, about, rows);
   function draw(question, counts, best) {
-    const fitting = counts.filter(({ layout }) => layout);
+    const fitting = counts.filter(({ row }) => row);
     const [room, timed] = [element.clientWidth || 600, question.kind !== "fewest"];
     const width = Math.max(280, timed && room > 640 ? (room - 16) / 2 : room);
     if (fitting.length < 2) return figures.replaceChildren();
-    const step = curve("Time of a step", fitting, (one) => one.layout.step_s, null, best, seconds, width);
+    const step = curve("Time of a step", fitting, (one) => one.row.step_s, null, best, seconds, width);
     const priced = fitting[0].price !== null;
     figures.replaceChildren(...(timed ? [
       curve("Days of training", fitting, (one) => one.days, question.kind === "deadline" ? question.days : null, best, plainNumber, width),
@@ -84,12 +84,12 @@ export function sizingPanel(element) {
   }
   function line(one, best, question, linkOf) {
     const head = el("th", { scope: "row" }, el("a", { href: linkOf(one) }, plainNumber(one.nodes)), one === best ? el("strong", {}, " ✓ the answer") : "");
-    if (!one.layout) return el("tr", {}, head, el("td", { colspan: question.kind === "fewest" ? 2 : 6 }, "does not fit with a chance of 95%"));
+    if (!one.row) return el("tr", {}, head, el("td", { colspan: question.kind === "fewest" ? 2 : 6 }, "does not fit with a chance of 95%"));
     const cells = question.kind === "fewest" ? [] : [
       num(plainNumber(one.days), el("small", {}, between(one))), num(plainNumber(one.gpu_hours)),
       num(one.price === null ? "–" : plainNumber(one.price)), num(one.energy_j === null ? "–" : energy(one.energy_j)),
     ];
-    return el("tr", {}, head, num(seconds(one.layout.step_s)), cells, el("td", {}, nameOf(one.layout)));
+    return el("tr", {}, head, num(seconds(one.row.step_s)), cells, el("td", {}, nameOf(one.row)));
   }
   return {
     show(question, given, bestNodes, done, linkOf) {

@@ -69,7 +69,7 @@ export function toAddress(schema, catalog, state) {
   return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
 }
 
-/** What is asked for beside a layout, as engine/sizing.js takes it, or null. */
+/** What is asked for beside a layout, as planner_nodes.js takes it, or null. */
 export function questionOf({ ask, days, budget, tokens, price, failures, chance }) {
   return ask ? { kind: ask, days, budget, tokens, price, failures, chance: chance / 100 } : null;
 }

@@ -1,27 +1,17 @@
 // Searches the layouts of a job beside the page, which is never kept waiting.
 
 import { InputError } from "../engine/errors.js";
-import { fastestOf, layoutOf, planned } from "../engine/plan.js";
-import { planJob } from "../engine/plan_job.js";
-import { plain } from "../engine/records.js";
+import { servedBy } from "../engine/job.js";
+import { mapped, plain } from "../engine/records.js";
 import { fit_probability } from "../models/memory/fit_probability.js";
 import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
 import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { needed_utilisation } from "../models/step/step.js";
+import { fastest_data, layout_data, page_plan, planned } from "../scenarios/tools/page_plan.js";
 
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
-
-// The fastest layout, or null where none exists.
-function quickly(job) {
-  try {
-    return fastestOf(job);
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    return null; // the whole search says why
-  }
-}
 
 // Asks one number of nodes after the other, and tells of each; returns the answer, or null.
 async function sizedNodes(catalog, choices, question) {
@@ -40,9 +30,9 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     const begun = performance.now();
     const choices = question ? await sizedNodes(catalog, given, question) : given;
     if (!choices) return;
-    const asked = planJob(catalog, choices, search);
-    const { job, about: { accelerator, measured, cluster }, interval_of, residuals, capacity_bytes } = asked;
-    if (!question) postMessage({ quick: quickly(job) });
+    const { job, about, batch_assumed } = page_plan(servedBy(catalog), mapped(choices), search.every, search.chance);
+    const { accelerator, measured, cluster, capacity_bytes, interval: { interval_of, residuals } } = about;
+    if (!question) postMessage({ quick: plain(fastest_data(job)) });
     let [last, told] = [null, begun];
     for (last of planned(job)) {
       if (performance.now() - told < EVERY_MS) continue;
@@ -55,7 +45,7 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     const { sequence, framework_memory: { peak_spread }, parallel: { world_size: gpus } } = setup;
     const tokens = global_batch * sequence;
     const full = (place) => {
-      const layout = layoutOf(found, place);
+      const layout = plain(layout_data(found, place));
       const chance = capacity_bytes === null ? null : fit_probability(layout.memory_bytes, capacity_bytes, peak_spread);
       const mfu = needed_utilisation(setup, MFU_CONVENTION, tokens / layout.step_s / gpus, cluster.peak_flops_per_s);
       return { ...layout, chance, mfu };
@@ -68,8 +58,8 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     postMessage({ found: {
       layouts, fitting, refused: plain(refused), least_bytes, best: fastest, meshes, front: ends,
       told: same_as_best(found, ...residuals), interval_of, residuals, global_batch,
-      interval: asked.about.given.time_factor === null ? residuals : other_layout_interval(...residuals),
-      batch_assumed: asked.batch_assumed, capacity_bytes, most_bytes: job.most_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
+      interval: about.given.get("time_factor") === null ? residuals : other_layout_interval(...residuals),
+      batch_assumed, capacity_bytes, most_bytes: job.most_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
       gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
     } });

@@ -16,7 +16,7 @@ import { remarks_of, savings_of } from "../models/profiles/profile_findings.js";
 import { against_section, sections } from "../models/profiles/profile_text.js";
 import { profile_answer } from "../models/profiles/profile_words.js";
 import { setup_of } from "../models/profiles/trace_setup.js";
-import { mapped } from "./json.js";
+import { mapped } from "../engine/records.js";
 import { quantity } from "./quantities.js";
 
 export const LARGEST_FILE = 200e6;

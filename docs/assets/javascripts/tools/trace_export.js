@@ -1,10 +1,10 @@
 // The modelled step as a trace for Perfetto, as `figgen trace-export` writes it. Pure; loaded when a
 // reader asks for one.
 
-import { stagesOf } from "../engine/answers.js";
 import { trace_events } from "../models/profiles/chrome_trace.js";
 import { calls_of } from "../models/step/data_traffic.js";
 import { step_timeline } from "../models/step/step_timeline.js";
+import { stages_of } from "../scenarios/tools/page_answers.js";
 import { traceLines } from "./trace_lines.js";
 
 const MOST_EACH = 100_000; // calls up to which each is an event of its own, as without --together
@@ -15,6 +15,6 @@ export const together = ({ setup }) => calls_of(setup) > MOST_EACH;
 /** The trace of a job as text, an event a line. */
 export function traceText(job) {
   const { model, setup } = job;
-  const timeline = step_timeline(setup, stagesOf(job), !together(job));
+  const timeline = step_timeline(setup, stages_of(job), !together(job));
   return traceLines(trace_events(setup, timeline), model);
 }

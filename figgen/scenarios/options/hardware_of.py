@@ -1,0 +1,34 @@
+"""The cluster of a job: datasheets, with what was measured or chosen in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from figgen.json_text import record_of
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.hardware import Chip, Network, cluster_of
+from figgen.scenarios.runs.measured_rates import Measured, links_of
+
+
+def known_cluster(
+    chip: Chip, network: Network, dtype: str, gpus_per_node: int, measured: Measured | None
+) -> Cluster:
+    """Return hardware by its datasheets, and by what was measured instead of them.
+
+    Raises InputError as `cluster_of` does.
+    """
+    found = cluster_of(chip, network, dtype, gpus_per_node)
+    return found if measured is None else changed_cluster(found, links_of(measured))
+
+
+def own_latencies_of(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the latencies among the options of a job that have a value."""
+    names = ("scale_up_latency_s", "network_latency_s")
+    return {name: values[name] for name in names if values[name] is not None}
+
+
+def changed_cluster(known: Cluster, changed: Mapping[str, float]) -> Cluster:
+    """Return the cluster with other values of the fields that have `changed`."""
+    return record_of(Cluster, {**asdict(known), **changed})

@@ -1,0 +1,131 @@
+"""The catalog that pages are served, read back: what `configurations` writes, as models take it.
+
+Whatever is wanted is a name of the catalog, or a mapping of a reader's own numbers in SI, which is
+called "own".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from figgen.errors import unknown
+from figgen.json_text import record_of
+from figgen.models.machine.hardware import Chip, Network
+from figgen.models.step.attained import Attained
+from figgen.scenarios.runs.rate_row import RateRow
+
+OWN = "own"
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCatalog:
+    """The parts of `configurations` that a job needs, under their names there."""
+
+    models: Mapping[str, Entry]
+    accelerators: Mapping[str, Entry]
+    links: Mapping[str, Entry]
+    latencies: Mapping[str, float]
+    attained: Entry
+    software: Mapping[str, str]
+    residuals: Mapping[str, tuple[float, float]]
+    options: tuple[Entry, ...]
+
+
+def served(data: Mapping[str, Any]) -> ServedCatalog:
+    """Return the catalog of what pages are served, read as plain data."""
+    return record_of(ServedCatalog, data)
+
+
+def usual_options(catalog: ServedCatalog) -> dict[str, Any]:
+    """Return what every option is by default; None follows from other options."""
+    found: dict[str, Any] = {}
+    for option in catalog.options:
+        found[option["name"]] = option.get("default")
+    return found
+
+
+Known = TypeVar("Known")
+
+
+def named(kind: str, wanted: Any, known: Mapping[str, Known]) -> tuple[str, Known]:
+    """Return the name of what is wanted, and its entry. Raises InputError for an unknown name."""
+    if isinstance(wanted, dict):
+        own: Any = wanted
+        return OWN, own
+    if wanted not in known:
+        raise unknown(kind, str(wanted), known)
+    return str(wanted), known[wanted]
+
+
+def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
+    """Return an accelerator; the peak of a reader's own is that in `dtype`."""
+    name, entry = named("accelerator", wanted, catalog.accelerators)
+    usual_s: float = catalog.latencies["scale_up_s"]
+    peaks: Mapping[str, float] = (
+        entry["peaks"] if name != OWN else {dtype: entry["peak_flops_per_s"]}
+    )
+    return Chip(
+        name=name,
+        peaks=peaks,
+        memory_bytes=entry.get("memory_bytes"),
+        memory_bandwidth_bytes_per_s=entry.get("memory_bandwidth_bytes_per_s"),
+        scale_up_bandwidth_bytes_per_s=entry["scale_up_bandwidth_bytes_per_s"],
+        scale_up_latency_s=entry.get("scale_up_latency_s", usual_s),
+        scale_up_domain=entry.get("scale_up_domain"),
+    )
+
+
+def served_network(catalog: ServedCatalog, wanted: Any) -> Network:
+    """Return a network; the bandwidth of a reader's own is that of a GPU."""
+    name, entry = named("link", wanted, catalog.links)
+    return Network(
+        name=name,
+        bandwidth_bytes_per_s=entry["bandwidth_bytes_per_s"],
+        per=entry.get("per", "GPU"),
+        latency_s=catalog.latencies["network_s"],
+    )
+
+
+def served_row(catalog: ServedCatalog, software: str, chip: Chip, dtype: str) -> RateRow:
+    """Return what software attains on a chip, as `attained_rows` has it in columns.
+
+    Of a reader's own chip it has shares. Raises InputError for a format that the software does not
+    multiply there.
+    """
+    table, own = catalog.attained, chip.name == OWN
+    columns: Entry = table["columns"]
+    others: Mapping[str, Mapping[str, list[Any]]] = table["others"]
+    place = _own_place(catalog, dtype) if own else _rows(catalog).index(f"{chip.name} {dtype}")
+    values: dict[str, Any] = {
+        name: column[place] if isinstance(column, list) else column
+        for name, column in columns.items()
+    }
+    if software != table["usual"]:
+        kind: int | None = others[software]["rows"][place]
+        if kind is None:
+            chip.peak_flops_per_s("fp8")
+        else:
+            values |= others[software]["kinds"][kind]
+    peak = 1.0 if own else chip.peak_flops_per_s(values["dtype"])
+    return record_of(
+        RateRow,
+        {**values, "rates": record_of(Attained, values), "peak_flops_per_s": peak},
+    )
+
+
+def _rows(catalog: ServedCatalog) -> list[str]:
+    """Return chip and format of every row, apart from those of a reader's own chip."""
+    found = list[str]()
+    for name, entry in catalog.accelerators.items():
+        peaks: Mapping[str, float] = entry["peaks"]
+        found += [f"{name} {dtype}" for dtype in peaks]
+    return found
+
+
+def _own_place(catalog: ServedCatalog, dtype: str) -> int:
+    formats: list[str] = catalog.attained["own"]
+    return len(_rows(catalog)) + formats.index(dtype)
