@@ -64,7 +64,9 @@ def test_on_page_6_layouts_that_use_their_memory_beat_recomputation() -> None:
     )
     two = rung(6)
     whole = job("llama-3-70b", sizes, f"{BATCH} zero_stage=2 microbatch_size=2 recompute=layernorm")
-    assert whole.high_s < two.step_time_s < two.high_s < repeated.high_s < one.low_s
+    # All err alike, so that the predictions themselves are compared.
+    assert whole.step_time_s < 0.95 * two.step_time_s < 0.9 * repeated.step_time_s
+    assert repeated.step_time_s < 0.7 * one.step_time_s
     assert one.exposed_s > 0.45 * one.step_time_s > two.exposed_s
     assert one.far_bytes == pytest.approx(2 * two.far_bytes)
     assert job("llama-3-70b", sizes, f"{BATCH} zero_stage=1").missing_bytes > 0
@@ -95,7 +97,7 @@ def test_405b_on_512_gpus_needs_stages_and_context_parallelism_to_be_fast() -> N
     without = best("llama-3-405b", 64, pp=1)
     assert (without.choices["tp"], without.choices["recompute"]) == (4, "full")
     assert flat.step_time_s == pytest.approx(without.step_s)
-    assert deep.high_s < flat.step_time_s
+    assert deep.step_time_s < 0.97 * flat.step_time_s
     # "Stages alone aren't enough here, and neither is CP alone."
     assert best("llama-3-405b", 64, cp=1).choices["pp"] == 1
     assert job("llama-3-405b", f"{whole} tp=8", f"{BATCH} zero_stage=3").missing_bytes > 0
@@ -112,5 +114,5 @@ def test_for_70b_two_stages_are_no_faster_but_safer_and_hardly_use_the_network()
         job("llama-3-70b", f"{sizes} tp=8 pp=2", f"{BATCH} zero_stage=1 nic=ib-hdr"),
         job("llama-3-70b", f"{sizes} tp=8", f"{options} recompute=layernorm nic=ib-hdr"),
     )
-    assert half[0].high_s < half[1].low_s
+    assert half[0].step_time_s < 0.85 * half[1].step_time_s
     assert half[0].step_time_s < 1.01 * stages.step_time_s

@@ -19,7 +19,7 @@ from figgen.scenarios.evidence.calibrate import (
     decided_by,
     left_out,
 )
-from figgen.scenarios.evidence.class_intervals import widest_ends
+from figgen.scenarios.evidence.class_intervals import strangers_ends, widest_ends
 from figgen.scenarios.evidence.publishers import judged_publishers
 
 if TYPE_CHECKING:
@@ -103,9 +103,11 @@ def residual_text() -> str:
     """`residuals.toml` by the constants of the catalog."""
     lines = [
         "# Measured over predicted step times by class: eight of ten runs between low and high.",
-        "# Of all and, where `tested`, of test runs too. By `python -m figgen calibrate --write`.",
+        "# Of all and, where `tested`, of test runs too; of another publisher's where two houses",
+        "# or more timed the class. By `python -m figgen calibrate --write`.",
     ]
-    for entry in class_residuals(widest_ends(judged_publishers())):
+    judged = judged_publishers()
+    for entry in class_residuals(widest_ends(judged), strangers_ends(judged)):
         lines += [
             f'\n["{entry.name}"]',
             f"runs = {entry.runs}",

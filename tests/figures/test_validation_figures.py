@@ -105,7 +105,7 @@ def test_no_miss_is_laid_to_a_cut_without_balance() -> None:
     """torchtitan's benchmarks of December 2024 were run with torch 1963fc8, which balances the mask
     by default (pytorch issue 141429), and torchtitan 9dec370, which leaves that as it is."""
     (ring,) = [j for j in judged_runs() if j.run.framework == "torchtitan" and j.run.cp > 1]
-    assert abs(ring.error) > 0.25
+    assert abs(ring.error) > 0.2
     assert explained(ring) == "not explained"
 
 

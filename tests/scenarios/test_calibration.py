@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -18,13 +19,19 @@ from figgen.scenarios.evidence.calibrate import (
     calibrating,
     class_residuals,
 )
-from figgen.scenarios.evidence.class_intervals import widest_ends
+from figgen.scenarios.evidence.class_intervals import strangers_ends, widest_ends
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.publishers import judged_publishers
 from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.rate_row import SaidRates
-from figgen.scenarios.runs.residual_classes import LARGE, class_of
+from figgen.scenarios.runs.residual_classes import (
+    LARGE,
+    TIMED,
+    class_of,
+    family_of,
+    generation_of,
+)
 
 RUNS = [run for run in measured_runs() if not run.suspect]
 SIDES = run_sides()
@@ -117,7 +124,8 @@ def test_no_fitted_constant_wants_to_move() -> None:
 
 
 def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
-    found = class_residuals(widest_ends(judged_publishers()))
+    judged = judged_publishers()
+    found = class_residuals(widest_ends(judged), strangers_ends(judged))
     assert {entry.name for entry in found} == residuals().keys()
     assert {class_of(run) for run in RUNS} <= residuals().keys()
     for entry in found:
@@ -169,6 +177,17 @@ def test_trainings_and_benchmarks_on_thousands_of_gpus_are_no_two_classes(
         ratio = run.step_time_s / predicted_step(run).step_time_s
         ratios.setdefault(kind, []).append((source, ratio))
     together = [one for runs in ratios.values() for one in runs]
-    assert len(together) >= 14
+    assert len(together) >= 11
     assert held_by_the_others(ratios) <= held_by_the_others({"all": together}) + 1
     assert min(map(len, ratios.values())) < FEWEST
+
+
+def test_classes_are_of_software_that_eight_runs_of_the_fit_used_on_such_chips() -> None:
+    runs, _, _ = calibrating()
+    used = Counter(
+        (family_of(run), generation_of(run.accelerator))
+        for run in runs
+        if run.shape.experts is None
+    )
+    timed = {(family, chips) for family, found in TIMED.items() for chips in found}
+    assert timed == {pair for pair, count in used.items() if count >= FEWEST}

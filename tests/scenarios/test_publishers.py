@@ -39,6 +39,7 @@ from figgen.scenarios.evidence.split import (
 )
 from figgen.scenarios.runs.classes import RunClass, run_class, stack_of
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.record import described_run
 
 FITTED = {
@@ -150,6 +151,15 @@ def test_intervals_of_others_hold_three_quarters_of_a_publishers_runs() -> None:
     assert {one.publisher for one in covered if one.share < 0.75} == set(SHORT)
     assert min(one.share for one in covered) > 0.4
     assert np.mean([one.share for one in covered]) > 0.8
+
+
+def test_what_is_printed_holds_three_quarters_of_every_publishers_runs() -> None:
+    """Of ten runs and more, in the interval that `figgen step` prints for them."""
+    for name, rows in by_publisher(judged_publishers()).items():
+        if len(rows) >= TEN_RUNS:
+            printed = [(predicted_step(one.published.run), one.published) for one in rows]
+            inside = sum(step.low_s <= run.measured_s <= step.high_s for step, run in printed)
+            assert inside >= 0.75 * len(rows), name
 
 
 def test_all_runs_together_are_held_by_more_than_eight_of_ten_intervals() -> None:

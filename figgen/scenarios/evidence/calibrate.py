@@ -139,10 +139,13 @@ def left_out() -> dict[str, dict[str, float]]:
     return found
 
 
-def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
+def class_residuals(
+    widest: tuple[float, float], strangers: Mapping[str, tuple[float, float]]
+) -> list[Residuals]:
     """The errors of every class of runs, by the constants of the catalog.
 
-    `widest` are the ends of the interval of what nobody has timed.
+    `widest` are the ends of the interval of what nobody has timed, `strangers` by class those of
+    publishers who had no part in the fit, which an interval holds too.
     """
     sides = run_sides()
     runs = [
@@ -158,6 +161,8 @@ def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
     by_class[CLASS] = device_ratios()
     found = []
     for name, ratios in sorted(by_class.items()):
+        if name == UNKNOWN:
+            continue
         tested = [ratio for ratio, is_test in ratios if is_test]
         every = [ratio for ratio, _ in ratios]
         # Tests alone may be the easier runs: the interval holds eight of ten of either.
@@ -173,8 +178,21 @@ def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
         if is_test and name != CLASS
     ]
     wide = _residuals(UNKNOWN, every, [every], True)
-    low, high = floor(1000 * widest[0]) / 1000, ceil(1000 * widest[1]) / 1000
-    return [*found, replace(wide, low=low, high=high)]
+    found = [_holding(one, strangers.get(one.name, (one.low, one.high))) for one in found]
+    return [*found, replace(wide, low=_down(widest[0]), high=_up(widest[1]))]
+
+
+def _holding(one: Residuals, ends: tuple[float, float]) -> Residuals:
+    """Residuals of which the interval reaches to these ends at least."""
+    return replace(one, low=min(one.low, _down(ends[0])), high=max(one.high, _up(ends[1])))
+
+
+def _down(end: float) -> float:
+    return floor(1000 * end) / 1000
+
+
+def _up(end: float) -> float:
+    return ceil(1000 * end) / 1000
 
 
 def device_ratios() -> list[tuple[float, bool]]:
@@ -196,7 +214,7 @@ def _residuals(
     if len(ratios) < FEWEST:
         # So few runs do not show how far others lie: twice as far as the furthest of them.
         low, high = 1 - 2 * (1 - low), 1 + 2 * (high - 1)
-    low, high = floor(1000 * low) / 1000, ceil(1000 * high) / 1000
+    low, high = _down(low), _up(high)
     error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
     return Residuals(
         name=name,

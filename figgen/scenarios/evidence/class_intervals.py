@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from figgen.scenarios.evidence.publishers import Judged, by_publisher
 from figgen.scenarios.runs.classes import RunClass
+from figgen.scenarios.runs.residual_classes import UNKNOWN, interval_class
 
 NOMINAL = 0.8
 FEWEST = 2
@@ -140,6 +141,35 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
         low=low,
         high=high,
     )
+
+
+def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
+    """Low and high of what other publishers' runs of a class took, by class of residuals.
+
+    Of classes that `FEWEST` houses or more have timed: where one house has, leaving it out shows
+    how far off constants are that nothing fitted, and not how far others lie.
+    """
+    by_name: dict[str, list[Judged]] = {}
+    for one in judged:
+        name = interval_class(one.published.run, tuned=False)
+        if name != UNKNOWN:
+            by_name.setdefault(name, []).append(one)
+    timed = {
+        experts: spread_of(
+            [
+                one
+                for rows in by_name.values()
+                for one in rows
+                if experts or not one.published.run_class.experts
+            ]
+        )
+        for experts in (False, True)
+    }
+    return {
+        name: ends_of(rows, timed[rows[0].published.run_class.experts])
+        for name, rows in by_name.items()
+        if len({one.published.house for one in rows}) >= FEWEST
+    }
 
 
 def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:

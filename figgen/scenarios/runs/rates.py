@@ -35,9 +35,13 @@ from figgen.scenarios.runs.fusing import (
     torch_update_bytes,
 )
 from figgen.scenarios.runs.measured_rates import head_share
-from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
-from figgen.scenarios.runs.residual_classes import dense_class, framework_class, generation_of
+from figgen.scenarios.runs.residual_classes import (
+    dense_class,
+    family_of,
+    framework_class,
+    generation_of,
+)
 from figgen.scenarios.runs.setup import memory_framework
 
 ERAS = (
@@ -55,9 +59,6 @@ USUAL_DISPATCHERS = {
 """How most recipes of a release send tokens to experts: Megatron-Bridge's scripts/performance,
 tags v0.2 to v0.6."""
 
-PLAIN = ("pytorch", "torchtune")
-"""Software that runs PyTorch's own kernels, of which the fit has no run."""
-
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 """torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
 
@@ -69,18 +70,6 @@ HOST_BYTES_PER_S = 285e9
 """The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
 parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
 tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
-
-
-def family_of(run: DescribedRun) -> str:
-    """The family of frameworks whose constants hold for a run."""
-    if run.framework in PLAIN:
-        return "pytorch"
-    if run.dtype == "fp16" or run.framework == "megatron-deepspeed":
-        return "megatron-2021"
-    own = (
-        "nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale", UNKNOWN_SOFTWARE,
-    )  # fmt: skip
-    return run.framework if run.framework in own else "megatron"
 
 
 def era_of(run: DescribedRun) -> str:

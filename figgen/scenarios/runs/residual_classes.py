@@ -17,16 +17,29 @@ OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 
 UNKNOWN = "unmeasured"
 """What nobody published a time of: other hardware, software or layers, more GPUs."""
-UNTIMED = ("torchtune", "pytorch", UNKNOWN_SOFTWARE)
-"""Software of which the fit has no run: the class is that of what was never measured."""
+PLAIN = ("pytorch", "torchtune")
+"""Software that runs PyTorch's own kernels, of which the fit has no run."""
+OWN_FAMILY = (
+    "nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale", UNKNOWN_SOFTWARE,
+)  # fmt: skip
+"""Frameworks with constants of their own."""
+
+TIMED = {
+    "megatron": ("hopper", "blackwell"), "megatron-2021": ("ampere",), "megascale": ("ampere",),
+    "nanotron": ("hopper",), "llm-foundry": ("ampere", "hopper"), "torchtitan": ("hopper",),
+}  # fmt: skip
+"""Generations on which eight runs or more of the fit used a family of frameworks. What fewer timed
+has the class of what was never measured."""
+BORROWED = ("fsdp",)
+"""Frameworks that are timed as Megatron and have fewer than eight runs of their own."""
 
 LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
 """Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
 largest there is.
 
-Trainings and benchmarks are not told apart: six runs of three reports took 11 to 18 % longer than
-predicted and the benchmarks did not, but MegaScale's could be either, and ends of intervals from
-all sources but one hold 10 of the 14 runs of the remaining ones with two classes, 9 with one."""
+Trainings and benchmarks are not told apart: three runs of two reports took 14 to 18 % longer than
+predicted and most benchmarks did not, but MegaScale's could be either, and ends of intervals from
+all sources but one hold 7 of the 11 runs of the remaining ones with two classes, 8 with one."""
 
 
 FEWEST_GPUS = 8
@@ -39,6 +52,15 @@ def generation_of(chip: Accelerator) -> str:
     if chip.vendor != "NVIDIA":
         return "other"
     return next((found for start, found in STARTS.items() if chip.name.startswith(start)), "other")
+
+
+def family_of(run: DescribedRun) -> str:
+    """The family of frameworks whose constants hold for a run."""
+    if run.framework in PLAIN:
+        return "pytorch"
+    if run.dtype == "fp16" or run.framework == "megatron-deepspeed":
+        return "megatron-2021"
+    return run.framework if run.framework in OWN_FAMILY else "megatron"
 
 
 def class_of(run: DescribedRun) -> str:
@@ -68,16 +90,18 @@ def residual_class(
     if large and dense != UNKNOWN:
         return LARGE
     if framework:
-        return framework
+        return UNKNOWN if experts else framework
     return "mixtures of experts" if experts else dense
 
 
 def framework_class(run: DescribedRun) -> str:
     """The framework of a run whose residuals make a class of their own; empty for all others.
 
-    For software without a run in the fit it is the class of what was never measured.
+    For software that the fit has hardly timed on such a chip, and for software that is timed as
+    another, it is the class of what was never measured.
     """
-    if run.framework in UNTIMED:
+    timed = TIMED.get(family_of(run), ())
+    if run.habits or run.framework in BORROWED or generation_of(run.accelerator) not in timed:
         return UNKNOWN
     return run.framework if run.framework in OWN_CLASS else ""
 
