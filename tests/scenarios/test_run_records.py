@@ -60,6 +60,19 @@ def test_a_run_says_little_and_the_rest_has_defaults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "tokens_per_s"),
+    [
+        ({"tokens_per_s_per_gpu": 819.2}, 819.2),
+        ({"tokens_per_s_total": 52_428.8}, 819.2),
+        ({"step_time_s": 10, "tokens_per_s_total": 1}, 64 * 4096 / 10 / 64),
+    ],
+)
+def test_a_rate_in_tokens_is_a_time_too(said: dict[str, Any], tokens_per_s: float) -> None:
+    run = described_run(RUN | {"step_time_s": None} | said)
+    assert run.tokens_per_s_per_gpu == pytest.approx(tokens_per_s)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"tp": None}, "tp: expected a whole number from 1 on, got 'missing'"),
@@ -70,6 +83,15 @@ def test_a_run_says_little_and_the_rest_has_defaults() -> None:
         ({"model_shape_ref": "gpt-9"}, "model_shape_ref"),
         ({"seq_length": 4096.5}, "seq_length: expected a whole number from 1 on, got 4096.5"),
         ({"model_shape_ref": "own", "shape": {"layers": 2}}, "shape: expected a field hidden_size"),
+        ({"shape": {"num_layers": "eighty"}}, "num_layers: expected a whole number"),
+        ({"shape": {"vocab_size": float("inf")}}, "vocab_size: expected a whole number"),
+        ({"layers_per_stage": 20}, "layers_per_stage: expected a list of whole numbers, got 20"),
+        ({"layers_per_stage": [20]}, "layers_per_stage: expected 10 counts, together 80"),
+        ({"vpp": 1e99}, "vpp: expected a whole number"),
+        ({"vpp": 1000}, "vpp: expected at most 82 virtual stages for 80 layers, got 2000"),
+        ({"step_time_s": "fast"}, "step_time_s: expected a number from 0 on, got 'fast'"),
+        ({"peak_memory_gib": [40]}, "peak_memory_gib: expected a number from 0 on"),
+        ({"offloaded_optimizer": "half"}, "offloaded_optimizer: expected a number from 0 on"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(change: dict[str, Any], message: str) -> None:

@@ -11,6 +11,9 @@ from figgen.errors import InputError
 Record: TypeAlias = Mapping[str, Any]
 """A run as JSON describes it."""
 
+LARGEST = 1e15
+"""More than any size of a run; a larger one is a slip of the pen."""
+
 
 def text_of(record: Record, field: str) -> str:
     """A text of a record. Raises InputError if it is missing, blank or something else."""
@@ -28,6 +31,28 @@ def whole_of(record: Record, field: str, usual: int | None = None, *, least: int
             raise InputError(field, expected=f"a whole number from {least} on", got="missing")
         return usual
     number = float(value) if isinstance(value, int | float) else float("nan")
-    if not isfinite(number) or number != int(number) or number < least or isinstance(value, bool):
+    if not least <= number <= LARGEST or number != int(number) or isinstance(value, bool):
         raise InputError(field, expected=f"a whole number from {least} on", got=value)
     return int(number)
+
+
+def number_of(record: Record, field: str) -> float | None:
+    """A finite number of a record that is not negative; None if it is missing or 0.
+
+    Raises InputError for something else.
+    """
+    value = record.get(field)
+    if value is None or value == "":
+        return None
+    number = float(value) if isinstance(value, int | float) else float("nan")
+    if not isfinite(number) or number < 0 or isinstance(value, bool):
+        raise InputError(field, expected="a number from 0 on", got=value)
+    return number or None
+
+
+def wholes_of(record: Record, field: str) -> tuple[int, ...]:
+    """Whole numbers of a record, none if they are missing. Raises InputError for something else."""
+    value = record.get(field) or ()
+    if not isinstance(value, list | tuple):
+        raise InputError(field, expected="a list of whole numbers", got=value)
+    return tuple(whole_of({field: each}, field, least=0) for each in value)

@@ -16,7 +16,7 @@ from figgen.json_text import read_json
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.described import DescribedRun, domain_width
-from figgen.scenarios.runs.fields import Record, text_of, whole_of
+from figgen.scenarios.runs.fields import Record, number_of, text_of, whole_of, wholes_of
 from figgen.scenarios.runs.fusing import own_kernels
 from figgen.scenarios.runs.names import (
     DTYPE_OF,
@@ -90,6 +90,7 @@ def described_run(record: Record) -> DescribedRun:
     usual = usual_microbatch(framework, zero_stage, sizes, batch)
     microbatch = whole_of(record, "micro_batch", usual)
     chunks = whole_of(record, "vpp", _said_chunks(record, framework, shape, sizes["pp"]))
+    stages = sizes["pp"] * (chunks if sizes["pp"] > 1 else 1)
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
     tokens = batch * sequence
@@ -118,10 +119,10 @@ def described_run(record: Record) -> DescribedRun:
         framework=framework,
         release=str(record.get("release") or ""),
         version=version_of(record),
-        layers_per_stage=tuple(record.get("layers_per_stage") or ()),
+        layers_per_stage=_stage_layers(record, stages, shape.layers),
         mtp_layers=whole_of(record, "mtp_layers", 0, least=0),
         step_time_s=measured_s(record, shape, tokens, sizes["gpus"]),
-        peak_memory_bytes=_gibibytes(record.get("peak_memory_gib")),
+        peak_memory_bytes=(number_of(record, "peak_memory_gib") or 0.0) * 2**30 or None,
         suspect=bool(record.get("suspect")),
         group=str(record.get("source_group") or framework),
         source=str(record.get("source") or ""),
@@ -130,7 +131,7 @@ def described_run(record: Record) -> DescribedRun:
         dropout="dropout" in attention,
         flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
         dispatcher=dispatcher_of(str(record.get("dispatcher") or "")),
-        offloaded_optimizer=float(record.get("offloaded_optimizer") or 0),
+        offloaded_optimizer=number_of(record, "offloaded_optimizer") or 0.0,
         compiled=record["compiled"] if isinstance(record.get("compiled"), bool) else None,
         sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),
         own_kernels=own_kernels(f"{record.get('framework') or ''} {attention}"),
@@ -175,6 +176,18 @@ def _said_chunks(record: Record, framework: str, shape: ModelShape, pp: int) -> 
     return usual_chunks(framework, shape, pp)
 
 
+def _stage_layers(record: Record, stages: int, layers: int) -> tuple[int, ...]:
+    """Layers of each virtual stage, if they are given, of which the two ends may be empty."""
+    if stages > layers + 2:
+        expected = f"at most {layers + 2} virtual stages for {layers} layers"
+        raise InputError("vpp", expected=expected, got=stages, key="vpp")
+    given = wholes_of(record, "layers_per_stage")
+    if given and (len(given) != stages or sum(given) != layers):
+        expected = f"{stages} counts, together {layers}"
+        raise InputError("layers_per_stage", expected=expected, got=given)
+    return given
+
+
 def _schedule(chunks: int) -> str:
     return "interleaved-1f1b" if chunks > 1 else "1f1b"
 
@@ -200,7 +213,7 @@ def _expert_tp(
 
 def _batch(record: Record, sequence: int) -> int:
     if record.get("global_batch_sequences") is None and record.get("tokens_per_batch"):
-        return max(1, round(float(record["tokens_per_batch"]) / sequence))
+        return max(1, round((number_of(record, "tokens_per_batch") or 0.0) / sequence))
     return whole_of(record, "global_batch_sequences")
 
 
@@ -209,10 +222,6 @@ def _recompute(record: Record, framework: str, shape: ModelShape) -> str:
     found = recompute_of(str(record.get("recompute") or "")) or usual_recompute(framework, shape)
     memory = framework_memory(memory_framework(framework, version_of(record)))
     return memory.selective if found == "selective" else found
-
-
-def _gibibytes(value: object) -> float | None:
-    return float(str(value)) * 2**30 if value else None
 
 
 def _check_peak(chip: Accelerator, number_format: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from figgen.catalog import load
 from figgen.errors import InputError, unknown
 from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from figgen.scenarios.runs.fields import whole_of
 from figgen.scenarios.runs.names import model_of
 
 
@@ -46,7 +47,7 @@ SPELLINGS = {
 
 def _given_shape(given: Mapping[str, Any], sequence: int, known: ModelShape | None) -> ModelShape:
     sizes = {
-        key: int(given[name])
+        key: whole_of(given, name)
         for key, names in SPELLINGS.items()
         for name in reversed(names)
         if given.get(name)

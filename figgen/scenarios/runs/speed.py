@@ -5,18 +5,26 @@ from __future__ import annotations
 from figgen.errors import InputError
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.compute import training_flops_per_token
-from figgen.scenarios.runs.fields import Record
+from figgen.scenarios.runs.fields import Record, number_of
+
+PER_SECOND = {
+    "tokens_per_s_per_accelerator": "a GPU",
+    "derived_tokens_per_s_per_accelerator": "a GPU",
+    "tokens_per_s_per_gpu": "a GPU",
+    "tokens_per_s_total": "all",
+}
+"""Fields with tokens a second, of a GPU or of all."""
 
 
 def measured_s(record: Record, shape: ModelShape, tokens: int, gpus: int) -> float | None:
     """Measured time of a step: printed, or from tokens per second, or from a FLOP rate."""
-    if record.get("step_time_s"):
-        return float(record["step_time_s"])
-    for field in ("tokens_per_s_per_accelerator", "derived_tokens_per_s_per_accelerator"):
-        if record.get(field):
-            return tokens / (float(record[field]) * gpus)
-    rate = record.get("reported_tflops_per_accelerator")
-    if not rate:
+    if seconds := number_of(record, "step_time_s"):
+        return seconds
+    for field, units in PER_SECOND.items():
+        if rate := number_of(record, field):
+            return tokens / (rate * (gpus if units == "a GPU" else 1))
+    rate = number_of(record, "reported_tflops_per_accelerator")
+    if rate is None:
         return None
     words = str(record.get("reported_tflops_convention") or "").lower()
     counted = flops_counted(words)
@@ -24,7 +32,7 @@ def measured_s(record: Record, shape: ModelShape, tokens: int, gpus: int) -> flo
         per_token = training_flops_per_token(shape, counted, sequence=shape.sequence)
     except InputError:
         return None
-    return tokens * per_token / (float(rate) * 1e12 * gpus)
+    return tokens * per_token / (rate * 1e12 * gpus)
 
 
 def flops_counted(words: str) -> str:
