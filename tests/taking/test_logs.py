@@ -162,6 +162,30 @@ def test_step_lines_give_medians_without_the_first() -> None:
             402.0,
         ),
         (
+            "completed step: 10, seconds: 3.411, TFLOP/s/device: 441.2, Tokens/s/device: 9605.1, "
+            "loss: 8.2\ncompleted step: 11, seconds: 3.409, TFLOP/s/device: 441.5, "
+            "Tokens/s/device: 9611.2, loss: 8.1",
+            "maxtext",
+            2,
+            3.409,
+            441.5,
+        ),
+        (
+            "{'loss': 0.75, 'memory(GiB)': 63.9, 'train_speed(iter/s)': 0.125, 'epoch': 0.5}",
+            "ms-swift",
+            1,
+            8.0,
+            None,
+        ),
+        (
+            "  1%|#| 10/99 [01:23<2:15:00,  8.18s/it]\r  2%|#| 20/99 [02:45<2:14:00, 8.20s/it]",
+            "a progress bar",
+            2,
+            8.2,
+            None,
+        ),
+        ("Epoch 0:  12%|#| 120/999 [04:00<29:20,  0.50it/s, loss=2.1]", "a progress bar", 1, 2, 0),
+        (
             "{'train_runtime': 3600.5, 'train_samples_per_second': 12.2, "
             "'train_steps_per_second': 0.095, 'train_loss': 1.2, 'epoch': 1.0}",
             "transformers",
@@ -199,6 +223,38 @@ def test_pytorchs_out_of_memory_is_read_in_both_wordings() -> None:
     assert isinstance(old, OutOfMemory)
     assert (old.asked_bytes, old.free_bytes) == (20 * 2**20, 10.5 * 2**20)
     assert old.allocated_bytes == 14 * 2**30
+    text = "Tried to allocate 384.00 MiB (GPU 0; 23.65 GiB total capacity; 21.12 GiB already "
+    text += "allocated; 210.56 MiB free; 22.02 GiB reserved in total by PyTorch)"
+    reserved = read_log("CUDA out of memory. " + text)
+    assert isinstance(reserved, OutOfMemory)
+    assert reserved.reserved_unallocated_bytes == pytest.approx(0.9 * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "tokens", "memory"),
+    [
+        (
+            "Step 10 | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:2345.5 "
+            "peak_memory_alloc:40.1 peak_memory_reserved:44.25",
+            "torchtune",
+            2345.5,
+            44.25 * 2**30,
+        ),
+        (
+            "throughput/device/tokens_per_sec: 10154.5\n memory/peak_reserved_mem: 61.5",
+            "llm-foundry",
+            10154.5,
+            61.5e9,
+        ),
+    ],
+)
+def test_rates_and_memory_of_other_frameworks_are_read(
+    text: str, framework: str, tokens: float, memory: float
+) -> None:
+    log = read_log(text)
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.tokens_per_s_per_gpu) == (framework, tokens)
+    assert log.memory_bytes == memory
 
 
 def test_other_texts_are_no_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

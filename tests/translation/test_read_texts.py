@@ -24,6 +24,9 @@ LOGS = (
     "elapsed_time_per_iteration_ms: 4.25K | tokens_per_sec_per_gpu: 15.4K",
     "iteration 1/9 | train_step_timing in s: 6.131 | global_batch_size: 512",
     "{'train_runtime': 3600.5, 'train_steps_per_second': 0.095}",
+    "completed step: 10, seconds: 3.411, TFLOP/s/device: 441.2, Tokens/s/device: 9605.1",
+    "{'memory(GiB)': 63.9, 'train_speed(iter/s)': 0.113}",
+    "1%|#| 10/99 [01:23<2:15:00,  8.18s/it] 2%|#| 20/99 [02:45<2:14:00, 1.25it/s]",
 )
 HOSTS = (
     "a1\na2\n",

@@ -1,7 +1,7 @@
 """Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
 
-The frameworks are Megatron-LM, Megatron-DeepSpeed, NeMo, nanotron, torchtitan and the trainer of
-transformers.
+The frameworks are Megatron-LM, Megatron-DeepSpeed, NeMo, nanotron, torchtitan, MaxText, torchtune,
+LLM Foundry, ms-swift and the trainer of transformers, and whatever shows tqdm's progress bar.
 
 Sizes are in bytes, times in seconds, rates in bytes a second.
 """
@@ -92,7 +92,7 @@ def read_log(text: str) -> Log | None:
         return _out_of_memory(text)
     if re.search(r"#\s+size\s+count\s+type", text) is not None:
         return _collective(text)
-    for read in (_megatron, _torchtitan, _nemo, _nanotron, _trainer):
+    for read in (_megatron, _torchtitan, _nemo, _nanotron, _others, _trainer, _progress):
         found = read(text)
         if found is not None:
             return found
@@ -198,6 +198,59 @@ def _trainer(text: str) -> StepLog | None:
     return StepLog(framework="transformers", steps=max(steps, 1), step_time_s=exact)
 
 
+OTHERS: dict[str, tuple[str, str, str, str]] = {
+    "maxtext": (
+        r"completed step: \d+, seconds: ([\d.]+)", r"Tokens/s/device: ([\d.]+)",
+        r"TFLOP/s/device: ([\d.]+)", "",
+    ),
+    "torchtune": (
+        "", r"tokens_per_second_per_gpu:\s*([\d.]+)", "", r"peak_memory_reserved:\s*([\d.]+)",
+    ),
+    "llm-foundry": (
+        "", r"throughput/device/tokens_per_sec:\s*([\d.,]+)", "",
+        r"memory/peak_reserved_mem:\s*([\d.]+)",
+    ),
+    "ms-swift": (
+        r"train_speed\((?:s/it|iter/s)\)'?\"?:\s*'?([\d.]+)", "", "",
+        r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",
+    ),
+}  # fmt: skip
+"""Seconds, tokens per second, TFLOP/s and gigabytes of memory in the lines of a framework."""
+
+
+def _others(text: str) -> StepLog | None:
+    """Lines that name each number; LLM Foundry writes gigabytes of 10⁹ bytes, others GiB."""
+    for framework, (seconds, tokens, flops, memory) in OTHERS.items():
+        times = _numbers(text, seconds) if seconds else []
+        rates = _numbers(text, tokens) if tokens else []
+        speeds = _numbers(text, flops) if flops else []
+        held = _numbers(text, memory) if memory else []
+        if not times and not rates:
+            continue
+        if framework == "ms-swift" and "train_speed(iter/s)" in text:
+            times = [1 / one for one in times if one > 0]
+        return StepLog(
+            framework=framework,
+            steps=len(times or rates),
+            step_time_s=_middle(times) if times else None,
+            tokens_per_s_per_gpu=_middle(rates) if rates else None,
+            flops_per_s_per_gpu=_middle(speeds) * 1e12 if speeds else None,
+            memory_bytes=max(held) * (1e9 if framework == "llm-foundry" else 2**30)
+            if held
+            else None,
+        )
+    return None
+
+
+def _progress(text: str) -> StepLog | None:
+    """tqdm's bar: `[01:23<2:15:00, 8.18s/it]`, or steps a second where they are shorter."""
+    found = re.finditer(r"\[[\d:]+<[\d:?]+,\s*([\d.]+)(s/it|it/s)", text)
+    times = [float(one[1]) if one[2] == "s/it" else 1 / float(one[1]) for one in found]
+    if not times:
+        return None
+    return StepLog(framework="a progress bar", steps=len(times), step_time_s=_middle(times))
+
+
 def _rounded(text: str, name: str) -> list[float]:
     found = re.finditer(name + r":\s*([\d.]+)([KMG]?)\b", text)
     return [float(one[1]) * THOUSANDS[one[2]] for one in found]
@@ -251,6 +304,9 @@ def _out_of_memory(text: str) -> OutOfMemory | None:
         else allocated
     )
     held = _bytes(text, r"and ([\d.]{1,16}) (\w{1,8}) is reserved by PyTorch but unallocated")
+    reserved = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) reserved in total by PyTorch")
+    if held is None and reserved is not None and allocated is not None:
+        held = max(0.0, reserved - allocated)
     return OutOfMemory(
         asked_bytes=asked,
         capacity_bytes=capacity,
