@@ -22,13 +22,17 @@ from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.measurement import measured_time
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of, verdict_of_step
-from figgen.units import format_quantity
+from figgen.scenarios.verdict.words import (
+    NEAREST,
+    SHOWN,
+    like_sentence,
+    like_words,
+    reason_words,
+    verdict_sentence,
+)
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
-
-SHOWN, NEAREST = 5, 5
-"""Reasons, and published runs, that are shown to people."""
 
 
 def add(verbs: Verbs) -> None:
@@ -92,7 +96,7 @@ def _filled(run: DescribedRun) -> float | None:
 
 def verdict_data(found: Verdict) -> dict[str, Any]:
     """The verdict for JSON."""
-    utilisations = sorted(one.utilisation for one in found.like)
+    utilisations = sorted(one.row.utilisation for one in found.like)
     return {
         "verdict": found.word,
         "measured_step_time_s": found.measured.step_time_s,
@@ -124,61 +128,36 @@ def verdict_data(found: Verdict) -> dict[str, Any]:
 
 
 def _like_data(one: LikeRun) -> dict[str, Any]:
-    run = one.published.run
+    row = one.row
     return {
-        "name": one.name,
-        "publisher": one.published.publisher,
-        "gpus": run.gpus,
-        "sequence": run.sequence,
-        "model_flops_utilisation": one.utilisation,
-        "source": one.source,
+        "name": row.name,
+        "publisher": row.publisher,
+        "gpus": row.gpus,
+        "sequence": row.sequence,
+        "model_flops_utilisation": row.utilisation,
+        "source": row.source,
     }
 
 
 def verdict_lines(found: Verdict) -> list[str]:
     """The verdict for people."""
-    measured, predicted, low, high = (
-        format_quantity(seconds, "s", "time")
-        for seconds in (
-            found.measured.step_time_s,
-            found.predicted.step_time_s,
-            found.predicted.low_s,
-            found.predicted.high_s,
-        )
-    )
-    return [
-        f"{found.word}: a step took {measured}, {found.ratio:.2f} × the predicted {predicted}; "
-        f"eight of ten runs of {found.predicted.residuals.name!r} are within {low} to {high}",
-        *_like_lines(found),
-        "the likeliest reasons, the time that each costs in the measured step, and how to check:",
-        *_reason_lines(found),
-    ]
-
-
-def _like_lines(found: Verdict) -> list[str]:
-    if not found.like:
-        return [f"MFU {found.utilisation:.1%}; there is no similar published run"]
-    lowest, *_, highest = sorted(one.utilisation for one in (*found.like, found.like[0]))
-    rows = [
-        f"{one.name}: {one.published.run.gpus} GPUs, MFU {one.utilisation:.1%}, {one.source}"
-        for one in found.like[:NEAREST]
-    ]
-    return [
-        f"MFU {found.utilisation:.1%}; {found.slower_than} of {len(found.like)} similar published "
-        f"runs reach more ({lowest:.1%} to {highest:.1%}), the nearest:",
-        *(f"  {row}" for row in rows),
-    ]
-
-
-def _reason_lines(found: Verdict) -> list[str]:
-    lines = []
+    predicted = found.predicted
+    reasons = []
     for place, one in enumerate(found.reasons[:SHOWN], 1):
-        worth = "the model can't tell how much it costs"
-        if one.worth_s is not None:
-            least, most = (format_quantity(seconds, "s", "time") for seconds in one.worth_s)
-            worth = f"costs {least}" if least == most else f"costs {least} to {most}"
-        lines += [f"  {place}. {one.title}: {worth}", f"     {one.tell}"]
-    return lines
+        reasons += [f"  {place}. {reason_words(one)}", f"     {one.tell}"]
+    return [
+        verdict_sentence(
+            found.measured.step_time_s,
+            predicted.step_time_s,
+            predicted.low_s,
+            predicted.high_s,
+            predicted.residuals.name,
+        ),
+        like_sentence(found.utilisation, list(found.like)),
+        *(f"  {like_words(one)}" for one in found.like[:NEAREST]),
+        "the likeliest reasons, the time that each costs in the measured step, and how to check:",
+        *reasons,
+    ]
 
 
 def _number(text: str | None, name: str) -> float | None:

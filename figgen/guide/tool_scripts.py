@@ -20,6 +20,7 @@ from figgen.scenarios.tools.data import (
 )
 from figgen.scenarios.tools.plan import plan_module
 from figgen.scenarios.tools.profile import profile_json
+from figgen.scenarios.verdict.page_data import like_runs_json
 from figgen.subject import ToolScripts
 from figgen.translation.modules import module_of, printed
 from figgen.translation.sources import Place
@@ -50,6 +51,7 @@ JOINED = {
         "fixes",
         "modeler_taken",
         "modeler_log",
+        "modeler_verdict",
         "measured_file",
         "trace_export",
     ),
@@ -70,6 +72,9 @@ CATALOG = "catalog.js"
 PLAN_MEMORY = "plan-memory.js"
 """The tables of the planner."""
 
+LIKE_RUNS = "like-runs.js"
+"""Published runs that a measured speed is compared with."""
+
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
@@ -83,6 +88,7 @@ _IMPORTED = tuple(
         "formulas.js",
         CATALOG,
         TABLES,
+        LIKE_RUNS,
     )
 )
 
@@ -95,6 +101,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
         f"{FOLDER}/{TABLES}": f"export const tables = {taking_tables_json()};\n",
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
         f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
+        f"{FOLDER}/{LIKE_RUNS}": f"export const likeRuns = {like_runs_json()};\n",
         f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
     }
 

@@ -187,4 +187,14 @@ const presets = async () => {
   return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
 };
 
-export const suites = { configs, taken, options, addresses, answers, advised, worked, presets, hostile };
+/** The verdict on what was measured of a configuration, and the command line of the same job. */
+async function verdicts(cases) {
+  await ready();
+  const { verdictOf } = await import("./tools/modeler_verdict.js");
+  return cases.map(([query, text]) => {
+    const { a } = fromQuery(schema, catalog, query);
+    return { command: commandOf("step", a, catalog), ...verdictOf(catalog, run({ ...a, factor: null }), text) };
+  });
+}
+
+export const suites = { verdicts, configs, taken, options, addresses, answers, advised, worked, presets, hostile };

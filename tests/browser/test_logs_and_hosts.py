@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
@@ -69,3 +70,30 @@ def test_fields_of_the_map_take_what_people_write(page: Page, site: str) -> None
     expect(nodes).not_to_have_attribute("aria-invalid", "true")
     nodes.fill("many")
     expect(nodes).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_measured_speed_is_judged_in_the_modeler(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=2&tp=2&zero=1#is-my-number-good")
+    box = page.locator("#is-my-number-good")
+    measured = box.get_by_label("What you measured, per GPU", exact=True)
+    measured.fill("3000 tokens/s")
+    box.get_by_role("button", name="Compare", exact=True).click()
+    expect(box).to_contain_text("Your step is slower than predicted: a step took")
+    expect(box).to_contain_text("similar published runs reach more")
+    expect(box.locator("ol li")).to_have_count(5)
+    measured.fill("90 GB")
+    box.get_by_role("button", name="Compare", exact=True).click()
+    expect(box).to_contain_text("what you measured: expected the time of a step")
+    # A log brings its own number, and the press beside it asks.
+    paste(page, "Script, command, configuration or config.json", MEGATRON)
+    page.locator(".tool-form .tool-answer").get_by_role("button", name="Is my number good?").click()
+    expect(box).to_contain_text("a step took 4.05\u00a0s")
+
+
+def test_the_planner_asks_of_its_fastest_layout_whether_a_number_is_good(
+    page: Page, site: str
+) -> None:
+    page.goto(f"{site}/tools/planner/?model=llama-3-8b&nodes=1")
+    page.get_by_role("button", name="Is my number good?").click()
+    expect(page.locator("#is-my-number-good")).to_have_attribute("open", "")
+    expect(page).to_have_url(re.compile(r"/tools/modeler/\?.*nodes=1"))

@@ -9,6 +9,7 @@ import pytest
 from figgen.errors import InputError
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.runs.classes import run_class
+from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described, job_of
 from figgen.scenarios.verdict.causes import AS_PREDICTED, CAUSES
@@ -25,7 +26,7 @@ from figgen.scenarios.verdict.changed import (
 from figgen.scenarios.verdict.measurement import measured_time
 from figgen.scenarios.verdict.reasons import spread_of
 from figgen.scenarios.verdict.threads import judged_threads
-from figgen.scenarios.verdict.verdict import verdict_of_step
+from figgen.scenarios.verdict.verdict import timed_job, verdict_of_step
 
 JOB = {
     "model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "tp": 2, "zero_stage": 1,
@@ -36,7 +37,11 @@ JOB = {
 def timed(asked: TrainingStep) -> TimedJob:
     run = described(asked.setup, asked.accelerator, asked.nic, asked.dtype, asked.software)
     seconds = asked.predicted.step_time_s
-    return TimedJob(run=run, job=job_of(asked.setup, run), rates=attained(run), seconds=seconds)
+    return timed_job(run, job_of(asked.setup, run), attained(run), seconds)
+
+
+def run_of(asked: TrainingStep) -> DescribedRun:
+    return described(asked.setup, asked.accelerator, asked.nic, asked.dtype, asked.software)
 
 
 def test_the_cause_is_among_the_first_three_reasons_of_threads_of_the_order() -> None:
@@ -58,7 +63,7 @@ def test_frequencies_of_causes_are_those_of_the_threads_of_the_order() -> None:
 
 
 def test_every_number_that_people_have_says_the_same_time() -> None:
-    run = timed(training_step(**JOB)).run
+    run = run_of(training_step(**JOB))
     tokens = run.global_batch * run.sequence / run.gpus
     seconds = measured_time(run, tokens_per_s=tokens / 4).step_time_s
     assert seconds == pytest.approx(4)
@@ -77,7 +82,7 @@ def test_every_number_that_people_have_says_the_same_time() -> None:
 
 
 def test_one_number_is_needed_and_no_more() -> None:
-    run = timed(training_step(**JOB)).run
+    run = run_of(training_step(**JOB))
     with pytest.raises(InputError, match="expected one of"):
         measured_time(run)
     with pytest.raises(InputError, match="tokens_per_s and step_time"):
@@ -143,9 +148,9 @@ def test_like_runs_are_of_the_same_chips_and_format_and_have_a_source() -> None:
     assert found.like
     own = run_class(found.run)
     for one in found.like:
-        assert one.published.run_class.chips == own.chips
-        assert one.published.run.dtype == "bf16"
-        assert one.source
+        assert one.row.chips == own.chips
+        assert one.row.dtype == "bf16"
+        assert one.row.source
     assert 0 <= found.slower_than <= len(found.like)
     nearest = [one.distance for one in found.like]
     assert nearest == sorted(nearest)

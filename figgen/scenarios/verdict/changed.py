@@ -7,14 +7,10 @@ the job gives the time without it, for as many tokens. Each is None where it can
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from figgen.catalog.rates import constants
-from figgen.errors import InputError
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import timed_step
-from figgen.scenarios.runs.described import DescribedRun
 
 Seconds = tuple[float, float]
 """A step's time with the least and with the most of a mistake."""
@@ -48,26 +44,33 @@ CPU_ADAM_S = (0.1e-9, 17e-9)
 """Seconds a parameter of a node that its CPU updates: 28 bytes at 280 GB/s, which is all that two
 sockets read and write, and DeepSpeed's slowest report (1.35 B in 22.9 s)."""
 
-EXPOSED = ("exposed_data", "exposed_tensor", "exposed_context", "exposed_pipeline")
-"""Shares of messages that computing does not hide."""
-
 LARGER = 4
 """Microbatches are compared with those of so many times as many sequences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedJob:
-    """A run, its numbers and what it attains, with the predicted seconds of its step."""
+    """The numbers of a job, what it attains, and the predicted seconds of its step.
 
-    run: DescribedRun
+    `network_per_node` says whether the network's rate is one per node. Peaks are those of the job's
+    number format and of TF32; `eager_elementwise` and `eager_loss_bytes` are the constants of
+    software that does not compile.
+    """
+
     job: Job
     rates: Attained
     seconds: float
+    head_dim: int
+    framework: str
+    network_per_node: bool
+    peak_flops_per_s: float
+    tf32_flops_per_s: float
+    eager_elementwise: float
+    eager_loss_bytes: float
 
-    def of(self, job: dict[str, Any] | None = None, rates: dict[str, Any] | None = None) -> float:
-        """Seconds with other numbers of the job or other rates."""
-        changed = timed_step(replace(self.job, **(job or {})), replace(self.rates, **(rates or {})))
-        return float(changed.total_s)
+
+def _seconds(job: Job, rates: Attained) -> float:
+    return float(timed_step(job, rates).total_s)
 
 
 def slow_network(timed: TimedJob) -> Seconds | None:
@@ -75,19 +78,17 @@ def slow_network(timed: TimedJob) -> Seconds | None:
     job, rates = timed.job, timed.rates
     if job.gpus <= job.gpus_per_node:
         return None
-    least = 1 / job.gpus_per_node if timed.run.network.per != "node" else 0.5
+    least = 0.5 if timed.network_per_node else 1 / job.gpus_per_node
     return (
-        timed.of(rates=_networks(rates, float(rates.network_bytes_per_s * least))),
-        timed.of(rates=_networks(rates, SOCKET / float(job.gpus_per_node))),
+        _seconds(job, _networks(rates, float(rates.network_bytes_per_s * least))),
+        _seconds(job, _networks(rates, SOCKET / float(job.gpus_per_node))),
     )
 
 
-def _networks(rates: Attained, network: float) -> dict[str, Any]:
+def _networks(rates: Attained, network: float) -> Attained:
     slower = min(network, float(rates.network_bytes_per_s))
-    return {
-        "network_bytes_per_s": slower,
-        "shuffle_bytes_per_s": min(slower, float(rates.shuffle_bytes_per_s)),
-    }
+    shuffle = min(slower, float(rates.shuffle_bytes_per_s))
+    return replace(rates, network_bytes_per_s=slower, shuffle_bytes_per_s=shuffle)
 
 
 def slow_inside(timed: TimedJob) -> Seconds | None:
@@ -95,63 +96,56 @@ def slow_inside(timed: TimedJob) -> Seconds | None:
     if min(timed.job.gpus, timed.job.gpus_per_node) < 2:
         return None
     own = float(timed.rates.scale_up_bytes_per_s)
+    return _inside(timed, min(PEERS, own / 2)), _inside(timed, min(SLOW_PEERS, own))
 
-    def with_rate(rate: float) -> float:
-        slower = min(rate, own)
-        return timed.of(rates={"scale_up_bytes_per_s": slower, "near_shuffle_bytes_per_s": slower})
 
-    return with_rate(min(PEERS, own / 2)), with_rate(SLOW_PEERS)
+def _inside(timed: TimedJob, rate: float) -> float:
+    rates = replace(timed.rates, scale_up_bytes_per_s=rate, near_shuffle_bytes_per_s=rate)
+    return _seconds(timed.job, rates)
 
 
 def slow_attention(timed: TimedJob) -> Seconds:
     """An explicit mask, up to scores that are written to memory."""
     rates = timed.rates
-    rate, width = float(rates.attention_flops_per_s), timed.run.shape.head_dim
+    rate, width = float(rates.attention_flops_per_s), timed.head_dim
     moved = SCORE_BYTES / (7 * width) / float(rates.memory_bytes_per_s)
     unfused = 1 / (moved + 2 / float(rates.plain_flops_per_s))
-    faster, slower = sorted((rate * MASKED, min(unfused, rate)), reverse=True)
+    masked, plain = rate * MASKED, min(unfused, rate)
     return (
-        timed.of(rates={"attention_flops_per_s": faster}),
-        timed.of(rates={"attention_flops_per_s": slower}),
+        _seconds(timed.job, replace(rates, attention_flops_per_s=max(masked, plain))),
+        _seconds(timed.job, replace(rates, attention_flops_per_s=min(masked, plain))),
     )
 
 
 def wide_numbers(timed: TimedJob) -> Seconds:
     """Products in TF32 in place of 16 bits, up to FP32 without tensor cores."""
-    rates, chip = timed.rates, timed.run.accelerator
-    peak = chip.peak_flops_per_s(timed.run.dtype)
-    try:
-        tf32 = chip.peak_flops_per_s("tf32")
-    except InputError:
-        tf32 = peak / 2
+    tf32 = timed.tf32_flops_per_s / timed.peak_flops_per_s
+    return _wide(timed, tf32), _wide(timed, tf32 / 8)
 
-    def at(flops_per_s: float) -> float:
-        share = flops_per_s / peak
-        slower = {
-            name: getattr(rates, name) * share
-            for name in ("product_flops_per_s", "plain_flops_per_s", "expert_flops_per_s")
-        }
-        twice = {
-            name: getattr(rates, name) / 2
-            for name in (
-                "memory_bytes_per_s",
-                "scale_up_bytes_per_s",
-                "network_bytes_per_s",
-                "shuffle_bytes_per_s",
-                "near_shuffle_bytes_per_s",
-            )
-        }
-        flash = {"attention_flops_per_s": rates.attention_flops_per_s * min(share, MASKED)}
-        return timed.of(rates={**slower, **twice, **flash})
 
-    return at(tf32), at(tf32 / 8)
+def _wide(timed: TimedJob, share: float) -> float:
+    """Seconds with products at a share of the peak, and twice as many bytes."""
+    rates = timed.rates
+    slower = replace(
+        rates,
+        product_flops_per_s=rates.product_flops_per_s * share,
+        plain_flops_per_s=rates.plain_flops_per_s * share,
+        expert_flops_per_s=rates.expert_flops_per_s * share,
+        memory_bytes_per_s=rates.memory_bytes_per_s / 2,
+        scale_up_bytes_per_s=rates.scale_up_bytes_per_s / 2,
+        network_bytes_per_s=rates.network_bytes_per_s / 2,
+        shuffle_bytes_per_s=rates.shuffle_bytes_per_s / 2,
+        near_shuffle_bytes_per_s=rates.near_shuffle_bytes_per_s / 2,
+        attention_flops_per_s=rates.attention_flops_per_s * min(share, MASKED),
+    )
+    return _seconds(timed.job, slower)
 
 
 def recomputed(timed: TimedJob) -> Seconds | None:
     """Every layer computed again, where the job says that it is not."""
     if timed.job.repeats_layer >= 1:
         return None
-    once = timed.of(job={"repeats_layer": 1.0, "repeats_core": 0.0})
+    once = _seconds(replace(timed.job, repeats_layer=1.0, repeats_core=0.0), timed.rates)
     return once, once
 
 
@@ -159,22 +153,20 @@ def not_recomputed(timed: TimedJob) -> float | None:
     """Nothing computed again, where the job does."""
     if timed.job.repeats_layer + timed.job.repeats_core <= 0:
         return None
-    return timed.of(job={"repeats_layer": 0.0, "repeats_core": 0.0})
+    return _seconds(replace(timed.job, repeats_layer=0.0, repeats_core=0.0), timed.rates)
 
 
 def not_compiled(timed: TimedJob) -> Seconds | None:
     """Every elementwise operation a pass of its own, up to FP32 between them."""
-    if timed.run.framework in FUSED:
+    if timed.framework in FUSED:
         return None
-    values = {name: constant.value for name, constant in constants().items()}
     rates = timed.rates
-    eager = max(values["elementwise.eager"], float(rates.elementwise) * 1.5)
-    loss = max(values["loss_bytes.eager"], float(rates.loss_bytes))
+    eager = max(timed.eager_elementwise, float(rates.elementwise) * 1.5)
+    loss = max(timed.eager_loss_bytes, float(rates.loss_bytes))
     host = max(LAUNCHES * HOST_S[0], float(rates.host_layer_s))
-    return (
-        timed.of(rates={"elementwise": eager, "loss_bytes": loss, "host_layer_s": host}),
-        timed.of(rates={"elementwise": 2 * eager, "loss_bytes": loss, "host_layer_s": 2 * host}),
-    )
+    least = replace(rates, elementwise=eager, loss_bytes=loss, host_layer_s=host)
+    most = replace(rates, elementwise=2 * eager, loss_bytes=loss, host_layer_s=2 * host)
+    return _seconds(timed.job, least), _seconds(timed.job, most)
 
 
 def shared_each_microbatch(timed: TimedJob) -> Seconds | None:
@@ -182,29 +174,41 @@ def shared_each_microbatch(timed: TimedJob) -> Seconds | None:
     job, rates = timed.job, timed.rates
     if job.dp * job.cp < 2:
         return None
-    slower = {
-        name: getattr(rates, name) / 4 for name in ("scale_up_bytes_per_s", "network_bytes_per_s")
-    }
+    slower = replace(
+        rates,
+        scale_up_bytes_per_s=rates.scale_up_bytes_per_s / 4,
+        network_bytes_per_s=rates.network_bytes_per_s / 4,
+    )
     if job.gathers > 0:
-        return timed.of(job={"overlapped": 0.0}), timed.of(job={"overlapped": 0.0}, rates=slower)
-    whole = {"gathers": 2.0, "scatters": 1.0, "overlapped": 0.0}
-    return timed.of(job={"scatters": 1.0}), timed.of(job=whole, rates=slower)
+        shown = replace(job, overlapped=0.0)
+        return _seconds(shown, rates), _seconds(shown, slower)
+    whole = replace(job, gathers=2.0, scatters=1.0, overlapped=0.0)
+    return _seconds(replace(job, scatters=1.0), rates), _seconds(whole, slower)
 
 
 def shared_once(timed: TimedJob) -> float | None:
     """Weights that stay whole on every GPU, where ZeRO-3 gathers them."""
     if timed.job.gathers <= 0 or timed.job.dp * timed.job.cp < 2:
         return None
-    return timed.of(job={"gathers": 0.0, "scatters": 0.0, "zero_stage": 1})
+    return _seconds(replace(timed.job, gathers=0.0, scatters=0.0, zero_stage=1), timed.rates)
 
 
 def nothing_hidden(timed: TimedJob) -> Seconds | None:
     """Messages that no computing hides."""
     if timed.job.gpus < 2:
         return None
-    exposed: dict[str, float] = dict.fromkeys(EXPOSED, 1.0)
-    half = {name: (1 + float(getattr(timed.rates, name))) / 2 for name in exposed}
-    return timed.of(rates=half), timed.of(job={"overlapped": 0.0}, rates=exposed)
+    job, rates = timed.job, timed.rates
+    half = replace(
+        rates,
+        exposed_data=(1 + float(rates.exposed_data)) / 2,
+        exposed_tensor=(1 + float(rates.exposed_tensor)) / 2,
+        exposed_context=(1 + float(rates.exposed_context)) / 2,
+        exposed_pipeline=(1 + float(rates.exposed_pipeline)) / 2,
+    )
+    whole = replace(
+        rates, exposed_data=1.0, exposed_tensor=1.0, exposed_context=1.0, exposed_pipeline=1.0
+    )
+    return _seconds(job, half), _seconds(replace(job, overlapped=0.0), whole)
 
 
 def slow_experts(timed: TimedJob) -> Seconds | None:
@@ -212,15 +216,16 @@ def slow_experts(timed: TimedJob) -> Seconds | None:
     job, rates = timed.job, timed.rates
     if job.expert_layers <= 0:
         return None
-    plain = {
-        "exposed_experts": max(1.0, float(rates.exposed_experts)),
-        "permutation": 2 * rates.permutation,
-        "dispatcher": 1.0,
-        "expert_flops_per_s": rates.expert_flops_per_s / 1.5,
-    }
+    plain = replace(
+        rates,
+        exposed_experts=max(1.0, float(rates.exposed_experts)),
+        permutation=2 * rates.permutation,
+        dispatcher=1.0,
+        expert_flops_per_s=rates.expert_flops_per_s / 1.5,
+    )
     alone = EXPERT_LAUNCHES * job.experts / job.ep * LAUNCH_S
-    host = {"host_expert_layer_s": max(float(rates.host_expert_layer_s), float(alone))}
-    return timed.of(rates=plain), timed.of(rates={**plain, **host})
+    host = max(float(rates.host_expert_layer_s), float(alone))
+    return _seconds(job, plain), _seconds(job, replace(plain, host_expert_layer_s=host))
 
 
 def on_the_cpu(timed: TimedJob) -> Seconds:
@@ -230,22 +235,24 @@ def on_the_cpu(timed: TimedJob) -> Seconds:
     divided = job.gpus / job.pp if job.zero_stage >= 1 else job.tp
     of_node = float(held / divided * min(job.gpus, job.gpus_per_node))
     moved = 6 * of_node / (PEERS * float(min(job.gpus, job.gpus_per_node)))
-    least, most = (timed.seconds + moved + each * of_node for each in CPU_ADAM_S)
-    return least, most
+    rest = timed.seconds + moved
+    return rest + CPU_ADAM_S[0] * of_node, rest + CPU_ADAM_S[1] * of_node
 
 
 def small_kernels(timed: TimedJob) -> Seconds:
     """Layers too short for the host to launch the next in time."""
-    least, most = (
-        timed.of(
-            rates={
-                "host_layer_s": max(LAUNCHES * each, float(timed.rates.host_layer_s)),
-                "host_expert_layer_s": max(LAUNCHES * each, float(timed.rates.host_expert_layer_s)),
-            }
-        )
-        for each in HOST_S
+    return _launched(timed, HOST_S[0]), _launched(timed, HOST_S[1])
+
+
+def _launched(timed: TimedJob, host_s: float) -> float:
+    """Seconds with so much time of the host for each kernel of a layer, or more."""
+    rates = timed.rates
+    slower = replace(
+        rates,
+        host_layer_s=max(LAUNCHES * host_s, float(rates.host_layer_s)),
+        host_expert_layer_s=max(LAUNCHES * host_s, float(rates.host_expert_layer_s)),
     )
-    return least, most
+    return _seconds(timed.job, slower)
 
 
 def larger_microbatches(timed: TimedJob) -> float:
@@ -254,13 +261,12 @@ def larger_microbatches(timed: TimedJob) -> float:
     fewer = max(1.0, job.microbatches / LARGER)
     tokens = LARGER * fewer / job.microbatches
     filling = job.filling if job.pp > 1 else 0.0
-    return timed.of(
-        job={"microbatch": job.microbatch * LARGER, "microbatches": fewer, "filling": filling}
-    ) / float(tokens)
+    larger = replace(job, microbatch=job.microbatch * LARGER, microbatches=fewer, filling=filling)
+    return _seconds(larger, timed.rates) / float(tokens)
 
 
 def fuller_pipeline(timed: TimedJob) -> float | None:
     """Twice as many virtual stages, which halve the idle part of a pipeline."""
     if timed.job.pp < 2 or timed.job.filling <= 0:
         return None
-    return timed.of(job={"filling": timed.job.filling / 2})
+    return _seconds(replace(timed.job, filling=timed.job.filling / 2), timed.rates)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import log
 
 from figgen.lookups import remembered
 from figgen.models.shape.transformer import parameter_counts
 from figgen.models.step.compute import utilisation_of_step
-from figgen.scenarios.evidence.publishers import PublishedRun, published_runs
+from figgen.scenarios.evidence.publishers import published_runs
 from figgen.scenarios.runs.classes import RunClass, run_class
 from figgen.scenarios.runs.described import DescribedRun
 
@@ -20,51 +20,131 @@ FEW = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LikeRun:
-    """A published run with its MFU, against the dense peak of its format, and its distance: the
-    difference in size, GPUs, sequence and recomputation."""
+class LikeRow:
+    """A run as others are compared with it; `utilisation` is its MFU, against the dense peak of
+    its format, and `source` says where it was published."""
 
-    published: PublishedRun
+    name: str
+    publisher: str
+    source: str
+    chips: str
+    stack: str
+    experts: bool
+    dtype: str
+    recompute: str
+    parameters: int
+    gpus: int
+    sequence: int
     utilisation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikeRun:
+    """A published run and its distance: the difference in size, GPUs, sequence and
+    recomputation."""
+
+    row: LikeRow
     distance: float
 
-    @property
-    def name(self) -> str:
-        return self.published.run.name
 
-    @property
-    def source(self) -> str:
-        return self.published.run.source or self.published.publisher
+def like_rows(rows: list[LikeRow], own: LikeRow) -> list[LikeRun]:
+    """Runs like `own`, the nearest first; of other software where its own has fewer than `FEW`."""
+    alike = [
+        row
+        for row in rows
+        if row.chips == own.chips
+        and row.experts == own.experts
+        and row.dtype == own.dtype
+        and abs(log(row.parameters / own.parameters)) <= log(SIZES)
+    ]
+    same = [row for row in alike if row.stack == own.stack]
+    found = [
+        LikeRun(row=row, distance=_distance(row, own))
+        for row in (same if len(same) >= FEW else alike)
+    ]
+    return sorted(found, key=lambda one: (one.distance, one.row.name))
+
+
+def _distance(row: LikeRow, own: LikeRow) -> float:
+    """How unlike two runs are: factors in size, GPUs and sequence, in logarithms, and one each for
+    other software and other recomputation."""
+    apart = abs(log(row.parameters / own.parameters))
+    apart += abs(log(row.gpus / own.gpus))
+    apart += abs(log(row.sequence / own.sequence))
+    other = (1 if row.stack != own.stack else 0) + (1 if row.recompute != own.recompute else 0)
+    return apart + other
 
 
 def like_runs(run: DescribedRun) -> tuple[LikeRun, ...]:
-    """Runs like `run`, the nearest first; of other software where its own has fewer than `FEW`."""
-    own = run_class(run)
-    alike = [
-        one
-        for one in _with_utilisation()
-        if one.published.run_class.chips == own.chips
-        and one.published.run_class.experts == own.experts
-        and one.published.run.dtype == run.dtype
-        and abs(log(_size(one.published.run) / _size(run))) <= log(SIZES)
-    ]
-    same = [one for one in alike if one.published.run_class.stack == own.stack]
-    found = same if len(same) >= FEW else alike
-    ordered = [(_distance(one.published, run, own), one) for one in found]
-    ordered.sort(key=lambda pair: (pair[0], pair[1].name))
-    return tuple(
-        LikeRun(published=one.published, utilisation=one.utilisation, distance=distance)
-        for distance, one in ordered
-    )
+    """Published runs like `run`, the nearest first."""
+    own = _row(run, run_class(run), "", "", 0.0)
+    return tuple(like_rows(list(published_rows()), own))
 
 
 @remembered(1)
-def _with_utilisation() -> tuple[LikeRun, ...]:
+def published_rows() -> tuple[LikeRow, ...]:
     """Every published run that nothing is doubtful of, with its MFU."""
     return tuple(
-        LikeRun(published=one, utilisation=utilisation_of(one.run, one.measured_s), distance=0.0)
+        _row(
+            one.run,
+            one.run_class,
+            one.publisher,
+            one.run.source or one.publisher,
+            utilisation_of(one.run, one.measured_s),
+        )
         for one in published_runs()
         if not one.doubt
+    )
+
+
+def published_columns() -> dict[str, list[str] | list[list[float]]]:
+    """The published runs by column, MFU to five digits: texts are places in one list."""
+    texts: dict[str, int] = {}
+
+    def place(one: str | float) -> float:
+        if isinstance(one, str):
+            return texts.setdefault(one, len(texts))
+        return float(f"{one:.5g}")
+
+    rows = [astuple(row) for row in published_rows()]
+    columns = [list(map(place, column)) for column in zip(*rows, strict=True)]
+    return {"texts": list(texts), "columns": columns}
+
+
+def row_of_columns(texts: list[str], columns: list[list[float]], at: int) -> LikeRow:
+    """The run in row `at` of `published_columns`."""
+    return LikeRow(
+        name=texts[int(columns[0][at])],
+        publisher=texts[int(columns[1][at])],
+        source=texts[int(columns[2][at])],
+        chips=texts[int(columns[3][at])],
+        stack=texts[int(columns[4][at])],
+        experts=columns[5][at] > 0,
+        dtype=texts[int(columns[6][at])],
+        recompute=texts[int(columns[7][at])],
+        parameters=int(columns[8][at]),
+        gpus=int(columns[9][at]),
+        sequence=int(columns[10][at]),
+        utilisation=columns[11][at],
+    )
+
+
+def _row(
+    run: DescribedRun, its_class: RunClass, publisher: str, source: str, utilisation: float
+) -> LikeRow:
+    return LikeRow(
+        name=run.name,
+        publisher=publisher,
+        source=source,
+        chips=its_class.chips,
+        stack=its_class.stack,
+        experts=its_class.experts,
+        dtype=run.dtype,
+        recompute=run.recompute or "none",
+        parameters=parameter_counts(run.shape).total,
+        gpus=run.gpus,
+        sequence=run.sequence,
+        utilisation=utilisation,
     )
 
 
@@ -77,21 +157,4 @@ def utilisation_of(run: DescribedRun, step_time_s: float) -> float:
         gpus=run.gpus,
         peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
         sequence=run.sequence,
-    )
-
-
-def _size(run: DescribedRun) -> int:
-    return parameter_counts(run.shape).total
-
-
-def _distance(published: PublishedRun, run: DescribedRun, own: RunClass) -> float:
-    """How unlike two runs are: factors in size, GPUs and sequence, in logarithms, and one each for
-    other software and other recomputation."""
-    other = published.run
-    factors = ((_size(other), _size(run)), (other.gpus, run.gpus), (other.sequence, run.sequence))
-    apart = sum(abs(log(one / two)) for one, two in factors)
-    return (
-        apart
-        + (published.run_class.stack != own.stack)
-        + ((other.recompute or "none") != (run.recompute or "none"))
     )

@@ -9,9 +9,6 @@ from figgen.models.step.compute import training_flops_per_token
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.taking.logs import StepLog, read_log
 
-FEW_STEPS = 10
-"""Steps of a log below which most of them may still warm up."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSpeed:
@@ -62,16 +59,30 @@ def measured_time(
 
 def _seconds(run: DescribedRun, name: str, value: float) -> float:
     """Seconds of a step from a rate of one GPU. Raises InputError for what is not positive."""
+    return seconds_of_speed(
+        name,
+        value,
+        tokens=run.global_batch * run.sequence / run.gpus,
+        flops_per_token=training_flops_per_token(run.shape, sequence=run.sequence),
+        peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
+    )
+
+
+def seconds_of_speed(
+    name: str, value: float, *, tokens: float, flops_per_token: float, peak_flops_per_s: float
+) -> float:
+    """Seconds of a step in which a GPU trains on `tokens`, from what was measured of it.
+
+    `name` is its kind: step_time, tokens_per_s, tflops (FLOP/s) or mfu. Raises InputError for what
+    is not positive.
+    """
     if value <= 0:
         raise InputError(name, expected="> 0", got=value)
     if name == "step_time":
         return value
-    tokens = run.global_batch * run.sequence / run.gpus
     if name == "tokens_per_s":
         return tokens / value
-    flops = training_flops_per_token(run.shape, sequence=run.sequence)
-    rate = value * (run.accelerator.peak_flops_per_s(run.dtype) if name == "mfu" else 1.0)
-    return tokens * flops / rate
+    return tokens * flops_per_token / (value * (peak_flops_per_s if name == "mfu" else 1.0))
 
 
 def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:

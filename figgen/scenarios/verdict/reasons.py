@@ -9,12 +9,14 @@ time, by the share of the step that it costs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erf, exp, log, pi, sqrt
 
 from figgen.scenarios.verdict.causes import AS_PREDICTED, CAUSES, SlowCause
 from figgen.scenarios.verdict.changed import TimedJob
-from figgen.scenarios.verdict.measurement import FEW_STEPS, MeasuredSpeed
+
+FEW_STEPS = 10
+"""Steps of a log below which most of them may still warm up."""
 
 EIGHT_OF_TEN = 1.2816
 """Standard deviations from the middle to an end of an interval that holds eight of ten."""
@@ -59,7 +61,7 @@ class ClassSpread:
 
     def density(self, ratio: float, least: float, most: float) -> float:
         """Density of the logarithm of `ratio` if a cause multiplies by `least` to `most`."""
-        low, high = sorted((log(least), log(most)))
+        low, high = min(log(least), log(most)), max(log(least), log(most))
         gap = log(ratio) - self.middle
         if high - low < 1e-3:
             return exp(-(((gap - low) / self.deviation) ** 2) / 2) / self.deviation / sqrt(2 * pi)
@@ -77,57 +79,56 @@ def spread_of(low: float, high: float) -> ClassSpread:
 
 
 def reasons_of(
-    timed: TimedJob, measured: MeasuredSpeed, spread: ClassSpread, filled: float | None = None
-) -> tuple[Reason, ...]:
+    timed: TimedJob,
+    measured_s: float,
+    spread: ClassSpread,
+    *,
+    filled: float | None = None,
+    steps: int = 0,
+) -> list[Reason]:
     """Every cause that may concern the job, the likeliest first; scores sum to 1.
 
-    A time within the interval, or a shorter one, is as predicted first of all.
-
-    `filled` is the share of the GPU's memory that is used, where it is known.
+    A time within the interval, or a shorter one, is as predicted first of all. `filled` is the
+    share of the GPU's memory that is used, where it is known, and `steps` how many were timed.
     """
-    ratio = measured.step_time_s / timed.seconds
-    found = []
+    ratio = measured_s / timed.seconds
+    found: list[Reason] = []
     for name, cause in CAUSES.items():
         if name == "memory-full" and (filled is None or filled < FULL):
             continue
-        if name == "first-steps" and not 0 < measured.steps < FEW_STEPS:
+        if name == "first-steps" and not 0 < steps < FEW_STEPS:
             continue
-        weighed = _weighed(name, cause, timed, ratio, spread)
-        if weighed is not None:
-            score, worth = weighed
-            found.append((name, cause, score * cause.prior, worth))
-    whole = sum(score for _, _, score, _ in found) or 1.0
+        reason = _weighed(name, cause, timed, ratio, spread)
+        if reason is not None:
+            found.append(reason)
+    whole = sum([one.score for one in found]) or 1.0
     inside = log(ratio) - spread.middle <= EIGHT_OF_TEN * spread.deviation
-    ordered = sorted(found, key=lambda one: (not (inside and one[0] == AS_PREDICTED), -one[2]))
-    return tuple(
-        Reason(
-            name=name,
-            title=cause.title,
-            tell=cause.tell,
-            score=score / whole,
-            worth_s=None
-            if worth is None
-            else (worth[0] * measured.step_time_s, worth[1] * measured.step_time_s),
-        )
-        for name, cause, score, worth in ordered
-    )
+    first = [one for one in found if inside and one.name == AS_PREDICTED]
+    rest = [one for one in found if not (inside and one.name == AS_PREDICTED)]
+    return [
+        replace(one, score=one.score / whole)
+        for one in first + sorted(rest, key=lambda one: -one.score)
+    ]
 
 
 def _weighed(
     name: str, cause: SlowCause, timed: TimedJob, ratio: float, spread: ClassSpread
-) -> tuple[float, tuple[float, float] | None] | None:
-    """The density of the measured time by a cause, and the share of the step that it is worth."""
-    score, worth, concerns = 0.0, None, False
+) -> Reason | None:
+    """A cause with the density of the measured time by it, times its frequency, and its worth."""
+    score = 0.0
+    share: tuple[float, float] | None = None
+    concerns = False
     if cause.unseen is not None:
         score, concerns = _explained(spread, ratio, cause.unseen), True
         if name == AS_PREDICTED and log(ratio) < spread.middle:
             # Nothing is wrong with a step that is faster than predicted.
             score = spread.density(exp(spread.middle), 1.0, 1.0)
-    times = cause.mistake(timed) if cause.mistake else None
+    mistake, choice = cause.mistake, cause.choice
+    times = mistake(timed) if mistake is not None else None
     if times is not None:
-        factors = (max(1.0, times[0] / timed.seconds), max(1.0, times[1] / timed.seconds))
-        if max(factors) >= MATTERS:
-            least, most = min(factors), max(factors)
+        one, other = max(1.0, times[0] / timed.seconds), max(1.0, times[1] / timed.seconds)
+        least, most = min(one, other), max(one, other)
+        if most >= MATTERS:
             named = (max(least, min(most, NAMED)), most)
             wider = ClassSpread(
                 middle=spread.middle, deviation=sqrt(spread.deviation**2 + UNSURE**2)
@@ -135,13 +136,19 @@ def _weighed(
             score, concerns = _explained(wider, ratio, named), True
             # No mistake hides a step that is faster than runs of the class.
             gap = max(0.0, 1 - exp(spread.middle - EIGHT_OF_TEN * spread.deviation) / ratio)
-            worth = (min(gap, 1 - 1 / least), min(gap, 1 - 1 / most))
-    without = cause.choice(timed) if cause.choice else None
+            share = (min(gap, 1 - 1 / least), min(gap, 1 - 1 / most))
+    without = choice(timed) if choice is not None else None
     if without is not None and timed.seconds / without >= MATTERS:
-        share = 1 - without / timed.seconds
-        score += 2 * share * spread.density(max(1.0, ratio) ** 0.5, 1.0, 1.0)
-        worth, concerns = (share, share) if worth is None else worth, True
-    return (score, worth) if concerns else None
+        saved = 1 - without / timed.seconds
+        score += 2 * saved * spread.density(max(1.0, ratio) ** 0.5, 1.0, 1.0)
+        share, concerns = (saved, saved) if share is None else share, True
+    if not concerns:
+        return None
+    measured_s = ratio * timed.seconds
+    worth = None if share is None else (share[0] * measured_s, share[1] * measured_s)
+    return Reason(
+        name=name, title=cause.title, tell=cause.tell, score=score * cause.prior, worth_s=worth
+    )
 
 
 def _explained(spread: ClassSpread, ratio: float, factors: tuple[float, float]) -> float:

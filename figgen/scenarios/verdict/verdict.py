@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from figgen.catalog.rates import constants
+from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.runs.described import DescribedRun
@@ -14,15 +16,14 @@ from figgen.scenarios.verdict.changed import TimedJob
 from figgen.scenarios.verdict.like import LikeRun, like_runs, utilisation_of
 from figgen.scenarios.verdict.measurement import MeasuredSpeed, measured_time
 from figgen.scenarios.verdict.reasons import Reason, reasons_of, spread_of
-
-WORDS = ("faster than predicted", "as predicted", "slower than predicted")
+from figgen.scenarios.verdict.words import verdict_word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A measured step beside its prediction, like runs that were published, and reasons.
 
-    `word` is one of `WORDS`, by the interval in which eight of ten runs of its class lie.
+    `word` says whether it is faster or slower, by the interval of eight of ten runs of its class.
     """
 
     run: DescribedRun
@@ -40,12 +41,31 @@ class Verdict:
     @property
     def word(self) -> str:
         known = self.predicted.residuals
-        return WORDS[0 if self.ratio < known.low else 2 if self.ratio > known.high else 1]
+        return verdict_word(self.ratio, known.low, known.high)
 
     @property
     def slower_than(self) -> int:
         """How many of the like runs have a higher utilisation."""
-        return sum(one.utilisation > self.utilisation for one in self.like)
+        return sum(one.row.utilisation > self.utilisation for one in self.like)
+
+
+def timed_job(run: DescribedRun, job: Job, rates: Attained, seconds: float) -> TimedJob:
+    """A run as its causes are computed from it; a chip without TF32 is taken at half its peak."""
+    peak = run.accelerator.peak_flops_per_s(run.dtype)
+    tf32 = run.accelerator.tf32
+    values = constants()
+    return TimedJob(
+        job=job,
+        rates=rates,
+        seconds=seconds,
+        head_dim=run.shape.head_dim,
+        framework=run.framework,
+        network_per_node=run.network.per == "node",
+        peak_flops_per_s=peak,
+        tf32_flops_per_s=tf32.value if tf32 is not None else peak / 2,
+        eager_elementwise=values["elementwise.eager"].value,
+        eager_loss_bytes=values["loss_bytes.eager"].value,
+    )
 
 
 def verdict_of(
@@ -57,7 +77,7 @@ def verdict_of(
     filled: float | None = None,
 ) -> Verdict:
     """The verdict on a run: `job` are its numbers, `filled` its share of the GPU's memory."""
-    timed = TimedJob(run=run, job=job, rates=predicted.attained, seconds=predicted.step_time_s)
+    timed = timed_job(run, job, predicted.attained, predicted.step_time_s)
     known = predicted.residuals
     if measured.memory_bytes is not None:
         filled = measured.memory_bytes / run.accelerator.capacity_bytes
@@ -67,7 +87,15 @@ def verdict_of(
         measured=measured,
         utilisation=utilisation_of(run, measured.step_time_s),
         like=like_runs(run),
-        reasons=reasons_of(timed, measured, spread_of(known.low, known.high), filled),
+        reasons=tuple(
+            reasons_of(
+                timed,
+                measured.step_time_s,
+                spread_of(known.low, known.high),
+                filled=filled,
+                steps=measured.steps,
+            )
+        ),
     )
 
 

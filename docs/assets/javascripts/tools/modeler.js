@@ -92,7 +92,7 @@ async function build(root, signal, catalog) {
   // A script, a configuration, a config.json or a log, until the reader goes on.
   const brought = bringBox(async (job) => {
     const [{ logOf }, { readJob }] = await Promise.all([import("./modeler_log.js"), import("./modeler_taken.js")]);
-    return job.isLast() && (logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep)
+    return job.isLast() && (logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep, ask)
       ?? readJob(catalog, states()[at], job, anew));
   }, signal);
   form.form.prepend(brought.element);
@@ -141,6 +141,16 @@ async function build(root, signal, catalog) {
   const answered = el("p", { class: "tool-sentence" });
   form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
+  // Whether a measured speed is good, when somebody asks.
+  let verdict = null;
+  const ask = async (text = null) => {
+    verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, () => evaluate(catalog, { ...states()[at], factor: null })));
+    const box = await verdict;
+    if (text) judged.open = true;
+    if (text) box.ask(text);
+  };
+  const judged = el("details", { class: "tool-asked", id: "is-my-number-good", on: { toggle: () => judged.open && ask() } },
+    el("summary", {}, "Is my number good? Compare what you measured with published runs"));
   const shown = results({
     signal,
     say,
@@ -150,6 +160,7 @@ async function build(root, signal, catalog) {
     catalog,
   });
   await pause(signal);
+  shown.details.prepend(judged);
   root.replaceChildren(
     answered,
     bar.element,
@@ -219,9 +230,11 @@ async function build(root, signal, catalog) {
     // Over the form of a phone: of the configuration that it edits, without the largest loss.
     brief.textContent = told[at].split(". ")[0];
     say(told.join(" "));
+    verdict?.then((box) => box.update());
     writeAddress(query);
     tellJob(jobRecord(schema, catalog, states()[at], found[at].setup));
   }
+  judged.open = location.hash === `#${judged.id}`;
   renderNow();
 }
 

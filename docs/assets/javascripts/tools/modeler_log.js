@@ -2,15 +2,16 @@
 // predicted one. Loaded when a text is pasted or dropped.
 
 import { logged_step_s, memory_beside, step_beside } from "../scenarios/taking/log_words.js";
+import { button } from "./dom.js";
 import { readLog, told } from "./logs.js";
 import { fullestOf } from "./modeler_model.js";
 import { stepOf } from "./modeler_form.js";
 
 /**
  * What the page says of a log, as elements, null for another text; `found` is the configuration without a
- * measured step, and `scale(seconds)` makes a step of it take so long.
+ * measured step, `scale(seconds)` makes a step of it take so long, and `judge(text)` says whether that is good.
  */
-export function logOf(text, found, scale) {
+export function logOf(text, found, scale, judge) {
   const read = readLog(text);
   if (!read || !found.step) return read?.shown ?? null;
   const { log, shown } = read;
@@ -22,5 +23,5 @@ export function logOf(text, found, scale) {
     if (beside[0] === "good") scale(seconds);
     said.unshift(beside);
   }
-  return [...shown, ...said.map(told)];
+  return [...shown, ...said.map(told), ...(log.steps ? [button("Is my number good?", () => judge(text))] : [])];
 }

@@ -93,6 +93,7 @@ async function build(root, signal, catalog) {
     start.element.hidden = false;
     start.update(jobOfQuery(catalog, waysOf(found.rows[0], found).modeler));
   }, { "data-write": "" });
+  const judged = button("Is my number good?", () => location.assign(`../modeler/?${waysOf(found.rows[0], found).modeler}#is-my-number-good`));
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("Time against memory", waysOf);
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "Time against memory as a table"), front.element);
@@ -107,7 +108,7 @@ async function build(root, signal, catalog) {
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const sized = el("section", { class: "tool-section plan-sizing", hidden: true }, el("h2", {}, "How many nodes"));
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started)),
+    section("Fastest layouts", best.element, compared, el("div", { class: "tool-actions" }, more, variants, traced, started, judged)),
     section("Time against memory", figure, frontBox),
     section("With failures: days of the whole training", failures));
   root.replaceChildren(answered, el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);

@@ -1,0 +1,90 @@
+// Whether what a reader measured is good: the verdict of `figgen verdict`, by its code and in its words.
+// Loaded when a reader asks.
+
+import { InputError } from "../engine/errors.js";
+import { record } from "../engine/records.js";
+import { likeRuns } from "../like-runs.js";
+import { training_flops_per_token, utilisation_of_step } from "../models/step/compute.js";
+import { parameter_counts } from "../models/shape/transformer.js";
+import { logged_step_s } from "../scenarios/taking/log_words.js";
+import { read_log } from "../scenarios/taking/logs.js";
+import { TimedJob } from "../scenarios/verdict/changed.js";
+import { LikeRow, like_rows, row_of_columns } from "../scenarios/verdict/like.js";
+import { seconds_of_speed } from "../scenarios/verdict/measurement.js";
+import { reasons_of, spread_of } from "../scenarios/verdict/reasons.js";
+import { NEAREST, SHOWN, like_sentence, like_words, reason_words, typed_speed, verdict_sentence } from "../scenarios/verdict/words.js";
+import { button, el, field } from "./dom.js";
+import { told } from "./logs.js";
+import { fullestOf } from "./modeler_model.js";
+
+const { texts, columns, chips, stacks, eager } = likeRuns;
+const rows = columns[0].map((_, at) => row_of_columns(texts, columns, at));
+
+/** { measured, low, high, class, predicted, utilisation, like, reasons } of a configuration without a measured step. */
+export function verdictOf(catalog, found, text) {
+  const { job, setup, state, memory } = found;
+  if (!job.predicted) throw new InputError("the prediction", { expected: "a GPU and options that the model times", got: "none" });
+  const [low, high] = job.predicted.residuals;
+  const predicted = job.seconds.total_s;
+  const gpus = setup.parallel.world_size;
+  const shape = setup.shape;
+  const sequence = setup.sequence;
+  const peak = job.rates.peak_flops_per_s;
+  const log = read_log(text);
+  const [kind, speed] = log?.steps ? speedOf(log, setup.tokens_per_step, gpus) : typed_speed(text);
+  const measured = seconds_of_speed(kind, speed, setup.tokens_per_step / gpus, training_flops_per_token(shape, undefined, sequence), peak);
+  const timed = record(TimedJob, {
+    job: job.numbers, rates: job.attained, seconds: predicted, head_dim: shape.head_dim, framework: job.rates.framework,
+    network_per_node: catalog.links[state.nic]?.per === "node", peak_flops_per_s: peak,
+    tf32_flops_per_s: catalog.accelerators[state.chip]?.peaks.tf32 ?? peak / 2,
+    eager_elementwise: eager[0], eager_loss_bytes: eager[1],
+  });
+  const utilisation = utilisation_of_step(shape, undefined, measured, setup.tokens_per_step, gpus, peak, sequence);
+  const own = record(LikeRow, {
+    name: "", publisher: "", source: "", chips: chips[state.chip] ?? "", stack: stacks[job.rates.framework] ?? "",
+    experts: shape.experts !== null, dtype: job.rates.dtype, recompute: setup.recompute, parameters: parameter_counts(shape).total,
+    gpus, sequence, utilisation,
+  });
+  const capacity = memory.capacity_bytes;
+  const used = log?.memory_bytes ?? fullestOf(found).total_bytes;
+  const reasons = reasons_of(timed, measured, spread_of(low, high), capacity ? used / capacity : null, log?.steps ?? 0);
+  return {
+    measured, predicted, low: low * predicted, high: high * predicted, class: job.interval_of ?? job.predicted.interval_of, utilisation,
+    like: like_rows(rows, own), reasons,
+  };
+}
+
+function speedOf(log, tokens, gpus) {
+  const seconds = logged_step_s(log, tokens, gpus);
+  return seconds === null ? ["tflops", log.flops_per_s_per_gpu] : ["step_time", seconds];
+}
+
+/** The verdict as elements. */
+function verdictShown({ measured, predicted, low, high, class: name, utilisation, like, reasons }) {
+  return [
+    told([measured > high ? "warning" : "good", `Your step is ${verdict_sentence(measured, predicted, low, high, name)}.`]),
+    el("p", {}, like_sentence(utilisation, like)),
+    el("ul", {}, like.slice(0, NEAREST).map((one) => el("li", {}, like_words(one)))),
+    el("p", {}, "The likeliest reasons, the time that each costs in your step, and how to check:"),
+    el("ol", {}, reasons.slice(0, SHOWN).map((one) => el("li", {}, `${reason_words(one)}.`, el("small", {}, `${one.tell}.`)))),
+  ];
+}
+
+/** Fills `box`, whose summary asks; `foundNow()` is the configuration. Returns { update(), ask(text) }. */
+export function verdictBox(box, catalog, foundNow) {
+  const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
+  const input = el("textarea", { rows: 1, spellcheck: "false", placeholder: "7000 tokens/s, 9.5 s, 412 TFLOP/s, 38%, or lines of your log" });
+  const update = () => {
+    const text = input.value.trim();
+    try {
+      const found = text && foundNow();
+      answer.replaceChildren(...(!text || found.error ? [] : verdictShown(verdictOf(catalog, found, text))));
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      answer.replaceChildren(told(["bad", `${error.message}.`]));
+    }
+  };
+  input.addEventListener("change", update);
+  box.append(field("What you measured, per GPU", input), el("div", { class: "tool-actions" }, button("Compare", update)), answer);
+  return { update, ask(text) { input.value = text; update(); } };
+}

@@ -1,0 +1,81 @@
+"""A verdict in sentences, for the command line and the pages."""
+
+from __future__ import annotations
+
+from figgen.errors import InputError
+from figgen.quantity_shown import shown
+from figgen.quantity_text import read_quantity
+from figgen.scenarios.verdict.like import LikeRun
+from figgen.scenarios.verdict.reasons import Reason
+
+WORDS = ("faster than predicted", "as predicted", "slower than predicted")
+
+SHOWN, NEAREST = 5, 5
+"""Reasons, and published runs, that are shown to people."""
+
+
+def verdict_word(ratio: float, low: float, high: float) -> str:
+    """One of `WORDS`, by the interval in which eight of ten runs of the class lie."""
+    return WORDS[0 if ratio < low else 2 if ratio > high else 1]
+
+
+def verdict_sentence(
+    measured_s: float, predicted_s: float, low_s: float, high_s: float, class_name: str
+) -> str:
+    """The measured step beside the predicted one, and the interval of its class."""
+    ratio = measured_s / predicted_s
+    word = verdict_word(ratio, low_s / predicted_s, high_s / predicted_s)
+    return (
+        f"{word}: a step took {shown(measured_s, 's')}, {ratio:.2f} × the predicted "
+        f"{shown(predicted_s, 's')}; eight of ten runs of '{class_name}' are within "
+        f"{shown(low_s, 's')} to {shown(high_s, 's')}"
+    )
+
+
+def like_sentence(utilisation: float, like: list[LikeRun]) -> str:
+    """Where an MFU lies among those of like runs."""
+    if not like:
+        return f"MFU {utilisation:.1%}; there is no similar published run"
+    every = [one.row.utilisation for one in like]
+    more = len([one for one in every if one > utilisation])
+    return (
+        f"MFU {utilisation:.1%}; {more} of {len(like)} similar published runs reach more "
+        f"({min(every):.1%} to {max(every):.1%}), the nearest:"
+    )
+
+
+def like_words(one: LikeRun) -> str:
+    """A published run in a line."""
+    return f"{one.row.name}: {one.row.gpus} GPUs, MFU {one.row.utilisation:.1%}, {one.row.source}"
+
+
+def reason_words(one: Reason) -> str:
+    """A reason, and what it costs in the measured step."""
+    if one.worth_s is None:
+        return f"{one.title}: the model can't tell how much it costs"
+    least, most = shown(one.worth_s[0], "s"), shown(one.worth_s[1], "s")
+    return (
+        f"{one.title}: costs {least}" if least == most else f"{one.title}: costs {least} to {most}"
+    )
+
+
+def typed_speed(text: str) -> tuple[str, float]:
+    """What somebody measured, by its kind: `9.5 s`, `412 TFLOP/s`, `38%`, `7000 tokens/s`.
+
+    A number alone is tokens per second and GPU. Raises InputError for anything else.
+    """
+    plain = text.strip().removesuffix("per GPU").strip()
+    found = read_quantity(plain)
+    if found.unit == "s":
+        return "step_time", found.value
+    if found.unit in ("FLOP/s", "FLOPS"):
+        return "tflops", found.value
+    if plain.endswith("%"):
+        return "mfu", found.value
+    if found.unit in ("1", "", "token/s"):
+        return "tokens_per_s", found.value
+    raise InputError(
+        "what you measured",
+        expected="the time of a step, tokens/s or TFLOP/s per GPU, or MFU in %",
+        got=text,
+    )
