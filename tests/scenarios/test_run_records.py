@@ -204,7 +204,7 @@ def test_a_shape_may_be_given_in_either_spelling() -> None:
         "num_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "ffn_hidden_size": 2048,
         "vocab_size": 1000, "num_kv_heads": 2,
     }  # fmt: skip
-    own = RUN | {"model_shape_ref": "own"}
+    own = RUN | {"model_shape_ref": "own", "vpp": 1}
     assert described_run(own | {"shape": short}).shape == described_run(own | {"shape": long}).shape
 
 
