@@ -25,31 +25,31 @@ export function verdictOf(catalog, found, text) {
   const { job, setup, state, memory } = found;
   if (!job.predicted) throw new InputError("the prediction", { expected: "a GPU and options that the model times", got: "none" });
   const [low, high] = job.predicted.residuals;
-  const predicted = job.seconds.total_s;
+  const { attained, rates, numbers, seconds: { total_s: predicted } } = job.timed;
   const gpus = setup.parallel.world_size;
   const shape = setup.shape;
   const sequence = setup.sequence;
-  const peak = job.rates.peak_flops_per_s;
+  const peak = rates.peak_flops_per_s;
   const log = read_log(text);
   const [kind, speed] = log?.steps ? speedOf(log, setup.tokens_per_step, gpus) : typed_speed(text);
   const measured = seconds_of_speed(kind, speed, setup.tokens_per_step / gpus, training_flops_per_token(shape, undefined, sequence), peak);
   const timed = record(TimedJob, {
-    job: job.numbers, rates: job.attained, seconds: predicted, head_dim: shape.head_dim, framework: job.rates.framework,
+    job: numbers, rates: attained, seconds: predicted, head_dim: shape.head_dim, framework: rates.framework,
     network_per_node: catalog.links[state.nic]?.per === "node", peak_flops_per_s: peak,
     tf32_flops_per_s: catalog.accelerators[state.chip]?.peaks.tf32 ?? peak / 2,
     eager_elementwise: eager[0], eager_loss_bytes: eager[1],
   });
   const utilisation = utilisation_of_step(shape, undefined, measured, setup.tokens_per_step, gpus, peak, sequence);
   const own = record(LikeRow, {
-    name: "", publisher: "", source: "", chips: chips[state.chip] ?? "", stack: stacks[job.rates.framework] ?? "",
-    experts: shape.experts !== null, dtype: job.rates.dtype, recompute: setup.recompute, parameters: parameter_counts(shape).total,
+    name: "", publisher: "", source: "", chips: chips[state.chip] ?? "", stack: stacks[rates.framework] ?? "",
+    experts: shape.experts !== null, dtype: rates.dtype, recompute: setup.recompute, parameters: parameter_counts(shape).total,
     gpus, sequence, utilisation,
   });
   const capacity = memory.capacity_bytes;
   const used = log?.memory_bytes ?? fullestOf(found).total_bytes;
   const reasons = reasons_of(timed, measured, spread_of(low, high), capacity ? used / capacity : null, log?.steps ?? 0);
   return {
-    measured, predicted, low: low * predicted, high: high * predicted, class: job.interval_of ?? job.predicted.interval_of, utilisation,
+    measured, predicted, low: low * predicted, high: high * predicted, class: job.predicted.interval_of, utilisation,
     like: like_rows(rows, own), reasons,
   };
 }
