@@ -4,84 +4,18 @@ from __future__ import annotations
 
 from figgen.scenarios.stories.journey_step import JourneyStep
 
+NUMBERS = tuple(
+    name
+    for kind in reversed(JourneyStep.__mro__)
+    for name, member in vars(kind).items()
+    if isinstance(member, property) and member.fget.__annotations__["return"] in ("float", "int")
+)
+"""Names of the properties of a step that are numbers, in their order there."""
+
 
 def numbers(one: JourneyStep) -> dict[str, float]:
     """Every number of a step by its name on pages."""
-    return {
-        "hbm_bytes_per_s": one.hbm_bytes_per_s,
-        "gpus": one.gpus,
-        "microbatches": one.microbatches,
-        "replicas": one.replicas,
-        "tokens_per_microbatch": one.tokens_per_microbatch,
-        "tokens_per_step": one.tokens_per_step,
-        "step_time_s": one.step_time_s,
-        "low_s": one.low_s,
-        "high_s": one.high_s,
-        "update_s": one.update_s,
-        "gradients_s": one.gradients_s,
-        "gradients_share": one.gradients_share,
-        "straggling_share": one.straggling_share,
-        "head_s": one.head_s,
-        "work_s": one.work_s,
-        "backward_s": one.backward_s,
-        "exposed_s": one.exposed_s,
-        "computing_s": one.computing_s,
-        "fixed_s": one.fixed_s,
-        "paid_once_share": one.paid_once_share,
-        "layer_s": one.layer_s,
-        "layer_sharded_bytes": one.layer_sharded_bytes,
-        "at_peak_s": one.at_peak_s,
-        "sharded_bytes_per_param": one.sharded_bytes_per_param,
-        "tokens_to_hide": one.tokens_to_hide,
-        "tokens_to_hide_alone": one.tokens_to_hide_alone,
-        "sharded_bandwidth_bytes_per_s": one.sharded_bandwidth_bytes_per_s,
-        "peak_flops_per_s": one.peak_flops_per_s,
-        "idle_share": one.idle_share,
-        "experts": one.experts,
-        "expert_memory_s": one.expert_memory_s,
-        "expert_messages_s": one.expert_messages_s,
-        "tokens_per_second": one.tokens_per_second,
-        "trillion_tokens_s": one.trillion_tokens_s,
-        "tokens_per_second_and_gpu": one.tokens_per_second_and_gpu,
-        "mfu": one.mfu,
-        "mfu_causal": one.mfu_causal,
-        "attention_gflops": one.attention_gflops,
-        "attention_at_peak_s": one.attention_at_peak_s,
-        "products_gflops": one.products_gflops,
-        "total_bytes": one.total_bytes,
-        "capacity_bytes": one.capacity_bytes,
-        "fit_chance": one.fit_chance,
-        "missing_bytes": one.missing_bytes,
-        "weights_bytes": one.weights_bytes,
-        "gradients_bytes": one.gradients_bytes,
-        "optimizer_bytes": one.optimizer_bytes,
-        "state_bytes": one.state_bytes,
-        "activations_bytes": one.activations_bytes,
-        "rest_bytes": one.rest_bytes,
-        "near_bytes": one.near_bytes,
-        "far_bytes": one.far_bytes,
-        "far_s": one.far_s,
-        "near_over_network_s": one.near_over_network_s,
-        "network_bytes_per_s": one.network_bytes_per_s,
-        "scale_up_bytes_per_s": one.scale_up_bytes_per_s,
-        "node_network_bytes_per_s": one.node_network_bytes_per_s,
-        "gpus_per_node": one.gpus_per_node,
-        "nodes": one.nodes,
-        "network_latency_s": one.network_latency_s,
-        "scale_up_latency_s": one.scale_up_latency_s,
-        "stages": one.stages,
-        "microbatch_size": one.microbatch_size,
-        "boundary_bytes": one.boundary_bytes,
-        "parameters": one.parameters,
-        "layers": one.layers,
-        "hidden": one.hidden,
-        "sequence": one.sequence,
-        "zero_stage": one.zero_stage,
-        "slowed_s": one.slowed_s,
-        "slowed_gather_s": one.slowed_gather_s,
-        "slowed_gather_bytes": one.slowed_gather_bytes,
-        "slowed_gather_bytes_per_s": one.slowed_gather_bytes_per_s,
-        "healthy_ring_bytes_per_s": one.healthy_ring_bytes_per_s,
-        "tensor_ranks": one.tensor_ranks,
-        "speed_up": one.speed_up,
-    }
+    found: dict[str, float] = {}
+    for name in NUMBERS:
+        found[name] = getattr(one, name)
+    return found
