@@ -461,19 +461,9 @@ def measured_layer(torch, device, clock: Clock, sizes: dict) -> list[dict]:
     return [{"format": "bf16", **sizes, "forward_s": forward_s, "both_s": clock(both)}]
 
 
-def make_model(torch, sizes: dict):
-    """Return a small model that does what transformers' LlamaForCausalLM does, kernel by kernel.
-
-    Norms compute in fp32, queries and keys are rotated by halves, the feed-forward block is
-    gated, head and table are apart, and the loss is that of fp32 logits.
-    """
-    nn, functional = torch.nn, torch.nn.functional
-    hidden, heads, kv_heads = sizes["hidden"], sizes["heads"], sizes["kv_heads"]
-    width, ffn = hidden // heads, sizes["ffn"]
-    shares_keys = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
-
-    def linear(into: int, out: int):
-        return nn.Linear(into, out, bias=False)
+def norm_class(torch, hidden: int):
+    """Return the class of a norm that computes in fp32."""
+    nn = torch.nn
 
     class Norm(nn.Module):
         def __init__(self) -> None:
@@ -486,6 +476,19 @@ def make_model(torch, sizes: dict):
             x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
             return self.weight * x.to(given)
 
+    return Norm
+
+
+def block_class(torch, sizes: dict, norm):
+    """Return the class of a layer: rotated queries and keys, and a gated feed-forward block."""
+    nn, functional = torch.nn, torch.nn.functional
+    hidden, heads, kv_heads = sizes["hidden"], sizes["heads"], sizes["kv_heads"]
+    width, ffn = hidden // heads, sizes["ffn"]
+    shares_keys = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
+
+    def linear(into: int, out: int):
+        return nn.Linear(into, out, bias=False)
+
     def rotated(x, cos, sin):
         left, right = x[..., : width // 2], x[..., width // 2 :]
         return x * cos + torch.cat((-right, left), dim=-1) * sin
@@ -493,14 +496,11 @@ def make_model(torch, sizes: dict):
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.before, self.between = Norm(), Norm()
+            self.before, self.between = norm(), norm()
             self.q, self.o = linear(hidden, hidden), linear(hidden, hidden)
             self.k, self.v = (linear(hidden, kv_heads * width) for _ in range(2))
-            self.gate, self.up, self.down = (
-                linear(hidden, ffn),
-                linear(hidden, ffn),
-                linear(ffn, hidden),
-            )
+            self.gate, self.up = linear(hidden, ffn), linear(hidden, ffn)
+            self.down = linear(ffn, hidden)
 
         def forward(self, x, cos, sin, mask):
             y, size = self.before(x), (*x.shape[:2], -1, width)
@@ -516,12 +516,25 @@ def make_model(torch, sizes: dict):
             y = self.between(x)
             return x + self.down(functional.silu(self.gate(y)) * self.up(y))
 
+    return Block
+
+
+def make_model(torch, sizes: dict):
+    """Return a small model that does what transformers' LlamaForCausalLM does, kernel by kernel.
+
+    Head and table are apart, and the loss is that of fp32 logits.
+    """
+    nn, functional = torch.nn, torch.nn.functional
+    hidden, vocab, width = sizes["hidden"], sizes["vocab"], sizes["hidden"] // sizes["heads"]
+    norm = norm_class(torch, hidden)
+    block_of = block_class(torch, sizes, norm)
+
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.table = nn.Embedding(sizes["vocab"], hidden)
-            self.blocks = nn.ModuleList([Block() for _ in range(sizes["layers"])])
-            self.norm, self.head = Norm(), linear(hidden, sizes["vocab"])
+            self.table = nn.Embedding(vocab, hidden)
+            self.blocks = nn.ModuleList([block_of() for _ in range(sizes["layers"])])
+            self.norm, self.head = norm(), nn.Linear(hidden, vocab, bias=False)
 
         def forward(self, tokens, mask=None):
             length = tokens.shape[1]
@@ -534,9 +547,7 @@ def make_model(torch, sizes: dict):
             for block in self.blocks:
                 x = block(x, cos, sin, mask)
             logits = self.head(self.norm(x))[:, :-1].float()
-            return functional.cross_entropy(
-                logits.reshape(-1, sizes["vocab"]), tokens[:, 1:].reshape(-1)
-            )
+            return functional.cross_entropy(logits.reshape(-1, vocab), tokens[:, 1:].reshape(-1))
 
     return Model()
 
