@@ -53,6 +53,17 @@ def add(verbs: Verbs) -> None:
         "--published",
     )
     add_options(parser, "step")
+    _add_search(parser)
+    _add_training(parser)
+    add_questions(parser)
+    chosen = ", ".join(SEARCHED)
+    parser.epilog = f"{parser.epilog or ''}\nSearched unless given: {chosen}.\n" + (
+        f"Not used by the planner: {', '.join(NOT_PLANNED)}."
+    )
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which layouts are searched, and which of them are shown."""
     parser.add_argument(
         "--top",
         metavar="N",
@@ -87,6 +98,10 @@ def add(verbs: Verbs) -> None:
         action="store_true",
         help="with --published: repeat the search and write the result to the catalog",
     )
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe the whole training."""
     parser.add_argument(
         "--tokens",
         metavar="N",
@@ -99,11 +114,6 @@ def add(verbs: Verbs) -> None:
         metavar="NAME",
         default=USUAL_FAILURES,
         help=f"published job or cluster whose failure rate to assume: {', '.join(interruptions())}",
-    )
-    add_questions(parser)
-    chosen = ", ".join(SEARCHED)
-    parser.epilog = f"{parser.epilog or ''}\nSearched unless given: {chosen}.\n" + (
-        f"Not used by the planner: {', '.join(NOT_PLANNED)}."
     )
 
 

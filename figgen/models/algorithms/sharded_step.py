@@ -53,50 +53,65 @@ def sharded_step(
     work = [(layer, FORWARD) for layer in range(layers)]
     work += [(layer, BACKWARD) for layer in reversed(range(layers))]
     found: list[ShardedAction] = []
-    gathered: list[float] = []
-    waiting: list[int] = []
-    free_at = done = 0.0
-
-    def send(kind: str, layer: int, phase: str, now: float, takes_s: float) -> float:
-        nonlocal free_at
-        start = max(free_at, now)
-        free_at = start + takes_s
-        found.append(
-            ShardedAction(
-                stream=NETWORK, kind=kind, layer=layer, phase=phase, start_s=start, end_s=free_at
-            )
-        )
-        return free_at
-
-    def gather(upto: int, now: float) -> None:
-        while len(gathered) <= min(upto, len(work) - 1):
-            layer, phase = work[len(gathered)]
-            kept = phase == BACKWARD and not reshard
-            gathered.append(now if kept else send(GATHER, layer, phase, now, gather_s))
-
-    def scatter(now: float) -> None:
-        for layer in waiting:
-            send(SCATTER, layer, BACKWARD, now, scatter_s)
-        waiting.clear()
-
+    network = _Network(found, gather_s, scatter_s)
+    done = 0.0
     for index, (layer, phase) in enumerate(work):
-        gather(index, done)
-        start = max(done, gathered[index])
+        network.gather(work[: index + 1], done, reshard)
+        start = max(done, network.gathered[index])
         if start > done:
-            scatter(done)
-        gather(index + prefetch, start)
-        scatter(done)
-        took = forward_s if phase == FORWARD else backward_s
-        done = start + took
+            network.scatter(done)
+        network.gather(work[: index + prefetch + 1], start, reshard)
+        network.scatter(done)
+        done = start + (forward_s if phase == FORWARD else backward_s)
         found.append(
             ShardedAction(
                 stream=COMPUTE, kind=phase, layer=layer, phase=phase, start_s=start, end_s=done
             )
         )
         if phase == BACKWARD:
-            waiting.append(layer)
-    scatter(done)
+            network.waiting.append(layer)
+    network.scatter(done)
     return tuple(sorted(found, key=lambda action: (action.start_s, action.end_s)))
+
+
+class _Network:
+    """The network stream: what it sends, when it is free, and gradients that wait for it.
+
+    `gathered` has, for each piece of work, when its weights were there.
+    """
+
+    def __init__(self, found: list[ShardedAction], gather_s: float, scatter_s: float) -> None:
+        self.found, self.gather_s, self.scatter_s = found, gather_s, scatter_s
+        self.gathered: list[float] = []
+        self.waiting: list[int] = []
+        self.free_at = 0.0
+
+    def gather(self, work: list[tuple[int, str]], now: float, reshard: bool) -> None:
+        """Issue the gathers of this work that were not issued yet."""
+        for layer, phase in work[len(self.gathered) :]:
+            kept = phase == BACKWARD and not reshard
+            self.gathered.append(now if kept else self._send(GATHER, layer, phase, now))
+
+    def scatter(self, now: float) -> None:
+        """Issue the reduce-scatters that wait."""
+        for layer in self.waiting:
+            self._send(SCATTER, layer, BACKWARD, now)
+        self.waiting = []
+
+    def _send(self, kind: str, layer: int, phase: str, now: float) -> float:
+        start = max(self.free_at, now)
+        self.free_at = start + (self.gather_s if kind == GATHER else self.scatter_s)
+        self.found.append(
+            ShardedAction(
+                stream=NETWORK,
+                kind=kind,
+                layer=layer,
+                phase=phase,
+                start_s=start,
+                end_s=self.free_at,
+            )
+        )
+        return self.free_at
 
 
 def makespan_s(actions: tuple[ShardedAction, ...]) -> float:
