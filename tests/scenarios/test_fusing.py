@@ -145,10 +145,6 @@ def test_software_that_nobody_fitted_is_the_mean_of_what_was() -> None:
     assert value("exposed_data.unknown") == pytest.approx(
         mean(*(f"exposed_data.{one}" for one in families)), rel=0.02
     )
-    generations = ("ampere", "hopper", "blackwell")
-    assert value("product_share.measured") == pytest.approx(
-        mean(*(f"product_share.{one}" for one in generations)), rel=0.02
-    )
 
 
 def test_no_run_of_a_publisher_holds_more_than_its_chip_has() -> None:

@@ -59,6 +59,8 @@ def sustained_by(chip: Accelerator) -> tuple[str, ...]:
     generation = generation_of(chip)
     if generation != "other":
         return (generation,)
+    if chip.vendor == "Google":
+        return ("tpu",)
     name = known_name(chip)
     measured = name in CAPPED or name in STAND_INS or chip.measured_bf16 is not None
     return (name, "measured" if measured else "other")

@@ -35,6 +35,7 @@ from figgen.scenarios.runs.fusing import (
     torch_update_bytes,
 )
 from figgen.scenarios.runs.measured_rates import head_share
+from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
 from figgen.scenarios.runs.residual_classes import (
     dense_class,
@@ -92,7 +93,7 @@ def terms_of(run: DescribedRun) -> Terms:
     nvidia = chip.vendor == "NVIDIA"
     plain: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
     # The shares of MaxText and Paxml are those of XLA on GPUs.
-    plain += _optional("framework_share", family) if nvidia else ()
+    plain += _optional("framework_share", family) if nvidia or family == UNKNOWN_SOFTWARE else ()
     plain += _optional("power_share", chip.name) + _release(run, generation)
     product = plain
     if run.dtype in ("fp8", "fp4"):
