@@ -161,3 +161,43 @@ def test_attention_of_cards_keeps_to_the_peak_that_their_products_reach() -> Non
         rates = attained(run)
         assert rates.product_flops_per_s < chip.peak_flops_per_s(run.dtype)
         assert rates.attention_flops_per_s < chip.peak_flops_per_s(run.dtype)
+
+
+def test_matmuls_of_plain_pytorch_are_the_mean_of_two_frameworks_and_our_own_steps() -> None:
+    """Publishers count alike, whatever the number of their runs."""
+    own = []
+    for compiled in (False, True):
+        for record, run in steps(compiled=compiled):
+            job, chip = run_job(described_run({**RUN, **record, "framework": "PyTorch"})), run.job
+            taken = step_parts_s(
+                layer_operations(chip, experts=False), rates_on(run.accelerator, {}), chip.stack
+            )
+            flops = 6 * job.tokens * (job.attention_weights + job.dense_weights)
+            megatron = attained(
+                described_run({**RUN, "framework": "megatron-bridge", "release": "26.04"})
+            )
+            own.append(flops / taken["product"] / megatron.product_flops_per_s)
+    shares = [value("framework_share.llm-foundry"), value("framework_share.torchtitan")]
+    shares.append(float(prod(own) ** (1 / len(own))))
+    assert value("framework_share.pytorch") == pytest.approx(
+        float(prod(shares) ** (1 / 3)), rel=0.03
+    )
+
+
+def test_flash_attention_2_is_as_fast_on_ampere_whoever_calls_it() -> None:
+    """It is slower than Megatron-Core's kernels on Hopper alone, for which those are written."""
+
+    def rate(framework: str, chip: str) -> float:
+        run = described_run({**RUN, "framework": framework, "hardware": chip})
+        return float(attained(run).attention_flops_per_s)
+
+    assert rate("PyTorch", "A100 SXM 80GB") == rate("megatron-lm", "A100 SXM 80GB")
+    assert rate("PyTorch", "H100") < rate("megatron-lm", "H100")
+
+
+def test_deepspeed_runs_the_modules_of_pytorch() -> None:
+    run = described_run({**RUN, "framework": "DeepSpeed (ms-swift)"})
+    assert (run.framework, fusing_of(run), run.habits) == ("pytorch", MODULES, "deepspeed")
+    assert described_run({**RUN, "framework": "Megatron-DeepSpeed"}).framework == (
+        "megatron-deepspeed"
+    )

@@ -126,6 +126,7 @@ FRAMEWORKS = (
     (r"deepseek_v3\.pdf|2412\.19437", "deepseek"),
     (r"maxtext", "maxtext"),
     (r"paxml|praxis", "paxml"),
+    (r"^deepspeed", "pytorch"),
     (r"deepspeed|bloom|mt-nlg|glm", "megatron-deepspeed"),
     (r"bridge", "megatron-bridge"),
     (r"megascale|veomni", "megascale"),

@@ -169,6 +169,8 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
         return hopper_peak_on(generation), ("attention_share.hopper", FLASH_2_ON_HOPPER)
     family = family_of(run)
     usual = _optional("attention_kernel", "torchtitan" if family == "pytorch" else family)
+    if usual == (FLASH_2_ON_HOPPER,) and generation not in ("hopper", "blackwell"):
+        usual = ()
     native = (named, generation) == (3, "hopper") or (named == 2 and generation != "hopper")
     share = _one("attention_share", *attention_by(chip))
     older = usual if generation != "other" and not native else ()
