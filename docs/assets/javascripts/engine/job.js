@@ -4,10 +4,25 @@ import { mapped } from "./records.js";
 import { page_job } from "../scenarios/tools/page_job.js";
 import { served } from "../scenarios/tools/served.js";
 
+const isPlain = (one) => one !== null && typeof one === "object" && !(one instanceof Map);
+
+// A job needs little of a catalog: the dictionaries in it are made when they are asked for.
+class Entries extends Map {
+  constructor(given) { super(Object.entries(given)); }
+  get(name) {
+    const one = super.get(name), isList = Array.isArray(one);
+    if (!isPlain(isList ? one[0] : one)) return one;
+    this.set(name, isList ? one.map((each) => new Entries(each)) : new Entries(one));
+    return super.get(name);
+  }
+  *entries() { for (const name of this.keys()) yield [name, this.get(name)]; }
+  [Symbol.iterator]() { return this.entries(); }
+}
+
 const read = new WeakMap();
 /** A page's catalog as the models take it. */
 export function servedBy(catalog) {
-  if (!read.has(catalog)) read.set(catalog, served(mapped(catalog)));
+  if (!read.has(catalog)) read.set(catalog, served(new Entries(catalog)));
   return read.get(catalog);
 }
 
