@@ -10,7 +10,7 @@ from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
-from figgen.scenarios.runs.machine_entry import machine_entry, machine_source
+from figgen.scenarios.runs.machine_entry import machine_entry, machine_row, machine_source
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
 from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates
 from figgen.units import format_quantity
@@ -49,7 +49,7 @@ def _measured(options: argparse.Namespace) -> Answer:
     chip = catalog.accelerator(name) if name else None
     if options.row is not None:
         entry, source = machine_entry(file, name or ""), machine_source(file, options.row)
-        shown = f"# figgen/catalog/machines.toml\n{entry}\n# figgen/catalog/sources.toml\n{source}"
+        shown = machine_row(file, name or "", options.row)
         return Answer({"entry": entry, "source": source}, shown)
     found = rates(file, chip)
     taken = rates_of(file)

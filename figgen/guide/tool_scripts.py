@@ -12,6 +12,7 @@ from figgen.formulas import FORMULAS, module
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
 from figgen.scenarios.tools.data import (
+    chips_json,
     configurations_json,
     converter_json,
     layouts_json,
@@ -30,11 +31,12 @@ JOINED = {
     "converter": (),
     "explore": (),
     "job_line": ("journey",),
+    "machine_row": (),
     "planner": (
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
     ),
     "planner_worker": ("planner_nodes",),
-    "profile": ("profile_beside",),
+    "profile": ("profile_beside", "profile_log"),
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
@@ -142,6 +144,7 @@ TOOLS = ToolScripts(
         "converter": converter_json,
         "schedules": schedules_json,
         "profile": profile_json,
+        "chips": chips_json,
     },
     formulas=STEP_FORMULAS,
     printed=printed_modules,

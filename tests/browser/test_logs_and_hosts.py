@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
+from figgen.__main__ import main
+from tests.browser.site import ROOT
 from tests.browser.waits import addressed
 from tests.taking.test_logs import MEGATRON, NCCL, OOM
 
@@ -97,3 +100,39 @@ def test_the_planner_asks_of_its_fastest_layout_whether_a_number_is_good(
     page.get_by_role("button", name="Is my number good?").click()
     expect(page.locator("#is-my-number-good")).to_have_attribute("open", "")
     expect(page).to_have_url(re.compile(r"/tools/modeler/\?.*nodes=1"))
+
+
+def test_the_profile_reader_takes_a_log_dropped_or_pasted(page: Page, site: str) -> None:
+    page.goto(f"{site}/tools/profile/")
+    chosen = page.locator("#profile [name=files]")
+    chosen.set_input_files({"name": "rank0.log", "mimeType": "text/plain", "buffer": OOM.encode()})
+    shown = page.locator("#profile .profile-answer")
+    expect(shown).to_contain_text("it asked for 2.15\u00a0GB with 537\u00a0MB free")
+    expect(shown).to_contain_text("There was enough memory, but in pieces")
+    clip = "const clipboardData = new DataTransfer(); clipboardData.setData('text', text);"
+    paste_text = (
+        f"text => {{ {clip} dispatchEvent(new ClipboardEvent('paste', {{ clipboardData }})) }}"
+    )
+    page.evaluate(paste_text, MEGATRON)
+    expect(shown).to_contain_text("Read as 3 steps of megatron-lm: 4.05\u00a0s a step")
+    page.evaluate(paste_text, "hello")
+    expect(page.locator("#profile .profile-messages")).to_contain_text("expected a trace")
+
+
+def test_a_measured_file_becomes_the_entry_that_the_command_line_prints(
+    page: Page, site: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ROOT / "figgen" / "catalog" / "measured-h100.json"
+    address = "https://github.com/you/cluster/blob/3f2a91c/measured.json"
+    page.goto(f"{site}/tools/measure/")
+    form = page.locator("#machine-row")
+    form.get_by_label("Your measured.json", exact=True).set_input_files(path)
+    expect(form).to_contain_text("Give the address")
+    where = form.get_by_label("Its permanent address", exact=True)
+    where.fill("measured.json")
+    expect(form).to_contain_text("the address: expected the https:// address of the file")
+    where.fill(address)
+    code = form.get_by_label("Entry for the catalog", exact=True)
+    expect(code).to_contain_text('confidence = "read"')
+    assert main(["measured", str(path), "--row", address]) == 0
+    assert code.text_content() == capsys.readouterr().out.rstrip("\n") + "\n"

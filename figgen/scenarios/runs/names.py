@@ -82,6 +82,8 @@ BESIDE = (
 )
 """Words that may stand beside a chip's own in the name that somebody writes."""
 
+OTHERS = r"\s*(" + BESIDE + r"\s*)*"
+
 NETWORKS = (
     (r"efa", "efa-v2-p5"),
     (r"omni-?path", "omni-path-100"),
@@ -240,7 +242,11 @@ def named_chip(words: str) -> str | None:
 
     None for words that say more than a chip, or nothing of one.
     """
-    known = load.accelerators.names()
+    return chip_among(words, list(load.accelerators.names()))
+
+
+def chip_among(words: str, known: list[str]) -> str | None:
+    """The same for a catalog of these names."""
     if words in known:
         return words
     text = spaced(words)
@@ -248,8 +254,8 @@ def named_chip(words: str) -> str | None:
         found = re.search(pattern, text)
         if found is None:
             continue
-        rest = f"{text[: found.start()]} {text[found.end() :]}"
-        return name if re.fullmatch(rf"\s*({BESIDE}\s*)*", rest) else None
+        before, _, behind = text.partition(found[0])
+        return name if re.fullmatch(OTHERS, f"{before} {behind}") is not None else None
     return None
 
 

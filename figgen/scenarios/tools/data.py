@@ -194,6 +194,11 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
     return found
 
 
+def chips_json() -> str:
+    """The catalog's names of accelerators."""
+    return json.dumps({"chips": list(catalog.ACCELERATORS)}, separators=(",", ":")) + "\n"
+
+
 def converter_json() -> str:
     """What the converter begins with: the formula of the bus bandwidth of each collective."""
     return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"

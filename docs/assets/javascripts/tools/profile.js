@@ -24,7 +24,9 @@ const SECTIONS = {
 };
 const MOST_ROWS = 200; // of a table; the file to take away has all
 const LONGEST_NAME = 120;
-const ACCEPTED = ".json,.gz,.pickle,.pkl";
+const ACCEPTED = ".json,.gz,.pickle,.pkl,.log,.txt,.out,.err";
+const RECORDED = /\.(json|gz|pickle|pkl)$/i;
+const LARGEST_LOG = 1e6; // of a log, which is read here and not in the worker
 const LARGEST_FILE = 200e6; // together; the worker refuses more
 
 /** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` files of the site. */
@@ -47,8 +49,8 @@ function build(root, signal, { pages, examples }) {
   const messages = el("div", { class: "profile-messages" });
   const answer = el("div", { class: "profile-answer" });
   const drop = el("div", { class: "profile-drop" },
-    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .pickle, compressed or not, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
-    el("details", {}, el("summary", {}, "Compare with other steps"),
+    field("Traces of one or several ranks, one snapshot of the allocator, or a log", input, `drop them here or choose them: .json, .pickle, compressed or not, up to ${bytes(LARGEST_FILE)} together, or paste PyTorch's out-of-memory message; they stay on this machine`),
+    el("details", { class: "tool-asked" }, el("summary", {}, "Compare with other steps"),
       field("Traces of the steps to compare with", against, "from before a change, or from a faster rank")),
     el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
   const answered = el("p", { class: "tool-sentence" });
@@ -92,11 +94,29 @@ function build(root, signal, { pages, examples }) {
     }
   }
 
+  addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (text.trim() && !event.target.closest?.("input, textarea")) read([new File([text], "what you pasted")]);
+  }, { signal });
+
+  // What a log says, such as PyTorch's out-of-memory message, with the converter's and the modeler's reader.
+  async function readText(file) {
+    const [text, { logParts }] = await Promise.all([file.text(), import("./profile_log.js")]);
+    await released();
+    if (given[0] !== file) return;
+    const shown = logParts(text);
+    if (!shown) return tell(`${file.name}: expected a trace, a snapshot, step lines of training or PyTorch's out-of-memory message`);
+    answered.replaceChildren();
+    answer.replaceChildren(...shown);
+    say(shown[0].textContent);
+  }
+
   function read(files, device = null) {
     stop();
     messages.replaceChildren();
     if (!files.length) return;
     given = files;
+    if (files.length === 1 && files[0].size <= LARGEST_LOG && !RECORDED.test(files[0].name)) return void readText(files[0]);
     root.setAttribute("aria-busy", "true");
     [bar.value, far.textContent, progress.hidden] = [0, "", false];
     worker = new Worker(new URL("profile_worker.js", import.meta.url), { type: "module" });
