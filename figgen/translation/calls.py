@@ -259,13 +259,8 @@ class CallPrinter(BuiltIn):
         if given.kind == "union" and {part.kind for part in given.args} == {"record"}:
             return self.own_method(value, given.args[0], name, node)
         if given.kind == "pattern":
-            if name == "sub":
-                by, text = node.args
-                return Code(
-                    f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
-                    f"{self.expression(text).text})",
-                    type=STR,
-                )
+            if name not in ("fullmatch", "search", "findall", "finditer", "split"):
+                raise self.no(node, f"the method {name} of a pattern")
             return self.matched(name, value, self.expression(node.args[0]).atom)
         table: Mapping[str, Method] = {
             "list": LIST,

@@ -89,12 +89,6 @@ class Library(Expressions):
                 item = union(element(one.type) for one in parts)
                 shown = listed(f"...{array(one).text}" for one in parts)
                 return Code(f"[{shown}]", type=Type("list", (item,), "list"))
-            case ("itertools.product", _):
-                parts = [array(self.expression(one)) for one in arguments]
-                item = Type("tuple", tuple(element(one.type) for one in parts))
-                shown = listed(one.text for one in parts)
-                made = f"{self.help('product')}({shown})"
-                return Code(made, type=Type("list", (item,), "list"))
             case ("collections.Counter" | "collections.defaultdict", _):
                 kind = without_none(wanted)
                 kind = kind if kind.kind == "dict" else Type("dict", (ANY, INT))
@@ -226,7 +220,7 @@ class Library(Expressions):
         match name, node.args:
             case ("compile", [pattern, *flags]):
                 return Code(self.regular(pattern, flags, node), type=Type("pattern"))
-            case ("fullmatch" | "match" | "search" | "findall" | "finditer" | "split", [p, text]):
+            case ("fullmatch" | "search" | "findall" | "finditer" | "split", [p, text]):
                 value = self.expression(text).text
                 return self.matched(name, Code(self.regular(p, [], node)), value)
             case ("sub", [p, by, text]):
@@ -253,7 +247,7 @@ class Library(Expressions):
         found = union((Type("match"), NONE))
         if name == "search":
             return Code(f"{pattern.atom}.exec({text})", type=found)
-        if name in ("fullmatch", "match"):
+        if name == "fullmatch":
             return Code(f"{self.help(name)}({pattern.text}, {text})", type=found)
         if name == "split":
             return Code(f"{text}.split({pattern.text})", type=Type("list", (STR,), "list"))

@@ -124,8 +124,6 @@ DICT: dict[str, Method] = {
     "values": _as("{0}.values()", lambda t: Type("iterator", (t.args[1],))),
     "update": _as("updated({value}, {1})", _always(NONE)),
     "copy": _as("new Map({value})", lambda t: t),
-    "most_common": _as("most_common({value})", lambda t: Type(
-        "list", (Type("tuple", t.args),), "list")),
 }  # fmt: skip
 SET: dict[str, Method] = {
     "add": _as("{0}.add({1})", _always(NONE)), "remove": _as("{0}.delete({1})", _always(NONE)),
@@ -160,7 +158,6 @@ STRING: dict[str, Method] = {
     "count": _as("({0}.split({1}).length - 1)", _always(INT)),
 }  # fmt: skip
 MATCH: dict[str, Method] = {
-    "group": _as("group({value}, {all})", _TEXT),
     "groups": _as("{0}.slice(1)", _always(Type("list", (STR,), "tuple"))),
     "start": _as("{0}.index", _always(INT)),
     "end": _as("({0}.index + {0}[0].length)", _always(INT)),

@@ -21,9 +21,8 @@ from figgen.translation.sources import Place, is_printed, source_of
 FOLDER = "assets/javascripts"
 RUNTIME, MORE = "runtime", "runtime_more"
 SELDOM = (
-    "DefaultMap", "accumulate", "most_common", "product", "setdefault", "lstrip", "rstrip", "strip",
-    "partition", "rpartition", "removeprefix", "removesuffix", "match", "finditer", "findall",
-    "substituted", "group",
+    "DefaultMap", "accumulate", "setdefault", "lstrip", "rstrip", "strip", "partition",
+    "rpartition", "removeprefix", "removesuffix", "finditer", "findall",
 )  # fmt: skip
 """What stands in `engine/runtime_more.js`, which most tools do without."""
 HEADER = "// Printed from the Python module of the same name.\n\n"

@@ -138,10 +138,9 @@ class Operators(PrinterBase):
                 return Code(f"!{found.within(Level.UNARY)}", Level.UNARY, BOOL)
         sign, level = _SIGNS[type(op)]
         if kinds(left.type) & {"set"}:
-            name = {"<=": "subset", "<": "proper_subset"}.get(sign)
-            if name is None:
+            if sign != "<=":
                 raise self.no(node, "this comparison of sets")
-            return Code(f"{self.help(name)}({left.text}, {right.text})", type=BOOL)
+            return Code(f"{self.help('subset')}({left.text}, {right.text})", type=BOOL)
         if is_list(left.type) or is_list(right.type):
             order = Code(f"{self.help('compare')}({left.text}, {right.text})")
             return Code(f"{order.text} {sign} 0", level, BOOL)

@@ -69,6 +69,8 @@ REFUSED = {
     "return '%s' % value": "this operation",
     "match value:\n        case 1:\n            return 2\n    return 3": "Match",
     "return value[0]": "an element",
+    "return {value} < {1, 2}": "this comparison of sets",
+    "return re.compile('a').sub('', 'a')": "the method sub of a pattern",
     "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "a place in a value",
     "return [many]": "a function of any number of arguments as a value",
     "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
@@ -99,7 +101,7 @@ def test_what_is_not_understood_is_refused_with_its_line(
     rooms: None, module: Callable[[str], str], body: str
 ) -> None:
     name = module(
-        "from __future__ import annotations\nfrom typing import Any\n\n\n"
+        "from __future__ import annotations\nimport re\nfrom typing import Any\n\n\n"
         "def many(*all: int) -> int:\n    return 1\n\n\n"
         f"def wrong(value: int) -> object:\n    {body}\n"
     )

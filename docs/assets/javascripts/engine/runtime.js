@@ -222,7 +222,6 @@ export function fsum(items) {
 }
 
 export const subset = (one, other) => [...one].every((item) => other.has(item));
-export const proper_subset = (one, other) => one.size < other.size && subset(one, other);
 export const disjoint = (one, other) => [...other].every((item) => !one.has(item));
 const like = (one, items) => new one.constructor(items);
 export const united = (one, others) => like(one, [...one, ...others.flatMap((other) => [...other])]);

@@ -9,7 +9,6 @@ export class DefaultMap extends Map {
   }
 }
 
-export const product = (...lists) => lists.reduce((rows, list) => rows.flatMap((row) => list.map((item) => [...row, item])), [[]]);
 export function accumulate(items) {
   let total = 0;
   return items.map((item, at) => (total = at ? total + item : item));
@@ -18,7 +17,6 @@ export function setdefault(map, name, usual) {
   if (!map.has(name)) map.set(name, usual);
   return map.get(name);
 }
-export const most_common = (counts) => [...counts].sort((one, other) => other[1] - one[1]);
 
 const ends = (letters) => letters.replace(/[\\\]^-]/g, "\\$&");
 export const lstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`^[${ends(letters)}]+`), "");
@@ -36,11 +34,5 @@ export const removeprefix = (value, start) => (start && value.startsWith(start) 
 export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.slice(0, -end.length) : value);
 
 const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
-export function match(pattern, value) {
-  const sticky = anew(pattern, "y");
-  return sticky.exec(value);
-}
 export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
 export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
-export const substituted = (pattern, by, value) => value.replace(anew(pattern, "g"), by);
-export const group = (found, at = 0) => found[at] ?? null;
