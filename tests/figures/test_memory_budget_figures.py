@@ -10,12 +10,14 @@ from figgen.errors import InputError
 from figgen.figures.memory.budget import (
     activation_modes,
     layer_tensors_table,
+    memory_budget,
     memory_by_sequence,
     memory_choices,
     parameter_parts,
 )
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.options.written import written_step
 
 
 def test_modes_of_a_gpt_3_layer_follow_table_2_of_korthikanti() -> None:
@@ -44,10 +46,33 @@ def test_attention_is_a_third_of_gpt_3() -> None:
     assert values["gpt_3_175b_attention"].value == pytest.approx(1 / 3, rel=0.01)
 
 
-def test_attention_probabilities_of_llama_70b_are_two_bytes_for_every_pair_of_tokens() -> None:
-    row = layer_tensors_table().rows[0]
-    assert row[0] == "attention probabilities"
-    assert row[1] == 2 * 8192**2 * 64 / 8
+def test_a_layer_of_llama_70b_keeps_what_its_matrices_read_and_no_scores() -> None:
+    """By hand, in 16 bits with flash attention: numbers of every tensor for one of TP 8."""
+    tokens, hidden, ffn, kv = 8192, 8192, 28672, 1024
+    table = layer_tensors_table()
+    numbers = 6 * hidden + 2 * kv + 3 * ffn
+    assert sum(row[1] for row in table.rows) == 2 * tokens * numbers / 8
+    assert table.values["feed_forward_share"].value == pytest.approx(3 * ffn / numbers)
+    assert table.values["scores"].value == 2 * tokens**2 * 64 / 8
+
+
+def test_a_budget_of_8b_on_eight_gpus_is_what_the_page_adds_up() -> None:
+    """18 bytes a parameter over eight GPUs; 34 of a token, layer and hidden number; 6 of a logit.
+
+    Besides, activations hold the layers' first input and that of the head.
+    """
+    step = written_step(model="llama-3-8b", sizes="nodes=1 gpus_per_node=8", options="zero_stage=3")
+    chart = memory_budget(step)
+    values = {name: named.value for name, named in chart.values.items()}
+    state, tokens, hidden = 8030261248 / 8, 8192, 4096
+    assert values["weights"] == 2 * state
+    assert values["gradients"] == 4 * state
+    assert values["optimizer"] == 12 * state
+    kept = 34 * tokens * hidden * 32 + 6 * tokens * 128256
+    assert values["activations"] + values["working"] == pytest.approx(kept, rel=5e-3)
+    bars = [sum(lengths) for lengths in zip(*(s.lengths for s in chart.segments), strict=True)]
+    assert bars == sorted(bars)
+    assert bars[-1] == pytest.approx(values["total"])
 
 
 def test_replicated_weights_and_gradients_of_a_70b_model_alone_exceed_the_gpu() -> None:
@@ -79,3 +104,8 @@ def test_longest_sequence_that_is_no_power_of_two_is_refused() -> None:
 )
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
+
+
+def test_budget_as_text(golden: Callable[[str, str], None]) -> None:
+    job = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8", "options": "zero_stage=3"}
+    golden("memory-budget", render(build("memory-budget", job)))

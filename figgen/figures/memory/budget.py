@@ -8,15 +8,15 @@ from dataclasses import replace
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.training.step import fullest_bars
+from figgen.figures.training.step import fullest_bars, said_of
 from figgen.models.memory.activations import layer_bytes
 from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
-from figgen.scenarios.options.resolve import resolve, training_step
-from figgen.scenarios.options.written import written_scenario
+from figgen.scenarios.options.resolve import TrainingStep, resolve, training_step
+from figgen.scenarios.options.written import written_scenario, written_step
 
 SHOWN = ("gpt-3-175b", "llama-3-8b", "llama-3-405b", "mixtral-8x7b", "deepseek-v3")
 WHERE = {
@@ -26,6 +26,42 @@ WHERE = {
     "experts": ("routed_experts", "router"),
     "norms": ("norms",),
 }
+
+
+SUM = (
+    ("weights", "weights"),
+    ("gradients", "+ gradients"),
+    ("optimizer", "+ optimizer state"),
+    ("activations", "+ activations"),
+    ("working", "+ logits, or one layer at work"),
+    ("communication", "+ buffers of communication"),
+    ("reserve", "+ reserve"),
+)
+"""The parts of a budget in the order in which they are added, with the labels of the bars."""
+
+
+@figure("memory-budget", about=written_step)
+def memory_budget(step: TrainingStep) -> Bars:
+    """Memory of the fullest GPU of a job, added up: each bar has one part more than the last."""
+    found = step.memory
+    fullest, capacity = found.fullest, found.capacity_bytes or 0.0
+    size = {part: fullest.bytes_of(part) for part, _ in SUM}
+    return Bars(
+        labels=tuple(label for _, label in SUM),
+        segments=segments(
+            {
+                said_of(part): [size[part] if bar >= first else 0.0 for bar in range(len(SUM))]
+                for first, (part, _) in enumerate(SUM)
+            }
+        ),
+        axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
+        rules=(Rule(axis="x", at=capacity, label="capacity"),),
+        values={
+            **{part: Named(length, "B") for part, length in size.items()},
+            "total": Named(fullest.total_bytes, "B"),
+            "capacity": Named(capacity, "B"),
+        },
+    )
 
 
 @figure("parameter-parts")
@@ -89,11 +125,16 @@ def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
 
 @figure("layer-tensors")
 def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
-    """Tensors that a layer keeps for backward on one GPU, largest first, and what removes each."""
-    found = training_step(model=model, nodes=1, gpus_per_node=8, tp=tp, flash_attention=False)
-    tensors = sorted(layer_tensors(found.setup), key=lambda tensor: -tensor.bytes)
+    """Tensors that a layer keeps for backward on one GPU, largest first, and what removes each.
+
+    The kernel is FlashAttention, which stores no scores; `scores` are the bytes of the attention
+    core in a kernel that does.
+    """
+    setup = training_step(model=model, nodes=1, gpus_per_node=8, tp=tp).setup
+    every = sorted(layer_tensors(setup), key=lambda tensor: -tensor.bytes)
+    tensors = [tensor for tensor in every if not tensor.core]
     total = sum(tensor.bytes for tensor in tensors)
-    core = sum(tensor.bytes for tensor in tensors if tensor.core)
+    scores = sum(tensor.bytes for tensor in every if tensor.core)
     rows: list[tuple[Scalar, ...]] = [
         (tensor.name, tensor.bytes, tensor.bytes / total, ", ".join(tensor.modules))
         for tensor in tensors
@@ -109,11 +150,11 @@ def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
         values={
             "tensors": Named(len(tensors)),
             "total": Named(total, "B"),
-            "core": Named(core, "B"),
-            "core_share": Named(core / total),
-            "rest": Named(total - core, "B"),
-            "tp": Named(tp, "rank"),
-            "sequence": Named(found.setup.sequence, "token"),
+            "scores": Named(scores, "B"),
+            "scores_factor": Named(scores / total),
+            "feed_forward_share": Named(
+                sum(tensor.bytes for tensor in tensors if "mlp" in tensor.modules) / total
+            ),
         },
     )
 

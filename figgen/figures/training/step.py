@@ -145,6 +145,11 @@ SAID = {
 """Labels of parts of memory that differ from their names."""
 
 
+def said_of(part: str) -> str:
+    """The label of a part of memory."""
+    return SAID.get(part, part)
+
+
 @figure("memory-by-stage", about=written_step, explorable=True)
 def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
     """Memory that a GPU of each pipeline rank needs, part by part, and its capacity.
@@ -180,9 +185,7 @@ def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
 
 def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
     """The segments of bars for the memory of ranks."""
-    return segments(
-        {SAID.get(name, name): [rank.bytes_of(name) for rank in ranks] for name in PARTS}
-    )
+    return segments({said_of(name): [rank.bytes_of(name) for rank in ranks] for name in PARTS})
 
 
 def fullest_bars(found: Mapping[str, MemoryEstimate], keys: tuple[str, ...]) -> Bars:
