@@ -152,7 +152,7 @@ def follows(name: str) -> bool:
 def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, object]] | None:
     """The parameters of a figure for a form that recomputes it, in order; None if nothing can.
 
-    Only numbers and lists of numbers have a `kind`, and so a field.
+    Only numbers, texts and lists of them have a `kind`, and so a field.
     """
     spec = figure_named(name)
     if not spec.recomputed:
@@ -165,13 +165,13 @@ def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, objec
 
 
 def _field(annotation: Any) -> dict[str, object]:
-    """What a field for a parameter takes: whole numbers or any, one or a list, or nothing too."""
+    """What a field for a parameter takes: numbers or texts, one or a list, or nothing too."""
     optional = typing.get_origin(annotation) in (types.UnionType, typing.Union)
     if optional:
         annotation = next(c for c in typing.get_args(annotation) if c is not type(None))
     several = typing.get_origin(annotation) is tuple
     one = typing.get_args(annotation)[0] if several else annotation
-    kind = {"kind": one.__name__} if one in (int, float) else {}
+    kind = {"kind": one.__name__} if one in (int, float, str) else {}
     return {**kind, "list": several, "optional": optional}
 
 

@@ -68,6 +68,13 @@ def test_fields_recompute_and_back_to_the_figure_restores_it(page: Page, site: s
     count_of.fill("0")
     count_of.press("Enter")
     expect(figure.get_by_role("status")).to_contain_text("expected an integer")
+    schedule = figure.get_by_label("schedule", exact=True)
+    was = schedule.input_value()
+    count_of.fill("4")
+    for typed, said in (("2f2b", "unknown schedule"), (was, "Computed again")):
+        schedule.fill(typed)
+        schedule.press("Enter")
+        expect(figure.get_by_role("status")).to_contain_text(said)
     button = figure.get_by_role("button", name="Back to the figure")
     button.press("Enter")
     expect(button).to_be_hidden()

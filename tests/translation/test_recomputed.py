@@ -25,7 +25,10 @@ ASKED: dict[str, tuple[dict[str, Any], ...]] = {
     "bubble-curves": ({"stages": [4, 8, 64], "chunks": [1, 3]}, {"most_microbatches": 1}),
     "bytes-by-recipe": ({}, {"parameters": 1.23e11}),
     "critical-batch": ({}, {"octaves": 7, "per_octave": 1}),
+    "in-flight-by-rank": ({}, {"stages": 2, "microbatches": 6, "chunks": 3}),
+    "in-flight-over-time": ({}, {"rank": 2, "stages": 3, "microbatches": 6}),
     "loss-by-parameters": ({}, {"decades": 3}),
+    "moe-balance": ({}, {"experts": 64, "top_k": 6}),
     "pipeline-latency": ({}, {"stages": 3, "microbatches": 12, "chunks": [3]}),
     "pipeline-timeline": (
         {"schedule": "1f1b"},
@@ -36,7 +39,11 @@ ASKED: dict[str, tuple[dict[str, Any], ...]] = {
     "schedules-compared": ({"schedules": ["1f1b", "zb1p"], "times": [0.01, 0.012, 0.005]},),
     "state-redundancy": ({}, {"ranks": 4}),
 }
-REFUSED = {"bubble-curves": {"most_microbatches": 0}, "pipeline-timeline": {"schedule": "2f2b"}}
+REFUSED = {
+    "bubble-curves": {"most_microbatches": 0},
+    "pipeline-timeline": {"schedule": "2f2b"},
+    "in-flight-over-time": {"rank": 4},
+}
 PROGRAM = """
 import fs from "node:fs";
 globalThis.addEventListener = () => {}; // a script of pages listens to them
@@ -68,6 +75,8 @@ TYPED = (
     (parameter(1e8, "B", "float"), "1 MiB", 2**20),
     (parameter(1e8, "B", "float"), "1 s", "p: expected a quantity in B, got '1 s'"),
     (parameter(2.0, kind="float"), "0.5", 0.5),
+    (parameter("1f1b", kind="str"), " zb1p ", "zb1p"),
+    (parameter(["1f1b", "gpipe"], kind="str"), "zb1p, zbv", ["zb1p", "zbv"]),
 )
 
 
@@ -130,10 +139,10 @@ def test_nothing_printed_takes_the_place_of_a_script() -> None:
         printed_models(scripts)
 
 
-def test_numbers_alone_have_fields() -> None:
+def test_numbers_and_texts_have_fields() -> None:
     found = controls("pipeline-timeline", {"schedule": "1f1b"})
     assert found is not None
     assert [(one["name"], one.get("kind")) for one in found][:4] == [
-        ("schedule", None), ("stages", "int"), ("microbatches", "int"), ("chunks", "int"),
+        ("schedule", "str"), ("stages", "int"), ("microbatches", "int"), ("chunks", "int"),
     ]  # fmt: skip
     assert controls("rank-grid", {}) is None

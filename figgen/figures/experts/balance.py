@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from figgen.charts import Axis, Curves, Named, Rule, Series
 from figgen.errors import check_between
 from figgen.models.shape.routing import bias_balancing, expected_overflow, expert_capacity
@@ -11,7 +9,7 @@ from figgen.plotting.series import line
 from figgen.registry import figure
 
 
-@figure("moe-balance", explorable=True)
+@figure("moe-balance", explorable=True, recomputed=True)
 def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
     """Auxiliary loss over the load of the most popular expert, with and without its 1/k.
 
@@ -20,8 +18,8 @@ def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
     check_between("experts", experts, 2, 512)
     check_between("top_k", top_k, 1, experts - 1)
     most = experts / top_k
-    x = tuple(float(v) for v in np.linspace(1, most, 13))
-    y = []
+    x = tuple(1 + (most - 1) * at / 12 for at in range(13))
+    y: list[float] = []
     for load in x:
         hot = load / experts
         rest = (1 - hot) / (experts - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Curves, Named, Slot, Table, Timeline
+from figgen.charts import Axis, Bars, Column, Curves, Named, Series, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.formulas.activation_memory import (
     selective_recompute_layer_activation_bytes,
@@ -256,19 +256,19 @@ def _compared(stages: int, microbatches: int, chunks: int) -> dict[str, Trace]:
 def _peak_bars(peaks: dict[str, tuple[float, ...]], axis: Axis) -> Bars:
     """One group of bars per rank; the first and last rank's values by name."""
     return Bars(
-        labels=tuple(f"rank {rank}" for rank in range(len(next(iter(peaks.values()))))),
+        labels=tuple(f"rank {rank}" for rank in range(min(map(len, peaks.values())))),
         segments=segments(peaks),
         axis=axis,
         stacked=False,
         values={
             f"{SAID[title]}_{place}": Named(peak[at], axis.unit)
             for title, peak in peaks.items()
-            for place, at in (("first", 0), ("last", -1))
+            for place, at in (("first", 0), ("last", len(peak) - 1))
         },
     )
 
 
-@figure("in-flight-by-rank", explorable=True)
+@figure("in-flight-by-rank", explorable=True, recomputed=True)
 def in_flight_by_rank(*, stages: int = 4, microbatches: int = 8, chunks: int = 2) -> Bars:
     """Most activations that each rank holds at once, in microbatch equivalents, by schedule."""
     traces = _compared(stages, microbatches, chunks)
@@ -276,14 +276,18 @@ def in_flight_by_rank(*, stages: int = 4, microbatches: int = 8, chunks: int = 2
     return _peak_bars(peaks, Axis(label="peak in flight, in microbatches", low=0.0, spec="g"))
 
 
-@figure("in-flight-over-time", explorable=True)
+@figure("in-flight-over-time", explorable=True, recomputed=True)
 def in_flight_over_time(
     *, rank: int = 0, stages: int = 4, microbatches: int = 8, chunks: int = 2
 ) -> Curves:
     """Activations held on one rank as the step goes on, by schedule."""
-    series, values = [], {}
+    check_between("rank", rank, 0, stages - 1)
+    series: list[Series] = []
+    values: dict[str, Named] = {}
     for index, (title, trace) in enumerate(_compared(stages, microbatches, chunks).items()):
-        times, held = zip(*trace.in_flight(rank), (trace.makespan, 0.0), strict=True)
+        moments = [*trace.in_flight(rank), (trace.makespan, 0.0)]
+        times = tuple(time for time, _ in moments)
+        held = tuple(count for _, count in moments)
         series.append(line(title, times, held, index, "steps"))
         values[f"{SAID[title]}_peak"] = Named(max(held))
     return Curves(

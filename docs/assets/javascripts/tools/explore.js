@@ -4,9 +4,10 @@
 import { InputError } from "../engine/errors.js";
 import { all_reduce_factor } from "../figures/collectives/ring_costs.js";
 import { critical_batch } from "../figures/data_parallel/costs.js";
+import { moe_balance } from "../figures/experts/balance.js";
 import { all_to_all_by_fabric } from "../figures/mesh/fabrics.js";
 import { pipeline_latency } from "../figures/pipeline/limits.js";
-import { bubble_curves, pipeline_timeline, schedules_compared } from "../figures/pipeline/timelines.js";
+import { bubble_curves, in_flight_by_rank, in_flight_over_time, pipeline_timeline, schedules_compared } from "../figures/pipeline/timelines.js";
 import { schedule_frontier } from "../figures/pipeline/zero_bubble.js";
 import { bytes_by_recipe } from "../figures/precision/costs.js";
 import { loss_by_parameters } from "../figures/training/growth.js";
@@ -18,7 +19,8 @@ import { el, field } from "./dom.js";
 /** Name of a figure → its function, which takes its parameters in their order. */
 export const FIGURES = {
   "all-reduce-factor": all_reduce_factor, "all-to-all-by-fabric": all_to_all_by_fabric, "bubble-curves": bubble_curves,
-  "bytes-by-recipe": bytes_by_recipe, "critical-batch": critical_batch, "loss-by-parameters": loss_by_parameters,
+  "bytes-by-recipe": bytes_by_recipe, "critical-batch": critical_batch, "in-flight-by-rank": in_flight_by_rank,
+  "in-flight-over-time": in_flight_over_time, "moe-balance": moe_balance, "loss-by-parameters": loss_by_parameters,
   "pipeline-latency": pipeline_latency, "pipeline-timeline": pipeline_timeline, "schedule-frontier": schedule_frontier,
   "schedules-compared": schedules_compared, "state-redundancy": state_redundancy,
 };

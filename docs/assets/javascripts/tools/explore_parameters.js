@@ -22,6 +22,7 @@ export function readParameter(parameter, text) {
 }
 
 function number({ name, kind, unit, value }, text) {
+  if (kind === "str") return text.trim();
   const found = read_quantity(text.trim());
   if (found.unit !== unit) throw new InputError(name, { expected: unit === "1" ? "a number" : `a quantity in ${unit}`, got: text });
   if (kind === "float") return found.value;
