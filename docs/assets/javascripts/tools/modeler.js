@@ -92,7 +92,7 @@ async function build(root, signal, catalog) {
   // A script, a configuration, a config.json or a log, until the reader goes on.
   const brought = bringBox(async (job) => {
     const [{ logOf }, { readJob }] = await Promise.all([import("./modeler_log.js"), import("./modeler_taken.js")]);
-    return job.isLast() && (logOf(job.text, evaluate(catalog, { ...states()[at], factor: null }), changeStep, ask)
+    return job.isLast() && (logOf(job.text, plainly(), changeStep, ask)
       ?? readJob(catalog, states()[at], job, anew));
   }, signal);
   form.form.prepend(brought.element);
@@ -111,7 +111,7 @@ async function build(root, signal, catalog) {
   };
   // The factor with which the job takes as long as its reader measured.
   const changeStep = (measured) => {
-    const plain = evaluate(catalog, { ...states()[at], factor: null });
+    const plain = plainly();
     if (plain.step) change({ factor: measured === null ? null : Number((measured / stepOf(plain)).toPrecision(7)) });
   };
   // `changes` with the microbatches that keep the batch, or come nearest to it, which is said; a layout
@@ -143,14 +143,9 @@ async function build(root, signal, catalog) {
   const said = el("div", { class: "modeler-messages" });
   // Whether a measured speed is good, when somebody asks.
   let verdict = null;
-  const ask = async (text = null) => {
-    verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, () => evaluate(catalog, { ...states()[at], factor: null })));
-    const box = await verdict;
-    if (text) judged.open = true;
-    if (text) box.ask(text);
-  };
-  const judged = el("details", { class: "tool-asked", id: "is-my-number-good", on: { toggle: () => judged.open && ask() } },
-    el("summary", {}, "Is my number good? Compare what you measured with published runs"));
+  const plainly = () => evaluate(catalog, { ...states()[at], factor: null });
+  const ask = async () => (verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, plainly)));
+  const judged = el("details", { class: "tool-asked", id: "is-my-number-good", on: { toggle: ask } }, el("summary", {}, "Is my number good?"));
   const shown = results({
     signal,
     say,

@@ -9,7 +9,7 @@ import { stepOf } from "./modeler_form.js";
 
 /**
  * What the page says of a log, as elements, null for another text; `found` is the configuration without a
- * measured step, `scale(seconds)` makes a step of it take so long, and `judge(text)` says whether that is good.
+ * measured step, `scale(seconds)` makes a step of it take so long, and `judge()` resolves to what says whether that is good.
  */
 export function logOf(text, found, scale, judge) {
   const read = readLog(text);
@@ -23,5 +23,5 @@ export function logOf(text, found, scale, judge) {
     if (beside[0] === "good") scale(seconds);
     said.unshift(beside);
   }
-  return [...shown, ...said.map(told), ...(log.steps ? [button("Is my number good?", () => judge(text))] : [])];
+  return [...shown, ...said.map(told), ...(log.steps ? [button("Is my number good?", async () => (await judge()).ask(text))] : [])];
 }

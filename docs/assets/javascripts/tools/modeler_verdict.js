@@ -85,6 +85,6 @@ export function verdictBox(box, catalog, foundNow) {
     }
   };
   input.addEventListener("change", update);
-  box.append(field("What you measured, per GPU", input), el("div", { class: "tool-actions" }, button("Compare", update)), answer);
-  return { update, ask(text) { input.value = text; update(); } };
+  box.append(el("p", {}, "Compare what you measured with the prediction and with published runs."), field("What you measured, per GPU", input), el("div", { class: "tool-actions" }, button("Compare", update)), answer);
+  return { update, ask(text) { [input.value, box.open] = [text, true]; update(); } };
 }
