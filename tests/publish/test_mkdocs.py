@@ -40,6 +40,11 @@ def test_a_build_cleans_the_sites_folder_by_the_function_that_serving_replaces()
     assert inspect.getsource(build).count("clean_directory(") == 1
 
 
+def test_a_skipped_page_is_told_in_the_words_that_serving_leaves_out() -> None:
+    """`figgen/plugin/serving.py` filters them from the log of builds."""
+    assert 'log.info(f"Page skipped' in inspect.getsource(build)
+
+
 def test_a_page_remembers_the_title_that_its_text_begins_with(config: MkDocsConfig) -> None:
     """`figgen.publish.kept_pages` keeps it with the page: the public title may be the menu's."""
     file = File.generated(config, "page.md", content="# Of the text\n")
