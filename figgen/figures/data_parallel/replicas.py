@@ -162,34 +162,9 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
         )
     ]
     links = []
-    for rank, (shard, gradient) in enumerate(zip(shards, local, strict=True)):
-        x, name = rank * pitch, f"rank {rank}"
-        boxes.append(
-            Box(
-                name=name,
-                x=x,
-                y=1.3,
-                width=width,
-                height=1.4,
-                role="forward",
-                lines=(
-                    name,
-                    _written(shard),
-                    f"w = {float(WEIGHT):.5f}",
-                    f"gradient {_signed(gradient)}",
-                ),
-            )
-        )
-        boxes.append(
-            Box(
-                name=f"{name} after",
-                x=x,
-                y=4.8,
-                width=width,
-                height=1.0,
-                lines=(f"{name} steps", f"w = {float(after):.5f}"),
-            )
-        )
+    for rank, shard in enumerate(shards):
+        name = f"rank {rank}"
+        boxes += _replica(name, rank * pitch, width, shard, after)
         links += [
             DiagramLink(source="batch", target=name, label=f"1/{ranks} of the data"),
             DiagramLink(source=name, target="mean", label="its own gradient"),
@@ -204,6 +179,23 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
         "samples": Named(ranks * samples_per_rank),
     }
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=full, height=5.8, values=values)
+
+
+def _replica(
+    name: str, x: float, width: float, shard: list[tuple[int, int]], after: Fraction
+) -> tuple[Box, Box]:
+    """Return a replica before and after its step."""
+    lines = (
+        name,
+        _written(shard),
+        f"w = {float(WEIGHT):.5f}",
+        f"gradient {_signed(mean_gradient(shard))}",
+    )
+    stepped = (f"{name} steps", f"w = {float(after):.5f}")
+    return (
+        Box(name=name, x=x, y=1.3, width=width, height=1.4, role="forward", lines=lines),
+        Box(name=f"{name} after", x=x, y=4.8, width=width, height=1.0, lines=stepped),
+    )
 
 
 @figure("data-parallel-step", of_reference=True)

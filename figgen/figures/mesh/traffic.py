@@ -163,26 +163,16 @@ def axis_traffic_table(
         group = communicator(parallel, entry.communicator)
         nodes = group.nodes_touched_max
         # Both ends of a pipeline have one neighbour; a GPU between them is what the row is about.
-        outside, words = entry.leaving_bytes, entry.collective
-        if entry.communicator == "pp":
-            words += ", inner stage"
-            if group.crossing_groups:
-                outside = entry.sent_bytes
+        staged = entry.communicator == "pp"
+        words = f"{entry.collective}, inner stage" if staged else entry.collective
+        leaves = staged and group.crossing_groups
+        outside = entry.sent_bytes if leaves else entry.leaving_bytes
         inside = entry.sent_bytes - outside
         slow, fast = network.bandwidth_bytes_per_s, chip.scale_up_bandwidth_bytes_per_s
         taken = max(outside / slow, inside / fast)
-        rows.append(
-            (
-                label_of(entry.communicator),
-                words,
-                round(entry.operations),
-                entry.buffer_bytes,
-                entry.sent_bytes,
-                outside,
-                "inside a node" if nodes == 1 else f"between {nodes} nodes",
-                taken,
-            )
-        )
+        where = "inside a node" if nodes == 1 else f"between {nodes} nodes"
+        sizes = round(entry.operations), entry.buffer_bytes, entry.sent_bytes, outside
+        rows.append((label_of(entry.communicator), words, *sizes, where, taken))
         key = identifier(entry.communicator)
         values |= {
             f"{key}_buffer_bytes": Named(entry.buffer_bytes, "B"),

@@ -118,23 +118,13 @@ def measured_strong_scaling(
         (f"one {node.nic.short_title} port", node.network_bandwidth_bytes_per_s),
         (f"slope of {gpus[-1]:,} GPUs", implied[-1]),
     )
+    ratios_shown = {"low": first, "high": last}
+    rates_shown = {"low": 0.9 * implied[-1] * first, "high": 1.5 * peak}
     return Curves(
         x=Axis(
-            label="FLOP per byte sent",
-            unit="FLOP/B",
-            scale="log10",
-            low=first,
-            high=last,
-            spec="unit",
+            label="FLOP per byte sent", unit="FLOP/B", scale="log10", **ratios_shown, spec="unit"
         ),
-        y=Axis(
-            label="FLOP/s per GPU",
-            unit="FLOP/s",
-            scale="log10",
-            low=0.9 * implied[-1] * first,
-            high=1.5 * peak,
-            spec="flops",
-        ),
+        y=Axis(label="FLOP/s per GPU", unit="FLOP/s", scale="log10", **rates_shown, spec="flops"),
         series=(
             *(
                 line(name, (first, peak / bandwidth), (bandwidth * first, peak), at)

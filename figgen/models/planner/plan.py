@@ -251,11 +251,10 @@ def _pipeline(
     for text in job.recompute:
         if _whole_layers(text) not in ways:
             ways[_whole_layers(text)] = len(ways)
-    likes = [
-        alike(schedule, pp, number, chunks) if number * pp * chunks <= MOST_VISITS else 0
-        for number in found.numbers
+    loads = [
+        _loads(job, stages, schedule, pp, number, chunks, tuple(ways)) for number in found.numbers
     ]
-    loads = [_loads(job, stages, schedule, pp, like, chunks, tuple(ways)) for like in likes]
+    possible = [number if each else 0 for number, each in zip(found.numbers, loads, strict=True)]
     splits = [
         _split(setup, stages, schedule, text, cp) for text in job.recompute for cp in found.contexts
     ]
@@ -271,11 +270,7 @@ def _pipeline(
             for place, text in enumerate(job.recompute)
         ),
         zeros=zeros,
-        entries=(
-            found.entries
-            if all(loads)
-            else tuple(one for one in found.entries if loads[int(one.number)])
-        ),
+        entries=tuple(one for one in found.entries if possible[int(one.number)]),
         sizes=tuple(
             tuple(layer_sizes(setup, tp, etp, ep, text) for tp, etp, ep in found.widths)
             for text in job.recompute
@@ -288,14 +283,14 @@ def _pipeline(
         contexts=len(found.contexts),
         numbers=len(found.numbers),
         idle=tuple(
-            filling(schedule, pp, number, chunks, split) if each else 0.0
+            filling(schedule, pp, number, chunks, split) if number else 0.0
             for split in splits
-            for number, each in zip(found.numbers, loads, strict=True)
+            for number in possible
         ),
         stalled=tuple(
-            stalled(schedule, pp, number, chunks, split) if each else 0.0
+            stalled(schedule, pp, number, chunks, split) if number else 0.0
             for split in splits
-            for number, each in zip(found.numbers, loads, strict=True)
+            for number in possible
         ),
         stages=stages,
         job_time=_job_time(job, pp, chunks, stages),
@@ -333,17 +328,13 @@ def _loads(
     chunks: int,
     ways: tuple[Recomputation, ...],
 ) -> tuple[tuple[RankLoad, ...], ...]:
-    """Return the loads of each way to recompute; none where the schedule has no such sizes.
-
-    No microbatches are more than a schedule can have.
-    """
-    if not microbatches:
+    """Return the loads of each way to recompute; none where the schedule has no such sizes."""
+    if microbatches * pp * chunks > MOST_VISITS:
         return ()
-    shape = job.setup.shape
+    shape, like = job.setup.shape, alike(schedule, pp, microbatches, chunks)
     try:
         return tuple(
-            rank_loads(schedule, pp, microbatches, chunks, stages.shares, shape, again)
-            for again in ways
+            rank_loads(schedule, pp, like, chunks, stages.shares, shape, again) for again in ways
         )
     except InputError:
         return ()
