@@ -7,6 +7,7 @@ from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.figures.data_parallel.overlap import (
     GRADIENT_BYTES,
+    Overlap,
     filled_buckets,
     overlap,
     overlap_values,
@@ -53,30 +54,9 @@ def bucket_film(
     )
     check_between("buckets", len(buckets), 2, 12)
     times = overlap(found, buckets, gradient_bytes=gradient_bytes)
-    backward, end, last = times.backward_s, times.naive_s, buckets[-1].end_s
-    picture = _Picture(buckets, backward, end)
-    scenes = [
-        Scene(
-            says="Backward begins with the last layer. No gradient is final, so nothing is sent.",
-            things=picture.at(0.0),
-        )
-    ]
-    asks = {
-        buckets[0].ready_s: _first(buckets),
-        backward: _last(1 - times.hidden, late=buckets[-1].start_s > backward),
-    }
     events = sorted({time for b in buckets for time in (b.ready_s, b.end_s)})
-    for now in events[:-1]:
-        says = _said(buckets, now, backward, ranks)
-        scenes.append(Scene(says=says, things=picture.at(now), asks=asks.get(now)))
-    scenes.append(
-        Scene(
-            says=f"All gradients are the mean of {ranks} after {_time(last)}; one all-reduce after "
-            f"backward would take until {_time(end)}.",
-            things=picture.at(last),
-        )
-    )
-    over = 1 + events.index(backward)
+    scenes = _scenes(buckets, times, events, ranks)
+    over = 1 + events.index(times.backward_s)
     return Film(
         width=LEFT + WIDE,
         height=NETWORK + HIGH + 4,
@@ -86,6 +66,28 @@ def bucket_film(
         values=overlap_values(times, buckets, ranks=ranks, tokens=tokens)
         | {"utilization": Named(utilization)},
     )
+
+
+def _scenes(
+    buckets: tuple[ReducedBucket, ...], times: Overlap, events: list[float], ranks: int
+) -> list[Scene]:
+    """Return a scene for the beginning and for each event."""
+    backward, end, last = times.backward_s, times.naive_s, buckets[-1].end_s
+    picture = _Picture(buckets, backward, end)
+    asks = {
+        buckets[0].ready_s: _first(buckets),
+        backward: _last(1 - times.hidden, late=buckets[-1].start_s > backward),
+    }
+    first = "Backward begins with the last layer. No gradient is final, so nothing is sent."
+    done = (
+        f"All gradients are the mean of {ranks} after {_time(last)}; one all-reduce after "
+        f"backward would take until {_time(end)}."
+    )
+    scenes = [Scene(says=first, things=picture.at(0.0))]
+    for now in events[:-1]:
+        says = _said(buckets, now, backward, ranks)
+        scenes.append(Scene(says=says, things=picture.at(now), asks=asks.get(now)))
+    return [*scenes, Scene(says=done, things=picture.at(last))]
 
 
 def _time(seconds: float) -> str:
