@@ -91,6 +91,7 @@ def terms_of(run: DescribedRun) -> Terms:
     early = memory_framework(run.framework, run.version) == "torchtitan-2024"
     loss = MODULES if early and fusing == COMPILED else fusing
     nvidia = chip.vendor == "NVIDIA"
+    exposing = "megatron-2021" if family == "megatron" and not nvidia else family
     plain: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
     # The shares of MaxText and Paxml are those of XLA on GPUs.
     plain += _optional("framework_share", family) if nvidia or family == UNKNOWN_SOFTWARE else ()
@@ -137,7 +138,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "scatter_latency_s": _present("scatter_latency_s", family),
         "step_s": (1.0, (_one("step_s", family),)),
         # Megatron-Core hides them with Transformer Engine's buffers, which need CUDA.
-        "exposed_tensor": (1.0, (_one("exposed_tensor", family if nvidia else "megatron-2021"),)),
+        "exposed_tensor": (1.0, (_one("exposed_tensor", exposing),)),
         "exposed_context": (1.0, ("exposed_context.all",)),
         "exposed_experts": (1.0, ("exposed_experts.all", *routed)),
         "exposed_within_experts": (1.0, ("exposed_within_experts.all",)),
