@@ -16,7 +16,7 @@ KINDS = {
     "validation": ("/validation/",),
     "other": ("/",),
 }
-LIMIT_KB = {"chapter": 120, "tool": 151, "reference": 90, "other": 90, "validation": 90}
+LIMIT_KB = {"chapter": 120, "tool": 155, "reference": 90, "other": 90, "validation": 90}
 """What a first visit may fetch before its reader acts, in kB as sent."""
 
 LIMIT_TBT_MS = 200
