@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog.load import content
+from figgen.catalog.run_recipes import recipe_of
 
 
 @cache
@@ -20,5 +21,6 @@ def measured_records() -> tuple[dict[str, Any], ...]:
             if record[key] is not None:
                 record[key] = words[record[key]]
         record["shape"] = held["shapes"].get(record["shape"])
-        records.append({key: value for key, value in record.items() if value is not None})
+        known = {key: value for key, value in record.items() if value is not None}
+        records.append(known | recipe_of(record["id"]))
     return tuple(records)

@@ -55,6 +55,8 @@ MODEL_KEYS = {
     "expert_ffn_hidden": count(64, 1_000_000),
     "shared_experts": count(1, 16),
     "dense_layers": count(1, 1000),
+    "expert_groups": count(2, 1000),
+    "reached_groups": count(1, 1000),
     **{key: count(1, 100_000) for key in (*_LATENT_KEYS, *_STATE_SPACE_KEYS)},
     "attention_every": count(1, 1000),
     "attention_first": count(0, 1000),
@@ -236,6 +238,8 @@ def _experts(entry: CatalogEntry) -> ExpertShape:
         ffn_hidden=entry.whole("expert_ffn_hidden"),
         shared=entry.whole("shared_experts"),
         dense_layers=entry.whole("dense_layers"),
+        groups=entry.whole("expert_groups", 1),
+        reached=entry.whole("reached_groups", 1),
     )
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog.load import content
+from figgen.catalog.run_recipes import recipe_of
 
 FILE = "runs-publishers.json"
 
@@ -52,5 +53,6 @@ def publisher_records() -> tuple[dict[str, Any], ...]:
             if record[key] is not None:
                 record[key] = words[record[key]]
         record["shape"] = held["shapes"].get(record["shape"])
-        records.append({key: value for key, value in record.items() if value is not None})
+        known = {key: value for key, value in record.items() if value is not None}
+        records.append(known | recipe_of(record["id"]))
     return tuple(records)

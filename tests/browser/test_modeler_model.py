@@ -23,7 +23,7 @@ from figgen.errors import InputError
 from figgen.guide.tool_scripts import JOINED
 from figgen.models.machine.frameworks import CONVENTIONS
 from figgen.models.pipeline.schedules import SCHEDULES
-from figgen.models.setup.training_setup import DISPATCHERS
+from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
 from figgen.models.shape.activation_formats import FORMATS
 from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
@@ -122,6 +122,8 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
         "software": known_software(),
         "exchange": ("p2p", "all-gather"),
         "dispatcher": DISPATCHERS,
+        "expert_overlap": EXPERT_OVERLAPS,
+        "cuda_graphs": CUDA_GRAPHS,
         "ffn": FFN_MATRICES,
         "lora_matrices": ADAPTED,
         "frozen_weights": FROZEN,

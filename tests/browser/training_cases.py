@@ -14,7 +14,12 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 from figgen.models.memory.memory import memory
-from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup
+from figgen.models.setup.training_setup import (
+    CUDA_GRAPHS,
+    DISPATCHERS,
+    EXPERT_OVERLAPS,
+    TrainingSetup,
+)
 from figgen.models.shape.activation_formats import FORMATS
 from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
@@ -225,6 +230,8 @@ def _options(rng: random.Random) -> Choices:
     choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
     choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
     choices["dispatcher"] = rng.choice(("usual", "usual", *DISPATCHERS))
+    choices["expert_overlap"] = rng.choice(("usual", *EXPERT_OVERLAPS))
+    choices["cuda_graphs"] = rng.choice(("usual", *CUDA_GRAPHS))
     choices["expert_skew"] = rng.choice((1, 1, 1.5, 4))
     choices["offloaded_optimizer"] = rng.choice((0, 0, 0, 0.5, 1))
     if rng.random() < 0.1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +19,11 @@ from tests.figures.reading import bars, frozen, table, value
 from tests.renderers.overflows import overflows
 
 ROOT = Path(__file__).parents[2]
+EXPERT_DISPATCH = ROOT / "tests/oracles/expert_dispatch.json"
 NAMES = (
     "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
-    "moe-placement", "moe-node-limit",
+    "moe-placement", "moe-node-limit", "experts-published",
 )  # fmt: skip
 
 
@@ -175,3 +177,14 @@ def test_node_limit_never_sends_more() -> None:
     assert value(chart, "every_expert_bytes") == 7 * 7168 * 2
     with pytest.raises(InputError, match="divisor of 256"):
         build("moe-node-limit", {"nodes": 3})
+
+
+def test_published_ways_to_experts_are_predicted_in_their_order() -> None:
+    rows = table("experts-published").rows
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        assert one[0] == other[0]
+        assert one[1:4] != other[1:4]
+        assert other[4] < one[4]
+        assert other[5] < one[5]
+    measured = {row[1]: row[4] for row in rows[:2]}
+    assert measured == json.loads(EXPERT_DISPATCH.read_text("utf-8"))["xtuner_ep32_step_s"]

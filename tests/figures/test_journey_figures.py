@@ -271,7 +271,7 @@ def test_a_sequence_of_131072_tokens_needs_more_than_cp_4() -> None:
     assert eight.step_time_s > rung(8).step_time_s  # eight microbatches idle more than sixteen
 
 
-def test_sixteen_ranks_of_experts_save_in_memory_what_they_wait_for_the_network() -> None:
+def test_sixteen_ranks_of_experts_save_in_memory_half_of_what_they_wait_for_the_network() -> None:
     options = "sequence=4096 global_batch=4096 zero_stage=1 recompute=full"
     eight, sixteen, many = (
         job("deepseek-v3", f"nodes=64 gpus_per_node=8 ep={ep} pp=16", options) for ep in (8, 16, 32)
@@ -280,7 +280,7 @@ def test_sixteen_ranks_of_experts_save_in_memory_what_they_wait_for_the_network(
     later = sixteen.expert_memory_s - many.expert_memory_s
     assert saved == pytest.approx(2 * later)  # 16 experts of a GPU less, then 8
     waited = sixteen.expert_messages_s - eight.expert_messages_s
-    assert saved > 1.5 * waited > 0  # a repeated forward waits half as long again
+    assert 0.4 < saved / (1.5 * waited) < 1  # a repeated forward waits half as long again
     copies = 1 - 0.5**8, 3 * (1 - 0.75**8)  # expected other nodes of a token with eight experts
     assert many.expert_messages_s / sixteen.expert_messages_s == pytest.approx(
         copies[1] / copies[0]

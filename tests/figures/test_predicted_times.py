@@ -24,6 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 WITHOUT = {
     "axis-bandwidth": "what messages may take and need; no step",
+    "experts-published": "steps beside measured ones, with the ratio of both",
     "fine-tuning-step": "no run with adapters was measured, which its caption says",
     "journey-fit": "bytes held by each layout",
     "journey-memory": "bytes held; the scoreboard has the step",

@@ -56,12 +56,10 @@ def test_the_tests_that_a_row_by_chip_lacks_are_those_of_classes_of_their_own() 
     assert {one.run.framework for one in judged} == {"llm-foundry"}
 
 
-def test_two_constants_are_fitted_to_a_single_run() -> None:
-    """DeepSeek's report has one time; of NeMo 25.05's runs with experts, only Grok-1 in FP8 is fast
-    enough for its host to matter, and one of those is fitted."""
+def test_no_constant_is_fitted_to_a_single_run() -> None:
     values = build("validation-constants", {}).values
     names = values["alone_names"].value
-    assert names == "expert_era.deepseek and host_expert_layer_s.until-2025-06"
+    assert names == ""
     fitted = [r for r in measured_runs() + shown_runs() if run_sides()[r.name] != "test"]
     assert [r.name for r in fitted if r.framework == "deepseek" and r.step_time_s] == [
         "deepseek-v3"
@@ -121,7 +119,7 @@ def test_a_run_that_ends_before_its_host_was_predicted_to_is_laid_to_the_host() 
     name = "mbridge-26.02-qwen3-30b-a3b-b200-mxfp8-g8-b512"
     (found,) = [one for one in judged_runs() if one.run.name == name]
     launching_s = 48 * 512 / 8 * predicted_step(found.run).parts.expert.host_s
-    assert found.predicted_s > launching_s > 1.4 * found.measured_s
+    assert found.predicted_s > launching_s > found.measured_s
     assert explained(found) == "predicted to wait for the host longer than it did"
 
 

@@ -138,7 +138,7 @@ def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffi
     exposed = [float(chart.values[f"{name}_ep"].value) for name in ("one_f_one_b", "dualpipe")]
     least = min(exposed[0], computing.lengths[0])
     # What enters first and leaves last has nothing to pair with.
-    assert 0.7 < (exposed[0] - exposed[1]) / least <= 1
+    assert 0.65 < (exposed[0] - exposed[1]) / least <= 1
 
 
 def test_a_v_has_the_pairs_of_dualpipe_and_both_ends_of_the_model_on_one_rank() -> None:

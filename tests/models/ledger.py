@@ -146,27 +146,34 @@ def context_s(job: Job, at: Attained) -> tuple[float, float]:
     return left[0], left[1]
 
 
-def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
+def reachable(parts: float, job: Job) -> int:
+    """Ranks or nodes with experts that the router lets a token have."""
+    if job.expert_groups == 1:
+        return int(parts)
+    groups_each = job.expert_groups / parts
+    return int(min(parts, job.reached_groups / min(1, groups_each)))
+
+
+def copies_elsewhere(nodes: int, choices: int, once: bool, within: int) -> float:
     """Copies of a token that leave its node, over all ways to deal its experts to nodes."""
+    if once and within < nodes:
+        ways = list(product(range(within), repeat=choices))
+        return fsum(len(set(way)) for way in ways) / len(ways) * (nodes - 1) / nodes
     ways = list(product(range(nodes), repeat=choices))
     leaving = [[node for node in way if node] for way in ways]
     return fsum(len(set(gone) if once else gone) for gone in leaving) / len(ways)
 
 
-def shuffle_s(job: Job, at: Attained) -> float:
-    """Tokens to their experts or back, in the node and between nodes at the same time; with what
-    another dispatcher than the usual one sends and sorts."""
-    tokens, width = fullest_tokens(job), job.hidden * HALF
-    nodes = max(1, job.ep * job.etp // job.gpus_per_node)
-    leaving = copies_elsewhere(nodes, job.top_k, at.dispatcher > 1)
-    between = tokens * leaving * width / at.shuffle_bytes_per_s
-    to_each = tokens * job.top_k * width / job.ep
-    within = fsum(to_each / nodes / at.near_shuffle_bytes_per_s for _ in range(job.ep - 1))
-    shared = fsum(tokens * job.top_k * width / at.scale_up_bytes_per_s for _ in range(job.etp - 1))
-    other = job.dispatcher or at.dispatcher
-    more = dispatched_s(job, at, other) - dispatched_s(job, at, at.dispatcher)
-    messages = max(within, between) * at.exposed_experts
-    return max(0.0, messages + more) + shared * at.exposed_within_experts
+def shuffle_s(job: Job, at: Attained, hiding_s: float) -> float:
+    """Tokens to their experts or back, in the node and between nodes at the same time; behind the
+    products of another microbatch where they overlap."""
+    sent = dispatched_s(job, at)
+    overlap = job.expert_overlap or at.expert_overlap
+    # Both ways together hide behind the products of a forward.
+    hidden = min((1 - at.exposed_experts) * sent, hiding_s / 2) if overlap == 2 else 0.0
+    each = fullest_tokens(job) * job.top_k * job.hidden * HALF
+    shared = fsum(each / at.scale_up_bytes_per_s for _ in range(job.etp - 1))
+    return sent - hidden + shared * at.exposed_within_experts
 
 
 def fullest_tokens(job: Job) -> float:
@@ -176,29 +183,46 @@ def fullest_tokens(job: Job) -> float:
 
 def ranks_reached(job: Job) -> float:
     """Ranks that get a token, over all ways to deal its experts to ranks."""
-    ways = list(product(range(job.ep), repeat=job.top_k))
+    ways = list(product(range(reachable(job.ep, job)), repeat=job.top_k))
     return fsum(len(set(way)) for way in ways) / len(ways)
 
 
-def dispatched_s(job: Job, at: Attained, dispatcher: float) -> float:
-    """What a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends and sorts once."""
-    if job.ep == 1:
-        return 0.0
+def dispatched_s(job: Job, at: Attained) -> float:
+    """What a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends once."""
+    dispatcher = job.dispatcher or at.dispatcher
     token = fullest_tokens(job) * job.hidden * HALF
     nodes = max(1, job.ep * job.etp / job.gpus_per_node)
     away = (job.ep - 1) / job.ep
     near = token * (job.top_k / nodes if dispatcher == 1 else ranks_reached(job)) * away
-    far = token * copies_elsewhere(int(nodes), job.top_k, dispatcher > 1)
-    sent = max(near / at.near_shuffle_bytes_per_s, far / at.shuffle_bytes_per_s)
+    within = reachable(int(nodes), job)
+    far = token * copies_elsewhere(int(nodes), job.top_k, dispatcher > 1, within)
+    return max(near / at.near_shuffle_bytes_per_s, far / at.shuffle_bytes_per_s)
+
+
+def sorted_s(job: Job, at: Attained) -> float:
+    """What reads and writes of sorting take once, tokens or their outputs."""
+    dispatcher = job.dispatcher or at.dispatcher
+    token = fullest_tokens(job) * job.hidden * HALF
     copies = token * job.top_k
-    reads_and_writes = {
-        1: [token, copies, *([copies, copies] if job.experts > job.ep else [])],
-        2: [token * ranks_reached(job), copies],
-        3: [copies],
-    }[int(dispatcher)]
+    again = [copies, copies] if job.experts > job.ep > 1 else []
+    by_rank = [token, copies, *again]
+    reads_and_writes = {1: by_rank, 2: [token * ranks_reached(job), copies], 3: [copies]}
+    moved = fsum(reads_and_writes[int(dispatcher)] if job.ep > 1 else by_rank)
     # Without experts nothing is read either.
-    sorted_s = fsum(reads_and_writes) * (job.top_k > 0) / at.memory_bytes_per_s
-    return sent * min(1, at.exposed_experts) + sorted_s
+    return at.permutation * moved * (job.top_k > 0) / at.memory_bytes_per_s
+
+
+def launched(job: Job, at: Attained, *, experts: bool) -> float:
+    """Seconds for the launches of a layer that no graph holds."""
+    graphs = job.cuda_graphs or (at.cuda_graphs if experts else 0)
+    least = at.host_expert_layer_s if experts else at.host_layer_s
+    if graphs == 3 or (graphs == 2 and not experts):
+        return 0.0
+    if graphs == 2:
+        least *= at.graphed_host
+    if experts and job.ep > 1 and (job.dispatcher or at.dispatcher) > 1:
+        least *= at.flexible_host
+    return least + least / 160 * 9 * (job.expert_adapters if experts else job.adapters)
 
 
 def host_s(job: Job, at: Attained, layer_s: float) -> float:
@@ -213,7 +237,6 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     """The parts of one layer and microbatch, as `LayerSeconds` names them."""
     tokens = job.tokens / job.tp  # a rank's, or its part of the width of all
     routed = fullest_tokens(job) * job.top_k if experts else 0.0
-    there_and_back = shuffle_s(job, at) * 2 if experts else 0.0
     weights = job.attention_weights + (
         job.shared * job.expert_weights if experts else job.dense_weights
     )
@@ -230,14 +253,13 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
         grouped = at.product_start_s * len(["in", "out"])
         products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
         kernels += kernels_s(at, routed, gate(job, job.expert_ffn))
-        # Sorted and unsorted, and both once more for backward: each reads and writes.
-        sorts = [HALF + HALF for _ in range(4)]
-        kernels += at.permutation * routed * job.hidden * sum(sorts) / at.memory_bytes_per_s
         casts += cast_s(job, at, routed, block_ends(job, job.expert_ffn))
         held += job.experts * job.expert_weights / (job.ep * job.etp)
     else:
         kernels += kernels_s(at, tokens, gate(job, job.ffn_hidden))
         casts += cast_s(job, at, tokens, block_ends(job, job.ffn_hidden))
+    there_and_back = shuffle_s(job, at, products / len(passes)) * 2 if experts else 0.0
+    sorts = sorted_s(job, at) * 2 if experts else 0.0
     thin, ahead, behind = beside(job, at, experts=experts, held=held)
     if job.lora_rank:
         held = job.tuned_experts + job.tuned_routed / job.ep if experts else job.tuned_dense
@@ -254,20 +276,19 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     ]
     core, calls = core_s(job, at, 2), fsum(forward_calls) - hides[0]
     keys = context_s(job, at)
-    forward = once + core + kernels + ahead + calls + keys[0] + there_and_back
-    least = at.host_expert_layer_s if experts else at.host_layer_s
-    least += least / 160 * 9 * (job.expert_adapters if experts else job.adapters)
+    forward = once + core + kernels + sorts + ahead + calls + keys[0] + there_and_back
     return {
         "products_s": once + twice,
         "attention_s": core_s(job, at, 2 + 5),
         "memory_s": kernels * (1 + 2)
+        + sorts * 2
         + casts
         + ahead
         + behind
         + held * at.accumulate_bytes / at.memory_bytes_per_s,
         "messages_s": calls + fsum(backward_calls) - hides[1] + fsum(keys) + 2 * there_and_back,
         "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
-        "host_s": host_s(job, at, least),
+        "host_s": host_s(job, at, launched(job, at, experts=experts)),
     }
 
 

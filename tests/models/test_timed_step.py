@@ -116,9 +116,10 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
     """EP 32 on nodes of eight: six of eight copies leave, to 2.7 nodes on average."""
     run = RUNS[MIXED]
     job = replace(run_job(run), ep=32, tp=1, etp=1, gpus_per_node=8, top_k=8)
-    rates = replace(attained(run), exposed_experts=1.0, scale_up_bytes_per_s=1e30)
+    job = replace(job, dispatcher=0.0, expert_overlap=1.0)
+    rates = replace(attained(run), near_shuffle_bytes_per_s=1e30)
     each, once = (
-        _shuffle_s(job, replace(rates, dispatcher=said), job.tokens * job.top_k)
+        _shuffle_s(job, replace(rates, dispatcher=said), job.tokens * job.top_k, 0.0)
         for said in (1.0, 2.0)
     )
     call = Traffic(
@@ -146,7 +147,7 @@ def test_experts_send_between_the_nodes_that_their_group_has_and_no_others(etp: 
     group = group_link(run_setup(run).parallel, "ep")
     assert (group.size, group.size // group.members_per_node) == (64, etp)
     messages = [
-        _shuffle_s(run_job(each), replace(attained(each), exposed_within_experts=0.0), 1e5)
+        _shuffle_s(run_job(each), replace(attained(each), exposed_within_experts=0.0), 1e5, 0.0)
         for each in (run, replace(run, gpus_per_node=512))
     ]
     assert (messages[0] > 1.5 * messages[1]) == (etp == 2)

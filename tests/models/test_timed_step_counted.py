@@ -17,13 +17,15 @@ FLAGS = (
     "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
     "gathers_keys", "trades_heads", "keys_in_turns", "in_order",
 )  # fmt: skip
+LIMITED = {"expert_groups": 4, "reached_groups": 2}
 RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s")]
 
 
 def drawn_constants(draw: random.Random) -> Attained:
     """Chips that nobody built: all parts of a step take times of one order."""
     found = {field.name: 2 ** draw.uniform(-2, 2) for field in fields(Attained)}
-    return Attained(**found | {"dispatcher": draw.randint(1, 3)})
+    does = {"dispatcher": 3, "expert_overlap": 2, "cuda_graphs": 3}
+    return Attained(**found | {name: draw.randint(1, most) for name, most in does.items()})
 
 
 def drawn_job(draw: random.Random) -> Job:
@@ -57,7 +59,12 @@ def drawn_job(draw: random.Random) -> Job:
             "chunks": draw.randint(1, 3),
             "offloaded": draw.choice((0, 0.5, 1)),
             "dispatcher": draw.randint(0, 3),
+            "expert_overlap": draw.randint(0, 2),
+            "cuda_graphs": draw.randint(0, 3),
             "expert_skew": draw.choice((1, 1.5, 3)),
+            **draw.choice(({"expert_groups": 1, "reached_groups": 1}, LIMITED)),
+            "windowed_share": draw.choice((0, 0.25, 0.5)),
+            "mixer_share": draw.choice((0, 0.25, 0.5)),
             **drawn_sharding(draw),
             **drawn_adapters(draw),
         }

@@ -63,6 +63,7 @@ WRONG: list[Choices] = [
     {"lora_rank": 8, "mtp_layers": 1}, {"lora_rank": 8, "activations": "fp8"},
     {"model": "deepseek-v3", "lora_rank": 8, "lora_matrices": "query-value"},
     {"activations": "fp9"}, {"context_exchange": "ring"}, {"dispatcher": "flex"},
+    {"expert_overlap": "yes"}, {"cuda_graphs": "full"},
     {"expert_skew": 0.5},
     {"buckets": 0}, {"buckets": 1.5}, {"compute_efficiency": 1.5},
     {"compute_efficiency": 0}, {"compute_efficiency": -0.25}, {"reserve_bytes": -1},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.visited_groups import visited_groups
+from figgen.models.shape.visited_groups import visited_groups, within_reach
 
 
 def key_value_width(setup: TrainingSetup) -> float:
@@ -47,5 +47,6 @@ def received_copies(setup: TrainingSetup) -> float:
         return 0.0
     copies = float(experts.top_k)
     if setup.sends_once:
-        copies = float(visited_groups(ranks, experts.top_k))
+        reached = within_reach(ranks, experts.groups, experts.reached)
+        copies = float(visited_groups(reached, experts.top_k))
     return copies * setup.fullest_experts

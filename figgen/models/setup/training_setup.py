@@ -26,6 +26,13 @@ CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all")
 DISPATCHERS: dict[str, int] = {"usual": 0, "all-to-all": 1, "deepep": 2, "hybridep": 3}
 """Ways to send tokens to their experts, each with the number by which `Job` knows it."""
 
+EXPERT_OVERLAPS: dict[str, int] = {"usual": 0, "off": 1, "on": 2}
+"""Whether tokens travel to their experts while another microbatch computes, with numbers alike."""
+
+CUDA_GRAPHS: dict[str, int] = {"usual": 0, "none": 1, "layers": 2, "step": 3}
+"""What is captured in CUDA graphs, with numbers alike: nothing, the parts of a layer that need no
+counts of tokens (attention, router), or the whole step."""
+
 MOST_MTP_LAYERS = 16
 
 MOST_SKEW = 1024
@@ -51,7 +58,8 @@ class TrainingSetup:
     that older models keep. `context_exchange` names how context parallelism brings queries and keys
     together; with `zigzag` every rank has the same causal work, without it the last one has most.
     `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank or a
-    node; "usual" is the dispatcher of the software's release.
+    node. With `expert_overlap` tokens travel while another microbatch computes, and `cuda_graphs`
+    says what the host launches as one. "usual" is what the software's release does.
     The fullest expert-parallel rank gets `expert_skew` times the mean number of tokens.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
@@ -87,6 +95,8 @@ class TrainingSetup:
     context_exchange: str = "p2p"
     zigzag: bool = True
     dispatcher: str = "usual"
+    expert_overlap: str = "usual"
+    cuda_graphs: str = "usual"
     expert_skew: float = 1.0
     buckets: int | None = None
     overlap_data_parallel: bool = True
@@ -117,6 +127,8 @@ class TrainingSetup:
             ("zero_stage", ZERO_STAGES),
             ("context_exchange", CONTEXT_EXCHANGES),
             ("dispatcher", tuple(DISPATCHERS)),
+            ("expert_overlap", tuple(EXPERT_OVERLAPS)),
+            ("cuda_graphs", tuple(CUDA_GRAPHS)),
         ):
             if getattr(self, name) not in known:
                 expected = " or ".join(map(str, known))

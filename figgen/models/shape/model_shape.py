@@ -47,7 +47,8 @@ class ExpertShape:
     """The mixture-of-experts part: `count` routed experts of which a token visits `top_k`.
 
     `shared` experts see every token. The first `dense_layers` layers keep a plain
-    feed-forward block of the model's own `ffn_hidden`.
+    feed-forward block of the model's own `ffn_hidden`. A token's experts lie in at most `reached`
+    of `groups` of experts.
     """
 
     count: int
@@ -55,6 +56,8 @@ class ExpertShape:
     ffn_hidden: int
     shared: int = 0
     dense_layers: int = 0
+    groups: int = 1
+    reached: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,14 +36,15 @@ class Attained:
     (`host_layer_s`), of a layer with experts, of a layer whose collectives leave the node or wait
     for messages of a pipeline (per tensor-parallel rank), of a message between stages.
 
-    Shares: what is not hidden of the messages of tensor, context, expert and pipeline parallelism
-    and of gradients; `straggling` is what a step grows by for every doubling beyond a node.
-    A GPU's own link to its host has `host_link_bytes_per_s`; the host's processor updates a
-    parameter that is offloaded in `host_update_s`, of one GPU's process alone, and all processes of
-    a node together at `host_bytes_per_s` of its memory.
+    Shares: what is not hidden of the messages of tensor, context and pipeline parallelism, of those
+    of experts that overlap, and of gradients; `straggling` is what a step grows by for every
+    doubling beyond a node. A GPU's own link to its host has `host_link_bytes_per_s`; the host's
+    processor updates a parameter that is offloaded in `host_update_s`, of one GPU's process
+    alone, and all processes of a node together at `host_bytes_per_s` of its memory.
     `neighbor_share` of the bandwidth in a node goes to one peer.
-    `dispatcher` is the number of the release's way to send tokens to experts, in `DISPATCHERS`;
-    from DeepEP on a token goes to a node once, however many of its experts are there.
+    What the release does has numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`. Of
+    `host_expert_layer_s` the host needs the share `graphed_host` where graphs hold a layer's parts,
+    and `flexible_host` where DeepEP or HybridEP sorts and sends in few kernels.
     """
 
     product_flops_per_s: Number
@@ -75,6 +76,10 @@ class Attained:
     exposed_experts: Number
     exposed_within_experts: Number
     dispatcher: Number
+    expert_overlap: Number
+    cuda_graphs: Number
+    graphed_host: Number
+    flexible_host: Number
     exposed_pipeline: Number
     exposed_data: Number
     latency_s: Number

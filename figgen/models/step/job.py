@@ -9,7 +9,12 @@ import numpy as np
 from figgen.equations.ops import Number, minimum
 from figgen.errors import InputError
 from figgen.models.memory.trained_state import adapted_matrices, kept_by_layer
-from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup
+from figgen.models.setup.training_setup import (
+    CUDA_GRAPHS,
+    DISPATCHERS,
+    EXPERT_OVERLAPS,
+    TrainingSetup,
+)
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,
@@ -41,12 +46,14 @@ class Job:
     updated by the host, and copies run beside that where `offload_overlapped` is 1. Context ranks
     `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes
     while another one is read; where the sequence is cut `in_order` the last one has most of the
-    attention. `dispatcher` is the number of a dispatcher in `DISPATCHERS`, 0 for that of the
-    release; the fullest rank of experts gets `expert_skew` times the mean number of tokens. With a
-    `lora_rank` above 0, matrices of layers are frozen in `frozen_bytes` a weight, and a GPU trains
-    the parameters `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and
-    `tuned_routed` of its routed experts on all expert-parallel ranks, in adapters beside so many
-    matrices, `adapters` or `expert_adapters`.
+    attention. `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of `DISPATCHERS`,
+    `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the release does; a token's experts lie in
+    `reached_groups` of `expert_groups`. The fullest rank of
+    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0,
+    matrices of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters
+    `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of
+    its routed experts on all expert-parallel ranks, in adapters beside so many matrices,
+    `adapters` or `expert_adapters`.
     """
 
     layers: Number
@@ -104,6 +111,10 @@ class Job:
     keys_in_turns: Number = 1.0
     in_order: Number = 0.0
     dispatcher: Number = 0.0
+    expert_overlap: Number = 0.0
+    cuda_graphs: Number = 0.0
+    expert_groups: Number = 1.0
+    reached_groups: Number = 1.0
     expert_skew: Number = 1.0
     lora_rank: Number = 0.0
     frozen_bytes: Number = 2.0
@@ -159,6 +170,8 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
         "experts": experts.count if experts else 1,
         "top_k": experts.top_k if experts else 0,
         "shared": experts.shared if experts else 0,
+        "expert_groups": experts.groups if experts else 1,
+        "reached_groups": experts.reached if experts else 1,
         "ffn_hidden": shape.ffn_hidden,
         "expert_ffn": experts.ffn_hidden if experts else 0,
         "ffn_matrices": FFN_MATRICES[shape.ffn],
@@ -188,6 +201,8 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "keys_in_turns": 1.0 if setup.double_buffering else 0.0,
         "in_order": 0.0 if setup.zigzag else 1.0,
         "dispatcher": DISPATCHERS[setup.dispatcher],
+        "expert_overlap": EXPERT_OVERLAPS[setup.expert_overlap],
+        "cuda_graphs": CUDA_GRAPHS[setup.cuda_graphs],
         "expert_skew": setup.expert_skew,
         "lora_rank": setup.lora_rank or 0.0,
         "frozen_bytes": setup.frozen_format.weight_bytes,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number, maximum, minimum, power, where
-from figgen.models.setup.training_setup import DISPATCHERS
+from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
 from figgen.models.shape.adapters import (
     ADAPTER_KERNELS,
     AHEAD_BYTES,
@@ -26,7 +26,7 @@ from figgen.models.shape.adapters import (
     PLAIN_BYTES,
     UNPACKED_SHARE,
 )
-from figgen.models.shape.visited_groups import visited_groups
+from figgen.models.shape.visited_groups import visited_groups, within_reach
 from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
 
@@ -35,9 +35,9 @@ STREAM_BYTES = 20
 """Bytes a token and channel of the norms and residual sums of a layer, fused as far as they go."""
 CAST_BYTES = 5
 """Bytes an element whose format is changed: 2 read, 1 written twice, 1 for scales."""
-PERMUTED_BYTES = 16
-"""Bytes an element of routed tokens: sorted and unsorted, forward, with what backward keeps."""
 RECEIVED_ONCE = DISPATCHERS["deepep"]
+OVERLAPPED = EXPERT_OVERLAPS["on"]
+PARTS_CAPTURED, STEP_CAPTURED = CUDA_GRAPHS["layers"], CUDA_GRAPHS["step"]
 SORTED_IN_FLIGHT = DISPATCHERS["hybridep"]
 BLOCK_PRODUCTS = 2
 """Products of attention with weights, and of a feed-forward block: one in, one out; three times
@@ -55,8 +55,7 @@ class LayerSeconds:
     """Seconds of one layer and one microbatch, forward and backward together, by part.
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
-    way to experts, and tokens within experts that several GPUs share. `experts_s` also has what a
-    dispatcher sorts more than the usual one.
+    way to experts, and tokens within experts that several GPUs share. What sorts them is memory's.
     """
 
     products_s: Number
@@ -117,8 +116,11 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     cast = _cast_s(job, attained, tokens * casts / job.tp)
     beside = _beside(job, attained, tokens * job.tuned_dense, weights)
     trained = where(job.frozen > 0, job.tuned_dense, weights)
-    host = attained.host_layer_s * _launched(job.adapters)
-    return _layer(job, attained, products, elementwise, cast, beside, trained, 2.0, host, 0.0, 0.0)
+    launched = where(job.cuda_graphs >= PARTS_CAPTURED, 0.0, _launched(job.adapters))
+    host = attained.host_layer_s * launched
+    return _layer(
+        job, attained, products, elementwise, cast, beside, trained, 2.0, host, 0.0, 0.0, 0.0
+    )
 
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
@@ -132,8 +134,6 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     products = products + blocks * BLOCK_PRODUCTS * attained.product_start_s
     gate = job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, routed * gate)
-    moved = attained.permutation * routed * job.hidden * PERMUTED_BYTES
-    elementwise = elementwise + moved / attained.memory_bytes_per_s
     inner = job.expert_ffn * job.ffn_matrices
     cast = _cast_s(
         job, attained,
@@ -148,9 +148,20 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     return _layer(
         job, attained, products, elementwise, cast, beside,
         where(job.frozen > 0, tuned, weights), 1.0,
-        attained.host_expert_layer_s * _launched(job.expert_adapters),
-        _shuffle_s(job, attained, routed), _within_s(job, attained, routed),
+        _launching_s(job, attained),
+        _shuffle_s(job, attained, routed, products), _within_s(job, attained, routed),
+        _sorted_s(job, attained, routed),
     )  # fmt: skip
+
+
+def _launching_s(job: Job, attained: Attained) -> Number:
+    """Seconds in which the host launches a layer of experts, but for what graphs hold of it."""
+    graphs = where(job.cuda_graphs > 0, job.cuda_graphs, attained.cuda_graphs)
+    left = where(graphs >= PARTS_CAPTURED, attained.graphed_host, 1.0)
+    left = where(graphs >= STEP_CAPTURED, 0.0, left)
+    once = (_dispatcher(job, attained) >= RECEIVED_ONCE) & (job.ep > 1)
+    flexible = where(once, attained.flexible_host, 1.0)
+    return attained.host_expert_layer_s * left * flexible * _launched(job.expert_adapters)
 
 
 def _launched(adapters: Number) -> Number:
@@ -187,6 +198,7 @@ def _layer(
     host_s: Number,
     shuffle_s: Number,
     within_s: Number,
+    sorted_s: Number,
 ) -> LayerSeconds:
     """A layer from its forward parts; `blocks` exchange tensor-parallel halves.
 
@@ -200,13 +212,14 @@ def _layer(
     again = (2 - job.frozen) * products + 2 * beside.products_s
     ahead = waiting_s(calls_s, running, exposed)
     behind = waiting_s(1.5 * calls_s, again, exposed)
-    computed = running + core + elementwise + beside.ahead_s
+    computed = running + core + elementwise + sorted_s + beside.ahead_s
     forward = computed + ahead + keys_s + shuffle_s + within_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
+    moved = 3 * elementwise + 2 * sorted_s
     return LayerSeconds(
         products_s=running + again,
         attention_s=(1 + CORE_BACKWARD) * core,
-        memory_s=3 * elementwise + cast + accumulated + beside.ahead_s + beside.behind_s,
+        memory_s=moved + cast + accumulated + beside.ahead_s + beside.behind_s,
         tensor_s=ahead + behind,
         context_s=keys_s + keys_back_s,
         experts_s=2 * shuffle_s,
@@ -318,26 +331,36 @@ def _traded_s(job: Job, attained: Attained) -> Number:
     return maximum(inside, sent * (job.cp - members) / job.cp / attained.network_bytes_per_s)
 
 
-def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
-    """Return the time of routed tokens to their experts and back, once.
+def _shuffle_s(job: Job, attained: Attained, routed: Number, hiding_s: Number) -> Number:
+    """Return what is not hidden of routed tokens on their way to their experts and back, once.
 
-    Messages between nodes and inside move at the same time. Published runs used the release's
-    dispatcher; another one adds or saves what it sends and sorts more or less.
+    Messages between nodes and inside move at the same time. Where they run behind the computing of
+    another microbatch, that hides at most `hiding_s` of them.
     """
+    dispatcher = _dispatcher(job, attained)
+    nodes, ranks = _expert_nodes(job), _ranks_reached(job)
+    near = where(dispatcher >= RECEIVED_ONCE, ranks, 1 / nodes) * (job.ep - 1) / job.ep
+    far = _leaving(job, dispatcher) / attained.shuffle_bytes_per_s
     sent = routed * job.hidden * ACTIVATION_BYTES
-    nodes = _expert_nodes(job)
-    other = sent * (job.ep - 1) / job.ep
-    near = other / nodes / attained.near_shuffle_bytes_per_s
-    far = sent * _leaving(job, attained.dispatcher) / attained.shuffle_bytes_per_s
-    usual = 2 * maximum(near, far) * attained.exposed_experts
-    chosen = where(job.dispatcher > 0, job.dispatcher, attained.dispatcher)
-    more = _dispatched_s(job, attained, sent, chosen)
-    more = more - _dispatched_s(job, attained, sent, attained.dispatcher)
-    return maximum(0.0, usual + where(job.ep > 1, more, 0.0))
+    calls_s = 2 * sent * maximum(near / attained.near_shuffle_bytes_per_s, far)
+    chosen = where(job.expert_overlap > 0, job.expert_overlap, attained.expert_overlap)
+    behind = waiting_s(calls_s, hiding_s, attained.exposed_experts)
+    return where(chosen >= OVERLAPPED, behind, calls_s)
+
+
+def _dispatcher(job: Job, attained: Attained) -> Number:
+    """The chosen dispatcher, or that of the software's release."""
+    return where(job.dispatcher > 0, job.dispatcher, attained.dispatcher)
 
 
 def _expert_nodes(job: Job) -> Number:
     return maximum(1, job.ep * job.etp / job.gpus_per_node)
+
+
+def _ranks_reached(job: Job) -> Number:
+    """Ranks that have an expert of a token, over its experts."""
+    ranks = within_reach(job.ep, job.expert_groups, job.reached_groups)
+    return visited_groups(ranks, job.top_k) / maximum(1, job.top_k)
 
 
 def _leaving(job: Job, dispatcher: Number) -> Number:
@@ -347,29 +370,26 @@ def _leaving(job: Job, dispatcher: Number) -> Number:
     """
     nodes = _expert_nodes(job)
     copies = job.top_k * (1 - 1 / nodes)
-    distinct = visited_groups(nodes, job.top_k) * (1 - 1 / nodes)
+    reached = within_reach(nodes, job.expert_groups, job.reached_groups)
+    distinct = visited_groups(reached, job.top_k) * (1 - 1 / nodes)
     return where(dispatcher >= RECEIVED_ONCE, distinct, copies) / maximum(1, job.top_k)
 
 
-def _dispatched_s(job: Job, attained: Attained, sent: Number, dispatcher: Number) -> Number:
-    """Return what a dispatcher sends and sorts, there and back, by the count of its bytes.
+def _sorted_s(job: Job, attained: Attained, routed: Number) -> Number:
+    """Return the time of sorting routed tokens for their experts and back, once.
 
     An all-to-all sorts copies by rank (reads a token, writes its copies), and once more by expert
     where a rank has several. DeepEP sends a token once to each rank, which copies it for its
     experts; HybridEP writes these copies as they arrive. Sources: NVIDIA/Megatron-LM
     core/transformer/moe/token_dispatcher.py and fused_a2a.py; deepseek-ai/DeepEP README.md.
     """
-    choices = maximum(1, job.top_k)
-    ranks = visited_groups(job.ep, job.top_k) / choices
-    once = dispatcher >= RECEIVED_ONCE
-    nodes = _expert_nodes(job)
-    near = where(once, ranks, 1 / nodes) * (job.ep - 1) / job.ep
-    far = _leaving(job, dispatcher) / attained.shuffle_bytes_per_s
-    messages = maximum(near / attained.near_shuffle_bytes_per_s, far)
-    by_rank = 1 / choices + 1 + where(job.experts > job.ep, 2, 0)
-    arriving = where(dispatcher >= SORTED_IN_FLIGHT, 1, ranks + 1)
-    moved = where(once, arriving, by_rank) / attained.memory_bytes_per_s
-    return 2 * sent * (messages * minimum(1.0, attained.exposed_experts) + moved)
+    dispatcher = _dispatcher(job, attained)
+    twice = where((job.experts > job.ep) & (job.ep > 1), 2, 0)
+    by_rank = 1 / maximum(1, job.top_k) + 1 + twice
+    arriving = where(dispatcher >= SORTED_IN_FLIGHT, 1, _ranks_reached(job) + 1)
+    moved = where((dispatcher >= RECEIVED_ONCE) & (job.ep > 1), arriving, by_rank)
+    sent = routed * job.hidden * ACTIVATION_BYTES
+    return 2 * sent * moved * attained.permutation / attained.memory_bytes_per_s
 
 
 def _within_s(job: Job, attained: Attained, routed: Number) -> Number:

@@ -17,7 +17,8 @@ from figgen.models.memory.communication_buffers import (
 from figgen.models.setup.layer_parts import parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
-from figgen.models.shape.visited_groups import visited_groups
+from figgen.models.shape.model_shape import ExpertShape
+from figgen.models.shape.visited_groups import visited_groups, within_reach
 from figgen.models.step.step_links import NETWORK, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
 
@@ -230,7 +231,7 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     elements = setup.split_tokens * experts.top_k * setup.shape.hidden * setup.fullest_experts
     dispatched = elements * setup.activation_format.dispatch_bytes
     returned = elements * ACTIVATION_BYTES
-    sent = _copies_sent(setup, experts.top_k)
+    sent = _copies_sent(setup, experts)
     backward = share.expert_layers + repeated_parts(setup, share).routed
     for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
         for routed in (sent * dispatched, sent * returned):
@@ -240,13 +241,14 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         yield _call(etp, WITHIN, SCATTER, phase, layers, scattered)
 
 
-def _copies_sent(setup: TrainingSetup, top_k: int) -> float:
+def _copies_sent(setup: TrainingSetup, experts: ExpertShape) -> float:
     """The copies of a token that are sent, over its experts."""
     if not setup.sends_once:
         return 1.0
     link = group_link(setup.parallel, "ep")
     groups = -(-link.size // link.members_per_node) if link.level == NETWORK else link.size
-    return float(visited_groups(groups, top_k)) / top_k
+    reached = within_reach(groups, experts.groups, experts.reached)
+    return float(visited_groups(reached, experts.top_k)) / experts.top_k
 
 
 def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:

@@ -333,8 +333,15 @@ def _experts(
         fields.notes.append(
             f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
         )
+    groups = whole_or(fields, 1, "n_group")
     return ExpertShape(
-        count=count, top_k=top_k, ffn_hidden=width, shared=shared, dense_layers=plain
+        count=count,
+        top_k=top_k,
+        ffn_hidden=width,
+        shared=shared,
+        dense_layers=plain,
+        groups=groups,
+        reached=min(groups, whole_or(fields, groups, "topk_group")),
     )
 
 

@@ -87,6 +87,8 @@ def _experts(sizes: Sizes, plain: ModelShape) -> ExpertShape | None:
         ffn_hidden=_count(sizes, "expert_ffn", known.ffn_hidden if known else dense),
         shared=_count(sizes, "shared_experts", known.shared if known else 0),
         dense_layers=_count(sizes, "dense_layers", known.dense_layers if known else 0),
+        groups=known.groups if known else 1,
+        reached=known.reached if known else 1,
     )
 
 

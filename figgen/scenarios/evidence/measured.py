@@ -17,7 +17,8 @@ from figgen.scenarios.runs.record import described_run
 
 FIELDS = {
     "chunks": "vpp", "microbatch_size": "micro_batch", "zero_stage": "zero_stage",
-    "recompute": "recompute", "nic": "network",
+    "recompute": "recompute", "nic": "network", "dispatcher": "dispatcher",
+    "expert_overlap": "expert_overlap", "cuda_graphs": "cuda_graphs",
 }  # fmt: skip
 """Fields of a record by the options that say the same."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.load import content
+from figgen.catalog.run_recipes import recipe_of
 from figgen.entries.read import ENTRY_KEYS, parse_file, read_entry
 from figgen.entries.schema import choice
 from figgen.errors import EntryPlace, InputError
@@ -121,7 +122,8 @@ def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
             said -= {name for name, value in entry.values.items() if values.get(name) != value}
             said |= set(entry.values) if entry.published else set()
             values |= entry.values
-    return values, frozenset(said)
+    recipe = recipe_of(run.name)
+    return values | recipe, frozenset(said | recipe.keys())
 
 
 def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:

@@ -57,6 +57,17 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "deepep": "DeepEP: once to each rank and node",
         "hybridep": "HybridEP: once, sorted as it arrives",
     },
+    "expert_overlap": {
+        "usual": "the usual one of the software's release",
+        "off": "none: ranks wait for their tokens",
+        "on": "behind another microbatch's computing",
+    },
+    "cuda_graphs": {
+        "usual": "the usual ones of the software's release",
+        "none": "none",
+        "layers": "of attention and router",
+        "step": "of the whole step",
+    },
     "dtype": {name: name.upper() for name in DTYPES},
 }
 

@@ -41,7 +41,7 @@ SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 
 _MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
-    "expert_skew": "ep",
+    "expert_skew": "ep", "expert_overlap": "ep",
 }  # fmt: skip
 """Options that say nothing of a layout in which that axis has one rank."""
 

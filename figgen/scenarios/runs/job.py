@@ -13,7 +13,13 @@ from figgen.models.setup.stage_layers import (
     layers_by_cost,
     stage_shares,
 )
-from figgen.models.setup.training_setup import DISPATCHERS, TrainingSetup, sharded_calls
+from figgen.models.setup.training_setup import (
+    CUDA_GRAPHS,
+    DISPATCHERS,
+    EXPERT_OVERLAPS,
+    TrainingSetup,
+    sharded_calls,
+)
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.job import Job, shape_numbers
 from figgen.models.step.stage_work import passes_split, repeated
@@ -63,6 +69,8 @@ def run_job(run: DescribedRun) -> Job:
         overlapped=1.0,
         per_tensor=float(run.framework == "nanotron"),
         dispatcher=float(DISPATCHERS[run.dispatcher]),
+        expert_overlap=float(EXPERT_OVERLAPS[run.expert_overlap]),
+        cuda_graphs=float(CUDA_GRAPHS[run.cuda_graphs]),
         offloaded=run.offloaded_optimizer,
     )
 

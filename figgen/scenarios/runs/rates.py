@@ -12,7 +12,7 @@ from math import prod
 
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
-from figgen.models.setup.training_setup import DISPATCHERS
+from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
 from figgen.models.step.attained import Attained
 from figgen.models.step.timed_step import UPDATE_BYTES
 from figgen.scenarios.runs.chips import (
@@ -53,12 +53,20 @@ ERAS = (
 )
 """Releases of NeMo and Megatron-Bridge, as year and month/12, and what they are called."""
 
-USUAL_DISPATCHERS = {
-    "until-2025-02": "all-to-all", "until-2025-06": "all-to-all", "until-2025-12": "deepep",
-    "deepseek": "deepep", "until-2026-04": "hybridep", "later": "hybridep",
-}  # fmt: skip
-"""How most recipes of a release send tokens to experts: Megatron-Bridge's scripts/performance,
-tags v0.2 to v0.6."""
+USUAL = {
+    "until-2025-02": ("all-to-all", "off", "none", "unfused"),
+    "until-2025-06": ("all-to-all", "off", "none", "unfused"),
+    "until-2025-12": ("deepep", "off", "none", "fused"),
+    "until-2026-04": ("hybridep", "off", "layers", "fused"),
+    "later": ("hybridep", "off", "layers", "fused"),
+    "deepseek": ("deepep", "on", "none", "fused"),
+    "unnamed": ("all-to-all", "off", "none", "fused"),
+}
+"""What most recipes of a release do where a run's source is silent: dispatcher, overlap of experts'
+messages, CUDA graphs, and how tokens are sorted. From Megatron-Bridge's scripts/performance, tags
+v0.2 to v0.6; before them Megatron-LM's fused sorting (moe_permute_fusion) is taken to be off.
+Other software, and a release that nobody names, does what Megatron-LM does unless told otherwise,
+with its all-to-all."""
 
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 """torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
@@ -78,7 +86,7 @@ def era_of(run: DescribedRun) -> str:
     if run.framework == "deepseek":
         return "deepseek"
     if run.version is None or family_of(run) != "megatron":
-        return "until-2026-04" if generation_of(run.accelerator) == "blackwell" else "until-2025-12"
+        return "unnamed"
     return next((name for end, name in ERAS if run.version < end), "later")
 
 
@@ -107,9 +115,9 @@ def terms_of(run: DescribedRun) -> Terms:
     network = run.network.bandwidth_bytes_per_s / sharing
     share = "efa" if is_efa(run.network.name) else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
-    routed = (f"expert_era.{era}",)
+    usual = USUAL[era]
     x86 = generation != "other" and not chip.name.startswith("g")  # GH and GB come with Grace
-    host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
+    host = ("host_expert_layer_s.all", *(("host_x86.all",) if x86 else ()))
     # Experts of fixed capacity need no counts from the GPU before kernels are launched.
     host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
     return {
@@ -125,7 +133,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "product_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
-        "permutation": (1.0, routed),
+        "permutation": (1.0, (f"permutation.{usual[3]}",)),
         "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
         "optimizer": _optimizer(run, family),
@@ -140,9 +148,13 @@ def terms_of(run: DescribedRun) -> Terms:
         # Megatron-Core hides them with Transformer Engine's buffers, which need CUDA.
         "exposed_tensor": (1.0, (_one("exposed_tensor", exposing),)),
         "exposed_context": (1.0, ("exposed_context.all",)),
-        "exposed_experts": (1.0, ("exposed_experts.all", *routed)),
+        "exposed_experts": (1.0, ("exposed_experts.all",)),
         "exposed_within_experts": (1.0, ("exposed_within_experts.all",)),
-        "dispatcher": (float(DISPATCHERS[USUAL_DISPATCHERS[era]]), ()),
+        "dispatcher": (float(DISPATCHERS[usual[0]]), ()),
+        "expert_overlap": (float(EXPERT_OVERLAPS[usual[1]]), ()),
+        "cuda_graphs": (float(CUDA_GRAPHS[usual[2]]), ()),
+        "graphed_host": (1.0, ("graphed_host.all",)),
+        "flexible_host": (1.0, ("flexible_host.all",)),
         "exposed_pipeline": (1.0, (_one("exposed_pipeline", family),)),
         "exposed_data": (1.0, (_one("exposed_data", family),)),
         "latency_s": (1.0, ("latency_s.all",)),

@@ -131,6 +131,8 @@ def described_run(record: Record) -> DescribedRun:
         dropout="dropout" in attention,
         flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
         dispatcher=dispatcher_of(str(record.get("dispatcher") or "")),
+        expert_overlap=str(record.get("expert_overlap") or "usual"),
+        cuda_graphs=str(record.get("cuda_graphs") or "usual"),
         offloaded_optimizer=number_of(record, "offloaded_optimizer") or 0.0,
         compiled=record["compiled"] if isinstance(record.get("compiled"), bool) else None,
         sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),

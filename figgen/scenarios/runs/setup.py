@@ -56,6 +56,8 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
         dispatcher=run.dispatcher,
+        expert_overlap=run.expert_overlap,
+        cuda_graphs=run.cuda_graphs,
         offloaded_optimizer=run.offloaded_optimizer,
         framework=framework.name,
     )

@@ -92,4 +92,6 @@ def _given_experts(sizes: Mapping[str, int], known: ModelShape | None) -> Expert
         ffn_hidden=sizes.get("expert_ffn", usual.ffn_hidden if usual else sizes["ffn_hidden"]),
         shared=sizes.get("shared", usual.shared if usual else 0),
         dense_layers=sizes.get("dense_layers", usual.dense_layers if usual else 0),
+        groups=usual.groups if usual else 1,
+        reached=usual.reached if usual else 1,
     )

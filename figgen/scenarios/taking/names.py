@@ -184,6 +184,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "dispatcher": ("moe_token_dispatcher_type",),
     "dispatcher_backend": ("moe_flex_dispatcher_backend",),
     "deepep": ("moe_enable_deepep",),
+    "expert_overlap": (
+        "overlap_moe_expert_parallel_comm", "comm_overlap.overlap_moe_expert_parallel_comm",
+        "moe_a2a_overlap",
+    ),
+    "graphs": ("cuda_graph_impl",),
+    "older_graphs": ("enable_cuda_graph", "external_cuda_graph"),
+    "graph_scope": ("cuda_graph_scope",),
     "as_modelled": (
         "overlap_param_gather", "ddp.overlap_param_gather", "moe_grouped_gemm", "fsdp_version",
         "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",

@@ -363,6 +363,22 @@ def _take_dispatcher(given: Given) -> None:
         take(given, "dispatcher", once)
     elif kind == "alltoall":
         take(given, "dispatcher", "all-to-all")
+    overlap = switch_of(given, "expert_overlap")
+    if overlap is not None:
+        take(given, "expert_overlap", "on" if overlap else "off")
+    _take_graphs(given)
+
+
+def _take_graphs(given: Given) -> None:
+    """What Megatron captures: Transformer Engine parts of layers, itself layers or the step."""
+    kind = text_of(given, "graphs").split(" ")[0].lower()
+    scope = text_of(given, "graph_scope").lower()
+    if kind == "none":
+        take(given, "cuda_graphs", "none")
+    elif kind == "full_iteration" or (kind and "full_iteration" in scope):
+        take(given, "cuda_graphs", "step")
+    elif kind or switch_of(given, "older_graphs"):
+        take(given, "cuda_graphs", "layers")
 
 
 def _is_zero(rate: str) -> bool:

@@ -156,7 +156,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "parameters in the log; use larger microbatches while they fit, compile, or use "
             "CUDA graphs",
             named=1,
-            concerned=15,
+            concerned=14,
             mistake=small_kernels,
             choice=larger_microbatches,
         ),

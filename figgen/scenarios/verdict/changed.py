@@ -218,7 +218,7 @@ def slow_experts(timed: TimedJob) -> Seconds | None:
         return None
     plain = replace(
         rates,
-        exposed_experts=max(1.0, float(rates.exposed_experts)),
+        expert_overlap=1.0,
         permutation=2 * rates.permutation,
         dispatcher=1.0,
         expert_flops_per_s=rates.expert_flops_per_s / 1.5,

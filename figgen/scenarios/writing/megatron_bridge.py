@@ -11,6 +11,7 @@ from figgen.scenarios.writing.layouts import cannot_place, megatron_order
 from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES
 from figgen.scenarios.writing.megatron_options import (
     Option,
+    captured_options,
     dispatcher_options,
     recompute_options,
     schedule_options,
@@ -78,7 +79,9 @@ def megatron_bridge(job: JobToWrite) -> Written:
         options.append(("dist.use_tp_pp_dp_mapping", "true"))
     options = options + _pipeline(setup, left_out) + _state(setup)
     options = options + _precision(setup, job.dtype, left_out) + _kept(setup, left_out)
-    leave_out_rest(setup, left_out, ("dropout", "mtp", "flash", "activations", "dispatcher"))
+    leave_out_rest(
+        setup, left_out, ("dropout", "mtp", "flash", "activations", "dispatcher", "captured")
+    )
     if not setup.flash_attention:
         left_out["flash_attention"] = "the recipe decides how attention is computed"
     words = [f"{name}={value}" for name, value in options]
@@ -148,6 +151,9 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     if setup.dispatcher != "usual":
         chosen = dispatcher_options(setup.dispatcher)
         options = options + [(f"model.{name}", value) for name, value in chosen]
+    for name, value in captured_options(setup):
+        listed = f"[{','.join(value.split())}]" if name == "cuda_graph_scope" else value or "true"
+        options.append((f"model.{name}", listed))
     if setup.mtp_layers:
         options.append(("model.mtp_num_layers", str(setup.mtp_layers)))
     return options

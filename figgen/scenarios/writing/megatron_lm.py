@@ -15,6 +15,7 @@ from figgen.scenarios.writing.layouts import (
 from figgen.scenarios.writing.megatron_options import (
     FORMATS,
     Option,
+    captured_options,
     model_options,
     recompute_options,
     schedule_options,
@@ -57,8 +58,8 @@ def megatron_lm(job: JobToWrite) -> Written:
     options = options + _state(setup, left_out)
     options = options + _numbers(setup, job.dtype, left_out)
     options = options + recompute_options(setup.recompute, left_out)
-    options = options + _rest(setup) + BEGINNING
-    known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher")
+    options = options + captured_options(setup) + _rest(setup) + BEGINNING
+    known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher", "captured")
     leave_out_rest(setup, left_out, known)
     start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
     body = start + command(torchrun(parallel), "pretrain_gpt.py", flags(options))

@@ -93,6 +93,10 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
         left_out["mtp_layers"] = "the model's file decides it"
     if setup.dispatcher != "usual" and setup.parallel.ep > 1 and "dispatcher" not in known:
         left_out["dispatcher"] = "the framework decides how tokens reach their experts"
+    if setup.expert_overlap != "usual" and setup.parallel.ep > 1 and "captured" not in known:
+        left_out["expert_overlap"] = "the framework decides what runs behind messages"
+    if setup.cuda_graphs != "usual" and "captured" not in known:
+        left_out["cuda_graphs"] = "the framework decides what it captures"
     if not setup.flash_attention and "flash" not in known:
         left_out["flash_attention"] = "attention is always fused"
     if setup.activations != "16-bit" and "activations" not in known:

@@ -1,0 +1,23 @@
+"""What the recipes of published runs say and their records do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+
+from figgen.catalog.load import content
+
+FILE = "run-recipes.json"
+
+
+@cache
+def run_recipes() -> Mapping[str, dict[str, str]]:
+    """By run: fields of its record, of which `expert_overlap` and `cuda_graphs` are options."""
+    held: dict[str, dict[str, str]] = json.loads(content(FILE))["recipes"]
+    return held
+
+
+def recipe_of(run: str) -> dict[str, str]:
+    """The fields that a run's recipe adds to its record, none for a run without one."""
+    return run_recipes().get(run, {})
