@@ -230,8 +230,6 @@ def _options(rng: random.Random) -> Choices:
     choices["mtp_layers"] = rng.choice((0, 0, 0, 0, 1, 2))
     choices["reserve_bytes"] = rng.choice((1e9, 2e9, 0))
     choices["dispatcher"] = rng.choice(("usual", "usual", *DISPATCHERS))
-    choices["expert_overlap"] = rng.choice(("usual", *EXPERT_OVERLAPS))
-    choices["cuda_graphs"] = rng.choice(("usual", *CUDA_GRAPHS))
     choices["expert_skew"] = rng.choice((1, 1, 1.5, 4))
     choices["offloaded_optimizer"] = rng.choice((0, 0, 0, 0.5, 1))
     if rng.random() < 0.1:
@@ -242,6 +240,10 @@ def _options(rng: random.Random) -> Choices:
     choices["dropout"] = rng.random() < 0.2
     if rng.random() < 0.2:
         choices["buckets"] = rng.randint(1, 40)
+    # From what was drawn, so that all that is drawn later stays as it was.
+    own = random.Random(repr(choices))
+    choices["expert_overlap"] = own.choice(list(EXPERT_OVERLAPS))
+    choices["cuda_graphs"] = own.choice(list(CUDA_GRAPHS))
     return choices | _adapters(rng)
 
 
