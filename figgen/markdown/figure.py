@@ -39,8 +39,8 @@ class Placed:
 
 
 INTERVAL = (
-    " Predicted time; 80% interval {{ predicted_low:.2f}} to {{ predicted_high:.2f}} times the "
-    "prediction ({{ predicted_of }})."
+    " Times are predicted; eight of ten such runs take {{ predicted_low:.2f}} to "
+    "{{ predicted_high:.2f}} times as long ({{ predicted_of }})."
 )
 """The end of the caption of every figure that shows a predicted time."""
 

@@ -164,7 +164,9 @@ def html(table: Table, label: str = "") -> str:
 
 
 def _length(cell: str) -> str:
-    return SHORT * (len(cell) <= SHORT_TEXT) + LONG * (len(cell) >= LONG_TEXT)
+    # A list may be broken at its commas.
+    kept = len(cell) <= SHORT_TEXT and ", " not in cell
+    return SHORT * kept + LONG * (len(cell) >= LONG_TEXT)
 
 
 def csv(table: Table) -> str:

@@ -24,8 +24,9 @@ from figgen.values import compute
 
 DOCS = Path(__file__).parents[2] / "docs"
 LAYOUTS = (
-    "alone", "DP 2", "DP 8", "FSDP 8", "FSDP 64", "TP 8 · FSDP 8", "TP 8 · PP 2 · DP 4",
-    "TP 8 · CP 16 · PP 2 · DP 2", "EP 8 · PP 16 · DP 32", "TP 8 · PP 2 · DP 32",
+    "alone", "DP 2", "DP 8", "FSDP 8", "FSDP 64", "TP 8 · FSDP 8", "TP 8 · PP 2 · DP 4, ZeRO-1",
+    "TP 8 · CP 16 · PP 2 · DP 2, ZeRO-1", "EP 8 · PP 16 · DP 32, ZeRO-1",
+    "TP 8 · PP 2 · DP 32, ZeRO-1, 5 slices",
 )  # fmt: skip
 ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
 EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
@@ -95,12 +96,13 @@ def test_every_rung_fits_and_its_layout_is_what_its_words_say(page: int) -> None
     assert found.low_s < found.step_time_s < found.high_s
     parallel, setup = found.found.setup.parallel, found.found.setup
     assert layout_words(setup) == LAYOUTS[page - 1]
-    for word in LAYOUTS[page - 1].split(" · "):
-        if word != "alone":
-            axis, size = word.split()
-            sharded = axis == "FSDP"
-            assert (setup.zero_stage == 3) is sharded or "FSDP" in LAYOUTS[page - 1]
-            assert getattr(parallel, "dp" if sharded else axis.lower()) == int(size)
+    said = dict(re.findall(r"([A-Z][A-Za-z]+)[ -](\d+)", LAYOUTS[page - 1]))
+    slices = re.search(r"(\d+) slices", LAYOUTS[page - 1])
+    assert setup.placement.chunks == (int(slices[1]) if slices else 1)
+    assert (setup.zero_stage == 3) is ("FSDP" in said)
+    assert int(said.pop("ZeRO", 0)) == (setup.zero_stage if setup.zero_stage < 3 else 0)
+    for axis, size in said.items():
+        assert getattr(parallel, "dp" if axis == "FSDP" else axis.lower()) == int(size)
 
 
 @pytest.mark.parametrize("page", [1, 6, len(RUNGS)])

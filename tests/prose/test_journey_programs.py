@@ -55,8 +55,8 @@ def one() -> str:
 
 
 def two() -> str:
-    weight, data = Fraction(1), ((1, 2), (3, 4))
-    own = [sum(2 * x * (weight * x - 3 * x) for x in xs) / len(xs) for xs in data]
+    weight, data = Fraction(1), (((1, 1), (2, 5)), ((3, 9), (4, 13)))
+    own = [sum(2 * x * (weight * x - y) for x, y in pairs) / len(pairs) for pairs in data]
     mean = sum(own) / 2
     stepped = float(weight - mean / 100)
     return "".join(

@@ -40,7 +40,9 @@ def _size(one: JourneyJob) -> str:
 
 
 def _narrow(layout: str) -> str:
-    return layout.replace(" · ", "·").replace(" ", "")
+    """A layout in a column: it breaks before the stage of ZeRO and before the slices only."""
+    parts = [part.replace("ZeRO-", "ZeRO\u2011") for part in layout.split(", ")]
+    return ", ".join([parts[0].replace(" · ", "·").replace(" ", ""), *parts[1:]])
 
 
 def _seconds(found: JourneyJob) -> str:
@@ -77,7 +79,7 @@ def journey_scoreboard(*, page: int) -> Table:
             Column(label="network", unit="B", spec="bytes"),
             Column(label="step (s)"),
             Column(label="tokens/s", spec="si"),
-            Column(label=MFU_LABEL, spec=".0%"),
+            Column(label=MFU_LABEL.replace("+", "+\u200b"), spec=".0%"),
         ),
         rows=tuple(rows),
         values={

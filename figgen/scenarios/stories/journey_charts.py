@@ -12,12 +12,18 @@ REST = ("working", "communication", "reserve")
 
 
 def layout_words(setup: TrainingSetup) -> str:
-    """How a job is laid out: "TP 8 · PP 2 · DP 4", "FSDP 64", "alone"."""
-    parallel = setup.parallel
-    data = "FSDP" if setup.zero_stage == 3 else "DP"
+    """How a job is laid out: "TP 8 · PP 2 · DP 4, ZeRO-1, 5 slices", "FSDP 64", "alone"."""
+    parallel, stage = setup.parallel, setup.zero_stage
+    data = "FSDP" if stage == 3 else "DP"
     sizes = [("TP", parallel.tp), ("CP", parallel.cp), ("EP", parallel.ep), ("PP", parallel.pp)]
     sizes.append((data, parallel.dp))
-    return " · ".join([f"{name} {size}" for name, size in sizes if size > 1]) or "alone"
+    words = [" · ".join([f"{name} {size}" for name, size in sizes if size > 1]) or "alone"]
+    if parallel.dp > 1 and stage in (1, 2):
+        words.append(f"ZeRO-{stage}")
+    chunks = setup.placement.chunks
+    if chunks > 1:
+        words.append(f"{chunks} slices")
+    return ", ".join(words)
 
 
 def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
