@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 
 from figgen.catalog.load import content
+from figgen.lookups import remembered
 
 FILE = "run-recipes.json"
 
 
-@cache
+@remembered(1)
 def run_recipes() -> Mapping[str, dict[str, str]]:
     """By run: fields of its record, of which `expert_overlap` and `cuda_graphs` are options."""
     held: dict[str, dict[str, str]] = json.loads(content(FILE))["recipes"]

@@ -225,7 +225,7 @@ def test_a_measured_step_scales_all_times_and_says_so(open_modeler: Callable[...
     assert factor == pytest.approx(20 / predicted, rel=1e-6)
     expect(page.locator("#modeler .modeler-card").first).to_contain_text("20.0\u00a0s")
     expect(page.locator("#modeler .modeler-card").first).to_contain_text(
-        f"{factor:.3g} × the prediction"
+        f"{factor:#.3g} × the prediction"
     )
     choose(page, "tp", "4")
     addressed(

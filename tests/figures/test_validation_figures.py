@@ -174,7 +174,8 @@ def test_the_quarter_that_is_drawn_is_the_one_that_is_counted() -> None:
     assert chart.values["within_quarter"].value == pytest.approx(sum(between) / len(tests))
     docs = Path(__file__).parents[2] / "docs"
     journey = (docs / "journey/when-it-does-not.md").read_text("utf-8")
-    assert "it predicts {{ within_quarter:.0%}} of them within a quarter of what was" in journey
+    said = "For {{ within_quarter:.0%}} of the runs, the prediction is within a quarter of the"
+    assert f"{said} measurement" in journey
 
 
 def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:

@@ -15,7 +15,7 @@ class Entries extends Map {
     this.set(name, isList ? one.map((each) => new Entries(each)) : new Entries(one));
     return super.get(name);
   }
-  *entries() { for (const name of this.keys()) yield [name, this.get(name)]; }
+  entries() { return Array.from(this.keys(), (name) => [name, this.get(name)]).values(); }
   [Symbol.iterator]() { return this.entries(); }
 }
 

@@ -19,6 +19,7 @@ export const ownKinds = () => ({
   ffn: choice("swiglu", [...FFN_MATRICES.keys()]), vocab: whole(128_256, 256, 10_000_000),
   experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 1, 1_000_000),
   shared: whole(0, 0, 1000), dense_layers: whole(0, 0, 1000), tied: flag(false),
+  expert_groups: whole(1, 1, 1000), expert_reached: whole(1, 1, 1000),
   ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 0, 100_000))])),
   norm: choice("rmsnorm", [...NORM_VECTORS.keys()]), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
   final_norm: flag(true), bias: flag(false), positions: flag(false), extra: whole(0, -(2 ** 40), 2 ** 40),
@@ -31,7 +32,7 @@ export const ownKinds = () => ({
 /** The shape that a state describes, as `shapeOf` takes it. */
 export function ownShape(state) {
   const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = state;
-  const { experts: count, top_k, expert_ffn, shared, dense_layers } = state;
+  const { experts: count, top_k, expert_ffn, shared, dense_layers, expert_groups: groups, expert_reached: reached } = state;
   const latent = state.kv_rank === null ? null : Object.fromEntries(LATENT.map((key) => [key, state[key] ?? 0]));
   return {
     layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, latent,
@@ -40,7 +41,7 @@ export function ownShape(state) {
     learned_positions: state.positions, final_norm: state.final_norm,
     state_space: state.mixer_heads === null ? null
       : Object.fromEntries(Object.entries(MIXERS).map(([key, name]) => [name, state[key]])),
-    experts: count === null ? null : { count, top_k, ffn_hidden: expert_ffn, shared, dense_layers },
+    experts: count === null ? null : { count, top_k, ffn_hidden: expert_ffn, shared, dense_layers, groups, reached },
   };
 }
 
@@ -50,8 +51,8 @@ export function ownOf(shape) {
   const { experts, latent, state_space: mixers } = shape;
   const mixture = experts
     ? { experts: experts.count, top_k: experts.top_k, expert_ffn: experts.ffn_hidden, shared: experts.shared,
-      dense_layers: experts.dense_layers }
-    : { experts: null, shared: 0, dense_layers: 0 };
+      dense_layers: experts.dense_layers, expert_groups: experts.groups, expert_reached: experts.reached }
+    : { experts: null, shared: 0, dense_layers: 0, expert_groups: 1, expert_reached: 1 };
   return {
     layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, ...mixture,
     head_dim: head_dim === hidden / heads ? null : head_dim,
