@@ -148,6 +148,18 @@ def test_what_cannot_be_written_is_one_line(capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def test_eval_takes_a_number_with_an_exponent_and_names_what_a_formula_needs(capsys):
+    given = ("weight_bytes_per_param=2", "gradient_bytes_per_param=2", "dp=1", "zero_stage=0")
+    state = ("eval", "--json", "zero_state_bytes", *given, "optimizer_bytes_per_param=12")
+    values = [
+        json.loads(said(capsys, *state, f"parameters={count}"))["value"]
+        for count in ("6.7e9", "6.7E+9", "6700000000")
+    ]
+    assert values == [16 * 6.7e9] * 3
+    assert main(["eval", "bubble_fraction"]) == 2
+    assert "bubble_fraction needs stages, microbatches" in capsys.readouterr().err
+
+
 def test_eval_takes_a_layer_of_a_fractional_number_of_parameters(capsys):
     out = said(
         capsys, "eval", "fsdp_layer_bytes", "layer_parameters=1.5", "bytes_per_param=2", "dp=4"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,10 +127,16 @@ def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes
     return printed(svg.render(chart, name), form, name, inches)
 
 
+EXPONENT = r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]{1,3}"
+"""A number that YAML 1.1 takes for a text, such as 6.7e9."""
+
+
 def _parameter(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError("a parameter", expected="key=value", got=text)
+    if re.fullmatch(EXPONENT, value):
+        return name, float(value)
     try:
         return name, read_yaml(value)
     except InputError as error:
@@ -144,7 +151,7 @@ def _eval(options: argparse.Namespace) -> Answer:
     from figgen.values import compute
 
     text = options.value
-    if options.arguments:
+    if options.arguments or "(" not in text:
         pairs = ", ".join(f"{name}={value!r}" for name, value in map(_parameter, options.arguments))
         name, colon, spec = text.partition(":")
         text = f"{name}({pairs}){colon}{spec}"
