@@ -185,13 +185,17 @@ def _once(
     behind_s = backward_s if setup.overlap_data_parallel else 0.0
     # No later than what ends with the step that the closed form says, also with unequal buckets.
     latest = last + late_s - fsum(entry.call.total_s for entry in (*bucketed, *tied))
-    now = 0.0
+    now, calls = 0.0, list[tuple[TimedTraffic, float]]()
     for index, entry in enumerate((*bucketed, *tied)):
         share = min(1.0, (index + 1) / len(bucketed)) if bucketed else 1.0
         now = min(max(now, last - behind_s * (1 - share)), latest)
-        yield _event(rank, entry, now, entry.call.total_s)
+        calls.append((entry, now))
         now += entry.call.total_s
         latest += entry.call.total_s
+    # Where a step waits for them longer than that, they run later.
+    later_s = max(0.0, last + late_s - now) if calls else 0.0
+    for entry, start in calls:
+        yield _event(rank, entry, start + later_s, entry.call.total_s)
 
 
 def _single(entries: Iterator[TimedTraffic]) -> Iterator[TimedTraffic]:
