@@ -24,6 +24,8 @@ from figgen.scenarios.evidence.validation import (
     errors_of,
     fit_chance,
     judged_runs,
+    polling,
+    polling_runs,
     rankings,
     release_spreads,
     swept_model,
@@ -226,6 +228,26 @@ def test_layouts_are_ranked_as_pairs_are_ordered() -> None:
             chosen = min(sure, key=lambda one: one.predicted_s).measured_s
             assert row.choice == chosen / min(one.measured_s for one in group)
             assert row.layouts == len(group)
+            awake = [one for one in group if not polling(one)]
+            if len(awake) < 5:
+                assert row.choice_without_waits is None
+                continue
+            sure = [one for one in awake if fit_chance(one.run) >= 0.95] or awake
+            chosen = min(sure, key=lambda one: one.predicted_s).measured_s
+            assert row.choice_without_waits == chosen / min(one.measured_s for one in awake) <= 1.25
+
+
+def test_runs_that_slept_have_stages_and_lost_the_same_for_each_slot() -> None:
+    """Half a second on two stages and about one on more, whatever the layout beside them."""
+    slept = polling_runs()
+    lost: dict[bool, list[float]] = {True: [], False: []}
+    for one in slept:
+        slots = one.run.microbatches + one.run.pp - 1
+        lost[one.run.pp > 2].append((one.measured_s - one.predicted_s) / slots)
+    assert 20 < len(slept) < 80
+    assert all(one.run.pp > 1 for one in slept)
+    assert median(lost[True]) == pytest.approx(0.9, abs=0.15)
+    assert median(lost[False]) == pytest.approx(0.45, abs=0.15)
 
 
 def test_most_runs_that_were_unlikely_to_fit_crawled_and_few_others() -> None:

@@ -14,6 +14,7 @@ from figgen.scenarios.evidence.validation import (
     errors_of,
     grouped,
     judged_runs,
+    polling_runs,
     rankings,
     release_spreads,
     tight_runs,
@@ -149,6 +150,7 @@ def validation_ranking() -> Table:
                 if key in tested
                 else (DASH, DASH, DASH)
             ),
+            DASH if entry.choice_without_waits is None else entry.choice_without_waits,
         )
         for entry in rankings(tested_only=False)
         for key in [(entry.name, entry.gpus)]
@@ -165,6 +167,7 @@ def validation_ranking() -> Table:
             Column(label="tests", spec=",d"),
             Column(label="rank correlation of tests", spec=".2f"),
             Column(label="choice over best of tests", spec=".2f"),
+            Column(label="choice over best without waits", spec=".2f"),
         ),
         rows=rows,
         values={
@@ -174,6 +177,10 @@ def validation_ranking() -> Table:
             "near_best": Named(sum(entry.choice <= 1.1 for entry in found)),
             "median_choice": Named(float(np.median([entry.choice for entry in found]))),
             "worst_choice": Named(max(entry.choice for entry in found)),
+            "worst_without_waits": Named(
+                max(one.choice_without_waits or 1.0 for one in rankings(tested_only=False))
+            ),
+            "polling": Named(len(polling_runs())),
             "tight": Named(len(tight)),
             "crawling": Named(len(crawling)),
         },

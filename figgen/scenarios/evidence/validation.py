@@ -56,7 +56,9 @@ class Errors:
 class Ranking:
     """Layouts of one model on one number of GPUs: how well their order is predicted.
 
-    `choice` is the measured time of the layout that the planner offers over that of the fastest.
+    `choice` is the measured time of the layout that the planner offers over that of the fastest;
+    `choice_without_waits` is the same among the runs that are not `polling`, None where fewer than
+    `FEWEST_LAYOUTS` are left.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Ranking:
     layouts: int
     spearman: float
     choice: float
+    choice_without_waits: float | None
 
 
 @remembered(1)
@@ -169,7 +172,40 @@ def _ranking(group: Sequence[JudgedRun]) -> Ranking:
         layouts=len(group),
         spearman=spearman(predicted, measured),
         choice=offered(group).measured_s / min(measured),
+        choice_without_waits=_choice([judged for judged in group if not polling(judged)]),
     )
+
+
+def _choice(group: Sequence[JudgedRun]) -> float | None:
+    if len(group) < FEWEST_LAYOUTS:
+        return None
+    return offered(group).measured_s / min(judged.measured_s for judged in group)
+
+
+POLLED_S = {2: (0.3, 0.8)}
+POLLED_DEEPER_S = (0.55, 1.3)
+"""Seconds beyond the prediction for each slot of a pipeline of two stages, and of more, that runs
+of the sweep took whose messages slept: a branch of nanotron checks every 0.1 s whether the two
+small messages ahead of each tensor have arrived."""
+
+
+def polling_runs() -> list[JudgedRun]:
+    """Runs of the sweep that are `polling`."""
+    swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
+    return [judged for judged in swept if polling(judged)]
+
+
+def polling(judged: JudgedRun) -> bool:
+    """Whether a run took as much longer than predicted as one whose pipeline polls for messages.
+
+    It is told by its time, because the sweep doesn't say which runs used that branch.
+    """
+    run = judged.run
+    if run.pp == 1 or judged.measured_s <= CRAWLING * judged.predicted_s:
+        return False
+    slots = run.microbatches + run.pp - 1
+    least, most = POLLED_S.get(run.pp, POLLED_DEEPER_S)
+    return least <= (judged.measured_s - judged.predicted_s) / slots <= most
 
 
 def offered(group: Sequence[JudgedRun]) -> JudgedRun:
