@@ -127,16 +127,10 @@ def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes
     return printed(svg.render(chart, name), form, name, inches)
 
 
-EXPONENT = r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]{1,3}"
-"""A number that YAML 1.1 takes for a text, such as 6.7e9."""
-
-
 def _parameter(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError("a parameter", expected="key=value", got=text)
-    if re.fullmatch(EXPONENT, value):
-        return name, float(value)
     try:
         return name, read_yaml(value)
     except InputError as error:
@@ -146,13 +140,26 @@ def _parameter(text: str) -> tuple[str, object]:
         raise InputError(f"the value of {name}", expected="YAML", got=value) from None
 
 
+EXPONENT = r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]{1,3}"
+"""A number that YAML 1.1 takes for a text, such as 6.7e9."""
+
+
+def _argument(text: str) -> str:
+    """An argument of a formula as a call has it. Raises InputError for what is no `key=value`."""
+    name, _, value = text.partition("=")
+    if re.fullmatch(EXPONENT, value):
+        return f"{name}={float(value)!r}"
+    name, found = _parameter(text)
+    return f"{name}={found!r}"
+
+
 def _eval(options: argparse.Namespace) -> Answer:
     from figgen.equations.worked import worked
     from figgen.values import compute
 
     text = options.value
     if options.arguments or "(" not in text:
-        pairs = ", ".join(f"{name}={value!r}" for name, value in map(_parameter, options.arguments))
+        pairs = ", ".join(map(_argument, options.arguments))
         name, colon, spec = text.partition(":")
         text = f"{name}({pairs}){colon}{spec}"
     computed, spec = compute(text)
