@@ -138,6 +138,7 @@ def _class(judged: JudgedRun) -> str:
 def validation_ranking() -> Table:
     """Layouts of one model on one number of GPUs: rank correlation, and loss by the choice."""
     tested = {(entry.name, entry.gpus): entry for entry in rankings(tested_only=True)}
+    every = rankings(tested_only=False)
     rows = tuple(
         (
             entry.name,
@@ -152,7 +153,7 @@ def validation_ranking() -> Table:
             ),
             DASH if entry.choice_without_waits is None else entry.choice_without_waits,
         )
-        for entry in rankings(tested_only=False)
+        for entry in every
         for key in [(entry.name, entry.gpus)]
     )
     found = list(tested.values())
@@ -177,9 +178,7 @@ def validation_ranking() -> Table:
             "near_best": Named(sum(entry.choice <= 1.1 for entry in found)),
             "median_choice": Named(float(np.median([entry.choice for entry in found]))),
             "worst_choice": Named(max(entry.choice for entry in found)),
-            "worst_without_waits": Named(
-                max(one.choice_without_waits or 1.0 for one in rankings(tested_only=False))
-            ),
+            "worst_without_waits": Named(max(one.choice_without_waits or 1.0 for one in every)),
             "polling": Named(len(polling_runs())),
             "tight": Named(len(tight)),
             "crawling": Named(len(crawling)),

@@ -163,27 +163,26 @@ def swept_model(run: DescribedRun) -> str:
 
 
 def _ranking(group: Sequence[JudgedRun]) -> Ranking:
-    predicted = [judged.predicted_s for judged in group]
-    measured = [judged.measured_s for judged in group]
     run = group[0].run
+    awake = [judged for judged in group if not polling(judged)]
     return Ranking(
         name=swept_model(run),
         gpus=run.gpus,
         layouts=len(group),
-        spearman=spearman(predicted, measured),
-        choice=offered(group).measured_s / min(measured),
-        choice_without_waits=_choice([judged for judged in group if not polling(judged)]),
+        spearman=spearman(
+            [judged.predicted_s for judged in group], [judged.measured_s for judged in group]
+        ),
+        choice=_choice(group),
+        choice_without_waits=_choice(awake) if len(awake) >= FEWEST_LAYOUTS else None,
     )
 
 
-def _choice(group: Sequence[JudgedRun]) -> float | None:
-    if len(group) < FEWEST_LAYOUTS:
-        return None
+def _choice(group: Sequence[JudgedRun]) -> float:
+    """The measured time of the layout that is offered over that of the fastest."""
     return offered(group).measured_s / min(judged.measured_s for judged in group)
 
 
-POLLED_S = {2: (0.3, 0.8)}
-POLLED_DEEPER_S = (0.55, 1.3)
+POLLED_TWO_STAGES_S, POLLED_MORE_STAGES_S = (0.3, 0.8), (0.55, 1.3)
 """Seconds beyond the prediction for each slot of a pipeline of two stages, and of more, that runs
 of the sweep took whose messages slept: a branch of nanotron checks every 0.1 s whether the two
 small messages ahead of each tensor have arrived."""
@@ -204,7 +203,7 @@ def polling(judged: JudgedRun) -> bool:
     if run.pp == 1 or judged.measured_s <= CRAWLING * judged.predicted_s:
         return False
     slots = run.microbatches + run.pp - 1
-    least, most = POLLED_S.get(run.pp, POLLED_DEEPER_S)
+    least, most = POLLED_TWO_STAGES_S if run.pp == 2 else POLLED_MORE_STAGES_S
     return least <= (judged.measured_s - judged.predicted_s) / slots <= most
 
 
