@@ -93,18 +93,12 @@ def era_of(run: DescribedRun) -> str:
 def terms_of(run: DescribedRun) -> Terms:
     """What every field of `Attained` is made of for a run."""
     chip, family, era = run.accelerator, family_of(run), era_of(run)
-    generation = generation_of(chip)
     fusing = fusing_of(run)
     # torchtitan compiles its loss since December 2024 (pull request 702).
     early = memory_framework(run.framework, run.version) == "torchtitan-2024"
     loss = MODULES if early and fusing == COMPILED else fusing
-    nvidia = chip.vendor == "NVIDIA"
-    exposing = "megatron-2021" if family == "megatron" and not nvidia else family
-    plain: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
-    # The shares of MaxText and Paxml are those of XLA on GPUs.
-    plain += _optional("framework_share", family) if nvidia or family == UNKNOWN_SOFTWARE else ()
-    plain += _optional("power_share", chip.name) + _release(run, generation)
-    product = plain
+    exposing = "megatron-2021" if family == "megatron" and chip.vendor != "NVIDIA" else family
+    product = plain = _matmul_shares(run, family)
     if run.dtype in ("fp8", "fp4"):
         product += (f"format_share.{run.number_format}",)
     dtype = run.dtype
@@ -116,10 +110,6 @@ def terms_of(run: DescribedRun) -> Terms:
     share = "efa" if is_efa(run.network.name) else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
     usual = USUAL[era]
-    x86 = generation != "other" and not chip.name.startswith("g")  # GH and GB come with Grace
-    host = ("host_expert_layer_s.all", *(("host_x86.all",) if x86 else ()))
-    # Experts of fixed capacity need no counts from the GPU before kernels are launched.
-    host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
     return {
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
@@ -138,7 +128,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
         "optimizer": _optimizer(run, family),
         "host_layer_s": (1.0, (_one("host_layer_s", family, fusing),)),
-        "host_expert_layer_s": (1.0, host),
+        "host_expert_layer_s": (1.0, _expert_host(run)),
         **{
             field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
             for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
@@ -165,6 +155,27 @@ def terms_of(run: DescribedRun) -> Terms:
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
         "host_bytes_per_s": (HOST_BYTES_PER_S, ()),
     }
+
+
+def _matmul_shares(run: DescribedRun, family: str) -> tuple[str, ...]:
+    """The constants that the peak of matmuls in 16 bits is multiplied by."""
+    chip = run.accelerator
+    found: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
+    # The shares of MaxText and Paxml are those of XLA on GPUs.
+    if chip.vendor == "NVIDIA" or family == UNKNOWN_SOFTWARE:
+        found += _optional("framework_share", family)
+    return found + _optional("power_share", chip.name) + _release(run, generation_of(chip))
+
+
+def _expert_host(run: DescribedRun) -> tuple[str, ...]:
+    """The constants of the host's time for a layer of experts."""
+    chip = run.accelerator
+    found: tuple[str, ...] = ("host_expert_layer_s.all",)
+    # GH and GB come with Grace.
+    if generation_of(chip) != "other" and not chip.name.startswith("g"):
+        found += ("host_x86.all",)
+    # Experts of fixed capacity need no counts from the GPU before kernels are launched.
+    return (*found, "host_token_drop.all") if "tokendrop" in run.name.lower() else found
 
 
 def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
