@@ -87,9 +87,8 @@ def _help(option: Option) -> str:
     default = option.default
     if option.kind == "quantity" and isinstance(default, float):
         default = format_quantity(default, option.unit)
-    if option.name == "gpus_per_node":
-        default = "those of the accelerator's scale-up domain"
-    usual = "" if default in (None, True, False, ()) else f"{default} if left out"
+    taken = option.left_out or ("" if default in (None, True, False, ()) else str(default))
+    usual = f"{taken} if left out" if taken else ""
     few = option.choices is not None and len(option.choices()) <= 16
     names = ", ".join(option.choices()) if few and option.choices else ""
     label = f"switch off: {option.label}" if option.default is True else option.label

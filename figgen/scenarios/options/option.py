@@ -32,7 +32,8 @@ class Option:
     Numbers lie in `low` to `high`; a "quantity" is in the SI `unit`, and a form shows it in
     `form_unit`, which is `scale` of that. `choices` gives the names that a form offers, with their
     words; "choice" takes no other, "text" whatever `check` lets pass. `spelled` turns
-    another spelling of a name into the usual one. `key` is its name in
+    another spelling of a name into the usual one. `left_out` says what a command takes where it is
+    left out, if that follows from others. `key` is its name in
     addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
     `former` are options that it has taken in: what their values, by name, are called now.
     """
@@ -53,6 +54,7 @@ class Option:
     check: Callable[[str], object] | None = None
     spelled: Callable[[str], str] | None = None
     required: bool = False
+    left_out: str = ""
     key: str = ""
     flag: str = ""
     former: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -102,6 +102,7 @@ _ALL = (
         asked_by=_LAYOUT,
         required=True,
         hint="GPUs that share the fast links of a node",
+        left_out="those of the accelerator's scale-up domain",
         low=1,
         high=MOST_RANKS,
         key="gpus",
