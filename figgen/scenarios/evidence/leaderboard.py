@@ -73,7 +73,7 @@ def _split_runs() -> dict[str, DescribedRun]:
 
 
 def board() -> tuple[BoardRow, ...]:
-    """Return the predictors by mean error; on a tie, whoever answers more runs comes first."""
+    """Return the predictors, smallest mean error first; a tie goes to the one with more runs."""
     ours = scored("this site", "today's", "", our_seconds())
     others = [scored(e.name, e.version, e.source, e.seconds) for e in frozen_split().entrants]
     return tuple(sorted([ours, *others], key=lambda row: (row.mean_absolute, -row.runs)))

@@ -209,7 +209,7 @@ def _aliased(entries: list[Entry]) -> list[Entry]:
 
 
 def _copied(entries: list[Entry], place: str, target: str, own: list[str]) -> list[Entry]:
-    """The entries of a place under another name, without those that stand there already."""
+    """Return the entries of one mapping for another, which keeps the keys that it already has."""
     found: list[Entry] = []
     for one in entries:
         if one.name != place and not one.name.startswith(place + "."):

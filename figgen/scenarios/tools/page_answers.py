@@ -1,4 +1,4 @@
-"""What pages are told of a job: the same as `figgen step --json` and `figgen memory --json`."""
+"""What pages show of a job, the same data as `figgen step --json` and `figgen memory --json`."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ class PageJob(UntimedJob):
 
 
 def untimed_job(catalog: ServedCatalog, choices: Mapping[str, Any]) -> UntimedJob:
-    """Return the job of these options; those that are left out have their defaults.
+    """Return the job that these options describe; options that are left out take their defaults.
 
     `model`, `accelerator` and `nic` are names of the catalog or mappings of own numbers in SI.
     Raises InputError for what is unknown or does not fit together.
