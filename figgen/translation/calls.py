@@ -259,7 +259,7 @@ class CallPrinter(BuiltIn):
         if given.kind == "union" and {part.kind for part in given.args} == {"record"}:
             return self.own_method(value, given.args[0], name, node)
         if given.kind == "pattern":
-            if name not in ("fullmatch", "search", "findall", "finditer", "split"):
+            if name not in ("fullmatch", "search", "finditer", "split"):
                 raise self.no(node, f"the method {name} of a pattern")
             return self.matched(name, value, self.expression(node.args[0]).atom)
         table: Mapping[str, Method] = {

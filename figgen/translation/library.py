@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import re
 from collections.abc import Sequence
 
 from figgen.translation.code import Code, Level, array, is_plain, listed, quoted
@@ -221,6 +222,9 @@ class Library(Expressions):
             case ("compile", [pattern, *flags]):
                 return Code(self.regular(pattern, flags, node), type=Type("pattern"))
             case ("fullmatch" | "search" | "findall" | "finditer" | "split", [p, text]):
+                several = isinstance(p, ast.Constant) and re.compile(str(p.value)).groups > 1
+                if several and name == "findall":
+                    raise self.no(node, "findall with several groups; finditer gives all")
                 value = self.expression(text).text
                 return self.matched(name, Code(self.regular(p, [], node)), value)
             case ("sub", [p, by, text]):

@@ -103,13 +103,22 @@ class Statements(CallPrinter):
                     found[name] = []
         return found
 
-    @staticmethod
-    def fits(node: ast.stmt, name: str) -> bool:
-        """Whether one block of a statement has all uses of a name."""
+    @classmethod
+    def fits(cls, node: ast.stmt, name: str) -> bool:
+        """Whether one block of a statement has all uses of a name.
+
+        `else` with nothing but an `if` is printed as `else if`, which is no block of its own.
+        """
         blocks = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
         blocks += [handler.body for handler in getattr(node, "handlers", [])]
         total = count_of(node, name)
-        return any(block and sum(count_of(one, name) for one in block) == total for block in blocks)
+        for block in blocks:
+            if block and sum(count_of(one, name) for one in block) == total:
+                chained = block is getattr(node, "orelse", []) and isinstance(node, ast.If)
+                if chained and len(block) == 1 and isinstance(block[0], ast.If):
+                    return cls.fits(block[0], name)
+                return True
+        return False
 
     def statement(self, node: ast.stmt, known: set[str], new: set[str]) -> list[str]:
         """The lines of one statement; it declares the names that are `new`."""

@@ -303,6 +303,38 @@ def loops() -> list[object]:
     ]  # fmt: skip
 
 
+def branched(value: int) -> int:
+    """A name that begins in two branches behind another `if`."""
+    if value < 0:
+        return -1
+    elif value < 10:
+        small = value + 1
+        small *= 2
+    elif value < 100:
+        small = value - 1
+    else:
+        small = 0
+    return small
+
+
+def chained(value: int) -> list[int]:
+    """A name that only branches after the first use."""
+    found = []
+    if value < 0:
+        found.append(-1)
+    elif value < 10:
+        near = value + 1
+        found.append(near)
+    else:
+        near = value - 1
+        found.append(near)
+    return found
+
+
+def branches() -> list[object]:
+    return [[branched(value), chained(value)] for value in (-5, 5, 50, 500)]
+
+
 def longest(start: int, *more: int) -> list[int]:
     return [start, len(more), *more[:2]]
 
@@ -454,5 +486,5 @@ def _unknown(name: str) -> None:
 
 CASES = (
     arithmetic, truths, values, texts, tests_of_texts, readings, patterns, dictionaries, sets,
-    loops, long_lists, closures, records, wide_records, narrowing, messages, not_numbers,
+    loops, branches, long_lists, closures, records, wide_records, narrowing, messages, not_numbers,
 )  # fmt: skip

@@ -72,6 +72,8 @@ REFUSED = {
     "return {value} < {1, 2}": "this comparison of sets",
     "return re.compile('a').sub('', 'a')": "the method sub of a pattern",
     "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "a place in a value",
+    "return re.findall('(a)(b)', 'ab')": "several groups",
+    "return re.compile('a').findall('a')": "the method findall of a pattern",
     "return [many]": "a function of any number of arguments as a value",
     "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
     "def one(value: int = value) -> int:\n        return 1\n    return one()": "like its own",
