@@ -1,9 +1,9 @@
 // What the reader of pickles says of the files of test_pickles.py: "read", or why not.
 
 import { InputError } from "./engine/errors.js";
-import { unpickled } from "./engine/pickle.js";
+import { unpickled } from "./tools/profile_pickle.js";
 import { read_model_text } from "./scenarios/architectures/file_text.js";
-import { traceText } from "./engine/trace_reader.js";
+import { traceText } from "./tools/profile_trace.js";
 import { mapped } from "./engine/records.js";
 
 function said(read) {

@@ -1,7 +1,7 @@
 // What the modules of the profile reader answer to the cases of test_profile_reader.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
-import { endOf, traceText } from "./engine/trace_reader.js";
+import { endOf, traceText } from "./tools/profile_trace.js";
 import { catalog } from "./catalog.js";
 import { besideModel, modelled } from "./tools/profile_beside.js";
 import { traceCommand } from "./tools/modeler_command.js";

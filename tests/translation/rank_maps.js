@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import { InputError } from "./assets/javascripts/engine/errors.js";
-import { coordinateArray, groupArray, groupIndex, groupLists, nodesOf } from "./assets/javascripts/engine/groups.js";
+import { coordinateArray, groupArray, groupIndex, groupLists, nodesOf } from "./assets/javascripts/tools/map_ranks.js";
 import { plain, record } from "./assets/javascripts/engine/records.js";
 import { CONVENTIONS, convention } from "./assets/javascripts/models/machine/frameworks.js";
 import { MOST_RANKS, layout, mesh_of } from "./assets/javascripts/models/machine/layout.js";

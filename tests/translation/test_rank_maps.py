@@ -37,8 +37,8 @@ ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
 def ask(tmp_path: Path) -> Ask:
     """`ask(suite, cases)`: what a suite of the program answers."""
     hand = {
-        f"{FOLDER}/engine/{name}.js": (ENGINE / f"{name}.js").read_text("utf-8")
-        for name in ("records", "groups")
+        f"{FOLDER}/{name}": (ENGINE.parent / name).read_text("utf-8")
+        for name in ("engine/records.js", "tools/map_ranks.js")
     }
     scripts = {**hand, **printed_models({**hand, "main.js": PROGRAM})}
     return lambda suite, given: ran(tmp_path, PROGRAM, scripts, {"suite": suite, "given": given})

@@ -3,7 +3,7 @@
 The operations of the file are looked through before any of them is carried out.  Refused are those
 that name a class or a function, lengths beyond the file's end, and places of the memo beyond all
 that the file could fill: nine bytes made CPython reserve gigabytes.  The tools refuse and accept
-the same files in the same words: `engine/pickle.js` takes the words from here.
+the same files in the same words: `tools/profile_pickle.js` takes the words from here.
 Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 """
 

@@ -7,7 +7,7 @@ import { SHADES, groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
 import { fitted } from "./map_paint.js";
 import { MOST_IN_CUBE, showsOf } from "./map_state.js";
-import { coordinateArray } from "../engine/groups.js";
+import { coordinateArray } from "./map_ranks.js";
 
 const TURN = Math.PI / 18;
 const START = { yaw: -0.6, pitch: 0.45 };

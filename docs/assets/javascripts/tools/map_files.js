@@ -1,6 +1,6 @@
 // Files of a layout: the JSON that `figgen ranks --json` prints, and the same memberships as CSV.
 
-import { groupArray, groupLists, nodesOf } from "../engine/groups.js";
+import { groupArray, groupLists, nodesOf } from "./map_ranks.js";
 import { mesh_of } from "../models/machine/layout.js";
 import { LABELS, communicator, warnings } from "../models/machine/placement.js";
 import { groupsOf, membersOf } from "./map_groups.js";

@@ -3,7 +3,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { AXES } from "../models/machine/frameworks.js";
-import { coordinateArray, groupArray, groupIndex, groupRanks, nodesOf } from "../engine/groups.js";
+import { coordinateArray, groupArray, groupIndex, groupRanks, nodesOf } from "./map_ranks.js";
 import { plain } from "../engine/records.js";
 import { mesh_of } from "../models/machine/layout.js";
 import { RankMesh, coordinates_of } from "../models/machine/mesh.js";

@@ -2,8 +2,8 @@
 // mean is printed from figgen.models.profiles and figgen.models.memory.
 
 import { InputError, grouped } from "../engine/errors.js";
-import { unpickled } from "../engine/pickle.js";
-import { traceText } from "../engine/trace_reader.js";
+import { unpickled } from "./profile_pickle.js";
+import { traceText } from "./profile_trace.js";
 import { devices_of, history_of, peak_of, refused_of, state_of } from "../models/memory/allocator_snapshot.js";
 import { REMEDIES, summary_of } from "../models/memory/snapshot_summary.js";
 import { kinds_sentences, refusals, state_rows, summary_sentence } from "../models/memory/snapshot_text.js";

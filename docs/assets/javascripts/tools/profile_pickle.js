@@ -2,7 +2,7 @@
 // What would name a class or a function is refused, as `figgen memory-snapshot` refuses it.
 // Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 
-import { InputError, grouped } from "./errors.js";
+import { InputError, grouped } from "../engine/errors.js";
 import { ENDED, LONGEST, NAMED, NO_TEXT, PROTOCOLS, REFUSED_OPERATIONS, UNFIT, broken, refused } from "../models/memory/plain_pickle.js";
 
 const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
