@@ -24,6 +24,21 @@ def training_flops_with_recompute(parameters: Number, tokens: Number) -> Number:
     return 8 * parameters * tokens
 
 
+@formula(symbol="C", unit="FLOP", source="Chowdhery et al. 2022 (PaLM), arXiv:2204.02311, App. B")
+def training_flops_with_attention(
+    parameters: Number,
+    tokens: Number,
+    layers: Number,
+    sequence_length: Number,
+    attention_width: Number,
+) -> Number:
+    """Work of forward and backward with the attention core; causal masks are not taken off.
+
+    `attention_width` is the number of heads times the width of one.
+    """
+    return tokens * (6 * parameters + 12 * layers * sequence_length * attention_width)
+
+
 @formula(symbol=r"C_\text{layer}", unit="FLOP", source="Narayanan et al. 2021, arXiv:2104.04473")
 def layer_forward_flops(microbatch_size: Number, sequence_length: Number, hidden: Number) -> Number:
     """Forward work of one layer with a 4h MLP; causal masks are not taken off."""
@@ -147,6 +162,17 @@ def model_flops_utilization(
 def training_time(gpu_hours: Number, gpus: Number) -> Number:
     """Wall time of a run of so many GPU-hours."""
     return 3600 * gpu_hours / gpus
+
+
+@formula(symbol="t", unit="s", source="Narayanan et al. 2021, arXiv:2104.04473, §5.1")
+def time_of_work(
+    work_flops: Number, gpus: Number, peak_flops_per_s: Number, utilization: Number
+) -> Number:
+    """Wall time of so much work on GPUs that reach a share of their peak.
+
+    With MFU as the share, the work is that of the model; with HFU, recomputation counts too.
+    """
+    return work_flops / (gpus * peak_flops_per_s * utilization)
 
 
 @formula(symbol=r"K", unit="USD", source="definition")

@@ -147,6 +147,7 @@ NOTATION = Notation(
     count("hidden", "h", "1", "hidden width"),
     count("ffn_width", "f", "1", "width inside the feed-forward block"),
     count("kv_width", r"h_\text{kv}", "1", "width of keys (and of values): KV heads × head size"),
+    count("attention_width", r"h_\text{a}", "1", "query heads times the width of one"),
     count("width", "d", "1", "dimension that is split"),
     count("heads", "a", "head", "attention (query) heads"),
     count("kv_heads", r"a_\text{kv}", "head", "heads of keys and values"),
@@ -235,6 +236,14 @@ NOTATION = Notation(
     positive("layer_compute_s", r"t_\text{c}", "s", "compute time of one layer"),
     # Rates, roofline, cost.
     positive("peak_flops_per_s", "F", "FLOP/s", "dense peak of the endpoint"),
+    positive("work_flops", "C", "FLOP", "work of the run"),
+    Argument(
+        name="utilization",
+        symbol=r"\eta_\text{F}",
+        unit="1",
+        meaning="share of the dense peak that the run reaches",
+        range="0 < {} <= 1",
+    ),
     positive("narrow_flops_per_s", r"F_\text{n}", "FLOP/s", "dense peak of narrow products"),
     positive("reads", r"n_\text{r}", "1", "times that an element is read to be cast"),
     positive("elements_per_scale", r"n_\text{s}", "1", "elements that share a scale"),

@@ -164,6 +164,7 @@ CONSTANTS = {
     **dict.fromkeys(
         (
             "training_flops",
+            "training_flops_with_attention",
             "training_flops_with_recompute",
             "layer_forward_flops",
             "attention_core_flops",
