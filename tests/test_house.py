@@ -127,8 +127,8 @@ def test_a_class_has_a_name_of_its_own() -> None:
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
-HOMONYMS = {"double-binary-tree", "oversubscription", "send-recv"}
-"""Figures named after an algorithm, an argument and an operation of NCCL."""
+HOMONYMS = {"double-binary-tree", "oversubscription", "packing", "send-recv"}
+"""Figures named after an algorithm, an argument, a trainer's option and an operation of NCCL."""
 
 
 def named_in(word: str, *folders: str) -> set[str]:

@@ -101,7 +101,8 @@ def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, floa
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
         for name in ("job.js", "records.js")
     }
-    whole = [one | {"layers_per_stage": list(one.get("layers_per_stage", ()))} for one in cases]
+    lists = ("layers_per_stage", "document_tokens")
+    whole = [one | {name: list(one.get(name, ())) for name in lists} for one in cases]
     data = {"catalog": configurations(), "cases": whole}
     return [
         tuple(one)

@@ -191,13 +191,24 @@ def described(name: str, setup: TrainingSetup) -> str:
             f"\nLoRA of rank {setup.lora_rank} next to {ADAPTED[setup.lora_matrices]}: {count:,} "
             f"parameters trained, the others frozen in {setup.frozen_format.label}"
         )
+    packed = packed_words(setup.document_tokens)
     return (
         f"{name} on {parallel.world_size} GPUs: {sizes}, {setup.schedule}, "
         f"ZeRO {setup.zero_stage}, {setup.recipe.name}, recompute {setup.recompute}, "
         f"activations {setup.activations}\n"
         f"{setup.microbatches} microbatches of {setup.microbatch_size} × {setup.sequence:,} tokens "
-        f"per replica, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step{lora}"
+        f"per replica{packed}, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step"
+        f"{lora}"
     )
+
+
+def packed_words(documents: tuple[int, ...]) -> str:
+    """The documents of a sequence in words, empty where it is one."""
+    if not documents:
+        return ""
+    if len(documents) == 1:
+        return f", packed with documents of {documents[0]:,} tokens on average"
+    return f", packed with {len(documents)} documents of {sum(map(int, documents)):,} tokens"
 
 
 def interval_data(found: TrainingStep) -> dict[str, object]:

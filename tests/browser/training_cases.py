@@ -57,7 +57,8 @@ def answered(choices: Choices) -> Any:
 
 def _values(choices: Choices) -> Choices:
     values = {name: option.default for name, option in OPTIONS.items()} | choices
-    values["layers_per_stage"] = tuple(values["layers_per_stage"])
+    for name in ("layers_per_stage", "document_tokens"):
+        values[name] = tuple(values[name])
     return values
 
 
@@ -244,6 +245,9 @@ def _options(rng: random.Random) -> Choices:
     own = random.Random(repr(choices))
     choices["expert_overlap"] = own.choice(list(EXPERT_OVERLAPS))
     choices["cuda_graphs"] = own.choice(list(CUDA_GRAPHS))
+    choices["document_tokens"] = own.choice(((), (), (300,), (2048,), (100_000,), (1024, 3072)))
+    if choices["document_tokens"] and own.random() < 0.9:
+        choices["zigzag"] = True
     return choices | _adapters(rng)
 
 

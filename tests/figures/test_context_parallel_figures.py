@@ -24,6 +24,8 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "volume": ("cp-volume", {}),
     "exchanges": ("cp-exchanges", {}),
     "kv-buffer": ("kv-buffer", {}),
+    "packed-documents": ("packed-documents", {}),
+    "packed-imbalance": ("packed-imbalance", {}),
 }
 
 
@@ -107,3 +109,23 @@ def test_identity_holds_for_every_cut() -> None:
     assert isinstance(chart, Table)
     assert value(chart, "largest") == 0
     assert {row[0] for row in chart.rows} == {"contiguous", "zig-zag", "striped"}
+
+
+def test_waiting_for_the_longest_documents_is_as_large_as_what_balancing_won() -> None:
+    """WLB-LLM (arXiv:2503.17924) won 1.23 times on average, dynamic CP up to 1.48 times."""
+    values = build("packed-imbalance", {}).values
+    waits = [values[f"waits_{mean}_64"].value for mean in (2048, 8192, 32768)]
+    assert waits == sorted(waits)
+    assert waits[0] < 0.05
+    assert 0.1 < waits[1] < 0.23 < waits[2] < 0.48
+    for mean in (2048, 8192, 32768):
+        uneven = [values[f"most_{mean}_{ranks}"].value for ranks in (2, 8, 64)]
+        assert uneven == sorted(uneven)
+        assert uneven[0] > 1
+
+
+def test_documents_leave_of_a_step_what_does_not_attend() -> None:
+    values = build("packed-documents", {}).values
+    left = 1 - values["attention"].value * (1 - values["pairs"].value)
+    assert values["step"].value == pytest.approx(left, abs=0.03)
+    assert values["packed_mfu"].value < values["mfu"].value

@@ -44,7 +44,7 @@ def core_s(job: Job, at: Attained, passes: int) -> float:
     chunk, seen = job.sequence / job.cp, job.sequence / 2
     if job.in_order and not job.trades_heads:  # the last rank: all other chunks, half of its own
         seen = fsum(chunk for _ in range(job.cp - 1)) + chunk / 2
-    pairs = job.tokens * (whole * seen + job.windowed_share * within)
+    pairs = job.tokens * (whole * seen + job.windowed_share * within - job.keys_apart / 2)
     scans = passes / 2 * job.mixer_share * job.tokens * job.mixer_work * 4
     work = passes * 2 * pairs * job.attention_width + scans
     return work / job.tp / at.attention_flops_per_s

@@ -13,7 +13,8 @@ from figgen.models.machine.layout import layout
 from figgen.models.memory.memory import memory
 from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.transformer import flops_per_token, keys_met, windowed_keys
+from figgen.models.shape.documents import windowed_keys
+from figgen.models.shape.transformer import flops_per_token, keys_met
 from figgen.models.step.compute import training_flops_per_token
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.stage_work import layer_core_flops, stage_work

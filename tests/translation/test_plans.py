@@ -59,6 +59,9 @@ def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
     }.items():  # fmt: skip
         if rng.random() < 0.15:
             job[name_] = rng.choice(values)
+    own = random.Random(repr(job))  # so that all other draws stay
+    if own.random() < 0.3:
+        job["document_tokens"] = own.choice(((200,), (3000,), (job["sequence"] - 100, 100)))
     return job, rng.random() < 0.15
 
 

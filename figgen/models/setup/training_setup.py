@@ -16,6 +16,7 @@ from figgen.models.pipeline.stage_placement import Placement
 from figgen.models.setup.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.shape.activation_formats import ActivationFormat, activation_format
 from figgen.models.shape.adapters import ADAPTED, NOT_ADAPTED, FrozenFormat, frozen_format
+from figgen.models.shape.documents import check_documents
 from figgen.models.shape.model_shape import ModelShape, StateSpace
 from figgen.models.shape.recipes import RECIPES, Recipe
 from figgen.models.shape.recomputation import Recomputation, recomputation
@@ -50,6 +51,8 @@ class TrainingSetup:
     """What decides memory and traffic of a step besides the hardware.
 
     `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens.
+    A sequence is packed with documents of `document_tokens`, all lengths or their mean, each of
+    which attends to itself; to the whole sequence if there are none.
     `schedule` and `chunks` are those of `figgen.models.pipeline.schedules.build`. `zero_stage` 1 is
     Megatron's distributed optimizer, 3 is FSDP. `recompute` keeps all activations ("none"), all
     but the attention core ("selective"), only the input of each layer ("full"), or what else
@@ -83,6 +86,7 @@ class TrainingSetup:
     microbatches: int
     sequence: int
     microbatch_size: int = 1
+    document_tokens: tuple[int, ...] = ()
     schedule: str = "1f1b"
     chunks: int | None = None
     recipe: Recipe = RECIPES["mcore18"]
@@ -141,6 +145,7 @@ class TrainingSetup:
         if not 1 <= self.expert_skew <= MOST_SKEW:
             expected = f"1 (even routing) to {MOST_SKEW}"
             raise InputError("expert_skew", expected=expected, got=self.expert_skew)
+        check_documents(self.document_tokens, self.sequence)
         recomputation(self.recompute)
         activation_format(self.activations)
         framework_memory(self.framework)
@@ -362,6 +367,8 @@ def _check_adapters(setup: TrainingSetup) -> None:
 def _check_division(setup: TrainingSetup) -> None:
     """Refuse widths that the axes do not divide, and experts that nobody lays out."""
     shape, parallel = setup.shape, setup.parallel
+    if setup.document_tokens and not setup.zigzag:
+        raise InputError("zigzag", expected="on with document_tokens", got="off", key="zigzag")
     _divides("sequence", setup.sequence, "cp", parallel.cp)
     _divides("heads of the model", shape.heads, "tp", parallel.tp)
     kv, tp = shape.kv_heads, parallel.tp

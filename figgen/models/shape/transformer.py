@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from figgen.errors import InputError
 from figgen.formulas.modern_layers import state_space_parameters, state_space_work
+from figgen.models.shape.documents import packed_keys
 from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
 
 
@@ -245,34 +246,36 @@ def dense_layer_weights(shape: ModelShape) -> int:
     return weights_met(shape, 1, 0)
 
 
-def windowed_keys(sequence: float, window: int) -> float:
-    """Keys that a token meets in a windowed layer, the masked half counted as in a full square.
+def keys_met(shape: ModelShape, sequence: int, documents: tuple[int, ...] = ()) -> float:
+    """Keys that a token meets in all layers together, the masked half counted too.
 
-    Twice the mean number that the window leaves, w·(2s − w)/s, so that half of it is what causal
-    attention multiplies and a window of the whole sequence has all s.
+    Only those of its own document where a sequence is packed with `documents`.
     """
-    seen = min(window, sequence)
-    return seen * (2 * sequence - seen) / sequence
-
-
-def keys_met(shape: ModelShape, sequence: int) -> float:
-    """Keys that a token meets in all layers together, the masked half counted too."""
     windowed = shape.windowed_layers(0, shape.layers)
-    whole = (shape.attention_layers - windowed) * sequence
-    return whole + windowed * windowed_keys(sequence, shape.window) if windowed else whole
+    whole = (shape.attention_layers - windowed) * packed_keys(sequence, sequence, documents)
+    if not windowed:
+        return whole
+    return whole + windowed * packed_keys(sequence, shape.window, documents)
 
 
-def flops_per_token(shape: ModelShape, *, sequence: int | None = None, causal: bool = False) -> int:
+def flops_per_token(
+    shape: ModelShape,
+    *,
+    sequence: int | None = None,
+    causal: bool = False,
+    documents: tuple[int, ...] = (),
+) -> int:
     """Model FLOPs to train on one token (forward and backward), nothing recomputed.
 
     6 per weight that the token meets, plus 12·(a·d) for the attention products with every key of
-    `sequence` tokens (default: the shape's own) in every layer, of a window with as many as
-    `windowed_keys` says; half of that if only the unmasked half of the square is counted
-    (`causal`). A state-space mixer's core counts whole, as it is computed in chunks.
+    `sequence` tokens (default: the shape's own) in every layer, of a window and of packed
+    `documents` with as many as `packed_keys` says; half of that if only the unmasked half of the
+    square is counted (`causal`). A state-space mixer's core counts whole, as it is computed in
+    chunks.
     Source: PaLM, arXiv:2204.02311, appendix B.
     """
     length = shape.sequence if sequence is None else sequence
-    attention = int(12 * shape.attention_width * keys_met(shape, length))
+    attention = int(12 * shape.attention_width * keys_met(shape, length, documents))
     cores = int(3 * shape.state_space_layers * mixer_core_flops(shape))
     products = 6 * matmul_parameters(shape) + cores
     return products + (attention // 2 if causal else attention)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from figgen.errors import InputError, unknown
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
@@ -38,58 +39,68 @@ MFU_LABEL = f"MFU ({MFU_CONVENTION})"
 """The heading of a column or a card with an MFU."""
 
 
+Documents: TypeAlias = tuple[int, ...]
+"""Documents packed into a sequence, as `figgen.models.shape.documents.packed_keys` has them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlopsConvention:
     """A way to count the FLOPs that training on one token takes, forward and backward.
 
-    `count` takes a shape and a sequence length in tokens. `hardware` marks counts that include
-    recomputation: over a peak they give HFU, the others MFU.
+    `count` takes a shape, a sequence length in tokens and the documents in it. `hardware` marks
+    counts that include recomputation: over a peak they give HFU, the others MFU.
     """
 
     name: str
     label: str
-    count: Callable[[ModelShape, int], float]
+    count: Callable[[ModelShape, int, Documents], float]
     hardware: bool
     source: str
 
 
-def _parameters_only(shape: ModelShape, sequence: int) -> float:
+def _parameters_only(shape: ModelShape, sequence: int, documents: Documents) -> float:
     return 6 * parameter_counts(shape).active
 
 
-def _with_attention(shape: ModelShape, sequence: int) -> float:
-    return flops_per_token(shape, sequence=sequence)
+def _with_attention(shape: ModelShape, sequence: int, documents: Documents) -> float:
+    return flops_per_token(shape, sequence=sequence, documents=documents)
 
 
-def _causal(shape: ModelShape, sequence: int) -> float:
-    return flops_per_token(shape, sequence=sequence, causal=True)
+def _causal(shape: ModelShape, sequence: int, documents: Documents) -> float:
+    return flops_per_token(shape, sequence=sequence, causal=True, documents=documents)
 
 
-def _fully_recomputed(shape: ModelShape, sequence: int) -> float:
+def _fully_recomputed(shape: ModelShape, sequence: int, documents: Documents) -> float:
     """Every layer runs forward twice, the head only once."""
     head = shape.vocab * shape.hidden
     layers = matmul_parameters(shape) - head
     mixers = 4 * shape.state_space_layers * mixer_core_flops(shape)
-    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence) + mixers
+    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence, documents) + mixers
 
 
-def _selectively_recomputed(shape: ModelShape, sequence: int) -> float:
+def _selectively_recomputed(shape: ModelShape, sequence: int, documents: Documents) -> float:
     """The attention core runs forward twice."""
-    return flops_per_token(shape, sequence=sequence) + 4 * _core_products(shape, sequence)
+    return flops_per_token(shape, sequence=sequence, documents=documents) + 4 * _core_products(
+        shape, sequence, documents
+    )
 
 
-def _selective_as_printed(shape: ModelShape, sequence: int) -> float:
+def _selective_as_printed(shape: ModelShape, sequence: int, documents: Documents) -> float:
     """Korthikanti's printed HFUs count the whole core, its backward too, a second time."""
-    return flops_per_token(shape, sequence=sequence) + 12 * _core_products(shape, sequence)
+    return flops_per_token(shape, sequence=sequence, documents=documents) + 12 * _core_products(
+        shape, sequence, documents
+    )
 
 
-def _megatron(shape: ModelShape, sequence: int) -> float:
+def _megatron(shape: ModelShape, sequence: int, documents: Documents) -> float:
     if shape.experts or shape.latent or shape.state_space or shape.kv_heads != shape.heads:
         raise InputError(
             "convention 'megatron'",
             expected="a dense model with multi-head attention",
             key="convention",
         )
+    if documents:
+        raise InputError("convention 'megatron'", expected="no packed documents", key="convention")
     if FFN_MATRICES[shape.ffn] != 2 or shape.ffn_hidden != 4 * shape.hidden:
         raise InputError(
             "convention 'megatron'", expected="blocks of two h × 4h matrices", key="convention"
@@ -99,9 +110,9 @@ def _megatron(shape: ModelShape, sequence: int) -> float:
     return 96 * layers * hidden**2 * (1 + share)
 
 
-def _core_products(shape: ModelShape, sequence: int) -> float:
-    """Multiply-adds of QKᵀ, half those of both products, over the whole square, all layers."""
-    return keys_met(shape, sequence) * shape.attention_width
+def _core_products(shape: ModelShape, sequence: int, documents: Documents) -> float:
+    """Multiply-adds of QKᵀ, half those of both products, masked half included, all layers."""
+    return keys_met(shape, sequence, documents) * shape.attention_width
 
 
 _ALL = (
@@ -161,16 +172,22 @@ CONVENTIONS: Mapping[str, FlopsConvention] = MappingProxyType({c.name: c for c i
 
 
 def training_flops_per_token(
-    shape: ModelShape, convention: str = MFU_CONVENTION, *, sequence: int | None = None
+    shape: ModelShape,
+    convention: str = MFU_CONVENTION,
+    *,
+    sequence: int | None = None,
+    documents: Documents = (),
 ) -> float:
     """FLOPs to train on one token by a convention, over `sequence` tokens (the shape's own).
+
+    Where those are packed with `documents`, attention counts inside each of them only.
 
     Raises InputError for an unknown convention, and for a shape that it does not cover.
     """
     if convention not in CONVENTIONS:
         raise unknown("FLOPs convention", convention, CONVENTIONS)
     length = shape.sequence if sequence is None else sequence
-    return CONVENTIONS[convention].count(shape, length)
+    return CONVENTIONS[convention].count(shape, length, documents)
 
 
 def utilisation(
@@ -180,6 +197,7 @@ def utilisation(
     tokens_per_s_per_gpu: float,
     peak_flops_per_s: float,
     sequence: int | None = None,
+    documents: Documents = (),
 ) -> float:
     """MFU or HFU, as the convention has it, from the throughput of one GPU.
 
@@ -189,7 +207,7 @@ def utilisation(
         raise InputError("tokens_per_s_per_gpu", expected=">= 0", got=tokens_per_s_per_gpu)
     if peak_flops_per_s <= 0:
         raise InputError("peak_flops_per_s", expected="> 0", got=peak_flops_per_s)
-    per_token = training_flops_per_token(shape, convention, sequence=sequence)
+    per_token = training_flops_per_token(shape, convention, sequence=sequence, documents=documents)
     return tokens_per_s_per_gpu * per_token / peak_flops_per_s
 
 

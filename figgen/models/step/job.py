@@ -15,6 +15,7 @@ from figgen.models.setup.training_setup import (
     EXPERT_OVERLAPS,
     TrainingSetup,
 )
+from figgen.models.shape.documents import packed_keys, windowed_keys
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,
@@ -37,23 +38,23 @@ class Job:
     passes of another length. `microbatches` need not be whole where a batch does not divide. A
     `windowed_share` of the layers sees `window` tokens only; a `mixer_share` has a state-space
     mixer with a core of `mixer_work` FLOP a token instead of attention, and weights and widths of
-    attention are means of both. `repeats_layer` and `repeats_core` are 1 where backward computes a
-    whole layer or the attention core again, `quantized` where products are of 8 bits or fewer. ZeRO
-    `gathers` weights so often in every microbatch and `scatters` gradients of `scattered_bytes`;
-    `overlapped` is 1 where it does so behind computing, `per_tensor` where shards are sent tensor
-    by tensor. `mtp_layers` modules of multi-token prediction stand beside the head, not among the
-    layers; the parameters are with theirs. The share `offloaded` of the optimizer's state is
-    updated by the host, and copies run beside that where `offload_overlapped` is 1. Context ranks
-    `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes
-    while another one is read; where the sequence is cut `in_order` the last one has most of the
-    attention. `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of `DISPATCHERS`,
-    `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the release does; a token's experts lie in
-    `reached_groups` of `expert_groups`. The fullest rank of
-    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0,
-    matrices of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters
-    `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of
-    its routed experts on all expert-parallel ranks, in adapters beside so many matrices,
-    `adapters` or `expert_adapters`.
+    attention are means of both. `keys_apart` of the keys that a mean layer has, masked half
+    included, are of other documents and skipped. `repeats_layer` and `repeats_core` are 1 where
+    backward computes a whole layer or the attention core again, `quantized` where products are of 8
+    bits or fewer. ZeRO `gathers` weights so often in every microbatch and `scatters` gradients of
+    `scattered_bytes`; `overlapped` is 1 where it does so behind computing, `per_tensor` where
+    shards are sent tensor by tensor. `mtp_layers` modules of multi-token prediction stand beside
+    the head, not among the layers; the parameters are with theirs. The share `offloaded` of the
+    optimizer's state is updated by the host, and copies run beside that where `offload_overlapped`
+    is 1. Context ranks `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns`
+    where one block comes while another one is read; where the sequence is cut `in_order` the last
+    one has most of the attention. `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of
+    `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the release does; a token's
+    experts lie in `reached_groups` of `expert_groups`. The fullest rank of experts gets
+    `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices of layers
+    are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense` of a plain
+    layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts on all
+    expert-parallel ranks, in adapters beside so many matrices, `adapters` or `expert_adapters`.
     """
 
     layers: Number
@@ -104,6 +105,7 @@ class Job:
     overlapped: Number
     per_tensor: Number
     stalled: Number = 0.0
+    keys_apart: Number = 0.0
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
     gathers_keys: Number = 0.0
@@ -193,6 +195,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
     return {
         **shape_numbers(setup.shape, setup.mtp_layers),
         "sequence": setup.sequence,
+        "keys_apart": _keys_apart(setup),
         "scattered_bytes": setup.recipe.gradient_bytes,
         "offloaded": setup.offloaded_optimizer,
         "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
@@ -209,6 +212,21 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
         "adapters": adapted_matrices(setup, experts=False),
         "expert_adapters": adapted_matrices(setup, experts=True),
     }
+
+
+def _keys_apart(setup: TrainingSetup) -> float:
+    """Keys of other documents in a mean layer, which FlashAttention skips."""
+    shape, sequence, documents = setup.shape, setup.sequence, setup.document_tokens
+    if not documents or not setup.flash_attention:
+        return 0.0
+    windowed = shape.windowed_layers(0, shape.layers)
+    whole = sequence - packed_keys(sequence, sequence, documents)
+    near = 0.0
+    if windowed:
+        near = windowed_keys(sequence, shape.window)
+        near -= packed_keys(sequence, shape.window, documents)
+    apart = (shape.attention_layers - windowed) * whole + windowed * near
+    return apart / shape.layers
 
 
 def tuned_numbers(setup: TrainingSetup) -> dict[str, float]:

@@ -249,11 +249,11 @@ def projection_s(job: Job, attained: Attained) -> Number:
 def _core_s(job: Job, attained: Attained) -> Number:
     """The attention core of a layer forward, a mean one; the masked half is skipped.
 
-    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)². Cut in order, the last of C
-    ranks has (2C − 1)/C of the mean in layers without one.
+    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)²; pairs of two documents are
+    skipped. Cut in order, the last of C ranks has (2C − 1)/C of the mean in layers without one.
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
-    keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside
+    keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside - job.keys_apart
     more = where((job.in_order > 0) & (job.trades_heads == 0), (job.cp - 1) / job.cp, 0.0)
     keys = keys + more * (1 - job.mixer_share - job.windowed_share) * job.sequence
     scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE

@@ -1,8 +1,8 @@
 """Work of one microbatch on one GPU of a virtual stage, in FLOPs, forward and backward apart.
 
 Multiplications with weights and the attention core only, routing uniform. FlashAttention skips
-the masked half of the core and what lies outside of a window; what it computes again inside its
-own backward is not counted.
+the masked half of the core and what lies outside of a window or of a packed document; what it
+computes again inside its own backward is not counted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from figgen.models.pipeline.filling import EVEN, Split
 from figgen.models.setup.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.documents import packed_keys
 from figgen.models.shape.model_shape import FFN_MATRICES, GATED
 from figgen.models.shape.recomputation import SECOND
 from figgen.models.shape.transformer import (
     matmul_parameters,
     mixer_core_flops,
     part_weights,
-    windowed_keys,
 )
 
 
@@ -174,8 +174,9 @@ def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
     They are those of the context rank with most of them.
     """
     keys: float = setup.sequence
-    if windowed and setup.flash_attention:
-        keys = windowed_keys(setup.sequence, setup.shape.window)
+    if setup.flash_attention:
+        window = setup.shape.window if windowed else setup.sequence
+        keys = packed_keys(setup.sequence, window, setup.document_tokens)
     whole = 4 * setup.tokens * keys * setup.shape.attention_width / setup.parallel.tp
     uneven = 1.0 if windowed else setup.core_imbalance
     return whole / 2 * uneven if setup.flash_attention else whole

@@ -80,7 +80,9 @@ class StepEstimate:
         the recomputed core with its backward, which this does not.
         """
         setup = self.setup
-        model = training_flops_per_token(setup.shape, sequence=setup.sequence)
+        model = training_flops_per_token(
+            setup.shape, sequence=setup.sequence, documents=setup.document_tokens
+        )
         model -= unneeded_flops_per_token(setup)
         return self.model_flops_utilisation * (1 + repeated_flops_per_token(setup) / model)
 
@@ -265,6 +267,7 @@ def needed_utilisation(
         tokens_per_s_per_gpu=tokens_per_s_per_gpu,
         peak_flops_per_s=peak_flops_per_s,
         sequence=setup.sequence,
+        documents=setup.document_tokens,
     )
     return found - tokens_per_s_per_gpu * unneeded_flops_per_token(setup) / peak_flops_per_s
 

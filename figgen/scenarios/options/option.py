@@ -130,7 +130,7 @@ class Option:
             if self.kind == "whole":
                 return typed_count(self.name, text)
             if self.kind == "counts":
-                return tuple(map(int, text.split(",")))
+                return tuple(typed_count(self.name, part) for part in text.split(","))
             if self.kind == "number":
                 return float(typed_amount(self.name, text, "1", 1))
             if self.kind == "quantity":

@@ -205,6 +205,17 @@ _ALL = (
         high=10_000_000,
     ),
     Option(
+        name="document_tokens",
+        kind="counts",
+        group="batch",
+        label="Tokens of packed documents",
+        asked_by=_SETUP,
+        default=usual("document_tokens"),
+        hint="documents packed into a sequence, each of which attends only to itself: their mean "
+        "length, such as 2k, or all lengths, such as 4096,2048,2048; one by default",
+        key="documents",
+    ),
+    Option(
         name="schedule",
         kind="choice",
         group="batch",

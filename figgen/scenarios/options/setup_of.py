@@ -48,6 +48,7 @@ def setup_of(shape: ModelShape, values: Mapping[str, Any], framework: str) -> Tr
             "sequence": shape.sequence if sequence is None else sequence,
             "recipe": recipe(values["recipe"]),
             "framework": framework,
+            "document_tokens": tuple(values["document_tokens"] or ()),
             "layers_per_stage": tuple(values["layers_per_stage"] or ()),
         },
     )

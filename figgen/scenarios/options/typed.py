@@ -12,6 +12,7 @@ from figgen.quantity_text import plain_digits, read_quantity
 
 COUNTED: dict[str, tuple[str, ...]] = {
     "sequence": ("token",),
+    "document_tokens": ("token",),
     "global_batch": ("sequence", "sample"),
     "microbatch_size": ("sequence", "sample"),
     "microbatches": ("microbatch",),
@@ -40,7 +41,7 @@ def typed_count(name: str, text: str) -> int:
         many = text.strip().replace(".", ",")
         one = text.strip().partition(".")[0]
         raise InputError(name, expected="a whole number", got=text, nearest=(many, one), key=name)
-    if name == "sequence":
+    if name in ("sequence", "document_tokens"):
         tokens = _binary_tokens(text)
         if tokens is not None:
             return _whole(name, tokens, text)

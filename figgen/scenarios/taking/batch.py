@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from figgen.scenarios.taking.cluster import axes_product
-from figgen.scenarios.taking.given import Given, assume, take, text_of, value_of, whole_of
+from figgen.scenarios.taking.given import (
+    Given,
+    assume,
+    switch_of,
+    take,
+    text_of,
+    value_of,
+    whole_of,
+)
 
 TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune")
 """Frameworks whose steps have one microbatch unless gradients are accumulated."""
@@ -25,6 +33,11 @@ def take_batch(given: Given, dialect: str) -> None:
         take(given, "sequence", sequence)
     elif positions:
         assume(given, "sequence", positions)
+    if switch_of(given, "document_mask") or text_of(given, "mask_kind") == "block_causal":
+        given.notes.append(
+            "packed documents attend only to themselves: give their mean length with "
+            "--document-tokens"
+        )
     size = whole_of(given, "microbatch_size") or _plain_batch(given, dialect)
     count = whole_of(given, "accumulation")
     whole = whole_of(given, "global_batch")

@@ -111,6 +111,12 @@ KEYS: dict[str, tuple[str, ...]] = {
         "max_seq_len", "cutoff_len", "model_max_length", "encoder_seq_length", "max_length",
         "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size",
     ),
+    "document_mask": (
+        "dataloader_inter_document_masking", "reset_attention_mask", "sample_packing", "packing",
+        "dataset.reset_attention_mask", "neat_packing", "padding_free", "dataset.packed",
+        "packed_sequence",
+    ),
+    "mask_kind": ("attn_mask_type", "model.attn_mask_type"),
     "positions": ("max_position_embeddings", "n_positions", "n_ctx"),
     # What is kept and in which format
     "sequence_parallel": (

@@ -71,7 +71,7 @@ def _keep(
 ) -> None:
     if name in found and str(found[name]) != words:
         notes.append(f"{name} is given twice, {found[name]} and {words}; using the last one")
-    if name == "layers_per_stage":
+    if name in ("layers_per_stage", "document_tokens"):
         found[name] = words
     elif words in ("0", "1") and name in names.switches.values():
         found[name] = words == "1"

@@ -60,7 +60,7 @@ def megatron_lm(job: JobToWrite) -> Written:
     options = options + recompute_options(setup.recompute, left_out)
     options = options + captured_options(setup) + _rest(setup) + BEGINNING
     known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher", "captured")
-    leave_out_rest(setup, left_out, known)
+    leave_out_rest(setup, left_out, (*known, *_masked(setup)))
     start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
     body = start + command(torchrun(parallel), "pretrain_gpt.py", flags(options))
     return Written(text=script("Megatron-LM", job, body, left_out), left_out=left_out)
@@ -76,12 +76,20 @@ def not_megatron(setup: TrainingSetup) -> str:
 
 
 def _batch(setup: TrainingSetup) -> list[Option]:
-    return [
+    found: list[Option] = [
         ("seq_length", str(setup.sequence)),
         ("max_position_embeddings", str(setup.sequence)),
         ("micro_batch_size", str(setup.microbatch_size)),
         ("global_batch_size", str(setup.global_batch)),
     ]
+    if _masked(setup):
+        found.append(("dataloader_inter_document_masking", ""))
+    return found
+
+
+def _masked(setup: TrainingSetup) -> tuple[str, ...]:
+    """The name of what hides documents from each other, which context parallelism does not have."""
+    return ("documents",) if setup.document_tokens and setup.parallel.cp == 1 else ()
 
 
 def _needs_free_queues(setup: TrainingSetup) -> bool:

@@ -53,6 +53,7 @@ const MORE = {
   schedule: { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" },
   chunks: { empty: "auto", shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null },
   layers_per_stage: { empty: "even", wide: true, shows: ({ pp, layers_per_stage: given }) => pp > 1 || given !== null },
+  document_tokens: { empty: "one", wide: true },
   buckets: { empty: "auto" },
   lora_rank: { empty: "none", wide: true },
   lora_matrices: { shows: tuned },

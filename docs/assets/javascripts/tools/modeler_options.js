@@ -64,10 +64,11 @@ export const optional = (kind) => ({
 });
 export { AUTO };
 
+const plainCount = (part) => (/k$/i.test(part) ? 1024 * Number(part.slice(0, -1)) : Number(part));
 const counts = {
   fallback: null,
   expected: "counts such as 8,9,9,6",
-  read: (given) => (/^\d{1,4}(,\d{1,4})*$/.test(given) ? given : undefined),
+  read: (given) => (/^\d{1,8}k?(,\d{1,8}k?)*$/i.test(given) ? given.split(",").map(plainCount).join() : undefined),
 };
 
 /** How the value of an option is read from an address or a field. */
