@@ -108,13 +108,17 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Lanes over time, from 0 to `end`; what no slot covers is idle."""
+    """Lanes over time, from 0 to `end`; what no slot covers is idle.
+
+    `ends` says when each lane is done, where some are done before others.
+    """
 
     lanes: tuple[str, ...]
     slots: tuple[Slot, ...]
     end: float
     time_label: str
     time_unit: str = "1"
+    ends: tuple[float, ...] = ()
     values: Values = field(default_factory=dict)
 
 

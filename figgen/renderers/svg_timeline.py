@@ -145,7 +145,7 @@ def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figu
     left, top, height, scale = strip
     name = words(left - 8, top + height / 2 + 4, chart.lanes[lane], text_anchor="end")
     parts = [name]
-    for start, end in idle_spans(slots, chart.end):
+    for start, end in idle_spans(slots, _end(chart, lane)):
         parts.append(
             element(
                 "rect",
@@ -171,6 +171,10 @@ def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figu
             labels[own.top + own.height / 2 + 4].append((middle, slot.label))
     parts += [row(baseline, entries, class_="labels") for baseline, entries in labels.items()]
     return element("g", "".join(parts), class_="lane")
+
+
+def _end(chart: Timeline, lane: int) -> float:
+    return chart.ends[lane] if chart.ends else chart.end
 
 
 def idle_spans(slots: Sequence[Slot], end: float) -> list[tuple[float, float]]:
@@ -251,7 +255,7 @@ def _key(
     entries: list[tuple[str, str | None, str]] = [
         (f"r-{role}", None, label(role)) for role in roles
     ]
-    if any(idle_spans(lane, chart.end) for lane in slots) and "idle" not in present:
+    if any(idle_spans(own, _end(chart, at)) for at, own in enumerate(slots)) and "idle" not in present:
         entries.append(("idle", f"url(#{figure_id}-idle)", "idle"))
     levels = max((slot.chunk for slot in chart.slots), default=0)
     parts, x, y = [], 0.5, 0.5

@@ -108,12 +108,13 @@ def _timeline(chart: Timeline) -> list[str]:
     for lane, name in enumerate(chart.lanes):
         mine = sorted((s for s in chart.slots if s.lane == lane), key=lambda s: (s.start, s.end))
         for row, together in enumerate(_without_overlap(mine)):
-            cells = ["."] * columns
+            done = round((chart.ends[lane] if chart.ends else chart.end) / unit)
+            cells = ["."] * done + [""] * (columns - done)
             for slot in together:
                 first, last = round(slot.start / unit), round(slot.end / unit)
                 cells[first:last] = [names[slot], *["-"] * (last - first - 1)]
             drawn = " ".join(cell.ljust(width) for cell in cells)
-            lines.append(f"{name if row == 0 else ' ' * len(name)}: {drawn}")
+            lines.append(f"{name if row == 0 else ' ' * len(name)}: {drawn}".rstrip())
     return [*lines, *_letters(chart), f"{chart.time_label}: 0 to {chart.end:g}"]
 
 

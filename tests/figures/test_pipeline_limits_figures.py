@@ -230,6 +230,15 @@ def test_timelines_take_unequal_stages(schedule, chunks, layers):
     assert alike.end == pytest.approx(build("pipeline-timeline", arguments).end)
 
 
+def test_schedules_under_each_other_end_when_their_own_work_does_and_say_what_they_hold():
+    chart = build("schedules-compared", {"schedules": ["naive", "gpipe", "1f1b"]})
+    naive, gpipe, ours = chart.ends[::4]
+    assert naive == chart.end == pytest.approx(4 * 8 * 30e-3)
+    assert gpipe == pytest.approx(ours) == pytest.approx((8 + 4 - 1) * 30e-3)
+    held = [chart.values[f"{name}_held"].value for name in ("naive", "gpipe", "one_f_one_b")]
+    assert held == [1, 8, 4]
+
+
 def test_schedules_under_each_other_take_unequal_stages():
     uneven = {"schedules": ["1f1b", "gpipe"], "stages": 2, "layers_per_stage": (1, 3)}
     chart = build("schedules-compared", uneven)

@@ -258,8 +258,8 @@ def test_a_figure_of_the_journey_follows_tells_its_machine_or_shows_an_idea() ->
     ideas = {
         "collective-steps", "cp-triangle", "data-parallel-replicas", "fsdp-timeline", "moe-film",
         "pipeline-film", "pipeline-timeline", "recorded-layer", "recorded-memory",
-        "ring-attention", "ring-attention-film", "ring-film", "room-film", "sharded-film",
-        "split-film", "step-measured", "tp-layer", "validation-scatter",
+        "ring-attention", "ring-attention-film", "ring-film", "room-film", "schedules-compared",
+        "sharded-film", "split-film", "step-measured", "tp-layer", "validation-scatter",
     }  # fmt: skip
     for text in PAGES.values():
         for name in re.findall(r"^figure: (\S+)$", text, re.M):

@@ -142,6 +142,7 @@ def schedules_compared(
     """
     lanes: list[str] = []
     slots: list[Slot] = []
+    ends: list[float] = []
     values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
     forward, backward_input, backward_weight = times
     durations = Durations(
@@ -158,9 +159,11 @@ def schedules_compared(
                 slot = _slot(placed, chunk_of[placed.action.stage])
                 slots.append(replace(slot, lane=len(lanes)))
             lanes.append(f"{TITLES[name]}, rank {rank}")
+            ends.append(trace.makespan)
         key = identifier(name)
         values[f"{key}_time"] = Named(trace.makespan, "s")
         values[f"{key}_idle"] = Named(trace.bubble_fraction)
+        values[f"{key}_held"] = Named(max(trace.peak_in_flight))
         end = max(end, trace.makespan)
     return Timeline(
         lanes=tuple(lanes),
@@ -168,6 +171,7 @@ def schedules_compared(
         end=end,
         time_label="time",
         time_unit="s",
+        ends=tuple(ends),
         values=values,
     )
 
