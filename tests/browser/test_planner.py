@@ -158,7 +158,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     assert all(text.endswith("%") for text in chances.all_inner_texts())
     page.locator("#planner h2", has_text="With failures").scroll_into_view_if_needed()
     panel = page.locator("#planner .plan-goodput")
-    tokens = panel.get_by_label("Tokens of the training, billions")
+    tokens = panel.get_by_label("Training tokens, billions")
     tokens.fill("15000")
     tokens.press("Enter")
     panel.get_by_label("Fails as").select_option("rsc-1")

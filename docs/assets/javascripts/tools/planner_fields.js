@@ -23,17 +23,17 @@ function searched({ key, label, kind, options, hint }) {
 // What a reader may ask for; the first is the usual question.
 const ASKED = [
   ["", "The best layout for these nodes"], ["deadline", "Fewest nodes for a deadline"],
-  ["budget", "Soonest end for a budget"], ["fewest", "Fewest nodes that fit"],
+  ["budget", "Soonest finish for a budget"], ["fewest", "Fewest nodes that fit"],
 ];
 const asks = (...kinds) => ({ ask }) => kinds.includes(ask);
 const question = {
   title: "Question", open: true, always: true, nodes: null, says: () => "",
   fields: [
     { key: "ask", label: "Find", kind: "select", options: ASKED, wide: true, hint: null },
-    { key: "tokens", label: "Tokens of the training, billions", kind: "number", hint: null, shows: asks("deadline", "budget") },
+    { key: "tokens", label: "Training tokens, billions", kind: "number", hint: null, shows: asks("deadline", "budget") },
     { key: "days", label: "Days", kind: "number", hint: null, shows: asks("deadline") },
     { key: "budget", label: "Budget", kind: "number", hint: "in the currency of your price", shows: asks("budget") },
-    { key: "price", label: "Your price of a GPU for an hour", kind: "number", empty: "none", hint: null, shows: asks("deadline", "budget") },
+    { key: "price", label: "Your price per GPU-hour", kind: "number", empty: "none", hint: null, shows: asks("deadline", "budget") },
     { key: "chance", label: "Must fit with a chance of, %", kind: "number", hint: null },
   ],
 };
@@ -48,11 +48,11 @@ export function planGroups(catalog) {
     ...group, nodes: null, says: () => "",
     title: group.title.replace(" and schedule", ""),
     fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
-      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" }
+      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences per step" }
         : one.key === "nodes" ? { ...plain(one), shows: ({ ask }) => !ask } : plain(one)),
   })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
   const every = { key: "every", label: "Also schedules that the software doesn't have", kind: "check", wide: true };
-  return [question, ...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
+  return [question, ...groups, { title: "Fix part of the layout", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
 }
 
-const said = (keys, state) => keys.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing";
+const said = (keys, state) => keys.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing fixed; everything is searched";

@@ -34,7 +34,7 @@ export function goodputPanel(onChange) {
   });
   const layout = selectField("Layout", { name: "layout", value: "", options: [], onChange: (place) => { at = Number(place); draw(); } });
   const answer = el("div");
-  const fields = el("div", { class: "tool-fields" }, layout.box, field("Tokens of the training, billions", tokens), failures.box);
+  const fields = el("div", { class: "tool-fields" }, layout.box, field("Training tokens, billions", tokens), failures.box);
   const element = el("div", { class: "plan-goodput" });
 
   function draw() {
