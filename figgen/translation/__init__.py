@@ -1,7 +1,7 @@
-"""Models printed as ES modules from their own source: a typed subset of Python, read once.
+"""Print models as ES modules from their Python source, which uses a typed subset of Python.
 
-`modules` finds what an entry function needs, `definitions` prints each part of it, `statements`,
-`expressions` and `calls` print what stands in them, and `types` says what an annotation or a value
-means. What is not understood is refused with file and line. What JavaScript lacks is in
-`runtime.js` and `runtime_more.js`, under `docs/assets/javascripts/engine/`.
+`modules` collects the definitions that an entry function needs, `definitions` prints each of them,
+`statements`, `expressions` and `calls` print their contents, and `types` gives the type of an
+annotation or a value. Unsupported syntax is an error with file and line. Functions that JavaScript
+lacks are in `runtime.js` and `runtime_more.js`, under `docs/assets/javascripts/engine/`.
 """

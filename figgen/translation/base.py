@@ -1,4 +1,4 @@
-"""What every part of the printer has: scopes, what tests tell of names, literals."""
+"""The base of every part of the printer: scopes, type narrowing by tests, literals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from figgen.translation.types import (
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """Names of a function or comprehension with their types, and those around it."""
+    """The names of a function or comprehension with their types, and the enclosing scope."""
 
     types: dict[str, Type]
     above: Scope | None = None
@@ -42,7 +42,7 @@ class Scope:
     whole: bool = False
 
     def find(self, name: str) -> Scope | None:
-        """The innermost scope that has a name."""
+        """Return the innermost scope that defines a name, or None."""
         scope: Scope | None = self
         while scope is not None and name not in scope.types:
             scope = scope.above
@@ -50,7 +50,7 @@ class Scope:
 
 
 class PrinterBase:
-    """Prints the expressions of one definition; `uses` are the places that it needs."""
+    """Prints the expressions of one definition; `uses` lists the definitions it refers to."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -60,53 +60,53 @@ class PrinterBase:
         self.owner: type | None = None
 
     def called(self, node: ast.Call, wanted: Type) -> Code:
-        """A call; `figgen.translation.calls` knows them."""
+        """Print a call; implemented in `figgen.translation.calls`."""
         raise NotImplementedError
 
     def passed(self, node: ast.expr, wanted: Type) -> Code:
-        """An argument in a place of a type."""
+        """Print an argument whose parameter has the type `wanted`."""
         raise NotImplementedError
 
     def fields(self, cls: type, node: ast.AST) -> list[tuple[str, Type]]:
-        """What a record is made of, in order."""
+        """Return the names and types of a record's fields, in order."""
         raise NotImplementedError
 
     def function(self, node: ast.expr, given: Sequence[Type]) -> Code:
-        """A function that is handed on."""
+        """Print a function that is passed as an argument."""
         raise NotImplementedError
 
     def built_in(self, name: str, node: ast.Call, wanted: Type) -> Code:
-        """A call of a built-in function."""
+        """Print a call of a built-in function."""
         raise NotImplementedError
 
     def member_type(self, cls: type, name: str, node: ast.AST) -> Type:
-        """The type of an attribute of a record."""
+        """Return the type of an attribute of a record."""
         raise NotImplementedError
 
     def member(self, cls: type, name: str) -> None:
-        """Note that a property or method of a record is used; `*` is all of them."""
+        """Note that a property or method of a record is used; `*` means all of them."""
         raise NotImplementedError
 
     def reference(self, place: Place, node: ast.AST) -> Code:
-        """What a name outside of functions means."""
+        """Print a reference to a module-level name."""
         raise NotImplementedError
 
     def note(self, name: str, given: Type) -> None:
-        """Remember the type of a name of the function."""
+        """Remember the type of a local name."""
         raise NotImplementedError
 
     def no(self, node: ast.AST, why: str) -> Exception:
-        """The error for a node that cannot be printed."""
+        """Return the error for a node that cannot be printed."""
         return refused(self.source.path, node, why)
 
     def help(self, name: str) -> str:
-        """A function of the runtime, which the printed module then imports."""
+        """Return the name of a runtime function and note that the printed module imports it."""
         self.helpers[name] = None
-        return f"${name}"  # no name of Python's, so that none hides it
+        return f"${name}"  # not a valid Python name, so that no local name can shadow it
 
     @contextmanager
     def names(self, types: Mapping[str, Type]) -> Iterator[Scope]:
-        """A scope within the present one."""
+        """Open a scope within the current one."""
         above = self.scope
         self.scope = Scope(types=dict(types), above=above)
         yield self.scope
@@ -114,7 +114,7 @@ class PrinterBase:
 
     @contextmanager
     def narrowed(self, test: ast.expr, holds: bool) -> Iterator[None]:
-        """The present scope where a test came out one way."""
+        """Open a scope with the types that names have where a test holds, or where it fails."""
         found = self.narrowing(test, holds)
         with self.names(found) as scope:
             for name in found:
@@ -124,7 +124,7 @@ class PrinterBase:
             yield
 
     def narrowing(self, test: ast.expr, holds: bool) -> dict[str, Type]:
-        """Types of names that a test tells, where it holds or fails."""
+        """Return the types of names that a test implies where it holds, or where it fails."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return self.narrowing(inner, not holds)
@@ -147,7 +147,7 @@ class PrinterBase:
         return {}
 
     def checked(self, known: Type, cls: ast.expr, holds: bool) -> Type:
-        """A type where `isinstance` of it holds or fails."""
+        """Return the type that `known` narrows to where `isinstance` holds, or where it fails."""
         asked = union(map(self.source.hint, classes_of(cls)))
         names = kinds(asked) | ({"tuple", "list"} if kinds(asked) & {"tuple", "list"} else set())
         names |= {"bool"} if "int" in names else set()
@@ -158,12 +158,12 @@ class PrinterBase:
         return union(kept) if kept else asked if holds else known
 
     def local(self, name: str) -> Type | None:
-        """The type of a name of a function."""
+        """Return the type of a local name, or None."""
         scope = self.scope.find(name) if self.scope else None
         return scope.types[name] if scope else None
 
     def expression(self, node: ast.expr, wanted: Type = ANY) -> Code:
-        """An expression; `wanted` is the type that its place has."""
+        """Print an expression; `wanted` is the type that its context expects."""
         method: Callable[[Any, Type], Code] | None = getattr(
             self, f"on_{type(node).__name__.lower()}", None
         )
@@ -172,11 +172,11 @@ class PrinterBase:
         return method(node, wanted)
 
     def texts(self, nodes: Sequence[ast.expr]) -> str:
-        """Expressions with commas between them."""
+        """Print expressions separated by commas."""
         return listed(self.expression(node).text for node in nodes)
 
     def literal(self, value: object, node: ast.AST) -> Code:
-        """A number, text, flag or None."""
+        """Print a number, string, Boolean or None."""
         match value:
             case None:
                 return Code("null", type=NONE)
@@ -193,19 +193,19 @@ class PrinterBase:
         raise self.no(node, f"a constant of {type(value).__name__}")
 
     def made_set(self, items: Code) -> Code:
-        """A set of what an array holds, by value where JavaScript goes by identity."""
+        """Print a set of an array's items; it compares by value where JavaScript uses identity."""
         item = element(items.type)
         name = "Set" if is_plain(item) else self.help("KeySet")
         return Code(f"new {name}({items.text})", type=Type("set", (item,)))
 
     def made_dict(self, pairs: str, key: Type, value: Type) -> Code:
-        """A dictionary of pairs, by value where JavaScript goes by identity."""
+        """Print a dictionary of pairs; keys compare by value where JavaScript uses identity."""
         name = "Map" if is_plain(key) else self.help("KeyMap")
         return Code(f"new {name}({pairs})", type=Type("dict", (key, value)))
 
 
 def classes_of(node: ast.expr) -> list[ast.expr]:
-    """The classes that `isinstance` asks for."""
+    """Return the classes in the second argument of `isinstance`."""
     match node:
         case ast.Tuple(elts=parts):
             return [inner for part in parts for inner in classes_of(part)]
@@ -215,7 +215,7 @@ def classes_of(node: ast.expr) -> list[ast.expr]:
 
 
 def is_simple(node: ast.expr) -> bool:
-    """Whether it costs nothing to compute twice."""
+    """Return whether an expression costs nothing to evaluate twice."""
     return isinstance(node, ast.Name | ast.Constant) or (
         isinstance(node, ast.Attribute) and is_simple(node.value)
     )

@@ -34,7 +34,7 @@ class BuiltIn(Library):
     """Prints calls of built-in functions."""
 
     def built_in(self, name: str, node: ast.Call, wanted: Type) -> Code:
-        """A built-in function of Python."""
+        """Print a call of a built-in function of Python."""
         method: Callable[[ast.Call, Type], Code] | None = getattr(self, f"do_{name}", None)
         if method is None:
             raise self.no(node, f"a call of {name}")
@@ -81,7 +81,7 @@ class BuiltIn(Library):
         return Code(f"{self.help('sorted')}({items.text}{options})", type=found)
 
     def options(self, node: ast.Call, items: Code, names: Sequence[str]) -> str:
-        """`key=`, `reverse=` and `default=` as further arguments."""
+        """Print `key=`, `reverse=` and `default=` as positional arguments."""
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if extra := set(given) - set(names):
             raise self.no(node, f"the keyword {extra}")
@@ -104,7 +104,7 @@ class BuiltIn(Library):
         return self.extreme("max", node, wanted)
 
     def extreme(self, name: str, node: ast.Call, wanted: Type) -> Code:
-        """The smallest or largest; without a key, numbers go by JavaScript's own."""
+        """Print `min` or `max`; a few numbers without a key use `Math.min` or `Math.max`."""
         if len(node.args) > 1:
             parts = [
                 self.spread(one) if isinstance(one, ast.Starred) else self.expression(one)
@@ -157,7 +157,7 @@ class BuiltIn(Library):
         return self.quantified("every", node)
 
     def quantified(self, name: str, node: ast.Call) -> Code:
-        """`any` and `all`, which stop where they know."""
+        """Print `any` or `all` as `some` or `every`, which stop as early as Python does."""
         match node.args[0]:
             case ast.GeneratorExp(elt=test, generators=[ast.comprehension(ifs=[]) as loop]):
                 items = array(self.expression(loop.iter))
@@ -171,7 +171,7 @@ class BuiltIn(Library):
         return Code(f"{items.atom}.{name}((one) => {shown})", type=BOOL)
 
     def do_next(self, node: ast.Call, wanted: Type) -> Code:
-        """The first of a generator; what stands behind a comma where there is none."""
+        """Print `next`: the first item of a generator, or else the default, if given."""
         items = array(self.expression(node.args[0]))
         text = items.text
         match node.args[0]:
@@ -217,7 +217,7 @@ class BuiltIn(Library):
         return self.collected("list", node, wanted)
 
     def collected(self, about: str, node: ast.Call, wanted: Type) -> Code:
-        """An array of what one can go over; a copy where somebody may change it."""
+        """Print an array of an iterable's items; a copy if the original may be mutated."""
         if not node.args:
             return Code("[]", type=Type("list", (element(without_none(wanted)),), about))
         value = self.expression(node.args[0], wanted)
@@ -326,7 +326,7 @@ class BuiltIn(Library):
                     else level, BOOL)  # fmt: skip
 
     def asked(self, node: ast.expr) -> list[ast.expr]:
-        """The classes of a test."""
+        """Return the classes in the second argument of `isinstance`."""
         match node:
             case ast.Tuple(elts=parts):
                 return [inner for part in parts for inner in self.asked(part)]
@@ -336,7 +336,7 @@ class BuiltIn(Library):
 
 
 def _balanced(text: str) -> bool:
-    """Whether a text that closes one bracket more than it opens does so at its end."""
+    """Return whether the surplus closing bracket of `text` is its last character."""
     depth = 1
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -1,4 +1,4 @@
-"""Calls: of printed functions and classes, of built-in functions, of methods of built-in types."""
+"""Print calls of printed functions and classes, built-in functions, and built-in methods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CallPrinter(BuiltIn):
     """Prints calls."""
 
     def signature(self, place: Place) -> ast.FunctionDef | None:
-        """The definition of a printed function."""
+        """Return the definition of a printed function; None if the name is not a function."""
         node = source_of(place.module).definitions[place.name]
         return node if isinstance(node, ast.FunctionDef) else None
 
@@ -62,7 +62,7 @@ class CallPrinter(BuiltIn):
         return self.plain_call(self.expression(node.func), node)
 
     def module_of(self, node: ast.expr) -> str | None:
-        """The name of a module or class of Python's library that a name means."""
+        """Return the module or class of the standard library that an expression names, or None."""
         if isinstance(node, ast.Name) and self.local(node.id) is None:
             place = place_of(self.source.module.__name__, node.id)
             if place is None:
@@ -73,7 +73,7 @@ class CallPrinter(BuiltIn):
         return None
 
     def plain_call(self, function: Code, node: ast.Call) -> Code:
-        """A call of a value: of a parameter, or of what a dictionary has."""
+        """Print a call of a value, such as a parameter or an item of a dictionary."""
         given = without_none(function.type)
         if given.kind == "function" and given.about is not None and not given.args:
             protocol = getattr(given.about, "__call__", None)  # noqa: B004 - of a protocol
@@ -90,7 +90,7 @@ class CallPrinter(BuiltIn):
         return Code(f"{function.atom}({listed(c.text for c in parts)})", type=result)
 
     def by_protocol(self, function: Code, protocol: type, node: ast.Call) -> Code:
-        """A call of what a protocol describes."""
+        """Print a call of a value whose type is a protocol."""
         place = place_of(protocol.__module__, protocol.__name__)
         assert place is not None
         source = source_of(place.module)
@@ -102,7 +102,7 @@ class CallPrinter(BuiltIn):
         return Code(f"{function.atom}({listed(parts)})", type=source.hint(call.returns))
 
     def passed(self, node: ast.expr, wanted: Type) -> Code:
-        """An argument in a place of a type: keys for a dictionary that is gone over."""
+        """Print an argument of type `wanted`; a dictionary that is iterated over gives its keys."""
         if isinstance(node, ast.Starred):
             return self.on_starred(node, wanted)
         code = self.expression(node, wanted)
@@ -116,11 +116,11 @@ class CallPrinter(BuiltIn):
     def parameters(
         self, node: ast.FunctionDef, hint: Callable[[ast.expr | None], Type], *, method: bool
     ) -> list[tuple[str, Type]]:
-        """Names and types of the parameters of a function; that of the rest is called `*place`."""
+        """Return a function's parameters as names and types; `*name` is called `*INDEX name`."""
         given = [*node.args.posonlyargs, *node.args.args][1 if method else 0 :]
         found = [(one.arg, hint(one.annotation)) for one in [*given, *node.args.kwonlyargs]]
         if node.args.vararg:
-            # What JavaScript takes any number of stands last; keywords have their own places.
+            # A rest parameter comes last in JavaScript; keyword arguments precede it.
             name = f"*{len(given)} {node.args.vararg.arg}"
             found.append((name, hint(node.args.vararg.annotation)))
         if node.args.kwarg:
@@ -130,7 +130,7 @@ class CallPrinter(BuiltIn):
     def arranged(
         self, node: ast.Call, parameters: Sequence[tuple[str, Type]]
     ) -> tuple[list[str], dict[str, Type]]:
-        """The arguments of a call in the order of the parameters, and what type variables mean."""
+        """Return a call's arguments in parameter order, and the types of type variables."""
         known: dict[str, Type] = {}
         texts: dict[int, str] = {}
         names = [name for name, _ in parameters]
@@ -166,7 +166,7 @@ class CallPrinter(BuiltIn):
         return [texts.get(at, "undefined") for at in range(max([*texts, -1]) + 1)], known
 
     def at(self, place: Place, node: ast.Call, wanted: Type) -> Code:
-        """A call of what stands at a place."""
+        """Print a call of the function or class defined at `place`."""
         if place.module == COLUMNS:
             return self.of_columns(place, node)
         if not place.printed:
@@ -186,7 +186,7 @@ class CallPrinter(BuiltIn):
         return Code(f"{function.text}({listed(parts)})", type=result)
 
     def of_columns(self, place: Place, node: ast.Call) -> Code:
-        """A function of columns, which stands in `columns.js`."""
+        """Print a call of a function of columns, which is hand-written in `columns.js`."""
         self.helpers[f"columns.{place.name}"] = None
         source = source_of(place.module)
         definition = self.signature(place)
@@ -197,7 +197,7 @@ class CallPrinter(BuiltIn):
         return Code(f"{place.name}({listed(parts)})", type=result)
 
     def made(self, place: Place, cls: type, node: ast.Call) -> Code:
-        """A new record."""
+        """Print the construction of a record."""
         name = self.reference(place, node.func).text
         made = Type("record", about=cls)
         rest = [one.value for one in node.keywords if one.arg is None]
@@ -207,10 +207,10 @@ class CallPrinter(BuiltIn):
         return self.made_of_rest(name, node, rest, cls).typed(made)
 
     def made_of_rest(self, name: str, node: ast.Call, rest: Sequence[ast.expr], cls: type) -> Code:
-        """A new record, some of whose fields stand in dictionaries under their names."""
+        """Print the construction of a record that takes some fields from `**` dictionaries."""
         given = {one.arg: one.value for one in node.keywords if one.arg is not None}
         if node.args:
-            raise self.no(node, "places beside keywords from a dictionary")
+            raise self.no(node, "positional arguments together with keywords from a dictionary")
         held = self.made_dict(
             f"[{listed(f'...{self.expression(one).text}' for one in rest)}]", STR, ANY
         ).text
@@ -221,7 +221,7 @@ class CallPrinter(BuiltIn):
         return Code(f"((rest) => new {name}({listed(parts)}))({held})")
 
     def fields(self, cls: type, node: ast.AST) -> list[tuple[str, Type]]:
-        """What a record is made of, in order."""
+        """Return the names and types of a record's fields, in order."""
         if dataclasses.is_dataclass(cls):
             given = [field.name for field in dataclasses.fields(cls) if field.init]
         elif hasattr(cls, "_fields"):
@@ -237,7 +237,7 @@ class CallPrinter(BuiltIn):
         return [(name, self.member_type(cls, name, node)) for name in given]
 
     def function(self, node: ast.expr, given: Sequence[Type]) -> Code:
-        """A function that is handed on, as an arrow that takes just what it is given."""
+        """Print a function passed as an argument, as an arrow with exactly its parameters."""
         wanted = Type("function", (*given, ANY))
         if isinstance(node, ast.Lambda):
             return self.on_lambda(node, wanted)
@@ -251,7 +251,7 @@ class CallPrinter(BuiltIn):
         return Code(text, Level.ARROW, Type("function", (*given, body.type)))
 
     def method(self, node: ast.Call, owner: ast.expr, name: str, wanted: Type) -> Code:
-        """A call of a method."""
+        """Print a call of a method."""
         value = self.expression(owner)
         given = without_none(value.type)
         if given.kind in ("record", "class"):
@@ -279,7 +279,7 @@ class CallPrinter(BuiltIn):
         return made
 
     def own_method(self, value: Code, given: Type, name: str, node: ast.Call) -> Code:
-        """A method of a printed class."""
+        """Print a call of a method of a printed class."""
         cls = given.about
         if cls.__module__ == "figgen.errors":
             return Code(f"{value.atom}.{name}({self.texts(node.args)})", type=given)

@@ -1,4 +1,4 @@
-"""Pieces of JavaScript that know how tightly they hold together and what type they have."""
+"""Pieces of JavaScript with their precedence and type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.translation.types import ANY, LISTS, NUMBERS, SCALARS, Type, kinds, 
 
 
 class Level(IntEnum):
-    """How tightly an expression holds together; an operand that is looser gets parentheses."""
+    """The precedence of an expression; an operand of lower precedence gets parentheses."""
 
     ARROW = 1
     CHOICE = 2
@@ -30,23 +30,23 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An expression: its text, how tightly it holds together, and its type."""
+    """An expression: its text, its precedence, and its type."""
 
     text: str
     level: Level = Level.ATOM
     type: Type = ANY
 
     def within(self, least: Level) -> str:
-        """The text where nothing looser than `least` may stand."""
+        """Return the text, in parentheses if its precedence is below `least`."""
         return self.text if self.level >= least else f"({self.text})"
 
     def typed(self, type: Type) -> Code:
-        """The same with another type."""
+        """Return the same code with a different type."""
         return replace(self, type=type)
 
     @property
     def atom(self) -> str:
-        """The text where a member or a call follows."""
+        """The text as it must be before a member access or a call."""
         return self.within(Level.ATOM)
 
 
@@ -59,17 +59,17 @@ RESERVED = frozenset(word for line in _WORDS for word in line.split(" "))
 
 
 def identifier(name: str) -> str:
-    """A name that is no word of JavaScript."""
+    """Return a name that is not a reserved word of JavaScript."""
     return f"{name}_" if name in RESERVED else name
 
 
 def quoted(text: str) -> str:
-    """A text as JavaScript writes it."""
+    """Return a string as a JavaScript literal."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def binary(left: Code, sign: str, right: Code, level: Level, type: Type) -> Code:
-    """`left sign right`, computed from left to right."""
+    """Return `left sign right` for a left-associative operator."""
     shown = f"{left.within(level)} {sign} {right.within(Level(_above(level)))}"
     return Code(shown, level, type)
 
@@ -79,7 +79,7 @@ def _above(level: Level) -> Level:
 
 
 def array(code: Code) -> Code:
-    """What one can go over, as an array that nothing else holds or that is only read."""
+    """Convert an iterable to an array; a list or tuple is returned as it is, not copied."""
     given = without_none(code.type)
     if given.kind in ("list", "tuple"):
         return code
@@ -92,13 +92,13 @@ def array(code: Code) -> Code:
 
 
 def loop(code: Code) -> str:
-    """What a loop goes over."""
+    """Return the text of an iterable for `for … of`; for a dictionary, its keys."""
     keys = without_none(code.type).kind == "dict"
     return f"{code.atom}.keys()" if keys else code.text
 
 
 def truth(code: Code) -> Code:
-    """A condition that holds where Python takes the value for true."""
+    """Return a condition that is true where Python considers the value true."""
     given = without_none(code.type)
     found = kinds(given)
     optional = given != code.type
@@ -113,31 +113,31 @@ def truth(code: Code) -> Code:
 
 
 def is_native(given: Type) -> bool:
-    """Whether JavaScript takes the same values for true."""
+    """Return whether JavaScript considers the same values of a type true as Python does."""
     return truth(Code("x", type=given)).text == "x"
 
 
 def is_plain(given: Type) -> bool:
-    """Whether equality is JavaScript's own."""
+    """Return whether `===` compares values of a type as Python's `==` does."""
     return kinds(given) <= SCALARS | {"function", "class"}
 
 
 def is_number(given: Type) -> bool:
-    """Whether it is a number for certain."""
+    """Return whether a type can only be a number."""
     return kinds(given) <= NUMBERS
 
 
 def is_list(given: Type) -> bool:
-    """Whether it is an array for certain."""
+    """Return whether a type can only be an array."""
     return kinds(without_none(given)) <= LISTS
 
 
 def refused(path: str, node: ast.AST, why: str) -> InputError:
-    """The error for what cannot be printed, with file and line."""
+    """Return the error for a node that cannot be printed, with file and line."""
     line = getattr(node, "lineno", 0)
     return InputError(f"{path}:{line}: cannot print {why}", got=ast.unparse(node)[:80])
 
 
 def listed(parts: Iterable[str]) -> str:
-    """Texts with commas."""
+    """Join strings with commas."""
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Comprehensions, lambdas, and the patterns that loops and declarations give names by."""
+"""Print comprehensions, lambdas, and the targets of loops and assignments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from figgen.translation.types import (
 
 
 class Comprehensions(Operators):
-    """Prints what makes arrays, sets and dictionaries of others."""
+    """Prints comprehensions and lambdas."""
 
     def on_lambda(self, node: ast.Lambda, wanted: Type) -> Code:
         given = [argument.arg for argument in node.args.args]
@@ -58,7 +58,7 @@ class Comprehensions(Operators):
         return self.made_dict(pairs.text, types[0], inner if inner != ANY else types[1])
 
     def comprehension(self, loops: Sequence[ast.comprehension], inner: Callable[[], Code]) -> Code:
-        """An array made by `map`, `filter` and `flatMap`."""
+        """Print a comprehension as `map`, `filter` and `flatMap`."""
         first = loops[0]
         items = array(self.expression(first.iter))
         types: dict[str, Type] = {}
@@ -89,7 +89,7 @@ class Comprehensions(Operators):
         return Code(f"{text}.map(({target}) => {shown})", type=made)
 
     def target(self, node: ast.expr, given: Type, types: dict[str, Type]) -> str:
-        """What a loop or a declaration gives names to, as a pattern; notes the names' types."""
+        """Print the target of a loop or assignment as a pattern; add its names to `types`."""
         match node:
             case ast.Name(id=name):
                 types[name] = given

@@ -1,4 +1,4 @@
-"""Functions, classes and constants of modules as JavaScript, one at a time."""
+"""Print functions, classes and constants of modules as JavaScript, one at a time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from figgen.translation.types import ANY, Type, compared, of_hint, of_value, uni
 
 _IGNORED = ("figure(", "formula(", "dataclass", "remembered(")
 _ALWAYS = ("__post_init__", "__str__", "__add__")
-"""Methods that nothing calls by name."""
+"""Methods that are never called by name."""
 
 MEMBERS = "\x00"
-"""Where the members of a class are put in."""
+"""Marks where the members of a class are inserted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Definition:
-    """A printed function, class or constant, the places that it uses, and what of the runtime."""
+    """A printed function, class or constant, with the definitions and runtime helpers it uses."""
 
     text: str
     uses: tuple[Place, ...]
@@ -65,7 +65,7 @@ class Printer(Statements):
                     return
 
     def of_library(self, place: Place, node: ast.AST) -> Code:
-        """A constant of Python's library, or a module."""
+        """Print a constant of the standard library, or a module."""
         if not place.name:
             return Code(place.module, type=of_value(place.value))
         known = {
@@ -96,7 +96,7 @@ class Printer(Statements):
         return found
 
     def defined(self, name: str, node: ast.stmt) -> str:
-        """The text of a definition."""
+        """Print a definition; `name` may be `Class.member`."""
         self.itself = (self.source.module.__name__, name.partition(".")[0])
         if "." in name:
             assert isinstance(node, ast.ClassDef)
@@ -115,7 +115,7 @@ class Printer(Statements):
         raise self.no(node, "this statement of a module")
 
     def constant(self, name: str, value: ast.expr | None, wanted: Type) -> str:
-        """A constant; its expression, or where that is not understood its value."""
+        """Print a constant: its expression, or its value where the expression is unsupported."""
         found = self.source.names[name]
         wanted = wanted if wanted != ANY else of_value(found)
         uses, helpers = dict(self.uses), dict(self.helpers)
@@ -132,7 +132,7 @@ class Printer(Statements):
         return f"export const {identifier(name)} = {shown};\n"
 
     def data(self, value: Any, node: ast.AST) -> str:
-        """A value of numbers, texts, tuples, dictionaries and records."""
+        """Print a value made of numbers, strings, tuples, dictionaries, sets and records."""
         if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
             return f"[{listed(self.data(one, node) for one in value)}]"
         if isinstance(value, Mapping):
@@ -168,7 +168,7 @@ class Printer(Statements):
         return f"export {text}\n"
 
     def record(self, node: ast.ClassDef) -> str:
-        """A class with its fields, without its properties and methods."""
+        """Print a class with its fields, without its properties and methods."""
         cls = getattr(self.source.module, node.name)
         if getattr(cls, "_is_protocol", False):
             return ""
@@ -189,7 +189,7 @@ class Printer(Statements):
         return text + "}\n"
 
     def of_record(self, node: ast.ClassDef, name: str) -> str:
-        """A property or method of a class; nothing for a field."""
+        """Print a property or method of a class; return "" for a field."""
         cls = getattr(self.source.module, node.name)
         method = next((one for one in methods_of(node) if one.name == name), None)
         if method is None:
@@ -198,7 +198,7 @@ class Printer(Statements):
         return "".join(f"{INDENT}{line}\n" for line in lines)
 
     def is_kept(self, node: ast.ClassDef, name: str) -> bool:
-        """Whether what a record computes of itself stays as it is, and is asked for often."""
+        """Return whether a property is cached: a `cached_property`, or one that makes an object."""
         method = next((one for one in methods_of(node) if one.name == name), None)
         if method is None:
             return False
@@ -207,7 +207,7 @@ class Printer(Statements):
         return "cached_property" in kinds or ("property" in kinds and made)
 
     def constructor(self, cls: type, node: ast.ClassDef, own: Type, inherits: bool) -> list[str]:
-        """How a record is made: from its fields, or as `__init__` says."""
+        """Print a record's constructor, from its fields or from `__init__`."""
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 given, lines = self.function_parts(method, method=True, first=own)
@@ -223,7 +223,7 @@ class Printer(Statements):
         return _lines(f"constructor({listed(shown)})", [above, *stored])
 
     def defaults(self, cls: type, node: ast.ClassDef) -> Iterable[tuple[str, str | None]]:
-        """The fields that are given, with what is taken where one is not."""
+        """Yield the fields that a constructor takes, each with its default as text or None."""
         if not dataclasses.is_dataclass(cls):
             usual: Mapping[str, Any] = getattr(cls, "_field_defaults", {})
             for name in getattr(cls, "_fields", ()):
@@ -272,7 +272,7 @@ class Printer(Statements):
 
 
 def at_once(statement: str) -> str:
-    """A statement of a class that is carried out when the class is made."""
+    """Print a statement in a static block, which runs when the class is defined."""
     return "".join(f"{INDENT}{line}\n" for line in _lines("static", [statement]))
 
 
@@ -285,7 +285,7 @@ def _block(head: str, lines: list[str]) -> str:
 
 
 def _stored_above(cls: type) -> list[str]:
-    """Fields that the class above a record stores, if nothing is checked when one is made."""
+    """Return the fields that a record's base class stores; none if there is a `__post_init__`."""
     above = cls.__mro__[1]
     if hasattr(cls, "__post_init__") or not dataclasses.is_dataclass(above):
         return []
@@ -293,13 +293,13 @@ def _stored_above(cls: type) -> list[str]:
 
 
 def _stored(node: ast.ClassDef) -> set[str]:
-    """Attributes that the methods of a class assign to."""
+    """Return the attributes that the methods of a class assign to."""
     inner = ast.walk(node)
     return {n.attr for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
 
 
 def _is_data(value: Any) -> bool:
-    """Whether a value is made of numbers, texts, tuples and dictionaries."""
+    """Return whether a value consists of numbers, strings, None, collections and dataclasses."""
     if isinstance(value, tuple | list | set | frozenset):
         return all(map(_is_data, value))
     if isinstance(value, Mapping):
@@ -315,7 +315,7 @@ def _owner(cls: type, name: str) -> type:
 
 @lru_cache(maxsize=4096)
 def _member(cls: type, name: str) -> Type | ast.FunctionDef | None:
-    """The type of a field or property, or the definition of a method."""
+    """Return the type of a field or property, the definition of a method, or None."""
     for base in cls.__mro__:
         if not is_printed(base.__module__):
             continue
@@ -341,7 +341,7 @@ def _member(cls: type, name: str) -> Type | ast.FunctionDef | None:
 
 
 def _attribute(source: Source, node: ast.FunctionDef, name: str, cls: type) -> Type | None:
-    """The type of what `__init__` keeps under a name."""
+    """Return the type of the attribute that `__init__` assigns under a name, or None."""
     printer = Printer(source)
     arguments = [*node.args.args, *node.args.kwonlyargs]
     types = {one.arg: source.hint(one.annotation) for one in arguments[1:]}
@@ -371,7 +371,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
 
 
 def alias(place: Place, source: Source) -> str:
-    """The name of a definition within a printed module."""
+    """Return the name that a definition has within a printed module."""
     if place.module == source.module.__name__:
         return identifier(place.name)
     if place.name not in source.definitions:
@@ -380,7 +380,7 @@ def alias(place: Place, source: Source) -> str:
 
 
 def methods_of(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """Properties and methods of a class without how it is made."""
+    """Return the properties and methods of a class, except `__init__`."""
     return [m for m in node.body if isinstance(m, ast.FunctionDef) and m.name != "__init__"]
 
 
@@ -392,7 +392,7 @@ def _printed(source: Source, name: str) -> Definition:
 
 
 def definition(place: Place) -> Definition:
-    """A definition in JavaScript. Raises InputError with file and line for what is not known."""
+    """Print a definition. Raises InputError, with file and line, for unsupported syntax."""
     source = source_of(place.module)
     if place.name.partition(".")[0] not in source.definitions:
         raise InputError(f"{place.module} defines no {place.name}")
@@ -400,16 +400,16 @@ def definition(place: Place) -> Definition:
 
 
 def arithmetic(node: ast.expr, module: str, names: Iterable[str]) -> str:
-    """An expression of numbers by itself, whose functions the module imports."""
+    """Print a numeric expression that needs no definition or runtime function; else raise."""
     printer = Printer(source_of(module))
     with printer.names({name: of_hint(float) for name in names}):
         shown = printer.expression(node).text
     if printer.uses or printer.helpers:
-        raise refused(module, node, "what needs more than its own operations")
+        raise refused(module, node, "an expression that needs other definitions")
     return shown
 
 
 def forget_definitions() -> None:
-    """Print every definition anew the next time."""
+    """Clear the caches, so that every definition is printed again."""
     for remembered in (_printed, _member):
         remembered.cache_clear()

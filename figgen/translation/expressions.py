@@ -1,4 +1,4 @@
-"""Expressions as JavaScript that computes the same in the same order."""
+"""Print expressions as JavaScript that evaluates the same operations in the same order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from figgen.translation.types import (
 
 
 class Expressions(Comprehensions):
-    """Prints names, values, members, parts and texts."""
+    """Prints names, literals, attributes, subscripts and strings."""
 
     def on_name(self, node: ast.Name, wanted: Type) -> Code:
         if scope := self.scope.find(node.id) if self.scope else None:
@@ -66,7 +66,7 @@ class Expressions(Comprehensions):
         return self.sequence(node.elts, "list", wanted)
 
     def sequence(self, nodes: Sequence[ast.expr], about: str, wanted: Type) -> Code:
-        """A tuple or list; one of fixed length has a type for each element."""
+        """Print a tuple or list; a tuple of fixed length has a type for each element."""
         wanted = without_none(wanted)
         inner = wanted.args if wanted.kind == "tuple" else (element(wanted),) * len(nodes)
         inner = inner if len(inner) == len(nodes) else (ANY,) * len(nodes)
@@ -123,7 +123,7 @@ class Expressions(Comprehensions):
             method = inspect.getattr_static(types[0].about, node.attr, None) if types else None
             if inspect.isfunction(method):
                 if not is_simple(node.value):
-                    raise self.no(node, "a method as a value of what is computed")
+                    raise self.no(node, "a bound method of a computed object")
                 return Code(f"{value.atom}.{node.attr}.bind({value.text})", type=found)
             return Code(f"{value.atom}.{node.attr}", type=found)
         if given.kind == "class":
@@ -169,7 +169,7 @@ class Expressions(Comprehensions):
         return Code(f"{value.atom}[{text}]", type=found)
 
     def slice(self, value: Code, cut: ast.Slice, node: ast.AST) -> Code:
-        """Part of an array or a text."""
+        """Print a slice of an array or a string."""
         given = without_none(value.type)
         if given.kind not in ("list", "tuple", "str"):
             raise self.no(node, f"a slice of a value of kind {given.kind}")
@@ -188,7 +188,7 @@ class Expressions(Comprehensions):
 
     @staticmethod
     def index(node: ast.expr | None) -> Any:
-        """A bound of a slice where it is constant, None where there is none, else False."""
+        """Return a slice's constant bound, None if it has none, or False if it is not constant."""
         if node is None:
             return None
         try:
@@ -211,10 +211,10 @@ class Expressions(Comprehensions):
         return Code(f"{identifier(node.target.id)} = {value.text}", Level.ARROW, value.type)
 
     def on_starred(self, node: ast.Starred, wanted: Type) -> Code:
-        """Arguments from a tuple. A browser's stack holds no more than some 100,000 of them."""
+        """Print `*tuple` in a call; a call takes some 100,000 arguments, so lists are refused."""
         code = self.spread(node)
         if not is_short(code.type):
-            raise self.no(node, "a call with a list of any length as its arguments")
+            raise self.no(node, "a call with a list of unknown length as its arguments")
         return code
 
     def spread(self, node: ast.Starred) -> Code:
@@ -222,7 +222,7 @@ class Expressions(Comprehensions):
         return Code(f"...{loop(value)}", Level.ARROW, value.type)
 
     def extended(self, held: Code, items: Code) -> Code:
-        """A list that takes further items at its end."""
+        """Print `held.extend(items)`."""
         more = array(items).text
         if is_short(items.type):
             return Code(f"{held.atom}.push(...{more})", type=NONE)
@@ -254,7 +254,7 @@ class Expressions(Comprehensions):
         return self.written(value, exact=node.conversion == ord("r"))
 
     def written(self, value: Code, *, exact: bool = False) -> Code:
-        """A value as `str` or `repr` writes it."""
+        """Print a value as `str` formats it, or as `repr` does if `exact`."""
         given = value.type
         if kinds(given) <= {"int", "str"} and not exact:
             return value

@@ -1,4 +1,4 @@
-"""Calls of Python's library, of errors, and of what formulas call."""
+"""Print calls of the standard library, of errors, and of the operators of formulas."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ MATH = {
 RUNTIME: dict[str, Type] = {
     "math.fsum": FLOAT, "math.isqrt": INT, "math.isclose": BOOL, "math.gcd": INT, "math.comb": INT,
 }  # fmt: skip
-"""Functions of the runtime under the name of Python's."""
+"""Functions of the runtime that have the name of a Python function."""
 
 OPS = {
     "minimum": "Math.min", "maximum": "Math.max", "ceil": "Math.ceil", "floor": "Math.floor",
     "log2": "Math.log2", "sqrt": "Math.sqrt", "exp": "Math.exp", "power": "Math.pow",
 }  # fmt: skip
 MANY = 6
-"""Fields that stay as they are, from which on a changed record is made by the runtime."""
+"""With at least so many unchanged fields, the runtime's `replaced` copies a record."""
 
 ERRORS = "figgen.errors"
 FAULT = Type("record", about=None)
 
 
 class Library(Expressions):
-    """Prints calls of what is not printed itself."""
+    """Prints calls of functions that are not printed themselves."""
 
     def library(self, place: Place, node: ast.Call, wanted: Type) -> Code:
-        """A function of Python's library, of errors, or of `ops`."""
+        """Print a call of a function of the standard library, of errors, or of `ops`."""
         name, arguments = str(place), node.args
         if place.module == "figgen.equations.ops":
             return self.operator(place.name, node)
@@ -108,7 +108,7 @@ class Library(Expressions):
         raise self.no(node, f"a call of {name}")
 
     def of_math(self, name: str, arguments: Sequence[ast.expr], node: ast.Call) -> Code:
-        """A function of Python's math."""
+        """Print a call of a function of Python's `math`."""
         if name in MATH:
             return Code(f"Math.{name}({self.texts(arguments)})", type=MATH[name])
         match name, arguments:
@@ -126,7 +126,7 @@ class Library(Expressions):
         raise self.no(node, f"a call of math.{name}")
 
     def counting(self, name: str, arguments: Sequence[ast.expr], kind: Type, node: ast.AST) -> Code:
-        """A dictionary that begins with nothing for every key."""
+        """Print a `Counter` or a `defaultdict`."""
         if name == "Counter":
             made = self.made_dict("", kind.args[0], INT)
             if arguments:
@@ -143,7 +143,7 @@ class Library(Expressions):
         return Code(f"new {self.help('DefaultMap')}(() => {start})", type=kind)
 
     def operator(self, name: str, node: ast.Call) -> Code:
-        """A function that formulas call."""
+        """Print a call of an operator of formulas (`figgen.equations.ops`)."""
         parts = [self.expression(one) for one in node.args]
         if name == "where":
             _, yes, no = (one.within(Level.CHOICE) for one in parts)
@@ -152,7 +152,7 @@ class Library(Expressions):
         return Code(f"{OPS[name]}({listed(one.text for one in parts)})", type=FLOAT)
 
     def error(self, name: str, node: ast.Call) -> Code:
-        """An InputError, or a check of a value; both stand in `errors.js`."""
+        """Print an InputError or a check of a value; both are in `errors.js`."""
         self.helpers[f"errors.{name}"] = None
         parts = [self.passed(one, ANY).text for one in node.args]
         named = []
@@ -179,16 +179,16 @@ class Library(Expressions):
         return Code(f"{new}{name}({listed(parts)})", type=result)
 
     def shown(self, value: Code) -> Code:
-        """What a message shows of a list, which JavaScript cannot tell from a tuple."""
+        """Print a list as a message shows it; JavaScript cannot tell a list from a tuple."""
         self.helpers["errors.Shown"] = None
         return Code(f"new Shown({self.written(array(value), exact=True).text})")
 
     def replaced(self, value: ast.expr, node: ast.Call) -> Code:
-        """A record with other values of some fields."""
+        """Print `dataclasses.replace`."""
         code = self.expression(value)
         given = without_none(code.type)
         if given.kind != "record":
-            raise self.no(node, "replace of what is no record")
+            raise self.no(node, "replace of a value that is not a record")
         changed = {keyword.arg: keyword.value for keyword in node.keywords}
         if None in changed:
             raise self.no(node, "keywords from a dictionary")
@@ -217,14 +217,14 @@ class Library(Expressions):
         return Code(f"((kept) => {made})({code.text})", type=given)
 
     def pattern_call(self, name: str, node: ast.Call) -> Code:
-        """Patterns that mean the same in JavaScript."""
+        """Print a call of `re` whose pattern means the same in JavaScript."""
         match name, node.args:
             case ("compile", [pattern, *flags]):
                 return Code(self.regular(pattern, flags, node), type=Type("pattern"))
             case ("fullmatch" | "search" | "findall" | "finditer" | "split", [p, text]):
                 several = isinstance(p, ast.Constant) and re.compile(str(p.value)).groups > 1
                 if several and name == "findall":
-                    raise self.no(node, "findall with several groups; finditer gives all")
+                    raise self.no(node, "findall with several groups; use finditer")
                 value = self.expression(text).text
                 return self.matched(name, Code(self.regular(p, [], node)), value)
             case ("sub", [p, by, text]):
@@ -234,7 +234,7 @@ class Library(Expressions):
         raise self.no(node, f"re.{name}")
 
     def regular(self, node: ast.expr, flags: Sequence[ast.expr], call: ast.AST) -> str:
-        """A constant pattern; what the two languages read otherwise is refused."""
+        """Print a regular expression; raise if the two languages read it differently."""
         try:
             text = ast.literal_eval(node)
         except ValueError:
@@ -243,11 +243,11 @@ class Library(Expressions):
         marks = {"re.IGNORECASE": "i", "re.I": "i", "re.MULTILINE": "m", "re.M": "m"}
         shown = "".join(marks[ast.unparse(flag)] for flag in flags)
         if any(part in text for part in ("(?P", "\\Z", "\\A", "(?i)", "(?x)", "\\N")):
-            raise self.no(call, "a pattern that JavaScript reads otherwise")
+            raise self.no(call, "a pattern that JavaScript reads differently")
         return f"/{text.replace('/', chr(92) + '/')}/{shown}"
 
     def matched(self, name: str, pattern: Code, text: str) -> Code:
-        """A match or None; groups are read by number."""
+        """Print the use of a pattern; the groups of a match are numbered, not named."""
         found = union((Type("match"), NONE))
         if name == "search":
             return Code(f"{pattern.atom}.exec({text})", type=found)

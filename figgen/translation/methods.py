@@ -1,4 +1,4 @@
-"""Methods of the built-in types."""
+"""Print methods of the built-in types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Method = Callable[[BuiltIn, Code, Type, ast.Call], Code]
 
 
 def _as(text: str, result: Callable[[Type], Type]) -> Method:
-    """A method of JavaScript: `{0}` is the value, `{1}` … the arguments, `{all}` all of them."""
+    """Print a method by a template: `{0}` the value, `{1}` … the arguments, `{all}` all of them."""
 
     def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         parts = [calls.expression(one).text for one in node.args]
@@ -45,9 +45,9 @@ def _starts(name: str) -> Method:
     def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         start, *where = [calls.expression(one) for one in node.args]
         if where and name == "endsWith":
-            raise calls.no(node, "a place where a text ends")
+            raise calls.no(node, "endswith with a position")
         if is_list(start.type):
-            # A name that no Python has, since the value may well be called `one`.
+            # `$part` is not a Python name, so it cannot clash with a name in the value.
             parts = listed(["$part", *(one.text for one in where)])
             return Code(f"{start.atom}.some(($part) => {value.atom}.{name}({parts}))", type=BOOL)
         parts = listed(one.text for one in (start, *where))

@@ -1,4 +1,4 @@
-"""What an entry needs of all modules, printed as ES modules."""
+"""Print everything that entry functions need, from all modules, as ES modules."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ SELDOM = (
     "DefaultMap", "accumulate", "setdefault", "lstrip", "rstrip", "strip", "partition",
     "rpartition", "removeprefix", "removesuffix", "finditer", "findall",
 )  # fmt: skip
-"""What stands in `engine/runtime_more.js`, which most tools do without."""
+"""Functions in `engine/runtime_more.js`, which most tools do not need."""
 HEADER = "// Printed from the Python module of the same name.\n\n"
 
 
 def script_of(module: str) -> str:
-    """The path of a printed module among the site's files."""
+    """Return the path of a printed module within the site."""
     return f"{FOLDER}/{module.removeprefix('figgen.').replace('.', '/')}.js"
 
 
 def module_of(path: str) -> str | None:
-    """The module that a script is printed from; None for one that is written by hand."""
+    """Return the module that a script is printed from; None if the script is hand-written."""
     name = "figgen." + path.removeprefix(f"{FOLDER}/").removesuffix(".js").replace("/", ".")
     return name if path.startswith(f"{FOLDER}/") and is_printed(name) else None
 
@@ -43,7 +43,7 @@ _seen: dict[str, int] = {}
 
 
 def _look() -> None:
-    """Forget what was printed where any source has changed: types come from other modules too."""
+    """Clear all caches if any source has changed; types depend on other modules too."""
     folder = Path(__file__).parents[1]
     now = {str(path): path.stat().st_mtime_ns for path in folder.rglob("*.py")}
     if now != _seen:
@@ -53,7 +53,7 @@ def _look() -> None:
 
 
 def forget() -> None:
-    """Read and print everything anew the next time."""
+    """Clear the caches, so that everything is read and printed again."""
     forget_definitions()
     source_of.cache_clear()
 
@@ -61,10 +61,10 @@ def forget() -> None:
 def closure(
     entries: Iterable[Place], members: Collection[str] | None = None
 ) -> dict[str, set[str]]:
-    """All that entries need, themselves included: names by module, members behind their class.
+    """Return the entries and everything they need: by module, names (`Class` and `Class.member`).
 
-    `members` are names of properties and methods that somebody else asks records for; without
-    them records keep all that they have.
+    `members` are the properties and methods that hand-written scripts use; without them, records
+    keep all of theirs.
     """
     found: dict[str, set[str]] = {}
     waiting = list(entries)
@@ -86,7 +86,7 @@ def closure(
 
 
 def _asked(place: Place, members: Collection[str] | None) -> list[Place]:
-    """Members of a record that somebody else asks for."""
+    """Return the properties and methods of a class that hand-written scripts use."""
     node = source_of(place.module).definitions[place.name]
     if not isinstance(node, ast.ClassDef):
         return []
@@ -99,7 +99,7 @@ def _asked(place: Place, members: Collection[str] | None) -> list[Place]:
 
 
 def printed(entries: Iterable[Place], members: Collection[str] | None = None) -> dict[str, str]:
-    """ES modules with what the entries need and nothing else, by their path; see `closure`."""
+    """Return ES modules by path, with only what the entries need; see `closure`."""
     found = closure(entries, members)
     return {script_of(module): _module(module, names) for module, names in found.items()}
 

@@ -1,4 +1,4 @@
-"""Which names a statement uses and assigns to, and where a function's names begin."""
+"""The names that a statement uses and assigns to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Names:
         self.all: dict[str, int] = {}
 
     def add(self, others: Names, hidden: frozenset[str] = frozenset()) -> None:
-        """Add the names of a part, except the hidden ones."""
+        """Add the names of a child node, except the hidden ones."""
         for name in others.all.keys() - hidden:
             self.all[name] = self.all.get(name, 0) + others.all[name]
         self.assigned |= others.assigned - hidden
@@ -45,7 +45,7 @@ _NO_PARTS = frozenset({
     "arg", "attr", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module", "name", "names",
     "op", "ops", "rest", "simple", "type_comment",
 })  # fmt: skip
-"""Fields with operators, contexts and texts: half of the nodes of a tree, without a name to use."""
+"""Fields with operators, contexts and strings: half of a tree's nodes, none of which is a name."""
 
 
 _PARTS: dict[type, list[str]] = {
@@ -56,7 +56,7 @@ _PARTS: dict[type, list[str]] = {
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly below a node, without operators and the like."""
+    """Return the children of a node, without operators and contexts."""
     found: list[ast.AST] = []
     for name in _PARTS[type(node)]:
         value = getattr(node, name, None)
@@ -68,7 +68,7 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 
 def within(nodes: Iterable[ast.AST]) -> list[ast.AST]:
-    """These nodes and all below them, without operators and the like."""
+    """Return these nodes and all their descendants, without operators and contexts."""
     found = list(nodes)
     for node in found:  # which grows
         found += parts_of(node)
@@ -83,7 +83,7 @@ def names_of(node: ast.AST) -> Names:
 
 
 def _gather(node: ast.AST, hidden: frozenset[str], found: Names) -> None:
-    """Note the names of a node, except names local to its comprehensions and functions."""
+    """Collect the names of a node, except names local to its comprehensions and functions."""
     match node:
         case ast.Name(id=name, ctx=context):
             if name not in hidden:
@@ -121,7 +121,7 @@ def uses_of(node: ast.FunctionDef) -> dict[str, int]:
 
 
 def stores_of(nodes: Iterable[ast.AST]) -> dict[str, int]:
-    """How often each name is assigned to by one of these nodes."""
+    """Count how often each name is assigned to by these nodes."""
     found: dict[str, int] = {}
     for one in nodes:
         match one:
@@ -131,7 +131,7 @@ def stores_of(nodes: Iterable[ast.AST]) -> dict[str, int]:
 
 
 def generates(node: ast.FunctionDef) -> bool:
-    """Whether a function yields, apart from functions within it."""
+    """Return whether a function itself yields, ignoring functions nested in it."""
     found: list[ast.AST] = list(node.body)
     for one in found:  # which grows
         if isinstance(one, ast.Yield | ast.YieldFrom):
@@ -142,7 +142,7 @@ def generates(node: ast.FunctionDef) -> bool:
 
 
 def declares(node: ast.stmt, name: str) -> bool:
-    """Whether a statement may declare a name itself."""
+    """Return whether a statement can be printed as the declaration of a name."""
     targets: list[ast.expr] = []
     match node:
         case ast.Assign(targets=[one]):
@@ -158,7 +158,7 @@ def declares(node: ast.stmt, name: str) -> bool:
 
 
 def independent(parts: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
-    """Whether values may be assigned one after the other."""
+    """Return whether a tuple assignment may be split into one assignment per name."""
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     if len(names) < len(parts) or any(isinstance(one, ast.Starred) for one in values):
         return False
@@ -166,7 +166,7 @@ def independent(parts: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
 
 
 def leaves(nodes: Sequence[ast.stmt]) -> bool:
-    """Whether a block never goes on behind its end."""
+    """Return whether control never passes the end of a block."""
     last = nodes[-1]
     if isinstance(last, ast.If) and last.orelse:
         return leaves(last.body) and leaves(last.orelse)

@@ -1,4 +1,4 @@
-"""Operations, comparisons and conditions."""
+"""Print operations, comparisons and conditions."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Operators(PrinterBase):
         raise self.no(node, "this sign")
 
     def truth(self, value: Code) -> Code:
-        """A condition."""
+        """Print a value as a condition; note the runtime function that this may need."""
         found = truth(value)
         if found.text.startswith("$truth("):
             self.help("truth")
         return found
 
     def condition(self, node: ast.expr) -> Code:
-        """An expression that only its truth is asked of."""
+        """Print an expression of which only the truth matters."""
         match node:
             case ast.BoolOp(op=op, values=values):
                 return self.joined_conditions(op, values)
@@ -86,7 +86,7 @@ class Operators(PrinterBase):
         return self.chosen(node.op, node.values, wanted)
 
     def chosen(self, op: ast.boolop, values: Sequence[ast.expr], wanted: Type) -> Code:
-        """`a and b` or `a or b` as a value."""
+        """Print `a and b` or `a or b` as a value."""
         first = self.expression(values[0], wanted)
         if len(values) == 1:
             return first
@@ -147,7 +147,7 @@ class Operators(PrinterBase):
         return binary(left, sign, right, level, BOOL)
 
     def contained(self, item: Code, within: Code, node: ast.AST) -> Code:
-        """`item in within`."""
+        """Print `item in within`."""
         given = without_none(within.type)
         if given.kind in ("dict", "set"):
             return Code(f"{within.atom}.has({item.text})", type=BOOL)
@@ -192,7 +192,7 @@ class Operators(PrinterBase):
         return self.arithmetic(node, left, right)
 
     def overloaded(self, node: ast.BinOp, left: Code, right: Code) -> Code:
-        """An operation that a record defines."""
+        """Print an operation that a record defines."""
         names = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__"}
         name = names.get(type(node.op), "")
         given = without_none(left.type)
@@ -202,7 +202,7 @@ class Operators(PrinterBase):
         return Code(f"{left.atom}.{name}({right.text})", type=found.args[-1])
 
     def arithmetic(self, node: ast.BinOp, left: Code, right: Code) -> Code:
-        """An operation on numbers, or the sum of two texts."""
+        """Print an operation on numbers, or the concatenation of two strings."""
         text = STR in (left.type, right.type)
         found = union((left.type, right.type))
         result = STR if text else INT if kinds(found) <= {"int", "bool"} else FLOAT
@@ -235,10 +235,10 @@ class Operators(PrinterBase):
         return binary(left, sign, right, level, FLOAT if sign == "/" else result)
 
     def no_bits(self, node: ast.AST) -> Code:
-        raise self.no(node, "bits of numbers")
+        raise self.no(node, "a bitwise operation on numbers")
 
     def power(self, node: ast.BinOp, left: Code, right: Code, found: Type) -> Code:
-        """Whole powers are products: JavaScript's own are not equal to C's in the last digit."""
+        """Print small whole powers as products: `Math.pow` may differ from C in the last digit."""
         match node.left, node.right:
             case ast.Constant(value=int() as number), ast.Constant(value=int() as power):
                 return self.literal(number**power, node)
@@ -250,5 +250,5 @@ class Operators(PrinterBase):
 
 
 def _is_cheap(node: ast.expr) -> bool:
-    """Whether an expression calls nothing, so that it may be written twice."""
+    """Return whether an expression contains no call, so that it may be repeated."""
     return not any(isinstance(inner, ast.Call) for inner in ast.walk(node))

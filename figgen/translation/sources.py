@@ -1,4 +1,4 @@
-"""Modules as syntax trees: what they define, what their names mean, where a name comes from."""
+"""Modules as syntax trees: their definitions, the meaning of their names and annotations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRINTED = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a name is defined: in a printed module, or in one that the runtime stands for.
+    """Where a name is defined: in a printed module, or in one that the runtime replaces.
 
     `name` is empty for a module itself.
     """
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def value(self) -> Any:
-        """What Python has there."""
+        """The Python object defined there."""
         module = importlib.import_module(self.module)
         return getattr(module, self.name) if self.name else module
 
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Source:
-    """A module that is read: its tree, what it defines and imports by name, and its values."""
+    """A module that was read: its definitions and imports by name, and its values."""
 
     module: ModuleType
     path: str
@@ -64,7 +64,7 @@ class Source:
     hints: dict[str, Type]
 
     def hint(self, annotation: ast.expr | None) -> Type:
-        """What an annotation means; anything where there is none."""
+        """Return the type that an annotation means; `any` if there is no annotation."""
         if annotation is None:
             return of_hint(Any)
         match annotation:
@@ -78,13 +78,13 @@ class Source:
 
 
 def is_printed(module: str) -> bool:
-    """Whether definitions of a module are printed."""
+    """Return whether definitions of a module are printed."""
     return f"{module}.".startswith(tuple(f"{room}." for room in PRINTED))
 
 
 @lru_cache(maxsize=512)
 def source_of(name: str) -> Source:
-    """A module of figgen as it was read first; `figgen.translation.modules` looks for changes."""
+    """Read a module once; `figgen.translation.modules` clears this cache when files change."""
     module = importlib.import_module(name)
     path = str(module.__file__)
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def _imported(origin: str, name: str) -> Place:
 
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
-    """Statements of a module, those behind `if TYPE_CHECKING` too."""
+    """Return the statements of a module, including those under `if TYPE_CHECKING`."""
     found: list[ast.stmt] = []
     for node in tree.body:
         inner = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -138,7 +138,7 @@ def _statements(tree: ast.Module) -> list[ast.stmt]:
 
 
 def place_of(module: str, name: str) -> Place | None:
-    """Where a name of a printed module is defined; None where it is none of the module's."""
+    """Find where a name in a printed module is defined; None if the module has no such name."""
     for _ in range(9):
         source = source_of(module)
         if name in source.definitions:

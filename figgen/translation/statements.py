@@ -1,4 +1,4 @@
-"""Statements of functions, with each name declared where all its uses are."""
+"""Print statements; each name is declared in the innermost block that has all its uses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Statements(CallPrinter):
     """Prints the bodies of functions."""
 
     def body(self, nodes: Sequence[ast.stmt], declared: set[str]) -> list[str]:
-        """A block: its statements as lines; `declared` are names of blocks around it."""
+        """Print a block's statements as lines; `declared` are the names of enclosing blocks."""
         known, lines = set(declared), list[str]()
         own = self.declarations(nodes, known)
         late = sorted(name for name, first in own.items() if not first)
@@ -59,7 +59,7 @@ class Statements(CallPrinter):
 
     @contextmanager
     def left(self) -> Iterator[Callable[[ast.stmt], None]]:
-        """Narrow names for the rest of a block behind an `if` that always leaves it."""
+        """Narrow types for the rest of a block after an `if` whose body always leaves the block."""
         before = self.scope
 
         def narrow(node: ast.stmt) -> None:
@@ -79,7 +79,7 @@ class Statements(CallPrinter):
     def declarations(
         self, nodes: Sequence[ast.stmt], declared: set[str]
     ) -> dict[str, list[ast.stmt]]:
-        """Names that begin in this block, with what declares them; none where the block does."""
+        """Return the names this block declares, each with its declaring statements, if any."""
         found: dict[str, list[ast.stmt]] = {}
         uses = [(node, names_of(node)) for node in nodes]
         total: dict[str, int] = {}
@@ -105,9 +105,9 @@ class Statements(CallPrinter):
 
     @classmethod
     def fits(cls, node: ast.stmt, name: str) -> bool:
-        """Whether one block of a statement has all uses of a name.
+        """Return whether one block of a statement has all uses of a name.
 
-        `else` with nothing but an `if` is printed as `else if`, which is no block of its own.
+        `else` with only an `if` in it is printed as `else if`, which is not a block of its own.
         """
         blocks = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
         blocks += [handler.body for handler in getattr(node, "handlers", [])]
@@ -121,7 +121,7 @@ class Statements(CallPrinter):
         return False
 
     def statement(self, node: ast.stmt, known: set[str], new: set[str]) -> list[str]:
-        """The lines of one statement; it declares the names that are `new`."""
+        """Print one statement as lines; it declares the names in `new`."""
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return []
@@ -185,7 +185,7 @@ class Statements(CallPrinter):
     caught = "error"
 
     def note(self, name: str, given: Type) -> None:
-        """Remember the type of a name of the function, whatever a test has told of it."""
+        """Remember the type of a local name, and drop what earlier tests implied about it."""
         scope = self.scope
         while scope is not None and scope.above is not None and not getattr(scope, "whole", False):
             if scope.above.find(name) is None:
@@ -201,7 +201,7 @@ class Statements(CallPrinter):
 
     @staticmethod
     def merged(old: Type | None, new: Type) -> Type:
-        """The type of a name that is assigned again."""
+        """Return the type of a name after a second assignment."""
         if old is None or new == ANY:
             return new if old is None else old
         if old.kind in ("list", "dict", "set") and ANY in old.args:
@@ -213,7 +213,7 @@ class Statements(CallPrinter):
     function_scope: Scope
 
     def word(self, name: str, new: set[str]) -> str:
-        """What declares a name, if its statement does."""
+        """Return `const ` or `let ` if the statement declares the name, else ""."""
         if name not in new:
             return ""
         return "const " if self.stores.get(name, 2) == 1 else "let "
@@ -233,7 +233,7 @@ class Statements(CallPrinter):
                     for line in self.assigned([part], one, new, node)
                 ]
         if isinstance(value, ast.Yield):
-            raise self.no(node, "what is sent to a generator")
+            raise self.no(node, "a value sent to a generator")
         hint = self.known(targets[0]) if len(targets) == 1 else ANY
         shown = self.expression(value, hint)
         lines = []
@@ -246,7 +246,7 @@ class Statements(CallPrinter):
         return [self.stored(targets[0], shown, new)]
 
     def known(self, node: ast.expr) -> Type:
-        """The type of what is assigned to, where it is known."""
+        """Return the type of an assignment's target, if known."""
         if isinstance(node, ast.Name):
             scope = self.function_scope.find(node.id)
             return scope.types[node.id] if scope else ANY
@@ -258,7 +258,7 @@ class Statements(CallPrinter):
         return ANY
 
     def stored(self, target: ast.expr, value: Code, new: set[str]) -> str:
-        """A line that gives a value to a target."""
+        """Print the assignment of a value to a target."""
         match target:
             case ast.Name(id=name):
                 self.note(name, value.type)
@@ -290,14 +290,14 @@ class Statements(CallPrinter):
                 if without_none(held.type).kind == "dict":
                     return f"{held.atom}.set({at.text}, {value.text});"
                 if held.type == ANY:
-                    raise self.no(target, "a place in a value of kind any")
+                    raise self.no(target, "an assignment to an item of a value of unknown type")
                 return f"{held.atom}[{self.position(held, key)}] = {value.text};"
             case ast.Attribute():
                 return f"{self.place(target)} = {value.text};"
         raise self.no(target, "this target")
 
     def scattered(self, parts: Sequence[ast.expr], value: Code) -> str:
-        """A tuple taken apart into places."""
+        """Print an assignment that unpacks a tuple into attributes or items."""
         first = [self.place(part) for part in parts]
         return f"[{listed(first)}] = {value.text};"
 
@@ -306,14 +306,14 @@ class Statements(CallPrinter):
         return scope.shown.get(name, identifier(name)) if scope else identifier(name)
 
     def position(self, held: Code, key: ast.expr) -> str:
-        """An index to store at."""
+        """Print the index of an item that is assigned to."""
         at = self.expression(key)
         if isinstance(key, ast.UnaryOp) and isinstance(key.op, ast.USub):
             return f"{held.atom}.length - {self.expression(key.operand).within(Level.PRODUCT)}"
         return f"+{at.within(Level.UNARY)}" if at.type == BOOL else at.text
 
     def place(self, node: ast.expr) -> str:
-        """Where something is stored, as an expression."""
+        """Print an assignment target as an expression."""
         match node:
             case ast.Name(id=name):
                 return self.shown_name(name)
@@ -326,7 +326,7 @@ class Statements(CallPrinter):
         raise self.no(node, "this target")
 
     def augmented(self, node: ast.AugAssign) -> str:
-        """`a += b` and its like."""
+        """Print `a += b` and other augmented assignments."""
         if isinstance(node.target, ast.Subscript):
             held = self.expression(node.target.value)
             if without_none(held.type).kind == "dict":
@@ -368,7 +368,7 @@ class Statements(CallPrinter):
             return [*lines, "} else {", *indented(self.body(node.orelse, known)), "}"]
 
     def loop_block(self, node: ast.For, known: set[str], new: set[str]) -> list[str]:
-        """A loop; over a range by counting."""
+        """Print a `for` loop."""
         if node.orelse:
             raise self.no(node, "else of a loop")
         types: dict[str, Type] = {}
@@ -398,7 +398,7 @@ class Statements(CallPrinter):
         return [*begun, head, *indented(self.body(node.body, known | names)), "}"]
 
     def counted(self, node: ast.For, names: set[str], outside: set[str]) -> str | None:
-        """The head of a loop over whole numbers."""
+        """Print the head of a counting loop over `range`; return None for other loops."""
         match node.iter, node.target:
             case ast.Call(func=ast.Name(id="range"), args=given, keywords=[]), ast.Name(
                 id=name
@@ -414,7 +414,7 @@ class Statements(CallPrinter):
         return None
 
     def attempt(self, node: ast.Try, known: set[str]) -> list[str]:
-        """`try` with handlers of input errors and values that cannot be read."""
+        """Print `try` with handlers of InputError and ValueError."""
         lines = ["try {", *indented(self.body(node.body, known)), "} catch (error) {"]
         parts: list[str] = []
         for handler in node.handlers:
@@ -431,7 +431,7 @@ class Statements(CallPrinter):
         return [*lines, *indented([*text[:-1], "} else throw error;"]), "}"]
 
     def inner_function(self, node: ast.FunctionDef) -> list[str]:
-        """A function within another one, as an arrow."""
+        """Print a nested function: as an arrow, or as `function*` if it yields."""
         hints = [self.source.hint(one.annotation) for one in arguments_of(node)]
         result = self.source.hint(node.returns)
         self.note(node.name, Type("function", (*hints, result)))
@@ -447,10 +447,10 @@ class Statements(CallPrinter):
     def function_parts(
         self, node: ast.FunctionDef, *, method: bool, first: Type | None = None, inner: bool = False
     ) -> tuple[str, list[str]]:
-        """The parameters and the lines of a function; `first` is the type of a method's object.
+        """Print the parameters and lines of a function; `first` is the type of a method's `self`.
 
-        What a function takes any number of comes as one array, since a browser's stack holds few
-        arguments; only an inner function, which no list is spread into, takes them one by one.
+        `*args` is passed as one array, since browsers limit the number of arguments; only a nested
+        function, into which no list is spread, takes them one by one.
         """
         types, shown = dict[str, Type](), list[str]()
         arguments = arguments_of(node)
@@ -461,7 +461,7 @@ class Statements(CallPrinter):
             if one.arg in defaults:
                 default = self.expression(defaults[one.arg], types[one.arg]).text
                 if default == name:
-                    raise self.no(one, "a parameter whose default is a name outside like its own")
+                    raise self.no(one, "a parameter whose default is an outer name like its own")
                 name += f" = {default}"
             shown.append(name)
         if node.args.vararg:
@@ -496,7 +496,7 @@ class Statements(CallPrinter):
         return listed(shown), lines
 
     def guess(self, nodes: Sequence[ast.AST]) -> None:
-        """Types of empty lists, dictionaries and sets by what is put into them later."""
+        """Give each name that is assigned an empty list the type of a list of anything."""
         for node in nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (

@@ -1,4 +1,4 @@
-"""Types of the subset: what decides how an operation is printed."""
+"""The types of the printed subset of Python, which decide how an operation is printed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type by its kind, the types within it, and what else distinguishes it.
+    """A type: its kind, its type arguments, and further details in `about`.
 
-    Kinds: int, float, bool, str, none, tuple (one type per element), list (all alike), iterator,
+    Kinds: int, float, bool, str, none, tuple (one type per element), list (one type), iterator,
     dict (keys, values), set, record (`about` is the class), function (parameters, then the result),
     class, module, pattern, match, var (a type variable), union, any.
     """
@@ -51,7 +51,7 @@ _SETS = (set, frozenset, collections.abc.Set)
 
 
 def of_hint(hint: Any) -> Type:
-    """The type that an evaluated annotation means."""
+    """Return the type that an evaluated annotation means."""
     try:
         if hint in _PLAIN:
             return _PLAIN[hint]
@@ -90,7 +90,7 @@ def of_hint(hint: Any) -> Type:
 
 
 def of_value(value: Any) -> Type:
-    """The type of a value of a module."""
+    """Return the type of a Python value."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return Type("record", about=type(value))
     if isinstance(value, tuple):
@@ -114,7 +114,7 @@ def of_value(value: Any) -> Type:
 
 
 def union(given: Iterable[Type]) -> Type:
-    """What is any of these; numbers are one, and so are lists of what is alike."""
+    """Return the union of types; numbers merge into one type, and so do lists."""
     parts: list[Type] = []
     for one in given:
         parts += [p for p in (one.args if one.kind == "union" else (one,)) if p not in parts]
@@ -141,19 +141,19 @@ def union(given: Iterable[Type]) -> Type:
 
 
 def without_none(given: Type) -> Type:
-    """A type where it is not None."""
+    """Return a type without None."""
     if given.kind != "union":
         return given
     return union(part for part in given.args if part != NONE)
 
 
 def is_short(given: Type) -> bool:
-    """Whether a list has as many elements as its source shows."""
+    """Return whether a sequence has a fixed length, as a tuple with one type per element has."""
     return without_none(given).kind == "tuple"
 
 
 def element(given: Type) -> Type:
-    """What one goes over in a loop."""
+    """Return the type of the items that a loop over a value gives; keys for a dictionary."""
     given = without_none(given)
     if given.kind in ("list", "iterator", "set", "dict") and given.args:
         return given.args[0]
@@ -163,12 +163,12 @@ def element(given: Type) -> Type:
 
 
 def kinds(given: Type) -> frozenset[str]:
-    """The kinds that a value of this type can have."""
+    """Return the kinds that a value of this type can have."""
     return frozenset(one.kind for one in (given.args if given.kind == "union" else (given,)))
 
 
 def bind(wanted: Type, given: Type, found: dict[str, Type]) -> None:
-    """Note what type variables of `wanted` mean where it is `given`."""
+    """Add to `found` the types that `given` implies for the type variables in `wanted`."""
     if wanted.kind == "var":
         found.setdefault(wanted.about, given)
     elif wanted.kind == "function" and given.kind == "function" and given.args and wanted.args:
@@ -181,14 +181,14 @@ def bind(wanted: Type, given: Type, found: dict[str, Type]) -> None:
 
 
 def bound(given: Type, found: Mapping[str, Type]) -> Type:
-    """A type with its variables replaced by what they mean."""
+    """Return a type with its type variables replaced by their types in `found`."""
     if given.kind == "var":
         return found.get(given.about, ANY)
     return dataclasses.replace(given, args=tuple(bound(one, found) for one in given.args))
 
 
 def compared(cls: type) -> list[tuple[str, bool]]:
-    """Fields of a record by which it is equal to another."""
+    """Return each field of a record with whether it counts in comparisons."""
     if dataclasses.is_dataclass(cls):
         return [(field.name, field.compare) for field in dataclasses.fields(cls)]
     return [(name, True) for name in getattr(cls, "_fields", ())]

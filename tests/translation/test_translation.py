@@ -56,7 +56,7 @@ REFUSED = {
     "return sum(n for n in value)": "",
     "for one in (1, 2):\n        pass\n    else:\n        pass\n    return 1": "else of a loop",
     "return value.nothing": "attribute",
-    "return value & 3": "bits of numbers",
+    "return value & 3": "a bitwise operation on numbers",
     "return print(value)": "a call of print",
     "return 2**60": "2**53",
     "return len(value)": "len of a value",
@@ -71,11 +71,11 @@ REFUSED = {
     "return value[0]": "an element",
     "return {value} < {1, 2}": "this comparison of sets",
     "return re.compile('a').sub('', 'a')": "the method sub of a pattern",
-    "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "a place in a value",
+    "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "an assignment to",
     "return re.findall('(a)(b)', 'ab')": "several groups",
     "return re.compile('a').findall('a')": "the method findall of a pattern",
     "return [many]": "a function of any number of arguments as a value",
-    "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
+    "return divmod(*[value, 2])": "a call with a list of unknown length as its arguments",
     "def one(value: int = value) -> int:\n        return 1\n    return one()": "like its own",
 }
 
