@@ -123,8 +123,8 @@ GUILTY = """# Guilty
 
 PIPELINE = "figure 'pipeline-timeline'"
 EXPECTED = (
-    "docs/endless.md:5: this page takes too long to convert: expected fewer signs in a paragraph,"
-    f" and fewer lists in each other, got '{'[' * 60}'",
+    "docs/endless.md:5: this page takes too long to convert: expected less markup in a paragraph,"
+    f" and less deeply nested lists, got '{'[' * 60}'",
     "docs/figures.md:4: unknown figure 'pipelin-timeline'"
     " (did you mean pipeline-timeline or fsdp-timeline or pipeline-volumes?)",
     f"docs/figures.md:13: {PIPELINE}: stages of schedule '1f1b': expected an integer ≥ 1, got 0",
@@ -132,7 +132,7 @@ EXPECTED = (
     f"docs/figures.md:29: {PIPELINE}: 'alt' is missing: expected alt: a sentence",
     f"docs/figures.md:36: {PIPELINE}: 'caption' is missing: expected caption: a sentence",
     "docs/figures.md:45: malformed YAML in line 3 of the figure, mapping values are not allowed in"
-    " this context: quote a text that contains ': ' or starts with '{'",
+    " this context: quote text that contains ': ' or starts with '{'",
     "docs/figures.md:49: figure 'rank-grid': TP·CP·PP = 3·1·1: expected a divisor of 16"
     " (nodes × GPUs per node), got 3"
     " (did you mean tp=4 dp=4 or tp=2 dp=8 or nodes=3 tp=3 dp=8?)",
@@ -235,5 +235,5 @@ def test_a_list_that_cannot_be_read_is_one_line(project: Path, tmp_path: Path) -
     (tmp_path / "docs" / "glossary.toml").write_text("[tp]\nmeans = 3\n", encoding="utf-8")
     ended = build(tmp_path)
     assert ended.returncode == 1
-    assert "ERROR   -  glossary.toml:2: [tp] means: a value: expected a text, got 3" in ended.stdout
+    assert "ERROR   -  glossary.toml:2: [tp] means: a value: expected text, got 3" in ended.stdout
     assert "Traceback" not in ended.stdout

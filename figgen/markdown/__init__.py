@@ -1,7 +1,7 @@
 """The figure fence, inline values, references, citations and math, as a Markdown extension.
 
 It works with Python-Markdown alone (`markdown.markdown(text, extensions=["figgen"])`); a host
-such as MkDocs passes a `Site` and a `Page` and so learns of problems with their lines.
+such as MkDocs passes a `Site` and a `Page`, which collects problems with their lines.
 """
 
 from figgen.markdown.conversion import Page, Problem, Site, fences
@@ -11,5 +11,5 @@ __all__ = ["FiggenExtension", "Page", "Problem", "Site", "fences", "makeExtensio
 
 
 def makeExtension(**options: object) -> FiggenExtension:
-    """Python-Markdown's entry point."""
+    """Return the extension; Python-Markdown's entry point."""
     return FiggenExtension(**options)

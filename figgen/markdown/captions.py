@@ -1,4 +1,4 @@
-"""Captions and alternative texts, in which a figure's own values go by their bare names."""
+"""Captions and alternative texts, which refer to their figure's values by bare names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from figgen.values import compute
 
 
 class Captions:
-    """Converts captions with one Markdown instance, made when the first one is needed."""
+    """Converts captions with one Markdown instance, created for the first caption."""
 
     def __init__(self, site: Site, page: Page) -> None:
         self.site = site
@@ -30,7 +30,7 @@ class Captions:
         self._markdown: Markdown | None = None
 
     def html(self, text: str, values: Mapping[str, Named]) -> str:
-        """Inline Markdown with values, citations, math and references to figures."""
+        """Convert inline Markdown with values, citations, math and references to figures."""
         if self._markdown is None:
             self._markdown = self._made()
         self._value.named, self._value.follows = values, self.follows
@@ -59,13 +59,13 @@ class Captions:
 
 
 class CaptionLinkTree(FigureLinkTree):
-    """MkDocs does not see links of captions, so one to a source would lead to no page."""
+    """Refuses links to `.md` files in captions: MkDocs does not see them, so they would break."""
 
     def run(self, root: etree.Element) -> None:
         for link in root.iter("a"):
             target = link.get("href", "")
             if re.match(r"[^#:]+\.md(#|$)", target):
-                place = "a place of its page, such as #fig-name, or a whole address"
+                place = "an anchor on the same page, such as #fig-name, or an absolute URL"
                 error = InputError("link in a caption", expected=place, got=target)
                 link.text = AtomicString(f"[{self.page.report(error, target)}]")
                 link.set("class", "figgen-error")
@@ -73,7 +73,7 @@ class CaptionLinkTree(FigureLinkTree):
 
 
 def plain(text: str, values: Mapping[str, Named]) -> str:
-    """`text` with `{{ name:spec }}` filled in and claims as they hold, and nothing else changed."""
+    """Return `text` with `{{ name:spec }}` filled in and each claim in its first wording."""
 
     def fill(match: re.Match[str]) -> str:
         computed, spec = compute(match.group(1), values)

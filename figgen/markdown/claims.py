@@ -1,8 +1,8 @@
-"""`{? condition :: wording :: other wording ?}`: a sentence that holds while its condition does.
+"""`{? condition :: wording :: other wording ?}`: a statement that is true under a condition.
 
-The page shows the first wording, and a page whose condition fails is refused. Where a script
-computes the page again for another machine, the condition decides which wording is shown. A
-condition compares sums and products of inline values and numbers:
+The page shows the first wording; a condition that fails is an error of the page. Where a script
+recomputes the page for a different machine, the condition decides which wording is shown.
+Conditions compare sums and products of inline values and numbers:
 
     {? rung(1).total_bytes < 0.9 * rung(1).capacity_bytes :: It fits. :: It does not fit. ?}
 """
@@ -36,18 +36,18 @@ _SIGNS: dict[type[ast.AST], str] = {
 
 
 def stated(text: str) -> str:
-    """A text with the first wording of every claim and what questions ask, as readers see it."""
+    """Return `text` as readers see it: each claim's first wording, each question's text."""
     asked = re.sub(QUESTION, lambda found: found["asked"], text, flags=re.M)
     return re.sub(CLAIM, lambda found: found["wording"], asked)
 
 
 def holds(condition: str) -> bool:
-    """Whether a condition holds. Raises InputError for one that cannot be read or computed."""
+    """Return whether a condition holds. Raises InputError if it cannot be parsed or computed."""
     return bool(all_hold(comparisons(condition), evaluated_or_nan, looked_up_again))
 
 
 def comparisons(condition: str) -> list[Comparison]:
-    """A condition as data; only what follows a machine is looked up again, the rest are numbers."""
+    """Parse a condition; values that depend on the machine stay calls, all others are numbers."""
     try:
         tree = ast.parse(condition, mode="eval").body
     except (SyntaxError, ValueError):
@@ -77,7 +77,7 @@ def _side(node: ast.expr, text: str) -> CallData:
 
 
 class ClaimInline(InlineProcessor):
-    """Show the first wording of a claim, with the condition and the other one beside it."""
+    """Shows the first wording of a claim; its condition and second wording are kept for scripts."""
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
         super().__init__(CLAIM, md)

@@ -1,7 +1,7 @@
-"""What the extension knows of the site and of the page being converted.
+"""What the extension knows about the site and about the page being converted.
 
-Python-Markdown hands fences and inline text over without line numbers.  A `Page` finds them
-again by content: the same text on the same page means the same figure or number.
+Python-Markdown passes fences and inline text without line numbers. A `Page` finds their lines by
+content: the same text on the same page means the same figure or number.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _OPEN = re.compile(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something wrong on a page: `path:line: message`.
+    """A mistake on a page, shown as `path:line: message`.
 
-    `about` is the page that lacks what this one refers to, where that is another page.
+    `about` is the page that lacks the target of a broken link, if that is a different page.
     """
 
     path: str
@@ -36,27 +36,27 @@ class Problem:
         return f"{self.path}:{self.line}: {self.message}"
 
     def annotation(self, folder: str) -> str:
-        """The line that makes GitHub show the problem beside the source in a review."""
+        """Return the line that makes GitHub show the problem next to the source in a review."""
         return f"::error file={folder}/{self.path},line={self.line}::{self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file beside the pages: how it is made, and the line of the page that offers it."""
+    """A file published with a page: how to make it, and the line of the page that offers it."""
 
     make: Callable[[], str]
     path: str
     line: int
 
     def problem(self, file: str, error: Exception) -> Problem:
-        """That it could not be made."""
+        """Return the problem that the file could not be made."""
         message = f"{type(error).__name__} while making {file}: {error}"
         return Problem(path=self.path, line=self.line, message=message)
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A figure fence as it stands in the source: `line` is that of its opening, from 1."""
+    """A figure fence of the source; `line` is the line of its opening, from 1."""
 
     line: int
     body: str
@@ -64,7 +64,7 @@ class Fence:
 
 
 def fences(source: str) -> Iterator[Fence]:
-    """Every ```figure fence of a page, at any indentation, but none that is shown as code."""
+    """Yield each ```figure fence of a page, at any indentation, but not those inside other code."""
     lines = source.splitlines()
     index = 0
     while index < len(lines):
@@ -81,7 +81,7 @@ def fences(source: str) -> Iterator[Fence]:
 
 
 def figure_numbers(source: str, chapter: str = "") -> dict[str, str]:
-    """The number of every figure of a page by its id, in the order in which they stand."""
+    """Map the id of each figure of a page to its number, in the order of the page."""
     ids = []
     for fence in fences(source):
         named = re.search(r"^\s*id:\s*(\S+)", fence.body, re.M)
@@ -103,7 +103,7 @@ def _stripped(text: str) -> tuple[str, ...]:
 
 @dataclass(kw_only=True)
 class Page:
-    """One page under conversion: where it is, what it says, and what was found wrong.
+    """One page under conversion: its path, its source, and the problems found in it.
 
     `url` is its folder from the site's root (`""` is the home page), None outside of a site.
     """
@@ -118,24 +118,24 @@ class Page:
     cited: list[str] = field(default_factory=list)
     held_ids: set[str] = field(default_factory=set)
     worked: dict[str, str] = field(default_factory=dict)
-    # What readers see: of inline values by their source, of figures by the line of their fence.
+    # What readers see: inline values by their source, figures by the line of their fence.
     shown: dict[str, str] = field(default_factory=dict)
     placed: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    # What stands for figures where there are none: words by line, the first picture as a file.
+    # Replacements for figures: descriptions by line, and the first picture as SVG.
     figure_twins: dict[int, str] = field(default_factory=dict)
     picture: str = ""
-    # What the page brings along: entries of the manifest, files, characters of the math font.
+    # By-products of the page: entries of the manifest, files, characters of the math font.
     entries: list[dict[str, object]] = field(default_factory=list)
     assets: dict[str, Asset] = field(default_factory=dict)
     characters: set[str] = field(default_factory=set)
     parts: list[Callable[[], str]] = field(default_factory=list)
-    # In the comments that stand for parts, so that no text of a page can be taken for one.
+    # Part of each placeholder comment, so that no text of a page can be mistaken for one.
     secret: str = field(default_factory=lambda: token_hex(8))
     settled: bool = False
     _seen: dict[str, int] = field(default_factory=dict)
 
     def begin(self, source: str) -> None:
-        """Take `source` as the page's text, number its figures, and forget what was found."""
+        """Set the page's source, number its figures, and clear all earlier results."""
         self.source = source
         self.numbers = figure_numbers(source, self.chapter)
         for found in (
@@ -145,30 +145,30 @@ class Page:
             found.clear()
 
     def number_of(self, figure_id: str) -> str:
-        """`Figure 3.2`; figures that were not seen as fences are counted after the others."""
+        """Return the number of a figure, such as "Figure 3.2"; unknown figures are counted last."""
         if figure_id not in self.numbers:
             self.numbers[figure_id] = _numbered(self.chapter, len(self.numbers) + 1)
         return self.numbers[figure_id]
 
     def report(self, error: InputError, needle: str, about: str = "") -> str:
-        """Note a problem with the source text `needle`; returns its message."""
+        """Record a problem with the source text `needle`; return its message."""
         return self.note(self.line_of(needle), str(error), about)
 
     def anchors(self) -> set[str]:
-        """The ids that links of other pages may point at, beside the headings'."""
+        """Return the ids that other pages may link to, except those of headings."""
         made = {f"fig-{name}" for name in self.figures} | {f"ref-{key}" for key in self.cited}
         return made | self.held_ids
 
     def note(self, line: int, message: str, about: str = "") -> str:
-        """Note a problem on a known line; returns its message."""
+        """Record a problem on a known line; return its message."""
         self.problems.append(Problem(path=self.path, line=line, message=message, about=about))
         return message
 
     def line_of(self, needle: str) -> int:
-        """The line, from 1, on which `needle` begins.
+        """Return the line, from 1, on which `needle` begins.
 
-        Text found before is looked for after its last place, so that equal texts get their own
-        lines.  0 when the text is not in the source (another extension made it).
+        A text that was found before is searched for after its last line, so that equal texts get
+        different lines. Returns 0 if the text is not in the source (another extension made it).
         """
         wanted = tuple(line.strip() for line in needle.strip().splitlines()) or ("",)
         lines = _stripped(self.source)
@@ -181,7 +181,7 @@ class Page:
 
     @staticmethod
     def _search(lines: tuple[str, ...], wanted: tuple[str, ...], start: int, whole: bool) -> int:
-        """The line from `start` on; a text of several lines is of `whole` ones, or of parts."""
+        """Search from line `start`; several lines match as `whole` lines, or as parts of lines."""
         for index in range(start, len(lines) - len(wanted) + 1):
             if len(wanted) == 1:
                 if wanted[0] in lines[index]:
@@ -198,19 +198,19 @@ class Page:
         return 0
 
     def hold(self, make: Callable[[], str], late: bool) -> str:
-        """The HTML that `make` gives or, when `late`, a comment that `fill` replaces by it."""
+        """Return the HTML from `make` or, if `late`, a comment that `fill` replaces by it."""
         if not late:
             return make()
         self.parts.append(cache(make))
         return f"<!--figgen:{self.secret}:{len(self.parts) - 1}-->"
 
     def finish(self) -> None:
-        """Make everything that is held, so that what goes wrong is known before it is needed."""
+        """Make all parts that are held, so that their problems are known before they are needed."""
         for make in self.parts:
             make()
 
     def settle(self) -> None:
-        """Keep of what is held its text alone, which refers to nothing of this build."""
+        """Replace everything that is held by its text, so that nothing refers to this build."""
         texts = [make() for make in self.parts]
         self.parts = [partial(str, text) for text in texts]
         self.assets = dict.fromkeys(self.assets, Asset(str, self.path, 0))
@@ -218,22 +218,22 @@ class Page:
         self.settled = True
 
     def fill(self, html: str) -> str:
-        """Put back what `hold` took out."""
+        """Insert the parts that `hold` left out."""
         mark = rf"<!--figgen:{self.secret}:(\d+)-->"
         return re.sub(mark, lambda m: self.parts[int(m.group(1))](), html)
 
     def beside(self, link: str) -> str:
-        """The path from the site's root of a page that `link` names from here."""
+        """Return the path, from the site's root, of the page that a relative `link` points to."""
         return posixpath.normpath(posixpath.join(posixpath.dirname(self.path), link))
 
     def to(self, target: str) -> str:
-        """A link from this page to `target`, a path from the site's root."""
+        """Return a link from this page to `target`, a path from the site's root."""
         return posixpath.relpath(target, posixpath.dirname(self.url or "") or ".")
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A term that has a short name: what it means, and where its entry stands."""
+    """A term that has a short name: its meaning, and the link to its glossary entry."""
 
     term: str
     means: str
@@ -241,13 +241,13 @@ class Short:
 
     @property
     def word(self) -> str:
-        """`tensor` of `tensor parallelism`."""
+        """The term's first word, such as "tensor" in "tensor parallelism"."""
         return self.term.partition(" ")[0]
 
 
 @dataclass(kw_only=True)
 class Site:
-    """What is shared by all pages of a build."""
+    """The state that all pages of a build share."""
 
     pictures: Pictures = field(default_factory=Pictures)
     name: str = "Parallelism, Computed"
@@ -258,7 +258,7 @@ class Site:
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
     styles: tuple[str, ...] = ()
-    """The stylesheets of pages that stand beside the host's, by their paths."""
-    # Pictures, tables and worked lines are large and no other extension needs to see them:
-    # with `late` they are left out as comments that the host fills in at the end.
+    """Paths of the stylesheets for pages that are published without the host's theme."""
+    # Pictures, tables and worked lines are large, and no other extension needs them:
+    # with `late`, comments stand in for them until the host fills them in at the end.
     late: bool = False

@@ -21,9 +21,9 @@ FORMS = ("svg", "plotly", "text")
 RESERVED = ("figure", "id", "caption", "alt", "as", "presets")
 MOST_CHARACTERS = 20_000
 MOST_ITEMS = 256
-"""Items of a list: more would be a file, and a picture of them nobody could read."""
+"""Items of a list; no reader could use a picture of more."""
 DEEPEST = 4
-# Markdown keeps its own place-holders between such characters; no text needs them.
+# Markdown delimits its own placeholders by such characters; no text needs them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _KEY_LINE = re.compile(r"( *)([A-Za-z_][\w-]*):(?:\s|$)")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -31,7 +31,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """A figure as the author asked for it; `presets` make one tab each."""
+    """A figure as its author specified it; each of the `presets` becomes a tab."""
 
     figure: str
     id: str
@@ -46,7 +46,7 @@ class Directive:
         return f"fig-{self.id}"
 
     def variants(self) -> list[tuple[str, str, dict[str, object]]]:
-        """(preset, picture id, arguments) of each tab; one without a preset if there are none."""
+        """Return (preset, picture id, arguments) of each tab, or of the only view."""
         if not self.presets:
             return [("", self.anchor, dict(self.arguments))]
         return [
@@ -57,7 +57,7 @@ class Directive:
 
 @lru_cache(maxsize=1024)
 def parse(body: str) -> Directive:
-    """Read a fence body.  Raises InputError for anything that is not a complete directive."""
+    """Parse a fence's body. Raises InputError unless it is a complete directive."""
     if len(body) > MOST_CHARACTERS:
         raise InputError("a figure", expected=f"at most {MOST_CHARACTERS:,} characters")
     fields = _mapping(body)
@@ -67,7 +67,7 @@ def parse(body: str) -> Directive:
     faults: list[InputError] = []
 
     def told(read: Callable[..., Found], *given: object) -> Found | None:
-        """The result of `read`; its errors are reported with all others."""
+        """Return the result of `read`, or None after collecting its errors."""
         try:
             return read(*given)
         except InputError as error:
@@ -131,7 +131,7 @@ def _id(fields: Mapping[object, object], name: str) -> str:
 def _unfit(
     spec: Figure, arguments: dict[str, object], presets: tuple[str, ...]
 ) -> tuple[InputError, ...]:
-    """What the figure does not take; `captoin` is a slip for a reserved key."""
+    """Return errors for arguments that the figure does not accept, `captoin` among them."""
     known = {parameter.name for parameter in spec.parameters}
     slips = {
         key: near
@@ -172,7 +172,7 @@ def _mapping(body: str) -> dict[object, object]:
 
 
 def _blamed(lines: list[str], at: int, problem: str) -> tuple[int, str]:
-    """The line, from 0, that spoils a figure's YAML, and what to do about it."""
+    """Return the line, from 0, that makes a figure's YAML invalid, and how to correct it."""
     tabbed = next((i for i, line in enumerate(lines) if re.match(r" *\t", line)), None)
     if tabbed is not None:
         return tabbed, "indent with spaces, not with tabs"
@@ -185,18 +185,18 @@ def _blamed(lines: list[str], at: int, problem: str) -> tuple[int, str]:
         return at, "close the quotation mark"
     if "',' or ']'" in problem:
         return at, "close the list with ]"
-    return at, "quote a text that contains ': ' or starts with '{'"
+    return at, "quote text that contains ': ' or starts with '{'"
 
 
 def _check_size(key: str, value: object, depth: int = 0) -> None:
-    """Refuse what no figure can show: endless lists, and characters that cannot be printed."""
+    """Raise InputError for values that no figure can show: long lists, unprintable characters."""
     if isinstance(value, str) and _CONTROL.search(value):
         raise InputError(key, expected="characters that can be printed", got=value[:40], key=key)
     if isinstance(value, list | dict):
         if len(value) > MOST_ITEMS:
             raise InputError(key, expected=f"at most {MOST_ITEMS} items", got=len(value), key=key)
         if depth > DEEPEST:
-            raise InputError(key, expected=f"at most {DEEPEST} lists in each other", key=key)
+            raise InputError(key, expected=f"lists nested at most {DEEPEST} deep", key=key)
         for inner in value.values() if isinstance(value, dict) else value:
             _check_size(key, inner, depth + 1)
 
@@ -206,7 +206,7 @@ def _text(fields: Mapping[object, object], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(key, expected="a text (quote it)", got=value)
+        raise InputError(key, expected="text (quote it)", got=value)
     return value
 
 
@@ -223,8 +223,8 @@ def _presets(fields: Mapping[object, object], name: str) -> tuple[str, ...]:
 
 
 def line_of_key(body: str, key: str) -> int:
-    """How many lines below the first of `body` the line of `key` is; 0 when there is none."""
+    """Return the line of `key` in `body`, counted from 0; 0 if there is no such line."""
     lines = body.strip().splitlines()
     found = [i for i, line in enumerate(lines) if key and line.lstrip().startswith(f"{key}:")]
-    # A line of a text that goes over several may begin like a key.
+    # A line of multi-line text may begin like a key.
     return min(found, key=lambda i: (lines[i][:1] == " ", i), default=0)

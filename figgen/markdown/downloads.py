@@ -1,6 +1,6 @@
-"""What can be taken away from a figure: its picture, its numbers, and its Plotly form.
+"""The files that a figure offers for download: its picture, its numbers, and its Plotly form.
 
-Everything is made late and kept like a picture, so that a build without changes makes nothing.
+They are made late and cached like pictures, so that a build without changes makes none of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from figgen.registry import build, controls, figure_named
 
 MOST_ROWS = 120
 LONGEST_TABLE = 6000
-"""Characters of a table that a page carries itself; a longer one is loaded when it is opened."""
+"""Characters of a table that a page contains itself; a longer one is loaded when opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,10 @@ class Variant:
 def register(
     directive: Directive, line: int, variant: Variant, page: Page, site: Site
 ) -> dict[str, str]:
-    """Announce the files of one variant to the site; returns links to them from the page.
+    """Register the files of one variant with the site; return links to them from the page.
 
-    `line` is where the page asks for the figure, for what goes wrong with a file.
-
-    A page without an address (Markdown alone) has no place for files and gets no links.
+    `line` is the line of the figure's fence, for problems with a file. A page without an address
+    (Markdown alone) has nowhere to put files and gets no links.
     """
     if page.url is None:
         return {}
@@ -66,7 +65,7 @@ def register(
 
 
 def _explored(name: str, variant: Variant, pictures: Pictures) -> str:
-    """The figure for Plotly, with the parameters of one that the page can recompute."""
+    """Return the figure as Plotly JSON, with its parameters if the page can recompute it."""
     made = pictures.derived(variant.figure, "plotly", _plotly)
     found = controls(name, variant.arguments)
     if found is None:
@@ -76,10 +75,10 @@ def _explored(name: str, variant: Variant, pictures: Pictures) -> str:
 
 
 def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
-    """The table behind a chart; to write it anew would cost more than the rest of a build.
+    """Return the table behind a chart, cached because writing it takes longer than all else.
 
-    A page carries at most `MOST_ROWS` of the data behind a picture; the rest is in the CSV, and
-    the table says so. Only a grid of GPUs is written out: its table is the grid to some readers.
+    A page contains at most `MOST_ROWS` of the data behind a picture; the table says that the rest
+    is in the CSV. A grid of GPUs is written in full: its table is the grid to some readers.
     """
 
     def make(chart: Chart) -> str:
@@ -97,7 +96,7 @@ def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
 
 
 def late_table(table: str, title: str, variant: Variant, page: Page, line: int, site: Site) -> str:
-    """A link to a table on a page of its own, which a script puts into this one when opened."""
+    """Return a link to a table on a separate page, which a script inserts here when opened."""
     path = f"{_folder(page)}/{variant.figure.figure_id}.html"
     folder = posixpath.dirname(path)
     links = (posixpath.relpath(sheet, folder) for sheet in site.styles)
@@ -118,10 +117,10 @@ def _folder(page: Page) -> str:
 
 
 def _csv(directive: Directive, variant: Variant, site: Site) -> str:
-    """The numbers of a chart, or for a grid that shows one block of many, of the whole world."""
+    """Return a chart's numbers; for a grid that shows one block of many, those of all GPUs."""
     chart = variant.figure.chart
     if isinstance(chart, RankGrid) and chart.multiplicity > 1:
-        # The key of the block does not know the rest of the world, so this is kept by no file.
+        # The cache key of the block does not cover the other GPUs, so no file caches this.
         whole = {**variant.arguments, "whole": True}
         return site.pictures.remembered(
             "csv", directive.figure, whole, lambda: _table_csv(build(directive.figure, whole))

@@ -1,4 +1,4 @@
-"""How a mistake looks in the page while its author is still writing: a red box, never a crash."""
+"""Show a mistake on the page as a red box, so that an author's draft never crashes a build."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from figgen.serving.code import last_place
 
 
 def place_of(error: BaseException) -> str:
-    """` (figgen/figures/…/x.py:41)`, where in the site's code an error came up; empty if not."""
+    """Return where in the site's code an error arose, as ` (figgen/…/x.py:41)`, or ""."""
     found = last_place(error)
     return f" ({found[0]}:{found[1]})" if found else ""
 
 
 def error_box(*messages: str) -> str:
-    """A block in place of a figure that cannot be computed."""
+    """Return a block to show instead of a figure that cannot be computed."""
     return (
         '<div class="admonition failure figgen-error">'
         '<p class="admonition-title">This figure cannot be computed</p>'
@@ -26,7 +26,7 @@ def error_box(*messages: str) -> str:
 
 
 def inline_error(message: str) -> etree.Element:
-    """A mark in place of a number that cannot be computed."""
+    """Return an element to show instead of a number that cannot be computed."""
     element = etree.Element("strong", {"class": "figgen-error"})
     element.text = AtomicString(f"[{message}]")
     return element

@@ -1,4 +1,4 @@
-"""The extension itself: it registers every processor and formats the figure fence."""
+"""The extension, which registers every processor and formats the figure fence."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from figgen.subject import use
 
 
 class FiggenExtension(Extension):
-    """Everything of figgen's that may stand in a page."""
+    """All of figgen's syntax for pages."""
 
     def __init__(self, **options: Any) -> None:
         self.config = {
-            "site": ["", "figgen.markdown.Site that all pages share; its own by default"],
-            "page": ["", "figgen.markdown.Page to convert; made from the text by default"],
+            "site": ["", "figgen.markdown.Site that all pages share; a new one by default"],
+            "page": ["", "figgen.markdown.Page to convert; created from the text by default"],
             "modules": [[], "modules that register the figures and formulas of a site"],
         }
         super().__init__(**options)
@@ -74,7 +74,7 @@ class FiggenExtension(Extension):
         md.treeprocessors.register(_End(*shared), "figgen-end", 1)
 
     def _within_limits(self, convert: Callable[[str], str], source: str) -> str:
-        """The page, or a box that says why its conversion was given up."""
+        """Convert a page; return a box with the reason if its conversion takes too long."""
         try:
             return convert(source)
         except TooMuch as error:
@@ -93,7 +93,7 @@ class FiggenExtension(Extension):
     def _figure(
         self, source: str, language: str, css_class: str, options: object, md: Markdown, **_: Any
     ) -> str:
-        """Format one fence.  superfences swallows exceptions, so none may leave here."""
+        """Format one fence; it must not raise, because superfences swallows exceptions."""
         line = self.page.line_of(source)
         try:
             return self._converted(source, line)
@@ -122,9 +122,9 @@ class FiggenExtension(Extension):
 
 
 class _Begin(Preprocessor):
-    """Start a page: learn its text when the host has not given it, and refuse bad fence headers.
+    """Starts a page: takes its text if the host has not set it, and reports bad fence headers.
 
-    A header with options is not a fence to superfences: it would be published as it stands.
+    To superfences, a header with options is not a fence: it would be published as plain text.
     """
 
     def __init__(self, md: Markdown, page: Page, take_source: bool) -> None:
@@ -147,7 +147,7 @@ class _Begin(Preprocessor):
 
 
 class _End(Treeprocessor):
-    """Close a page: what it cites, and the worked lines that its numbers open.
+    """Ends a page with its references and the worked lines that its numbers open.
 
     Not a postprocessor, since `toc` runs those on every heading too.
     """

@@ -1,4 +1,4 @@
-"""A directive to HTML: the picture, its caption, the data behind it, and what can be taken away."""
+"""Convert a directive to HTML: the picture, its caption, its data, and its downloads."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from figgen.registry import follows, inputs, is_of_reference
 from figgen.subject import subject
 
 LONGEST_COMMAND = 300
-"""Characters of a command that a citation has room for; generated figures take whole tables."""
+"""Longest command in a citation, in characters; generated figures take whole tables."""
 MOST_FRAME_PX, FRAME_GROWTH = 640, 1.8
-"""How large the player's frame gets at most, and over its film's own size."""
+"""The player's largest frame in px, and as a multiple of its film's own width."""
 
-# Caption or alternative text with `{{ name }}` filled in: to HTML, and to plain text.
+# Fills in `{{ name }}` in a caption or an alternative text; returns HTML or plain text.
 Fill: TypeAlias = Callable[[str, Mapping[str, Named]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A directive on its page: its number there and the line on which it begins."""
+    """A directive on its page, with its figure number and its first line."""
 
     directive: Directive
     number: str
@@ -42,11 +42,11 @@ INTERVAL = (
     " Times are predicted; eight of ten such runs take {{ predicted_low:.2f}} to "
     "{{ predicted_high:.2f}} times as long ({{ predicted_of }})."
 )
-"""The end of the caption of every figure that shows a predicted time."""
+"""Ends the caption of each figure that shows a predicted time."""
 
 
 def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> tuple[Variant, ...]:
-    """Compute every variant of the directive; raises InputError if one cannot be."""
+    """Compute each variant of a directive. Raises InputError if one cannot be computed."""
     variants = []
     for preset, picture_id, arguments in directive.variants():
         figure = site.pictures.evaluated(directive.figure, arguments, picture_id)
@@ -68,7 +68,7 @@ def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> 
 
 
 def html(placed: Placed, variants: tuple[Variant, ...], page: Page, site: Site) -> str:
-    """The `<figure>`: readable without a script, its numbers in a table, everything labelled."""
+    """Return the `<figure>`: readable without scripts, its numbers in a table, parts labeled."""
     anchor = placed.directive.anchor
     bodies = [_body(placed, variant, page, site) for variant in variants]
     tabs = _tabs(anchor, [v.label for v in variants]) if len(variants) > 1 else ""
@@ -90,7 +90,7 @@ def html(placed: Placed, variants: tuple[Variant, ...], page: Page, site: Site) 
 
 
 def _given(directive: Directive) -> str:
-    """What a script needs that computes the page for another machine, as attributes."""
+    """Return attributes for the script that recomputes the page for a different machine."""
     if is_of_reference(directive.figure):
         return " data-reference"
     if not follows(directive.figure):
@@ -100,9 +100,9 @@ def _given(directive: Directive) -> str:
 
 
 def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
-    """Picture and tools of one variant; what is large is made late and once.
+    """Return the picture and tools of one variant; large parts are made late and once.
 
-    A renderer that fails leaves a red box and a problem, like everything else that can go wrong.
+    A renderer that fails leaves a red box and a problem.
     """
     links = downloads.register(placed.directive, placed.line, variant, page, site)
 
@@ -138,9 +138,9 @@ def _picture(placed: Placed, variant: Variant, site: Site, film: str) -> str:
 
 
 def film_room(chart: Chart) -> str:
-    """Widest frame of a film's player in px, and its height over its width, for the style sheet.
+    """Return the player's widest frame in px and its height over its width, as CSS variables.
 
-    With a script the stills take no more room than the player that will stand there.
+    With scripts, the stills take no more room than the player that replaces them.
     """
     if not isinstance(chart, Film):
         raise TypeError(type(chart).__name__)
@@ -149,7 +149,7 @@ def film_room(chart: Chart) -> str:
 
 
 def _scroll(content: str, label: str) -> str:
-    """A box that scrolls by itself, reachable by keyboard."""
+    """Return a box that scrolls independently and is reachable by keyboard."""
     return (
         f'<div class="fig-scroll" tabindex="0" role="group" aria-label="{escape(label)}">'
         f"{content}</div>"
@@ -184,7 +184,7 @@ def _tools(
 
 
 def _citation(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
-    """Site, number, inputs and address; the inputs are the command that prints the figure again."""
+    """Return a citation: site, number, address, and the command that prints the figure."""
     anchor = placed.directive.anchor
     address = f"{site.address}{page.url or ''}#{anchor}"
     link = f'<a href="#{anchor}">{escape(address)}</a>'
@@ -196,13 +196,13 @@ def _citation(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
 
 
 def command_of(figure: str, arguments: Mapping[str, object]) -> str:
-    """The command line that shows a figure with these arguments."""
+    """Return the command line that shows a figure with these arguments."""
     given = (f"{name}={yaml_line(value)}" for name, value in arguments.items())
     return shlex.join(["figgen", "show", figure, *given])
 
 
 def _tabs(anchor: str, labels: list[str]) -> str:
-    """Radio buttons that show one panel each, by style alone."""
+    """Return radio buttons that each show one panel, with CSS only."""
     buttons = "".join(
         f'<label><input type="radio" name="{anchor}-tab" class="fig-tab-{i}"'
         f"{' checked' if i == 1 else ''}> {escape(label)}</label>"
@@ -212,7 +212,7 @@ def _tabs(anchor: str, labels: list[str]) -> str:
 
 
 def _captions(captions: list[str]) -> str:
-    """One caption when all are equal; otherwise each is shown with its tab."""
+    """Return one caption if all are equal, else one for each tab."""
     if len(set(captions)) == 1:
         return captions[0]
     return "".join(
@@ -225,7 +225,7 @@ def _label(preset: str) -> str:
 
 
 def entry(placed: Placed, variant: Variant, page: Page) -> dict[str, object]:
-    """What `figures.json` tells of a figure: enough to see in a review what changed."""
+    """Return a figure's entry in `figures.json`, enough for a review to see what changed."""
     return {
         "id": variant.figure.figure_id,
         "number": placed.number,

@@ -1,4 +1,4 @@
-"""Short names of the axes, TP and the like, lead to the glossary where a chapter first has one."""
+"""Link the first use of a short name such as TP in each chapter to its glossary entry."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from figgen.markdown.conversion import Page, Site
 GUIDE = "guide/"
 BLOCKS = ("p", "li", "td", "dd")
 NO_TEXT = ("a", "code", "pre", "abbr", "button", "figure", "summary", "th", "h1", "h2", "h3", "h4")
-"""Elements that hold no running text, or no link in it."""
+"""Elements without running text, or in which a link is not allowed."""
 
 
 class FirstUses(Treeprocessor):
-    """Links the first use of each short name, unless its block of text writes it out."""
+    """Links the first use of each short name, unless the same block spells the term out."""
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
         super().__init__(md)
@@ -43,7 +43,7 @@ class FirstUses(Treeprocessor):
     def _linked(
         self, parent: etree.Element, at: int, text: str | None, block: etree.Element | None
     ) -> int:
-        """Link what `text`, which stands before the child `at`, has first; how many links."""
+        """Link first uses in `text`, which precedes the child `at`; return the number of links."""
         if block is None or not text or type(text) is not str or not self.left:
             return 0
         names = "|".join(self.left)

@@ -1,6 +1,6 @@
-"""`{{ value:spec }}` in running text: a number that knows where it comes from.
+"""`{{ value:spec }}` in running text: a number with its formula and source.
 
-It becomes `<data value=…>`; when it has a formula or a source, a button around it opens a
+It becomes `<data value=…>`; if it has a formula or a source, a button around it opens a
 popover with the formula, the substitution and the source, which needs no script.
 """
 
@@ -33,18 +33,18 @@ from figgen.values import Computed, compute
 
 PATTERN = r"\{\{((?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*)\}\}"
 LARGEST = 3
-"""Parts of a number that open with their formula; the others only with their size."""
+"""The number of parts shown with their formula; others are shown with their size only."""
 
 _MARKS = re.compile(r"[.,;:!?)%]+")
-# Where a button may not stand, or would be read out as part of a name.
+# Elements in which a button is not allowed, or would be read out as part of a name.
 _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "label", "figcaption"}
 
 
 class ValueInline(InlineProcessor):
-    """Replace `{{ … }}`; `named` is set while a figure's own caption is converted.
+    """Replaces `{{ … }}`; `named` is set while a figure's own caption is converted.
 
-    What a script can compute again for another machine says how: the call as data, or the name
-    of a value of a figure that `follows`, with unit and format.
+    A value that a script can recompute for a different machine carries unit, format, and its call
+    as data, or its name if it is a value of a figure that `follows` the machine.
     """
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
@@ -92,7 +92,7 @@ class ValueInline(InlineProcessor):
         return key
 
     def _reference(self, computed: Computed) -> str:
-        """The address of the formula in the reference, as seen from a page of a site."""
+        """Return the link to the formula in the reference; "" without a formula or a site."""
         if computed.evaluation is None or self.page.url is None:
             return ""
         formula = computed.evaluation.formula
@@ -115,9 +115,9 @@ class ValueInline(InlineProcessor):
 
 
 def popover(key: str, computed: Computed, shown: str, spec: str, reference: str = "") -> str:
-    """What opens with a number: formula, substitution with units, source, and how to recompute.
+    """Return a number's popover: formula, substitution with units, source, and its call.
 
-    `reference` is where the formula is described.
+    `reference` is the link to the formula's description.
     """
     lines = [f"<p><strong>{escape(shown)}</strong></p>"]
     if computed.evaluation:
@@ -152,7 +152,7 @@ def _derivation(evaluation: Evaluation, spec: str) -> list[str]:
 
 
 def _opened(found: Opened) -> list[str]:
-    """A formula in words, its substitution, and the three largest parts with theirs."""
+    """Return a formula in words, its substitution, and the three largest parts with theirs."""
     lines = [f"<p>{escape(found.formula)}</p>"]
     if found.worked:
         lines.append(f"<p>= {escape(found.worked)}</p>")
@@ -171,7 +171,7 @@ def _quantity(part: OpenedPart) -> str:
 
 
 def _held(formula: Formula) -> list[str]:
-    """The tests that hold the formula and their tolerances, as a paragraph if there are any."""
+    """Return a paragraph with the formula's tests and their tolerances, if there are any."""
     tests = [
         f"<code>{escape(held.test)}</code> ({escape(held.within)})" for held in held_by(formula)
     ]
@@ -179,7 +179,7 @@ def _held(formula: Formula) -> list[str]:
 
 
 class ButtonTree(Treeprocessor):
-    """Wrap each number that can explain itself in a button, where a button may stand."""
+    """Wraps each number that has an explanation in a button, where a button is allowed."""
 
     def run(self, root: etree.Element) -> None:
         self._visit(root, allowed=True)
@@ -194,7 +194,7 @@ class ButtonTree(Treeprocessor):
                 )
                 tail, child.tail = child.tail or "", None
                 button.append(child)
-                # A line may break beside a button, and would begin with the full stop.
+                # A line may break next to a button, and would then begin with the full stop.
                 if mark := _MARKS.match(tail):
                     button.tail, tail = mark[0], tail[mark.end() :]
                     kept = etree.Element("span", {"class": "fig-keep"})

@@ -1,4 +1,4 @@
-"""The glossary and the references: every key of theirs is checked before a page asks for it."""
+"""Read the glossary and the references, and check all of their keys."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TERM: Kinds = {"means": str, "see": str, "short": str, "also": list, "never": li
 REFERENCE: Kinds = {
     "authors": str, "title": str, "label": str, "where": str, "url": str, "year": str, "note": str,
 }  # fmt: skip
-WORDS = {str: "a text", list: "a list of texts", bool: "true or false"}
+WORDS = {str: "text", list: "a list of strings", bool: "true or false"}
 
 
 def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any]]:
-    """The entries of a list, none where there is no such file.
+    """Return the entries of a TOML file by name; empty if there is no such file.
 
-    Raises InputError, with file, line and entry, for what is no TOML and for every key that is
-    unknown, missing or of another kind.
+    Raises InputError, with file, line and entry, if the file is not valid TOML, or for each key
+    that is unknown, missing or of the wrong type.
     """
     if not path.exists():
         return {}
@@ -67,5 +67,5 @@ def _is(value: object, kind: type) -> bool:
 
 
 def term_anchor(term: str) -> str:
-    """A term of the glossary as the id of its entry on the glossary's page."""
+    """Return the id of a term's entry on the glossary page."""
     return re.sub(r"[^\w]+", "-", term.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""TeX to MathML when the page is built: no script in the page, and unknown commands are errors."""
+"""Convert TeX to MathML at build time: pages need no script, and unknown commands are errors."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from figgen.markdown.conversion import Page, Site
 
 ARITHMATEX = {"generic": True, "smart_dollar": True}
 
-# What may not begin a line, though a browser may break one after any formula.
+# Text that must not begin a line, since a browser may break the line after any formula.
 _CLOSING = re.compile(r"[)\],.;:!?%’']+|-(?:th|fold)\b[)\],.;:!?]*")
 _REFERENCE = re.compile(r"&#x([0-9a-fA-F]{1,5});")
 _NOT_MATH = {"href", "class", "style", "id"}
 _LEFT_OVER = re.compile(r"<m[ion]>\s*(\\[a-zA-Z]+|\\.)|<mtext>[^<]*(\\)")
 
 
-# What was converted, kept between builds by `remember` and `recall`: a page of reference has a
+# Converted formulas, kept between builds by `remember` and `recall`: a reference page has a
 # thousand symbols, and the converter takes a fraction of a millisecond for each.
 _converted: dict[str, str] = {}
 
 
 def mathml(tex: str, display: bool = False) -> str:
-    """`tex` as a `<math>` element.  Raises InputError when a command is not understood."""
+    """Convert `tex` to a `<math>` element. Raises InputError for an unknown command."""
     key = f"{'display' if display else 'inline'} {tex}"
     if key not in _converted:
         _converted[key] = _convert(tex, display)
@@ -41,30 +41,30 @@ def mathml(tex: str, display: bool = False) -> str:
 
 
 def recall(folder: Path) -> None:
-    """Take up what earlier builds converted, with the same converter and the same repairs."""
+    """Load formulas that earlier builds converted with the same converter and repairs."""
     stored = cache.read(folder, _store_name())
     learn(json.loads(stored) if stored else {})
 
 
 def remember(folder: Path) -> None:
-    """Keep what is known, if there is anything new."""
+    """Store the converted formulas, if there are new ones."""
     text = json.dumps(_converted, sort_keys=True, ensure_ascii=False)
     if cache.read(folder, _store_name()) != text:
         cache.write(folder, _store_name(), text)
 
 
 def known() -> int:
-    """How many formulas were converted so far."""
+    """Return the number of formulas converted so far."""
     return len(_converted)
 
 
 def news(before: int) -> dict[str, str]:
-    """What was converted since that many were known, for another process."""
+    """Return formulas converted since `before` were known, for another process."""
     return dict(islice(_converted.items(), before, None))
 
 
 def learn(converted: dict[str, str]) -> None:
-    """Take up what another process converted."""
+    """Add formulas that another process converted."""
     _converted.update(converted)
 
 
@@ -99,7 +99,7 @@ def _convert(tex: str, display: bool) -> str:
 
 
 def _prepared(tex: str) -> str:
-    """Work around what latex2mathml gets wrong: `aligned`, escaped `_` in text, limits of min."""
+    """Work around faults of latex2mathml: `aligned`, escaped `_` in text, limits of min and max."""
     tex = tex.replace(r"\begin{aligned}", r"\begin{split}").replace(
         r"\end{aligned}", r"\end{split}"
     )
@@ -108,13 +108,13 @@ def _prepared(tex: str) -> str:
 
 
 def characters(markup: str) -> set[str]:
-    """The characters that the math font must have to set `markup`; a root draws its own sign."""
+    """Return the characters that the math font needs for `markup`, with √ for each root."""
     radical = "√" if re.search(r"<m(sqrt|root)\b", markup) else ""
     return set(unescape(re.sub(r"<[^>]*>", "", markup)) + radical)
 
 
 class MathTree(Treeprocessor):
-    """Replace what arithmatex marked as math by MathML."""
+    """Replaces elements that arithmatex marked as math by MathML."""
 
     def __init__(self, md: Any, site: Site, page: Page) -> None:
         super().__init__(md)
@@ -128,7 +128,7 @@ class MathTree(Treeprocessor):
             tex = (element.text or "").strip()
             display = tex.startswith(r"\[")
             tex = tex[2:-2].strip()
-            if display:  # arithmatex escapes what stands in a block, but not what stands in a line
+            if display:  # arithmatex escapes displayed math, but not inline math
                 tex = unescape(tex)
             try:
                 markup = mathml(tex, display)
@@ -144,6 +144,6 @@ class MathTree(Treeprocessor):
 
 
 def _closing(after: str | None) -> str:
-    """The signs after a formula that stay on its line."""
+    """Return the punctuation after a formula that must stay on its line."""
     found = _CLOSING.match(after or "")
     return found[0] if found else ""

@@ -1,8 +1,8 @@
-"""`{= formula :: question :: vary =}` below a fold: a field for an answer to the fold's question.
+"""`{= formula :: question :: vary =}` below a fold: a field for the answer to a question.
 
-The answer is a value of the fold: the first one of that formula, or with `#2` the second one. A
-script grades what a reader types by the same formula, and asks again with other `vary` arguments.
-Where the fold shows numbers of the reader's cluster, the answer is graded by those.
+The answer is a value in the fold: the first value of that formula, or the second with `#2`. A
+script grades a reader's answer by the same formula, and can vary the `vary` arguments. If the fold
+shows numbers of the reader's own cluster, the answer is graded against those.
 
     {= ring_all_reduce_time#2 :: How long does the ring take? :: ranks message_bytes =}
 """
@@ -43,7 +43,7 @@ _FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 2.5, 3.0, 5.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """A question below a fold: the call that answers it, its format, and what may vary."""
+    """A question below a fold: the call that answers it, its format, and its varying arguments."""
 
     line: int
     call: str
@@ -54,14 +54,14 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The same question with other numbers: the arguments that change, also in words."""
+    """The same question with different numbers: the changed arguments, also in words."""
 
     changes: dict[str, float]
     words: str
 
 
 def questions(source: str) -> Iterator[AnsweredQuestion]:
-    """The questions of a page.  Raises InputError for one without its value in a fold above."""
+    """Yield the questions of a page. Raises InputError if the fold above lacks the value."""
     lines = source.split("\n")
     for at, line in enumerate(lines):
         if found := re.match(QUESTION, line):
@@ -89,12 +89,12 @@ def _name(text: str) -> str:
 
 
 def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
-    """Other numbers for a question, always the same ones, each in the domain of its formulas."""
+    """Return variants of a question, always the same, each in the domain of its formulas."""
     first, unit = call_data(parse(asked.call)), compute(asked.call)[0].unit
     known = _arguments(first)
     for name in asked.vary:
         if name not in known:
-            raise unknown("argument that may vary", name, known)
+            raise unknown("argument to vary", name, known)
     draw = random.Random(digest(asked.call))
     found: dict[str, Case] = {}
     for _ in range(_DRAWS if asked.vary else 0):
@@ -107,7 +107,7 @@ def cases(asked: AnsweredQuestion) -> tuple[Case, ...]:
 
 
 def _arguments(found: CallData) -> dict[str, Argument]:
-    """The arguments that are numbers of a formula and of those inside it."""
+    """Return the numeric arguments of a formula and of the formulas inside it, by name."""
     if not isinstance(found, list):
         return {}
     name, given = found
@@ -120,7 +120,7 @@ def _drawn(draw: random.Random, argument: Argument, value: float) -> float:
     new = value * draw.choice(_WHOLE if argument.whole else _FACTORS)
     if argument.whole:
         return max(1, int(new))
-    # A reader computes with what is shown, which is rounded where it has a prefix.
+    # Readers compute with the number shown, which is rounded if it has a prefix.
     return int(new) if new == int(new) and new < 1e6 else float(f"{new:.3g}")
 
 
@@ -139,7 +139,7 @@ def _words(argument: Argument, value: float) -> str:
 
 
 class QuestionBlocks(Preprocessor):
-    """Turn each question into a form that a script answers; without one it isn't shown."""
+    """Turns each question into a form, which is hidden unless a script runs."""
 
     def __init__(self, md: object, page: Page) -> None:
         super().__init__(md)
@@ -164,7 +164,7 @@ class QuestionBlocks(Preprocessor):
 
 
 def form(asked: AnsweredQuestion, script: str) -> str:
-    """A question as a form."""
+    """Return a question as an HTML form."""
     computed, _ = compute(asked.call)
     unit = computed.unit
     if not isinstance(computed.value, int | float) or computed.value <= 0:

@@ -1,4 +1,4 @@
-"""`[](#fig-id)` to "Figure 3.2", and `[@key]` to a citation with its entry under the page."""
+"""Turn `[](#fig-id)` into "Figure 3.2", and `[@key]` into a citation with an entry below."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CITATION = r"\[@([\w:.-]+)(?:,\s*([^\]]+))?\]"
 
 
 class CitationInline(InlineProcessor):
-    """`[@key]` or `[@key, §3.2]`; the key is an entry of `docs/references.toml`."""
+    """Converts `[@key]` and `[@key, §3.2]`; the key is an entry of `docs/references.toml`."""
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
         super().__init__(CITATION, md)
@@ -41,7 +41,7 @@ class CitationInline(InlineProcessor):
 
 
 def cited_html(page: Page, site: Site) -> str:
-    """The entries that a page cites, in order of first use; empty when it cites none."""
+    """Return the entries that a page cites, in order of first use; "" if it cites none."""
     if not page.cited:
         return ""
     items = "".join(
@@ -63,7 +63,7 @@ def _entry(reference: dict[str, str]) -> str:
 
 
 class FigureLinkTree(Treeprocessor):
-    """Fill links without a text that point at a figure, on this page or on another."""
+    """Fills in links without text that point to a figure, on this page or another."""
 
     def __init__(self, md: object, site: Site, page: Page) -> None:
         super().__init__(md)
@@ -84,13 +84,13 @@ class FigureLinkTree(Treeprocessor):
                 link.text = AtomicString(f"[{self.page.report(error, f'#{anchor}', about)}]")
                 link.set("class", "figgen-error")
                 if here or path in self.site.numbers:
-                    link.tag = "span"  # of a link the host would report the same once more
+                    link.tag = "span"  # the host would report a link a second time
                     del link.attrib["href"]
             else:
                 link.text = AtomicString(number)
 
     def _unknown(self, anchor: str, numbers: Mapping[str, str]) -> InputError:
-        """A figure that is not where the link says; other pages may have it."""
+        """Return the error for a link to an unknown figure; it names pages that have the figure."""
         name, folder = anchor.removeprefix("fig-"), posixpath.dirname(self.page.path) or "."
         pages = [page for page, known in sorted(self.site.numbers.items()) if name in known]
         if pages:

@@ -1,4 +1,4 @@
-"""Slips of the pen that Markdown passes over in silence and publishes as they stand."""
+"""Slips that Markdown does not report but publishes as they are."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _SHOWN = (
     "tbody td text tfoot th thead time title tr tspan u ul use var video wbr "
 )
 ELEMENTS = frozenset(_SHOWN.split())
-"""Elements that show something; the policy of a page stops others, or readers see nothing."""
+"""Elements that are displayed; a page's security policy blocks others, or they show nothing."""
 _ATTRIBUTES = re.compile(r"\{:?[ ]*([#.][A-Za-z][^{}\n]*)\}")
 _ATTRIBUTE = re.compile(r"""[#.][\w:.-]+|[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 SCHEMES = {"http", "https", "mailto"}
-"""What a link may begin with, beside a path."""
+"""The schemes that a link may have, if it is not a path."""
 _FRONT = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _META = re.compile(r" {0,3}([A-Za-z0-9_-]+):(?:\s|$)")
 
@@ -56,12 +56,12 @@ NOT_DISPLAYED = InputError("math is not closed", expected="$$ before the next em
 
 
 def slips(source: str) -> Iterator[tuple[int, InputError]]:
-    """Line, from 1, and error of every slip in a page's source.
+    """Yield the line, from 1, and the error of each slip in a page's source.
 
-    A fence that is never closed or called almost `figure`; `{{`, `$` or `$$` without its end; an
-    image that has no text for those who cannot see it; `[@` that is no citation; a footnote that
-    is not there; a link that is no address of the web; an attribute that runs a script; an element
-    or an attribute that is none; front matter that cannot be read.
+    Slips are: a fence that is never closed or whose name resembles `figure`; unclosed `{{`, `$` or
+    `$$`; an image without alternative text; `[@` that is not a citation; an undefined footnote; a
+    link with an unknown scheme; an attribute that runs a script; an unknown element or attribute;
+    front matter that cannot be parsed.
     """
     yield from _of_front_matter(source)
     yield from _of_notes(source)
@@ -101,16 +101,16 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
 
 
 def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
-    """Slips within a line; `dollars` are looked at where no displayed math begins or ends."""
+    """Yield slips within a line; `dollars` is false in, or at an end of, displayed math."""
     left = _VALUE.sub("", line)
-    if "{{" in left or ("}}" in left and "\\" not in left):  # but for the braces of math
+    if "{{" in left or ("}}" in left and "\\" not in left):  # except for braces of math
         yield InputError("a value is not closed", expected="{{ … }} in one line", got=_short(left))
     if dollars and "$" in left and _DOLLAR.search(_MATH.sub("", left)):
         expected = r"$…$ in one line without a space inside, or \$ for a dollar"
         yield InputError("math is not closed", expected=expected, got=_short(left))
     if _IMAGE.search(line):
         yield InputError(
-            "an image without a text", expected="![what it shows](…)", got=_short(line)
+            "an image without alternative text", expected="![what it shows](…)", got=_short(line)
         )
     for cited in _CITED.findall(_MATH.sub("", left)):
         known = re.fullmatch(CITATION, cited)
@@ -121,24 +121,24 @@ def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
             expected = f"a path, or one of {', '.join(sorted(SCHEMES))}"
             yield InputError("a link", expected=expected, got=f"{scheme}:")
     for name in _HANDLER.findall(left):
-        expected = "none that runs a script: the policy of a page lets none run"
+        expected = "no event handler: the page's security policy blocks it"
         yield InputError("an attribute", expected=expected, got=name)
 
 
 def _of_markup(line: str) -> Iterator[InputError]:
-    """Elements that show nothing, and words in a list of attributes that are none."""
+    """Yield elements that are not displayed, and words that are not valid in attribute lists."""
     for name in _ELEMENT.findall(line):
         if name.lower() not in ELEMENTS:
-            expected = "an element that shows something, or a backslash before the bracket"
+            expected = "an element that is displayed, or a backslash before the bracket"
             yield InputError("an element", expected=expected, got=f"<{name}>")
     for listed in _ATTRIBUTES.findall(line):
         if word := _ATTRIBUTE.sub("", listed).strip():
             expected = "#id, .class or key=value"
-            yield InputError("a list of attributes", expected=expected, got=_short(word))
+            yield InputError("an attribute list", expected=expected, got=_short(word))
 
 
 def text_slips(text: str, *, plain: bool = False) -> Iterator[InputError]:
-    """Slips of a caption, or of an alternative text, in which nothing but values is filled in."""
+    """Yield slips in a caption, or in a `plain` alternative text, which allows values only."""
     yield from _of_line(" ".join(text.split()), dollars=not plain)
     left = _VALUE.sub("", text)
     if plain and (found := re.search(r"\$|\[@|\]\(", left)):
@@ -149,12 +149,12 @@ def text_slips(text: str, *, plain: bool = False) -> Iterator[InputError]:
 
 
 def _of_front_matter(source: str) -> Iterator[tuple[int, InputError]]:
-    """What MkDocs would pass over: it publishes what it cannot read, and drops `Key: text`."""
+    """Yield errors in front matter: MkDocs publishes it if invalid, and drops `Key: text`."""
     what = "front matter"
     if not source.startswith("---"):
         if found := _META.match(source):
             expected = "a heading, or front matter between two lines of ---"
-            yield 1, InputError("a page begins with its data", expected=expected, got=found[0])
+            yield 1, InputError("a page begins with metadata", expected=expected, got=found[0])
         return
     found = _FRONT.match(source)
     if not found:
@@ -176,14 +176,14 @@ def _of_front_matter(source: str) -> Iterator[tuple[int, InputError]]:
 
 
 def _line_of(text: str, error: InputError) -> int:
-    """The line, from 0, of the key that is to blame; the last one where it stands twice."""
+    """Return the line, from 0, of the faulty key; of its last occurrence if it occurs twice."""
     rows = text.splitlines()
     found = [place for place, row in enumerate(rows) if row.lstrip().startswith(f"{error.key}:")]
     return found[-1] if found else 0
 
 
 def _of_notes(source: str) -> Iterator[tuple[int, InputError]]:
-    """Footnotes that are referred to and not there, or there twice."""
+    """Yield footnotes that are referred to but undefined, or defined twice."""
     if "[^" not in source:
         return
     lines = [_CODE.sub("", line) for line in _without_fences(source)]
@@ -198,7 +198,7 @@ def _of_notes(source: str) -> Iterator[tuple[int, InputError]]:
 
 
 def _without_fences(source: str) -> Iterator[str]:
-    """The lines of a page, those of blocks of code empty."""
+    """Yield the lines of a page, with lines of code blocks emptied."""
     end = ""
     for line in source.splitlines():
         fence = _FENCE.match(line)

@@ -1,7 +1,6 @@
-"""Tables of data that come as HTML: taken off a page before two parsers of HTML go through them.
+"""Data tables written as HTML, held back from a page's two HTML parsers.
 
-A page of the validation has thirty thousand tags, and each parser took a fifth of a second for
-them.
+A validation page has thirty thousand tags, and each parser took a fifth of a second for them.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from markdown.preprocessors import Preprocessor
 from figgen.markdown.conversion import Page
 
 OPENING = '<div class="fig-scroll data-table"'
-"""How the line begins at which such a table does."""
+"""The beginning of a table's first line."""
 
 CLOSING = "</tbody></table></div>"
-"""The line at which it ends."""
+"""A table's last line."""
 
 
 class DataTables(Preprocessor):
-    """Hold the tables back as superfences holds code, and tell the page which ids are in them."""
+    """Stashes the tables as superfences stashes code, and registers their ids with the page."""
 
     def __init__(self, md: Markdown, page: Page) -> None:
         super().__init__(md)
         self.page = page
-        md.preprocessors.register(self, "figgen-tables", 22)  # of the parsers the first has 21
+        md.preprocessors.register(self, "figgen-tables", 22)  # the first parser has 21
 
     def run(self, lines: list[str]) -> list[str]:
         kept: list[str] = []

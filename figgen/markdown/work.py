@@ -1,7 +1,7 @@
-"""A limit of the work that one page may ask for, so that no text keeps a build waiting for ever.
+"""A limit on the work for one page, so that no text can make a build take forever.
 
-Python-Markdown looks, for each bracket and each level of a list, at all the text behind it: 50,000
-brackets or a thousand lists in each other would take hours.  What it looks at is counted.
+For each bracket and each level of a list, Python-Markdown scans all text that follows: 50,000
+brackets or a thousand nested lists would take hours. The characters that it scans are counted.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from markdown.inlinepatterns import LinkInlineProcessor
 from figgen.errors import InputError
 
 MOST = 5_000_000
-"""Characters that may be looked at for a page; the longest page takes an eighth of it."""
+"""Characters that may be scanned for a page; the longest page needs an eighth of them."""
 BLOCK = 4
-"""What a character costs that is divided into blocks, beside one within a line."""
+"""Cost of a character in block parsing, relative to one in inline parsing."""
 
 
 COPIED = 50
-"""Characters that are copied while one is looked at: only links look for their end."""
+"""Characters that are copied in the time of scanning one: only links scan for their end."""
 MOST_OPEN = 200
-"""Tags that are not closed; for each of them a parser of HTML goes through all that follows."""
+"""Unclosed tags; for each of them, the HTML parser scans all text that follows."""
 MOST_FENCES = 2_000
-"""Blocks of code, which take about two seconds; each has a line that opens and one that closes."""
+"""Code blocks, which together take about two seconds; each has two fence lines."""
 _OPEN = re.compile(r"<[A-Za-z/!?][^<>]*(?=<|\Z)")
 
 
 class TooMuch(InputError):
-    """More work than a page may ask for; `text` is where it was spent."""
+    """A page needs too much work; `text` is where it was spent."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip().partition("\n")[0][:80]
         super().__init__(
             "this page takes too long to convert",
-            expected="fewer signs in a paragraph, and fewer lists in each other",
+            expected="less markup in a paragraph, and less deeply nested lists",
             got=self.text[:60],
         )
 
 
 class Work:
-    """Counts what is looked at, and stops at the limit."""
+    """Counts the characters scanned, and stops at the limit."""
 
     def __init__(self) -> None:
         self.spent = 0
 
     def spend(self, characters: int, text: str) -> None:
-        """Count so many. Raises TooMuch, which names the text."""
+        """Add to the count. Raises TooMuch, which names `text`, beyond the limit."""
         self.spent += characters
         if self.spent > MOST:
             raise TooMuch(text)
 
     def begin(self, md: Markdown, lines: list[str]) -> None:
-        """Count what all processors of `md` look at. Raises TooMuch for tags that do not end."""
+        """Count what the processors of `md` scan. Raises TooMuch for too many tags or fences."""
         unclosed = _OPEN.findall("\n".join(lines))
         if len(unclosed) > MOST_OPEN:
             raise TooMuch(unclosed[0])

@@ -1,4 +1,4 @@
-"""YAML as authors mean it: no key twice, and no number that YAML 1.1 reads as another one."""
+"""YAML without its traps: duplicate keys and numbers that YAML 1.1 misreads are errors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _UNMEANT = re.compile(r"[-+]?(?:0[\d_]+$|.*:)")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses what would be lost, or be another number, in silence."""
+    """Raises an error for duplicate keys and for misread numbers."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
-                raise InputError(f"{key!r} is written twice", key=str(key))
+                raise InputError(f"duplicate key {key!r}", key=str(key))
         return super().construct_mapping(node, deep)
 
     def number(self, node: yaml.ScalarNode) -> Any:
-        """A number, unless YAML 1.1 takes it for one of base 8 (010) or of base 60 (1:30)."""
+        """Return a number; raise if YAML 1.1 would read it in base 8 (010) or base 60 (1:30)."""
         if _UNMEANT.match(node.value):
             raise _Unmeant(node.start_mark.line, node.value)
         whole = node.tag.endswith(":int")
@@ -32,7 +32,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 class _Unmeant(Exception):
-    """A number in a line, from 0, that is another one than it seems."""
+    """A number, with its line from 0, that YAML 1.1 reads as a different number."""
 
 
 for _kind in ("int", "float"):
@@ -40,9 +40,9 @@ for _kind in ("int", "float"):
 
 
 def read_yaml(text: str) -> Any:
-    """What `text` holds.
+    """Parse `text`.
 
-    Raises yaml.YAMLError as `yaml.safe_load` does, and InputError for a key that is given twice and
+    Raises yaml.YAMLError as `yaml.safe_load` does, and InputError for a duplicate key and
     for numbers such as 010 (8 in YAML) and 1:30 (90).
     """
     try:
@@ -51,12 +51,12 @@ def read_yaml(text: str) -> Any:
         line, written = unmeant.args
         keys = [found[1] for row in text.splitlines()[: line + 1] if (found := _KEY.match(row))]
         key = keys[-1] if keys else ""
-        expected = "a number without a leading 0 or a colon, or a text in quotes"
+        expected = "a number without a leading 0 or a colon, or quoted text"
         raise InputError(key or "a value", expected=expected, got=written, key=key) from None
 
 
 def yaml_line(value: object) -> str:
-    """A value as one line that `read_yaml` reads as the same value."""
+    """Return a value as one line that `read_yaml` parses to the same value."""
     written: str = yaml.safe_dump(
         value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10**9
     )

@@ -72,8 +72,8 @@ def test_a_caption_with_a_link_to_a_source_that_mkdocs_would_not_see_is_reported
     assert [(problem.line, problem.message) for problem in problems] == [
         (
             8,
-            "link in a caption: expected a place of its page, such as #fig-name, "
-            f"or a whole address, got {target!r}",
+            "link in a caption: expected an anchor on the same page, such as #fig-name, "
+            f"or an absolute URL, got {target!r}",
         )
     ]
     assert "Figure 3.9" not in html
@@ -173,7 +173,7 @@ def test_the_manifest_entry_tells_where_and_what(convert):
         ({"caption": '"{{ makespan:.1q}}"'}, 4, "format"),
         ({"alt": "a: b: c"}, 9, "malformed YAML in line 6 of the figure"),
         ({"stages": "4\n  chunks: 2"}, 7, "malformed YAML in line 4 of the figure"),
-        ({"stages": "4\nstages: 8"}, 6, "'stages' is written twice"),
+        ({"stages": "4\nstages: 8"}, 6, "duplicate key 'stages'"),
         ({"presets": "map-8"}, 4, "presets: expected a list of names, got 'map-8'"),
     ],
 )
@@ -226,7 +226,7 @@ def test_hostile_texts_are_escaped(convert):
 
 
 def test_a_key_written_twice_is_refused():
-    with pytest.raises(InputError, match="'stages' is written twice"):
+    with pytest.raises(InputError, match="duplicate key 'stages'"):
         parse("figure: pipeline-timeline\nstages: 4\nstages: 8\n")
 
 
@@ -258,8 +258,8 @@ def test_all_faults_of_one_figure_are_told_at_once_on_their_lines(convert):
         ("figure: x\n\tstages: 4", 2, "indent with spaces, not with tabs"),
         ("figure: x\nsizes: [1, 2\nalt: a", 3, "close the list with ]"),
         ('figure: x\nalt: "a', 2, "close the quotation mark"),
-        ("figure: x\ncaption: Idle: half", 2, "quote a text that contains ': '"),
-        ("figure: x\ncaption: Idle\n  for long: half", 3, "quote a text that contains ': '"),
+        ("figure: x\ncaption: Idle: half", 2, "quote text that contains ': '"),
+        ("figure: x\ncaption: Idle\n  for long: half", 3, "quote text that contains ': '"),
         ("figure: x\ncaption: {{ a }} of b", 2, "starts with '{'"),
     ],
 )

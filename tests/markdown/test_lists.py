@@ -21,13 +21,13 @@ DOCS = Path(__file__).parents[2] / "docs"
         (
             '[rank]\nmeens = "A process."\n',
             "glossary.toml:2: [rank] meens: unknown key (did you "
-            "mean means?)\nglossary.toml:1: [rank] means: missing: expected a text",
+            "mean means?)\nglossary.toml:1: [rank] means: missing: expected text",
         ),
         (
             '["world size"]\nmeans = "All."\n\n[b]\nmeans = 3\nalso = "c"\n',
             "glossary.toml:5: [b] "
-            "means: a value: expected a text, got 3\nglossary.toml:6: [b] also: a value: expected "
-            "a list of texts, got 'c'",
+            "means: a value: expected text, got 3\nglossary.toml:6: [b] also: a value: expected "
+            "a list of strings, got 'c'",
         ),
         ('means = "x"\n', "glossary.toml: [means]: a value outside any entry: expected a table"),
         ("a", "glossary.toml: Expected '=' after a key in a key/value pair (at end of document)"),

@@ -35,14 +35,14 @@ ROOT = Path(__file__).parents[2]
         ),
         ("It takes {{ f(x=1):.1% of it.\n", 1, "a value is not closed"),
         ("It takes f(x=1) }} of it.\n", 1, "a value is not closed"),
-        ("a\n\n![](x.png)\n", 3, "an image without a text"),
-        ("![ ](x.png)\n", 1, "an image without a text"),
+        ("a\n\n![](x.png)\n", 3, "an image without alternative text"),
+        ("![ ](x.png)\n", 1, "an image without alternative text"),
         ("a\n\nHere $a + b is math.\n", 3, "math is not closed: expected $…$ in one line"),
         ("$x$ costs $2.\n", 1, "or \\$ for a dollar"),
         ("a\n\n$$a + b\n\nmore $c$\n", 3, "math is not closed: expected $$"),
         ("$$\na + b\n", 1, "math is not closed: expected $$"),
         ("$$\nx {{ f(a=1\n$$\n", 2, "a value is not closed"),
-        ("$$x$$ and $$\n![](x.png)\n$$\n", 2, "an image without a text"),
+        ("$$x$$ and $$\n![](x.png)\n$$\n", 2, "an image without alternative text"),
         ("a\n\nSaid [@].\n", 3, "a citation: expected [@key] or [@key, place], got '[@]'"),
         ("Said [@a; @b].\n", 1, "got '[@a; @b]'"),
         ("Said [@a, @b].\n", 1, "got '[@a, @b]'"),
@@ -56,21 +56,21 @@ ROOT = Path(__file__).parents[2]
         ("[x](java&#115;cript:alert(1))\n", 1, "got 'javascript:'"),
         ('<a href="vbscript:x">a</a>\n', 1, "got 'vbscript:'"),
         ("[x](java\tscript:alert(1))\n", 1, "a link"),
-        ("# H { onclick=alert(1) }\n", 1, "an attribute: expected none that runs a script"),
+        ("# H { onclick=alert(1) }\n", 1, "an attribute: expected no event handler"),
         ("[x](y.md){: #y onfocusin=alert(1) }\n", 1, "got 'onfocusin'"),
         ("a\n\n<img src=x OnError=alert(1)>\n", 3, "got 'OnError'"),
         ("<svg/onload=alert(1)>\n", 1, "got 'onload'"),
-        ("a\n\nIt has <stages> stages.\n", 3, "an element: expected an element that shows"),
+        ("a\n\nIt has <stages> stages.\n", 3, "an element: expected an element that is displayed"),
         ("a <<script>alert(1)</script>>\n", 1, "got '<script>'"),
         ("<iframe src=x></iframe>\n", 1, "got '<iframe>'"),
-        ("# H {#lambda: 0}\n", 1, "a list of attributes: expected #id, .class or key=value"),
+        ("# H {#lambda: 0}\n", 1, "an attribute list: expected #id, .class or key=value"),
         ("[x](y.md){ .button onclik }\n", 1, "got 'onclik'"),
         ("---\ntitle: [x\n---\n# A\n", 3, "front matter: expected lines of 'key: value'"),
-        ("---\ntitle: x\ntitle: y\n---\n# A\n", 3, "'title' is written twice"),
+        ("---\ntitle: x\ntitle: y\n---\n# A\n", 3, "duplicate key 'title'"),
         ("---\ntitle: x\nsize: 010\n---\n# A\n", 3, "size: expected a number without a leading 0"),
         ("---\n- x\n---\n# A\n", 1, "front matter: expected lines of 'key: value'"),
         ("---\ntitle: x\n\n# A\n", 1, "front matter is never closed"),
-        ("Note: this sentence would be lost.\n\n# A\n", 1, "a page begins with its data"),
+        ("Note: this sentence would be lost.\n\n# A\n", 1, "a page begins with metadata"),
     ],
 )
 def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:
@@ -114,7 +114,7 @@ def test_slips_of_a_page_are_its_problems() -> None:
     assert [str(problem) for problem in page.problems] == []
     page.begin("# A\n\n![](x)\n")
     Markdown(extensions=["figgen"], extension_configs={"figgen": {"page": page}}).convert("![](x)")
-    assert str(page.problems[0]).startswith("page.md:3: an image without a text")
+    assert str(page.problems[0]).startswith("page.md:3: an image without alternative text")
 
 
 @pytest.mark.parametrize("tex", [r"\frac{1}{2", r"a}", r"\text{x"])
@@ -189,7 +189,7 @@ ENDLESS = {
 def test_a_page_that_would_take_hours_is_given_up_with_a_message(
     kind: str, convert: Callable
 ) -> None:
-    """50,000 brackets, or 1,000 lists in each other, kept a build waiting without a word."""
+    """50,000 brackets, or 1,000 nested lists, kept a build waiting without a message."""
     extensions = ("admonition", "attr_list", "def_list", "footnotes", "tables")
     page = f"# A\n\nA sentence.\n\n{ENDLESS[kind]}\n"
     found = convert(page, extensions)
