@@ -255,7 +255,8 @@ def _key(
     entries: list[tuple[str, str | None, str]] = [
         (f"r-{role}", None, label(role)) for role in roles
     ]
-    if any(idle_spans(own, _end(chart, at)) for at, own in enumerate(slots)) and "idle" not in present:
+    idles = any(idle_spans(own, _end(chart, lane)) for lane, own in enumerate(slots))
+    if idles and "idle" not in present:
         entries.append(("idle", f"url(#{figure_id}-idle)", "idle"))
     levels = max((slot.chunk for slot in chart.slots), default=0)
     parts, x, y = [], 0.5, 0.5

@@ -19,6 +19,7 @@ from figgen.figures.training.choosing import (
     strategy_limits,
 )
 from figgen.figures.training.planned import planned
+from figgen.figures.training.planned_jobs import planned_jobs
 from figgen.models.memory.fit_probability import SAFE
 from figgen.registry import build
 from figgen.renderers.text import render
@@ -168,8 +169,27 @@ def test_the_tree_ends_where_the_search_does(model: str, nodes: int) -> None:
     assert kind == walked(model, nodes)
 
 
+def test_planned_jobs_are_the_planners_answers_and_no_alternative_is_faster() -> None:
+    for one in planned_jobs():
+        others = [row for row in (one.no_stages, one.simplest) if row is not None]
+        times = [one.best.step_s, *(row.step_s for row in others)]
+        assert times == sorted(times), one.model
+        assert all(row.choices["zero_stage"] == 3 and row.choices["pp"] == 1 for row in others)
+    simple = {(one.model, one.gpus): one.simplest for one in planned_jobs()}
+    assert simple["llama-3-405b", 512] is None
+    alone = simple["llama-3-70b", 512]
+    assert alone is not None
+    # The journey writes the same layout out, with a model of a step that knows no planner.
+    written = job(
+        "llama-3-70b",
+        "nodes=64 gpus_per_node=8",
+        "sequence=8192 global_batch=512 zero_stage=3 recompute=full",
+    )
+    assert alone.step_s == pytest.approx(written.step_time_s)
+
+
 @pytest.mark.parametrize(
-    "name", ["decision-tree", "strategy-limits", "layout-search", "best-layouts"]
+    "name", ["decision-tree", "strategy-limits", "layout-search", "best-layouts", "planned-jobs"]
 )
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))

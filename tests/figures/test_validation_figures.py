@@ -303,6 +303,33 @@ def test_points_of_memory_are_the_unseen_peaks_and_their_errors_are_those_counte
     assert chart.values["failed"].value == 771
 
 
+def test_swept_layouts_are_the_fastest_runs_of_their_meshes(
+    golden: Callable[[str, str], None],
+) -> None:
+    chart = build("swept-layouts", {})
+    measured, predicted = (
+        dict(zip(chart.labels, one.lengths, strict=True)) for one in chart.segments
+    )
+    own = [
+        judged
+        for judged in judged_runs()
+        if judged.run.framework == "nanotron"
+        and swept_model(judged.run) == "8B"
+        and judged.run.gpus == 64
+    ]
+    # One batch, so that steps compare.
+    assert len({(judged.run.global_batch, judged.run.sequence) for judged in own}) == 1
+    alone = [one for one in own if (one.run.tp, one.run.pp) == (8, 1)]
+    assert measured["TP 8 · DP 8"] == min(one.measured_s for one in alone)
+    # Pages say: the fastest is picked, and one mesh takes nearly half as long again as predicted.
+    assert chart.values["chosen"].value == chart.labels[0] == chart.values["best"].value
+    assert 1.4 < measured["TP 8 · DP 8"] / predicted["TP 8 · DP 8"] < 1.5
+    assert all(int(label.split()[1]) > 8 for label in chart.labels[-2:])
+    with pytest.raises(InputError, match="8B on 64"):
+        build("swept-layouts", {"gpus": 63})
+    golden("swept-layouts", render(chart))
+
+
 def test_errors_of_memory_as_text(golden: Callable[[str, str], None]) -> None:
     golden("memory-errors", render(build("memory-errors", {})))
 
