@@ -1,8 +1,8 @@
 """The plug-in for MkDocs and ProperDocs: `plugins: [figgen: {modules: [my_figures]}]`.
 
-It brings the Markdown extension with its fences and values, and their styles, scripts and search.
-The host keeps one plug-in as long as it runs, and so these modules: a server does not load them
-anew.  Whatever a server can load anew is imported when it is called.
+It adds the Markdown extension for fences and values, with styles, scripts and search. The host
+keeps one plug-in object as long as it runs, so a server never reloads these modules. Modules that
+a server can reload are imported inside functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files
 from figgen.plugin import garbage, host, search, serving
 
 PARTS = (garbage, serving, host, search)
-"""Each has functions that are named after the events of the host."""
+"""Modules whose functions are named after the host's events."""
 STYLES, SCRIPTS = "assets/stylesheets", "assets/javascripts"
 SEARCH_PAGE = """---
 hide: [navigation, toc]
@@ -36,16 +36,16 @@ hide: [navigation, toc]
 
 
 class Options(Config):
-    """What `plugins: [figgen: …]` may say."""
+    """The settings under `plugins: [figgen: …]`."""
 
     modules = config_options.ListOfItems(config_options.Type(str), default=[])
     """Modules that register figures, formulas, tables and units, or that have a `SUBJECT`."""
     search = config_options.Type(bool, default=False)
-    """Whether to publish figgen's search, in place of the host's own."""
+    """Whether to publish figgen's search instead of the host's."""
 
 
 class FiggenPlugin(BasePlugin[Options]):
-    """Figures and numbers of the modules that the settings name."""
+    """The MkDocs plug-in, for figures and numbers of the modules that the settings name."""
 
     def __init__(self) -> None:
         handlers = defaultdict[str, list[Callable[..., Any]]](list)
@@ -60,13 +60,13 @@ class FiggenPlugin(BasePlugin[Options]):
 
     @event_priority(50)
     def _begin(self, config: MkDocsConfig) -> None:
-        """Tell the parts what the settings say, and the host what pages need."""
+        """Pass the settings on to the parts, and to the host the styles and scripts of pages."""
         from figgen.serving.code import own_sources
         from figgen.subject import use
 
         folder = str(Path(config.config_file_path or "mkdocs.yml").absolute().parent)
         if folder not in sys.path:
-            sys.path.insert(0, folder)  # where the modules of a site lie
+            sys.path.insert(0, folder)  # the folder of a site's own modules
         modules = list(self.config.modules)
         use(*modules)
         if "figgen" not in config.markdown_extensions:
@@ -82,6 +82,6 @@ class FiggenPlugin(BasePlugin[Options]):
         config.watch += map(str, own_sources(modules).values())
 
     def _search_page(self, files: Files, config: MkDocsConfig) -> None:
-        """The page of the search, for readers who open it by its link."""
+        """Add the search page, for readers who open search by a link."""
         if self.config.search and not files.get_file_from_path("search.md"):
             files.append(File.generated(config, "search.md", content=SEARCH_PAGE))

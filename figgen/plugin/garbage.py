@@ -1,9 +1,9 @@
-"""Sets the interpreter for builds.
+"""Configures the interpreter for builds.
 
-It does not look for garbage: millions of objects are made and hardly any in circles.  Nor when a
-build ends its process, which would look through all that is left.  While pages are served it writes
-no bytecode: that would change the folders that are watched, and would be trusted for a second, in
-which an author may save the same file once more.
+The garbage collector is off: a build makes millions of objects, hardly any of them in cycles.
+Objects are frozen when a build ends its process, which would otherwise scan them all. A server
+writes no bytecode: that would change the watched folders, and Python would trust it for a second in
+which an author may save the same file again.
 """
 
 from __future__ import annotations

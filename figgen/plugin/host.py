@@ -1,4 +1,4 @@
-"""Leads the events of MkDocs, or of ProperDocs, through `figgen.publish.site.build_site`."""
+"""Drives `figgen.publish.site.build_site` by the events of MkDocs or ProperDocs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from figgen.plugin import search
 from figgen.plugin.steps import step
 
 HOST = File.__module__.partition(".")[0]
-"""`mkdocs` or `properdocs`, by which the host's messages are logged."""
+"""`mkdocs` or `properdocs`: the name of the host's logger."""
 log = get_plugin_logger("figgen")
 logging.getLogger(HOST).addHandler(messages := CountHandler(level=logging.INFO))
 steps: Iterator[Any] = iter(())
@@ -27,7 +27,7 @@ host: Any = None
 
 
 class MkDocsHost:
-    """MkDocs as `figgen.publish.site.Host` wants it."""
+    """Implements `figgen.publish.site.Host` for MkDocs."""
 
     def __init__(self, config: MkDocsConfig) -> None:
         beside = Path(config.config_file_path).with_name(".cache") / "figgen"
@@ -111,7 +111,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     step(steps)
 
 
-@event_priority(-50)  # after the repairs, which need not search pictures; before the policy
+@event_priority(-50)  # after the repairs, so that they don't scan pictures; before the policy
 def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
     filled: str = build.fill(page.file.src_uri, output)
     return filled

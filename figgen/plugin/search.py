@@ -1,4 +1,4 @@
-"""Gives the search its index, in the background: nothing waits for it but the end of a build."""
+"""Builds the search index in the background; only the end of a build waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 pages: dict[str, tuple[str, str, str, Any]] = {}
 files: Callable[[], dict[str, str]] = dict
 wanted = False
-"""Whether the settings ask for a search."""
+"""Whether the settings enable search."""
 
 
 def on_pre_build(**_: Any) -> None:
@@ -21,7 +21,7 @@ def on_pre_build(**_: Any) -> None:
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> None:
-    # Before pictures and tables are put in, which are not searched.
+    # Before pictures and tables are inserted, which are not searched.
     if wanted:
         pages[page.file.src_uri] = (page.url, str(page.title), html, page.meta)
 
@@ -59,4 +59,4 @@ def on_shutdown() -> None:
     from figgen import serving
 
     if memory := serving.current():
-        memory.settle()  # MkDocs removes the folder of a server, and fails where more comes
+        memory.settle()  # MkDocs removes a server's folder, and fails if files are still written

@@ -1,4 +1,4 @@
-"""Lets `mkdocs serve` write and wait for no more than an edit asks for, and a build copy aside."""
+"""Limits `mkdocs serve` to the work that an edit requires; builds copy files in parallel."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def on_startup(command: str, **_: Any) -> None:
 
 def on_config(config: MkDocsConfig) -> None:
     if memory is not None:
-        memory.refresh()  # before anything that an edit concerns is imported
+        memory.refresh()  # before any module that an edit may have changed is imported
         own = map(str, sorted(Path(__file__).parent.glob("*.py")))
-        hooks: Any = config.hooks  # by their names, whatever the annotation says
+        hooks: Any = config.hooks  # a dict by name, despite its annotation
         for name in memory.outdated((*own, *(hook.__file__ for hook in hooks.values()))):
-            log.warning("%s changed; what it does now begins with the next server", name)
+            log.warning("%s changed; restart the server to use it", name)
 
 
 def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
@@ -67,7 +67,7 @@ def on_post_build(**_: Any) -> None:
     copied()
     if memory is not None:
         memory.shown()
-        threading.Timer(1.0, gc.collect).start()  # when the page is shown
+        threading.Timer(1.0, gc.collect).start()  # once the page is shown
 
 
 def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
@@ -75,9 +75,9 @@ def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
     from figgen.serving.refused import show_failures
 
     show_failures(server, lambda said: log.error("The site could not be built: %s", said))
-    watched = []  # MkDocs watches what `watch` names after this event
+    watched = []  # MkDocs watches the paths in `watch` after this event
     for path in (config.docs_dir, str(config.config_file_path), *config.theme.dirs):
-        with suppress(KeyError):  # of the theme's folders only where somebody asked for it
+        with suppress(KeyError):  # the theme's folders are watched only on request
             server.unwatch(path)
             watched.append(path)
     server.observer, server.build_delay = Told(), 0.05

@@ -1,4 +1,4 @@
-"""The next step of a build, whose errors the host reports in one line."""
+"""Run the next step of a build, with errors that the host reports in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mkdocs.exceptions import PluginError
 
 
 def step(steps: Iterator[Any]) -> Any:
-    """Take the next of `steps`. Raises the host's own error for bad input of any kind."""
+    """Run the next of `steps`. Raises the host's PluginError instead of InputError."""
     from figgen.errors import InputError
     from figgen.serving.code import own_place
 

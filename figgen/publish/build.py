@@ -128,7 +128,7 @@ class SiteBuild:
             self.site.pages.append(known.page)
             self._made |= known.files
             if isinstance(self.keeper, Memory):
-                known.files = {}  # they are in the folder of the site then
+                known.files = {}  # the files are already in the site's folder
             self.site.pictures.taken(known.page.entries)
         return known
 
@@ -208,7 +208,7 @@ class SiteBuild:
             self._shared.end()
         self.report(warn)
         if self._shared and isinstance(self.keeper, Answers):
-            # The font of other characters takes longer to make than a page has to wait for.
+            # Making the font takes longer than a page should wait.
             self._records = beside(lambda: self.records() | self._font())
         else:
             self._made |= self._font()
@@ -274,5 +274,5 @@ class SiteBuild:
 
 
 def _faulty(problems: Iterable[Problem]) -> set[str]:
-    """The pages that have a mistake of their own."""
+    """Return the pages with a mistake that is not due to another page."""
     return {problem.path for problem in problems if not problem.about}

@@ -42,7 +42,7 @@ def card_svg(site: str, title: str, picture: str) -> str:
 
 
 def _placed(picture: str, top: int) -> str:
-    """Place the figure below the title, as large as it fits, in its light colours."""
+    """Place the figure below the title, as large as fits, in the light palette."""
     size = _SIZE.search(picture)
     if not size:
         return ""

@@ -37,7 +37,7 @@ def _slanted(letter: str) -> str:
         return "\N{PLANCK CONSTANT}"
     for first, last, italic in (("A", "Z", 0x1D434), ("a", "z", 0x1D44E), ("Α", "ω", 0x1D6E2)):
         if first <= letter <= last:
-            # Between the capitals and the small letters of Greek, italics have one place less.
+            # Between Greek capitals and small letters, the italics have one code point less.
             gap = 7 - 1 if first == "Α" and letter >= "α" else 0
             return chr(italic + ord(letter) - ord(first) - gap)
     return {"ϕ": "\U0001d719", "∂": "\U0001d715", "ϵ": "\U0001d716"}.get(letter, letter)
@@ -61,7 +61,7 @@ def _subset(text: str) -> bytes:
     from fontTools.ttLib import TTFont
 
     source = _source().read_bytes()
-    # Instructions for coarse screens, and letters drawn anew for indices, are half of the font.
+    # Hinting for coarse screens and separate glyphs for indices are half of the font.
     options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
     font = TTFont(io.BytesIO(source), recalcTimestamp=False)
     subsetter = subset.Subsetter(options)

@@ -1,7 +1,7 @@
-"""A tool's script and everything that it imports as one file, with short names.
+"""Join a tool's script and everything that it imports into one file, with short names.
 
-All modules share one scope, so that none has to hand names to another; whatever nobody uses is left
-out. The scripts of a site stay as they are written beside it: names are shortened here alone.
+All modules share one scope, so no names are passed between them; unused declarations are left out.
+The site's scripts are also published unjoined: names are shortened only here.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def joined(
     """Return the module `entry` with all that it imports from `scripts` as one minified file, and
     so each of the `parts` that it loads later, by path.
 
-    A part takes what `entry` already has from there, so it must lie in the same folder. A
-    module of `scripts` that is loaded later and is not one of the `parts` is included as a promise
-    that is already resolved; a module outside `scripts` stays a file of its own at the same
-    address. Modules that are `idle` do nothing by being loaded, whatever their declarations call.
+    A part imports what `entry` already contains, so it must be in the same folder. A module of
+    `scripts` that is loaded later and is not one of the `parts` is included as a promise that is
+    already resolved; a module outside `scripts` stays a separate file at the same address. Loading
+    an `idle` module has no effects, whatever its declarations call.
     Raises InputError for imports that are missing or circular, and for syntax that isn't
     understood.
     """
@@ -54,7 +54,7 @@ def joined(
         near = frozenset((*order, *every))
         part = Bundle(program=program, order=every, near=near, others=frozenset(order))
         later.append(replace(part, lent=frozenset(own)))
-    # What only one part uses stands in that part; what several use is the entry's.
+    # Items that only one part uses go into that part; items of several parts, into the entry.
     uses = Counter(item for part in later for item in part.kept()[0])
     shared = own | {item for item, count in uses.items() if count > 1 and item in main.items}
     later = [replace(part, lent=frozenset(shared)) for part in later]
@@ -68,7 +68,7 @@ def joined(
 
 
 class Program:
-    """Modules by path, and what each of their names means."""
+    """Modules by path, and the declaration that each of their names refers to."""
 
     def __init__(self, scripts: Mapping[str, str], entry: str, idle: Collection[str]) -> None:
         self.idle = idle
@@ -88,7 +88,7 @@ class Program:
                 self.modules[path] = module_of(lean(script), path, path in self.idle)
 
     def found(self, path: str, name: str) -> Symbol:
-        """What a module exports under a name, wherever it is declared; `*` is all of it."""
+        """Return the symbol that a module exports under a name, directly or not; `*` is all."""
         module = self.modules[path]
         if name == "*":
             whole = self.wholes.setdefault(path, Symbol("$all"))
@@ -102,21 +102,21 @@ class Program:
         return self.meant(path, module.exports[name])
 
     def meant(self, path: str, symbol: Symbol) -> Symbol:
-        """What a name of a module stands for."""
+        """Return the symbol that a symbol of a module refers to, following imports."""
         given = self.modules[path].imports.get(symbol)
         return self.found(_target(path, given[0]), given[1]) if given else symbol
 
     def exported(self, path: str) -> dict[str, Symbol]:
-        """Everything that a module exports, by name."""
+        """Return all exports of a module, by name."""
         module = self.modules[path]
         return {name: self.found(path, name) for name in (*module.exports, *module.handed_on)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bundle:
-    """One file: the modules of `order`, whose last is its entry; `near` are those at hand.
+    """One file: the modules of `order`, the last of which is its entry; `near` are already loaded.
 
-    A part of another file takes the items `lent` from there, and whatever acts in `others`.
+    A part of another file imports the items `lent` from it; statements of `others` run there.
     """
 
     program: Program
@@ -127,7 +127,7 @@ class Bundle:
 
     @cached_property
     def items(self) -> dict[Item, str]:
-        """What may stand in this file, with the module that it is from."""
+        """Items that may go into this file, each with its module."""
         modules = self.program.modules
         every = {item: path for path in self.order for item in modules[path].items}
         return {
@@ -137,12 +137,12 @@ class Bundle:
         }
 
     def later(self, path: str, piece: Later) -> Symbol | None:
-        """All of a script that is loaded later, if it is at hand already."""
+        """Return the whole of a script that is loaded later, if it is already loaded here."""
         target = _target(path, piece.target)
         return self.program.found(target, "*") if target in self.near else None
 
     def needed(self, path: str, item: Item) -> Iterator[Symbol]:
-        """What an item uses of any module."""
+        """Yield the symbols that an item uses, of any module."""
         for symbol in item.uses:
             yield self.program.meant(path, symbol)
         for piece in item.pieces:
@@ -150,7 +150,7 @@ class Bundle:
                 yield whole
 
     def kept(self, asked: Iterable[Symbol] = ()) -> tuple[set[Item], dict[Symbol, None]]:
-        """The items that act or are used, and what they use of other files."""
+        """Return the items that have effects or are used, and their symbols from other files."""
         holders = {
             symbol: (path, item) for item, path in self.items.items() for symbol in item.declared
         }
@@ -176,7 +176,7 @@ class Bundle:
         return found, taken
 
     def exports(self, asked: Iterable[Symbol]) -> dict[str, Symbol]:
-        """What the file exports by name: what its entry does, and what parts ask it for."""
+        """Return the file's exports by name: those of its entry, and symbols that parts need."""
         told = dict(self.program.exported(self.order[-1]))
         for symbol in asked:
             name, number = symbol.name, 0
@@ -187,7 +187,7 @@ class Bundle:
         return told
 
     def text(self, told: Mapping[str, Symbol], given: Mapping[str, Symbol], address: str) -> str:
-        """The file, which exports what is `told` and imports from `address` what is `given`."""
+        """Return the file's text; it exports `told` and imports `given` from `address`."""
         kept, taken = self.kept(told.values())
         names, counted = self.names(kept, [*taken, *told.values()])
         known = {symbol: name for name, symbol in given.items()}
@@ -204,7 +204,7 @@ class Bundle:
     def lines(
         self, kept: set[Item], names: Mapping[Symbol, str], counted: Sequence[str]
     ) -> Iterator[tuple[str, str]]:
-        """The items of the file in order: `const` or `let` of a declaration, and the rest of it."""
+        """Yield the file's items in order, each as `const`, `let` or "" and the remaining text."""
         for path in self.order:
             for item in self.program.modules[path].items:
                 if item in kept:
@@ -219,7 +219,7 @@ class Bundle:
     def written(
         self, path: str, item: Item, names: Mapping[Symbol, str], counted: Sequence[str]
     ) -> str:
-        """An item with its new names; `counted` are those of the numbers of inner names."""
+        """Return an item's text with new names; `counted` are the names of inner slots."""
 
         def new(symbol: Symbol) -> str:
             if symbol.slot >= 0:
@@ -244,7 +244,7 @@ class Bundle:
     def names(
         self, kept: set[Item], others: Iterable[Symbol]
     ) -> tuple[dict[Symbol, str], list[str]]:
-        """Short names of symbols and of the numbers of inner names, the shortest for most uses."""
+        """Return short names of symbols and of inner slots; the most used get the shortest."""
         uses: dict[Symbol | int, int] = dict.fromkeys(others, 1)
         outside = set(RESERVED)
         for path in self.order:
@@ -295,9 +295,9 @@ def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
         if path in found:
             return
         if path in begun:
-            raise InputError("scripts that import each other", got=" → ".join([*begun, path]))
+            raise InputError("circular import of scripts", got=" → ".join([*begun, path]))
         if path not in scripts:
-            raise InputError(f"{begun[-1] if begun else 'site'}: no script {path!r}")
+            raise InputError(f"{begun[-1] if begun else 'site'}: missing script {path!r}")
         begun.append(path)
         at_once, later = _imported(scripts[path], path)
         for target in (*at_once, *(target for target in later if target in scripts)):
@@ -329,7 +329,7 @@ def named_imports(source: str, path: str) -> list[tuple[str, str]]:
     return [(_target(path, target), name) for names, target in found for name, _ in _pairs(names)]
 
 
-# A server joins again whenever one script changed, and most are part of several tools.
+# A server joins again after each change, and most scripts are part of several tools.
 @lru_cache(maxsize=512)
 def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return two tuples of paths: what a module imports at once, and what it imports later."""
@@ -345,6 +345,6 @@ def _target(path: str, relative: str) -> str:
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:
-    """`a, b as c` → [("a", "a"), ("b", "c")]."""
+    """Parse `a, b as c` to [("a", "a"), ("b", "c")]."""
     words = [name.split(" as ") for name in names.replace("\n", " ").split(",") if name.strip()]
     return [(pair[0].strip(), pair[-1].strip()) for pair in words]

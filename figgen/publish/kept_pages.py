@@ -107,8 +107,8 @@ class KeptPages:
         self._fresh.add(page.path)
 
     def given(self, path: str) -> Given | None:
-        """A page of another process for the first: True for one that stayed the same, None for
-        one of which there is something to tell."""
+        """Return a page for the first process: True if it is unchanged, None if it must be
+        converted there because it has problems."""
         kept = self.pages.get(path)
         if kept is None or kept.page.problems:
             return None

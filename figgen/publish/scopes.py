@@ -1,7 +1,7 @@
-"""Which declaration every name of a script means, and what each part of a script uses.
+"""Resolve every name of a script to its declaration, and find what each statement uses.
 
-It knows the syntax of modules without `var`, `with`, decorators and default exports, and refuses
-what it doesn't know.
+Supports the syntax of modules without `var`, `with`, decorators and default exports; other syntax
+is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOADED = re.compile(r"""import\(\s*(["'`])([^"'`$\\]+)\1\s*\)""")
 
 @dataclass(frozen=True, slots=True)
 class Shorthand:
-    """A name that stands for a key too, as in `{ a }`."""
+    """A name that is also a key, as in `{ a }`."""
 
     name: str
     symbol: Symbol
@@ -29,7 +29,7 @@ class Shorthand:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """`import()` of a script, as it is written."""
+    """An `import()` of a script, with its source text."""
 
     target: str
     text: str
@@ -42,8 +42,8 @@ Piece = str | Symbol | Shorthand | Later
 class Item:
     """One declaration or statement of a module.
 
-    `word` is `const` or `let` for a declaration. An item that is `idle` does nothing unless
-    somebody uses what it declares.
+    `word` is `const` or `let` for a declaration. An `idle` item has no effect unless a name that
+    it declares is used.
     """
 
     word: str
@@ -57,10 +57,10 @@ class Item:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Module:
-    """A script: its items, what it imports and exports, and names that it takes from outside.
+    """A script: its items, imports and exports, and the global names that it uses.
 
-    `imports` has path and name of each imported symbol, with `*` for a whole module; `handed_on`
-    the same of exports that come from elsewhere. `slots` counts the uses of its inner names.
+    `imports` maps each imported symbol to path and name, with `*` for a whole module; `handed_on`
+    does so for re-exports. `slots` counts the uses of its inner names.
     """
 
     items: list[Item]
@@ -108,7 +108,7 @@ class Reader(Syntax):
         )
 
     def item(self, node: Node) -> list[Symbol]:
-        """A statement of the module; returns what it declares."""
+        """Read a statement of the module; return the symbols that it declares."""
         if node.type != "lexical_declaration":
             return self.keep("", node, idle=node.type.endswith("_declaration"))
         word = node.children[0].type
@@ -124,7 +124,7 @@ class Reader(Syntax):
         return declared
 
     def imported(self, node: Node) -> None:
-        """`import * as a from "…"` or `import { a, b as c } from "…"`."""
+        """Read `import * as a from "…"` or `import { a, b as c } from "…"`."""
         clause, *others = parts(node)
         given = parts(clause)
         kinds = [part.type for part in (*given, *others)]
@@ -153,7 +153,7 @@ class Reader(Syntax):
             raise self.wrong(node)
 
     def pairs(self, node: Node) -> list[tuple[str, str]]:
-        """`{ a, b as c }` → [("a", "a"), ("b", "c")]."""
+        """Read `{ a, b as c }` as [("a", "a"), ("b", "c")]."""
         given = [parts(part) for part in parts(node)]
         return [(self.named(part[0]), self.named(part[-1])) for part in given]
 
@@ -161,7 +161,7 @@ class Reader(Syntax):
         return self.named(node)[1:-1]
 
     def resolved(self) -> frozenset[str]:
-        """Find what each name means, and cut the items into pieces; returns names from outside."""
+        """Resolve each name and cut the items into pieces; return the global names."""
         outside = set[str]()
         marks = list[tuple[int, int, Piece]]()
         for node, scope in self.used:
@@ -206,8 +206,8 @@ def _number(scope: NameScope, first: int, counts: list[int]) -> None:
 
 @lru_cache(maxsize=512)
 def module_of(source: str, path: str, idle: bool = False) -> Module:
-    """Read a script; the declarations of one that is `idle` act only when they are used.
+    """Read a script; declarations of an `idle` script have effects only if they are used.
 
-    Raises InputError for what is not understood.
+    Raises InputError for unsupported syntax.
     """
     return Reader(source, path, idle).module()

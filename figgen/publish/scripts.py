@@ -1,4 +1,4 @@
-"""Scripts for publication, without what only readers of the source need."""
+"""Scripts for publication, without comments and indentation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
 _NOTE = re.compile(r"(\w?)/\* @__PURE__ \*/ ")
 
 
-# A server asks again whenever one script changed.
+# Cached because a server calls it again after each change.
 @lru_cache(maxsize=512)
 def plain(source: str) -> str:
     """Return a script without empty lines, comments and indentation.
@@ -87,7 +87,7 @@ def lean(source: str) -> str:
         raise InputError("a script", expected="no </script in it", got="</script")
     # The library has no other way in, and keeps comments that lead a statement.
     shorter: str = minify_html.minify(f"{_OPEN}{source}{_CLOSE}", minify_js=True)
-    # Its notes for other tools: the joiner knows that a new Map does nothing.
+    # It adds notes for other tools; the joiner knows that creating a Map has no effects.
     shorter = _NOTE.sub(lambda found: found[1] and f"{found[1]} ", shorter)
     return shorter.removeprefix(_OPEN).removesuffix(_CLOSE) + "\n"
 

@@ -68,7 +68,7 @@ def build_site(host: Host) -> Iterator[SiteBuild]:
     host.say(build.close(host.warn))
     # Publish pictures, data, scripts and fonts beside the pages.
     host.add(build.files())
-    yield build  # the host puts pages into its theme, and `fill` puts in what was held back
+    yield build  # the host renders pages with its theme, and `fill` inserts what was held back
     # Write the manifest of all numbers and figures, and what later builds may keep.
     build.record(host.folder)
     yield build

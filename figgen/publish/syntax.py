@@ -1,4 +1,4 @@
-"""The scope of every name in a script, from the syntax tree that tree-sitter makes of it."""
+"""Find the scope of every name in a script, from its tree-sitter syntax tree."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ RESERVED = _words(
     "interface let new null of package private protected public return set static super switch",
     "this throw true try typeof undefined var void while with yield NaN Infinity",
 )
-"""Names that nothing is renamed to."""
+"""Names that are never used as new names."""
 _NAMES = _words("identifier shorthand_property_identifier shorthand_property_identifier_pattern")
 _LEAVES = _words(
     "comment property_identifier private_property_identifier statement_identifier meta_property",
     "number string regex this super null undefined true false import empty_statement",
 )
-"""Nodes that hold no name of a scope."""
+"""Nodes that contain no name of a scope."""
 _PATTERNS = _words("object_pattern array_pattern rest_pattern formal_parameters")
 _FUNCTIONS = _words("arrow_function function_expression generator_function method_definition")
 _DECLARATIONS = _words("function_declaration generator_function_declaration")
 _BLOCKS = _words("statement_block switch_body for_statement")
-"""Nodes whose names are their own."""
+"""Nodes that open a scope."""
 _REFUSED = _words(
     "variable_declaration using_declaration with_statement decorator jsx_element html_comment",
     "jsx_self_closing_element import_statement export_statement hash_bang_line",
 )
-"""Syntax that our scripts do without, or have at the top alone."""
+"""Syntax that our scripts don't use, or use at the top level only."""
 _ACTING = _words(
     "assignment_expression augmented_assignment_expression update_expression await_expression",
     "yield_expression call_expression class_static_block",
 )
-"""Nodes that may change something outside them."""
+"""Nodes that may have side effects."""
 _IDLE_CLASSES = frozenset((b"Map", b"Set", b"WeakMap", b"WeakSet", b"RegExp"))
-"""Classes whose objects do nothing by being made."""
+"""Classes whose construction has no side effects."""
 
 
 @dataclass(slots=True, eq=False)
 class Symbol:
-    """A declared name; `slot` numbers the names that are visible where it is, 0 at the top."""
+    """A declared name; `slot` is its number among the inner names visible there, -1 at the top."""
 
     name: str
     slot: int = -1
@@ -60,7 +60,7 @@ class Symbol:
 
 @dataclass(slots=True, eq=False)
 class NameScope:
-    """Names of a block, function, or module."""
+    """The names of a block, function, or module."""
 
     above: NameScope | None
     names: dict[str, Symbol] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class NameScope:
         return made
 
     def find(self, name: str) -> Symbol | None:
-        """Return what a name means here, or None for a name from outside the module."""
+        """Return the symbol that a name refers to here, or None for a global name."""
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
@@ -82,7 +82,7 @@ class NameScope:
 
 
 class Syntax:
-    """Reads a module, and notes each use of a name with the scope that it stands in."""
+    """Reads a module, and records each use of a name with its scope."""
 
     def __init__(self, source: str, path: str) -> None:
         self.path = path
@@ -97,7 +97,7 @@ class Syntax:
             raise self.wrong(_faulty(self.root))
 
     def wrong(self, node: Node) -> InputError:
-        """The error for syntax that is refused."""
+        """Return the error for unsupported syntax."""
         if node.is_error or node.is_missing:
             kind = f"a missing {node.type}" if node.is_missing else "a syntax error"
         else:
@@ -117,7 +117,7 @@ class Syntax:
 
     def read(self, node: Node | None, scope: NameScope) -> None:
         """Read a statement, an expression, or any part of them."""
-        # A list of what waits, since a sum of a thousand terms is a tree of a thousand levels.
+        # An explicit stack, since a sum of a thousand terms is a tree of a thousand levels.
         waiting = [(node, scope)] if node else []
         while waiting:
             part, within = waiting.pop()
@@ -139,7 +139,7 @@ class Syntax:
                 waiting += [(child, inner) for child in reversed(part.named_children)]
 
     def pattern(self, node: Node | None, scope: NameScope) -> None:
-        """Declare the names that a declaration, a parameter or an error gets."""
+        """Declare the names in the pattern of a declaration, a parameter or a caught error."""
         kind = node.type if node else "comment"
         if node is None or kind == "comment":
             return
@@ -164,12 +164,12 @@ class Syntax:
         self.read(node.child_by_field_name("value"), scope)
 
     def declaration(self, node: Node, scope: NameScope) -> None:
-        """A function whose name is known outside it."""
+        """Read a function declaration, whose name is visible outside the function."""
         self.pattern(node.child_by_field_name("name"), scope)
         self.parameters_and_body(node, scope)
 
     def function(self, node: Node, scope: NameScope) -> None:
-        """A method, or a function that is a value, whose name only it knows."""
+        """Read a method, or a function expression, whose name is visible only inside it."""
         name = node.child_by_field_name("name")
         if node.type == "method_definition":
             self.read(name, scope)
@@ -196,7 +196,7 @@ class Syntax:
                 self.read(child, scope)
 
     def member(self, node: Node, scope: NameScope) -> None:
-        """A field of a class, whose value is computed for each object, or at once if static."""
+        """Read a class field, whose value is computed for each object, or at once if static."""
         self.read(node.child_by_field_name("property"), scope)
         if not self.inside and self.named(node).startswith("static"):
             self.acts = True
@@ -205,7 +205,7 @@ class Syntax:
         self.inside -= 1
 
     def loop(self, node: Node, scope: NameScope) -> None:
-        """A loop over the elements or keys of a thing."""
+        """Read a `for … of` or `for … in` loop."""
         head, kind = scope.inner(), node.child_by_field_name("kind")
         if kind and kind.type not in ("const", "let"):
             raise self.wrong(node)
@@ -230,16 +230,16 @@ _SPECIAL: dict[str, Callable[[Syntax, Node, NameScope], None]] = {
     "for_in_statement": Syntax.loop,
     "catch_clause": Syntax.catch,
 }
-"""How nodes are read that do more than their children."""
+"""Readers of nodes that need more than reading their children."""
 
 
 def parts(node: Node) -> list[Node]:
-    """Return the named children but for comments."""
+    """Return the named children except comments."""
     return [child for child in node.named_children if child.type != "comment"]
 
 
 def _acts(node: Node, kind: str) -> bool:
-    """Whether a node by itself may change something outside it."""
+    """Return whether a node by itself may have side effects."""
     if kind == "unary_expression":
         return node.children[0].type == "delete"
     if kind == "new_expression":

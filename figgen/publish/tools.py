@@ -1,4 +1,4 @@
-"""What the tools of a site compute with: their scripts, and data that their pages carry."""
+"""The scripts of a site's tools, and the data in their pages."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The index: how much each word says about each record, cut into pieces that are loaded by word.
+"""The index: the impact of each word on each record, in pieces that are loaded by word.
 
-`head.json` names pages and records and where the pieces begin, `words-N.json` holds the postings
-of a range of words, `text-N.json` the texts of one page for excerpts.  A posting is a record's
-number (as the distance from the one before) and its impact: BM25F over title and text, times how
-likely the page is what a reader wants.  The browser adds impacts up.
+`head.json` lists pages, records and the first word of each piece, `words-N.json` the postings of a
+range of words, `text-N.json` the texts of one page for excerpts. A posting is a record's number (as
+the difference from the previous one) and its impact: BM25F over title and text, times a prior of
+the page. The browser adds the impacts of a query's words.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from figgen.search.words import Synonyms, words
 
 FOLDER = "search/"
 PIECE_BYTES = 24_000
-TITLE, SYMBOLS = 6.0, 0.5  # beside a word of the text
-ALSO = 0.5  # a synonym, beside the word itself
+TITLE, SYMBOLS = 6.0, 0.5  # weights relative to a word of the text
+ALSO = 0.5  # weight of a synonym relative to the word itself
 SATURATION, LENGTH = 1.6, 0.6  # k1 and b of BM25
 IMPACTS = 255
 
@@ -31,17 +31,17 @@ LIKELY = {
     "reference/hardware/": 1.25, "reference/runs/": 0.9,
     "appendix/": 0.6, "appendix/coverage/": 0.3, "about/": 0.8,
 }  # fmt: skip
-"""How likely a page is what somebody looks for, by the beginning of its address."""
+"""The relative probability that readers want a page, by the beginning of its address."""
 
 RECORD_KINDS = ("page", "section", "figure", "formula", "term", "row")
 ASIDE = {"read-next": 0.4, "references": 0.4, "check-yourself": 0.8, "pitfalls": 0.9}
-"""Sections that many pages have, and that send the reader elsewhere."""
+"""Weights of sections that many pages have and that lead readers elsewhere, by anchor."""
 WEIGHTS = {"page": 1.15, "figure": 0.75, "formula": 1.0, "row": 0.9, "term": 0.85}
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page of the index: its address from the site's root, its title, its records."""
+    """A page of the index: its address relative to the site's root, its title, its records."""
 
     url: str
     title: str
@@ -49,7 +49,7 @@ class Sheet:
 
 
 def sheet(url: str, title: str, html: str, also: str = "") -> Sheet:
-    """The searchable records of a page's HTML; `also` are other names of the page."""
+    """Return a page's HTML as searchable records; `also` are other names of the page."""
     found = records(html, formulas=url.startswith("reference/formulas/"))
     found[0].also = also
     return Sheet(url, title, tuple(found))
@@ -58,9 +58,10 @@ def sheet(url: str, title: str, html: str, also: str = "") -> Sheet:
 def index(
     sheets: Iterable[Sheet], synonyms: Synonyms, filled: Sequence[object] = ()
 ) -> dict[str, str]:
-    """The files of the index by their path from the site's root.
+    """Return the files of the index by their path from the site's root.
 
-    `filled` are pages that a search opens with an address: URL, title, and what words fill in.
+    `filled` are pages that a search opens with filled-in fields: URL, title, and the words of each
+    field.
     """
     pages = [s for s in sheets if s.records]
     numbered = [(at, record) for at, page in enumerate(pages) for record in page.records]
@@ -106,7 +107,7 @@ def _likely(url: str) -> float:
 
 
 def _weighted(record: Record, synonyms: Synonyms) -> dict[str, tuple[float, float]]:
-    """The weighted frequency of each word in a record, which counts title and text differently."""
+    """Return each word's weighted frequencies in a record's title and text."""
     named = record.title
     if record.kind in ("formula", "row"):
         named += " " + record.anchor
@@ -128,7 +129,7 @@ def _weighted(record: Record, synonyms: Synonyms) -> dict[str, tuple[float, floa
 def _pieces(
     postings: Mapping[str, list[tuple[int, float]]],
 ) -> tuple[list[dict[str, list[int]]], list[str]]:
-    """Words in their order, cut into pieces of about equal size; and the first word of each."""
+    """Cut the sorted words into pieces of about equal size; return them and their first words."""
     most = max((impact for found in postings.values() for _, impact in found), default=1.0)
     pieces: list[dict[str, list[int]]] = []
     cuts: list[str] = []

@@ -18,7 +18,7 @@ _read = lru_cache(maxsize=1024)(sheet)
 
 
 class Found(NamedTuple):
-    """A page as the host has it: address, title, HTML of its content, and front matter."""
+    """A page from the host: address, title, HTML of its content, and front matter."""
 
     url: str
     title: str
@@ -27,12 +27,12 @@ class Found(NamedTuple):
 
 
 def search_files(pages: Sequence[Found], terms: Mapping[str, Mapping[str, Any]]) -> Files:
-    """The files of the index by their path; `terms` is the glossary.
+    """Return the files of the index by path; `terms` is the glossary.
 
     A page's front matter may list `also: [other names]`; its description counts as text. With
-    `fill`, a search opens the page with an address: a key's text lists words and their values
-    ("h200=h200-sxm-141gb"), and `nodes` and `gpus` the words behind a number of nodes of `each`
-    GPUs, or of GPUs.
+    `fill`, a search opens the page with fields filled in: each key lists words and their values
+    ("h200=h200-sxm-141gb"); `nodes` and `gpus` list the words that follow a number of nodes with
+    `each` GPUs, or of GPUs.
     """
     sheets: list[Sheet] = []
     filled = [[url, title, meta["fill"]] for url, title, _, meta in pages if meta.get("fill")]

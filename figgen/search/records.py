@@ -1,7 +1,7 @@
-"""Searchable records of a page: its sections, figures, formulas, terms and rows, from its HTML.
+"""Read the searchable records of a page from its HTML: sections, figures, formulas, terms, rows.
 
-The HTML is read before pictures and data tables are put in, so that tick labels and cells do not
-crowd the results.  Elements with `data-search-exclude` are skipped.
+The HTML is read before pictures and data tables are inserted, so that tick labels and cells do not
+crowd the results. Elements with `data-search-exclude` are skipped.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _settled(parts: list[str]) -> str:
 
 
 def records(html: str, formulas: bool = False) -> list[Record]:
-    """The records of one page; the first is the page itself, titled by its `h1`.
+    """Return the records of one page; the first is the page itself, with its `h1` as title.
 
-    With `formulas`, sections of the second level are formulas.
+    With `formulas`, second-level sections are formulas.
     """
     reader = _Reader(formulas)
     for match in _TOKEN.finditer(html):

@@ -1,4 +1,4 @@
-"""Words of a text as the index keeps them; `words.js` cuts the reader's query the same way.
+"""Split text into words as the index stores them; `words.js` splits queries the same way.
 
 `all-reduce` is all, reduce and allreduce; `bubble_fraction` is bubble, fraction and
 bubblefraction; `ZeRO-3` is zero, 3 and zero3; `NVLink4` is nvlink4 and nvlink; `α` is α and alpha.
@@ -30,17 +30,17 @@ there these they this those to us was we were what when where which while who wh
 would you your
 """
 STOP = frozenset(_STOP.split())
-"""Words that say nothing about what somebody looks for."""
+"""Words that are too common to distinguish pages."""
 
 _stem = snowballstemmer.stemmer("porter").stemWord
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The stem of a word (Porter 1980), with British spellings treated as American ones.
+    """Return the stem of a word (Porter 1980), with British spellings treated as American ones.
 
-    Anything but a plain word is returned unchanged. A modeler is a tool and keeps its name, apart
-    from models.
+    Anything but a plain word is returned unchanged. "Modeler" is a tool's name, so its stem differs
+    from that of "model".
     """
     if _TOOL.fullmatch(word):
         return "modeler"
@@ -50,7 +50,7 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """The stem of every word of `text`; a compound gives its parts and the whole."""
+    """Yield the stem of every word of `text`; a compound gives its parts and the whole."""
     for chain in _CHAIN.findall(unicodedata.normalize("NFKC", text)):
         yield from _of_chain(chain)
 
@@ -74,10 +74,9 @@ def _greek(letter: str) -> str:
 
 
 class Synonyms:
-    """Groups of phrases with the same meaning, each of which finds the others.
+    """Groups of phrases with the same meaning, each of which also finds the others.
 
-    `groups` are phrases in lower or any case; a phrase counts wherever it stands as whole words,
-    in the plural too.
+    `groups` are phrases in any case; a phrase matches whole words, also in the plural.
     """
 
     def __init__(self, groups: Iterable[Iterable[str]]) -> None:
@@ -94,7 +93,7 @@ class Synonyms:
         self._any = re.compile(rf"(?<!\w)({spelled})(?=e?s?(?!\w))" if longest else r"(?!)")
 
     def of(self, text: str) -> Iterator[str]:
-        """Additional words by which `text` should be found, once per mention."""
+        """Yield additional words by which `text` should be found, once per mention."""
         for match in self._any.finditer(text.lower()):
             yield from self._others[_plain(match[1])]
 
@@ -105,7 +104,7 @@ def _plain(phrase: str) -> str:
 
 
 def synonyms(terms: Mapping[str, Mapping[str, object]]) -> Synonyms:
-    """The synonyms of a glossary: each term with what stands under `short`, `also`, `never`."""
+    """Return a glossary's synonyms: each term with the names in `short`, `also` and `never`."""
     groups = []
     for term, entry in terms.items():
         also = [name for key in ("short", "also", "never") for name in _texts(entry.get(key))]

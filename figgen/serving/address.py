@@ -19,7 +19,7 @@ def refusal(address: str) -> str:
             server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             server.bind((host, int(port)))
     except (OSError, OverflowError, ValueError) as error:
-        return f"{address}: {error}; another is chosen by make serve ADDR=127.0.0.1:8001"
+        return f"{address}: {error}; to use another address: make serve ADDR=127.0.0.1:8001"
     return ""
 
 

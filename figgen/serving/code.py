@@ -242,7 +242,7 @@ class SourceCode:
 
 
 def last_place(error: BaseException) -> tuple[str, int] | None:
-    """Return file and line of the innermost followed source in an error's traceback."""
+    """Return file and line of the innermost followed source in an error's traceback, or None."""
     return _innermost(error, [PACKAGE, *own_sources(modules()).values()])
 
 

@@ -24,7 +24,7 @@ from figgen.subject import subject
 Thing = TypeVar("Thing")
 
 LATER = "after the build"
-"""The name of threads that do work nobody waits for."""
+"""The name of threads whose work no page waits for."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class Others:
         return process
 
     def made(self, piece: str) -> Any:
-        """A fork's result for a piece; None if the first process must do the piece itself."""
+        """Return a fork's result for a piece; None if the first process must do the piece."""
         if piece not in self._numbers:
             return None
         while self._hear(0):
@@ -92,7 +92,7 @@ class Others:
         _running.discard(self)
 
     def _hear(self, patience_s: float) -> bool:
-        """Wait for one more result; False if none came in this time or all forks have ended."""
+        """Wait for one more result; return False after a timeout or once all forks have ended."""
         for told in wait(list(self._told), patience_s):
             assert isinstance(told, Connection)
             try:
@@ -105,7 +105,7 @@ class Others:
         return False
 
     def _is_ours(self, piece: str) -> bool:
-        """Try to reserve a piece for this process; False if another process has it."""
+        """Try to reserve a piece for this process; return False if another process has it."""
         try:
             fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._numbers[piece])
         except OSError:

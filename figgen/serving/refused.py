@@ -13,7 +13,7 @@ from figgen.serving.code import last_place
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
 <body style="font: 16px/1.5 sans-serif; margin: 3rem auto; max-width: 48rem; padding: 0 1rem">
 <div style="border: 2px solid #c62828; padding: 0 1rem"><h1>This site could not be built</h1>
-<p>{said}</p><p>The page returns by itself when the mistake is mended.</p></div></body></html>"""
+<p>{said}</p><p>The page returns by itself once the mistake is fixed.</p></div></body></html>"""
 
 
 def in_words(error: BaseException) -> str:
