@@ -225,7 +225,7 @@ def test_another_convention_is_named_where_it_is_shown() -> None:
     (one,) = told(TABLE, other)
     assert one == (
         "c.md:1: idle share, not of the wall time but of the slowest rank:"
-        " expected “slowest” beside it, got nothing of the kind"
+        " expected “slowest” in its text, got no such word"
     )
     assert told(TABLE, replace(other, text="alt: of the slowest rank")) == []
 

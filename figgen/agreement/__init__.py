@@ -1,8 +1,8 @@
-"""One quantity, one value: the same thing with the same inputs is the same number everywhere.
+"""One quantity, one value: a quantity with the same inputs must have the same value everywhere.
 
-`numbers` are all that a site shows, each with what it was computed from.  The subject's table of
-quantities says which of them are the same thing in other words (a closed form, a simulation, a row
-of a figure); `ways` reads it, `check` compares.
+`numbers` collects all numbers of a site with their inputs. The subject's table of quantities says
+which of them are the same quantity computed in different ways (by a closed form, a simulation, a
+figure); `ways` reads the table, `check` compares the numbers.
 """
 
 from figgen.agreement.check import Disagreement, Outcome, compared

@@ -1,4 +1,4 @@
-"""Compares all ways to each quantity at every point that the site shows."""
+"""Compare all ways of computing each quantity at every point that the site shows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from figgen.equations.evaluation import evaluate
 from figgen.errors import InputError
 from figgen.quantity_units import is_counted
 
-SAME = 1e-9  # relative: sums in another order, never another convention
+SAME = 1e-9  # relative: allows a different order of sums, but not a different convention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
-    """A number that is not what another way gives for the same inputs."""
+    """A number that differs from what a different way gives for the same inputs."""
 
     where: str
     quantity: str
@@ -31,9 +31,9 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of a comparison: disagreements, and how many numbers and quantities it covered.
+    """The result of a comparison: disagreements, and the numbers of values and points covered.
 
-    `unused` lists ways of the table that produced no number; on part of a site there are many.
+    `unused` lists ways of the table that produced no number; part of a site leaves many unused.
     """
 
     disagreements: tuple[Disagreement, ...]
@@ -54,7 +54,7 @@ Point = frozenset[tuple[str, object]]
 
 
 def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) -> Outcome:
-    """Compare every number with the others of its quantity and with its closed forms."""
+    """Compare every number with other numbers of the same quantity and with its closed forms."""
     found: list[Disagreement] = []
     unused: list[str] = []
     identified = points = 0
@@ -99,22 +99,20 @@ def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) 
 
 
 def _uncounted(unit: str) -> str:
-    """A count is a number, whatever is counted."""
+    """Return a unit, or "1" if it is a count of anything."""
     return "1" if is_counted(unit) else unit
 
 
 def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[Disagreement]:
     """Report a number in an unusual convention that its text does not name."""
     if way.words and not any(word in number.text for word in way.words):
-        expected = f"“{'” or “'.join(way.words)}” beside it"
+        expected = f"“{'” or “'.join(way.words)}” in its text"
         what = f"{quantity.name}, not {quantity.convention} but {way.convention}"
-        yield Disagreement(
-            where=number.where, quantity=what, expected=expected, got="nothing of the kind"
-        )
+        yield Disagreement(where=number.where, quantity=what, expected=expected, got="no such word")
 
 
 def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> Iterator[_Shown]:
-    """The values of a quantity's formulas at a point where a figure or page shows a number."""
+    """Yield the values of a quantity's formulas at a point for which the site shows a number."""
     for way in quantity.ways:
         if way.kind != "formula" or way.convention != convention:
             continue
@@ -125,7 +123,7 @@ def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> 
         try:
             arguments = {back.get(name, name): value for name, value in rest.items()}
             value = evaluate(way.source, **arguments).value
-        except InputError:  # other inputs, or outside of what the formula holds for
+        except InputError:  # different inputs, or outside the formula's domain
             continue
         yield _Shown(way, value, f"formula {way.source}")
 
@@ -133,7 +131,7 @@ def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> 
 def _differing(
     quantity: ComparedQuantity, point: Point, everything: Sequence[_Shown]
 ) -> Iterator[Disagreement]:
-    """Each way that parts from the first one, once."""
+    """Yield each way whose value differs from the first, once."""
     first = max(everything, key=lambda shown: shown.way.kind == "formula")
     told = set()
     for shown in everything:

@@ -11,7 +11,7 @@ Inputs = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """An input that is more than a number or a name, with the words that a message has for it."""
+    """An input that is not just a number or a name, with its description for messages."""
 
     key: object
     words: str = field(compare=False)
@@ -21,7 +21,7 @@ class Same:
 
 
 def plain(value: object) -> object:
-    """A value as it is compared: names as values' names write them, lists as tuples."""
+    """Return a value in comparable form: names spelled as in names of values, lists as tuples."""
     if isinstance(value, str):
         return subject().spelled.get(value) or value.replace("-", "_").replace(".", "_")
     if isinstance(value, list | tuple):

@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 
 
 def listed(entries: Iterable[Entry], files: Mapping[str, str]) -> str:
-    """A page's entries of `figures.json`, by line; `files` are its downloads and pictures."""
+    """Return a page's entries of `figures.json`, by line; `files` are its downloads, by path."""
     drawn = {PurePath(path).stem: text for path, text in files.items() if path.endswith(".svg")}
     found = sorted(with_quantities(entries), key=lambda entry: str(entry["where"]))
     for entry in found:
@@ -33,14 +33,14 @@ def listed(entries: Iterable[Entry], files: Mapping[str, str]) -> str:
 
 
 def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries of a build, with the convention of each number in a sentence and its formula, and
-    for each value of a figure what it is; one that only its figure knows is what its name says.
+    """Add to entries the convention and formula of each inline number, and the quantity of each
+    value of a figure; a value that only its figure computes is named after the figure.
     """
     return [_sentence(entry) if "call" in entry else _figure(entry) for entry in entries]
 
 
 def numbers_of(entry: Entry) -> list[Number]:
-    """Return the numbers of one entry, without the text that stands beside them."""
+    """Return the numbers of one entry, without their text."""
     shared = {"where": entry["where"], "inputs": entry["inputs"]}
     if "call" in entry:
         kind: Kind = "formula" if entry["quantity"] in all_formulas() else "lookup"

@@ -1,4 +1,4 @@
-"""Every number that a site shows, by where it comes from, what it was computed from, and where."""
+"""Collect every number that a site shows, with its origin, its inputs and its line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from figgen.values import compute
 Kind = Literal["formula", "lookup", "figure"]
 Inputs: TypeAlias = Mapping[str, object]
 
-# Code is not shown as numbers; what it leaves keeps the lines.
+# Code contains no computed numbers; its replacement keeps the line numbers.
 _CODE = re.compile(
     r"(?ms)^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)[ \t]*$"
     r"|(?<!`)(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`)"
@@ -31,8 +31,8 @@ _CODE = re.compile(
 class Number:
     """A value in SI with its origin: `source` names a formula, a catalog field or a figure.
 
-    `inputs` are the arguments, or all parameters of the figure; `beside` are the other values of
-    the same figure, `text` is the line or the figure that shows it, as it is written.
+    `inputs` are the arguments, or all parameters of the figure; `beside` are all values of the same
+    figure, `text` is the source of the line or figure that shows the number.
     """
 
     kind: Kind
@@ -47,9 +47,9 @@ class Number:
 
 
 def numbers_of_folder(docs: Path) -> list[Number]:
-    """The numbers of all pages, including generated ones, except numbers that cannot be computed.
+    """Return the numbers of all pages, including generated ones, that can be computed.
 
-    The build reports those with their line.
+    The build reports the others with their line.
     """
     pages = {
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def numbers_of_folder(docs: Path) -> list[Number]:
 
 
 def numbers(page: str, source: str) -> Iterator[Number]:
-    """The numbers of one page, in sentences first and then in figures."""
+    """Yield the numbers of one page, first in sentences and then in figures."""
     yield from _in_sentences(page, source)
     for fence in fences(source):
         yield from _in_figure(f"{page}:{fence.line}", fence)

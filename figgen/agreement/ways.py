@@ -1,4 +1,4 @@
-"""Reads the subject's table of quantities, which says which numbers are the same quantity."""
+"""Read the subject's table of quantities, which says which numbers are the same quantity."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KEYS = (*NUMBER_KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *
 class Way:
     """One way to compute a quantity: a formula, a catalog field, or values of a figure.
 
-    `value` is the name of the values, with what they are of in braces, `{schedule}_idle`, or one of
-    several: `exposed_{axis:tp|cp}`.
-    `given` are inputs that the way implies, `names` its own names of inputs that go by another,
-    `values` inputs that are other values of the same figure, `without` parameters that this value
-    does not depend on, `when` parameters that must be so, `expansions` the subject's keys with what
-    they ask for.
+    `value` is the name of the values, with inputs in braces: `{schedule}_idle`, or with choices:
+    `exposed_{axis:tp|cp}`.
+    `given` are inputs that the way implies, `names` maps its own names of inputs to shared names,
+    `values` are inputs that are other values of the same figure, `without` parameters that do not
+    affect the value, `when` required and `unless` excluded values of parameters, and `expansions`
+    the subject's keys with their values.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Way:
         return f"{self.source}: {self.value}" if self.kind == "figure" else self.source
 
     def inputs(self, number: Number) -> dict[str, object] | None:
-        """The inputs of a number by their shared names; None if the way does not apply."""
+        """Return the inputs of a number by their shared names; None if the way does not apply."""
         match = _pattern(self.value).fullmatch(number.name)
         if (number.kind, number.source) != (self.kind, self.source) or not match:
             return None
@@ -76,7 +76,7 @@ class Way:
             for key, expand in subject().expansions().items():
                 if key in self.expansions:
                     found = expand(found, asked, self.expansions[key])
-        except (KeyError, InputError):  # a name that matches, but is nothing of the catalog
+        except (KeyError, InputError):  # a name that matches but is not in the catalog
             return None
         if any(found.get(name) == plain(wanted) for name, wanted in self.unless.items()):
             return None
@@ -89,7 +89,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedQuantity:
-    """A quantity with its convention in words, and the ways in which the site comes to it."""
+    """A quantity with its convention in words, and the ways in which the site computes it."""
 
     name: str
     unit: str
@@ -117,7 +117,7 @@ def _wildcard(name: str, choices: str = ".+") -> str:
 
 
 def quantities(table: Path | None = None) -> tuple[ComparedQuantity, ...]:
-    """The table, by default the subject's.
+    """Return the table of quantities, by default the subject's.
 
     Raises InputError for a key or a formula that does not exist.
     """
@@ -126,7 +126,7 @@ def quantities(table: Path | None = None) -> tuple[ComparedQuantity, ...]:
 
 @cache
 def _quantities(table: Path | None, about: Subject) -> tuple[ComparedQuantity, ...]:
-    """The table of quantities.  A server that reloads code or data has a new subject."""
+    """Return the table of quantities. A server that reloads code or data has a new subject."""
     if table is None:
         return ()
     entries = tomllib.loads(table.read_text(encoding="utf-8"))
@@ -144,11 +144,11 @@ def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:
     expansions = subject().expansions()
     for key in entry:
         if key not in KEYS and key not in expansions:
-            raise unknown(f"key of a way to {quantity}", key, [*KEYS, *expansions])
+            raise unknown(f"key of a way to compute {quantity}", key, [*KEYS, *expansions])
     kind = next((kind for kind in NUMBER_KINDS if kind in entry), None)
     if kind is None:
         raise InputError(
-            f"a way to {quantity}", expected=f"one of {', '.join(NUMBER_KINDS)}", got=entry
+            f"a way to compute {quantity}", expected=f"one of {', '.join(NUMBER_KINDS)}", got=entry
         )
     source = entry[kind]
     if kind == "formula" and source not in all_formulas():

@@ -1,6 +1,6 @@
-"""A build as its manifest describes it, read from a site or made from a revision in git.
+"""Read a build's manifest from a site, or build the site of a git revision.
 
-A manifest can come from a fork: every field is checked for its type and cut to a length.
+A manifest can come from a fork: the type of every field is checked, and its length is limited.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def _json(path: Path) -> Any:
 
 
 def _whole(digits: str) -> float:
-    """A whole number; infinity for one that no float holds, since the report divides."""
+    """Return a whole number, or infinity if it is beyond the range of a float."""
     return int(digits) if len(digits) < 300 else float(digits)
 
 
 def _text(value: object) -> str:
-    """A text that UTF-8 can write, which half a surrogate pair is not."""
+    """Return a shortened string that UTF-8 can encode, without lone surrogates."""
     return value[:LONGEST].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
@@ -116,7 +116,7 @@ def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _numbers(entries: list[dict[str, Any]]) -> dict[str, ManifestNumber]:
-    """Inline numbers by page, call and place among equals; a figure's values by its id and name."""
+    """Return inline numbers by page, call and occurrence, and figures' values by id and name."""
     found: dict[str, ManifestNumber] = {}
     seen: dict[str, int] = {}
     for entry in sorted(entries, key=_place):
@@ -180,7 +180,7 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Man
 
 
 def _picture_file(page: str, name: str) -> str:
-    """The path of a figure's picture in a site; empty if the page's path leaves the site."""
+    """Return the path of a figure's picture in a site; "" if the page's path leaves the site."""
     parts = PurePosixPath(page.removesuffix(".md")).parts
     if not parts or {"..", "/"} & {*parts, name[:1]} or "/" in name:
         return ""
@@ -189,7 +189,7 @@ def _picture_file(page: str, name: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether the file exists; False for names that the system rejects."""
+    """Return whether a file exists; False for names that the system rejects."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -207,7 +207,7 @@ def _sources(found: Any) -> dict[str, dict[str, str]]:
 
 
 def git(root: Path, *words: str) -> str:
-    """The output of a git command.  Raises InputError with git's message if it fails."""
+    """Return the output of a git command. Raises InputError with git's message if it fails."""
     ran = _said(["git", "-C", str(root), *words])
     if ran.returncode:
         raise InputError(f"git {words[0]}: {ran.stderr.strip()}")
@@ -221,7 +221,7 @@ def _said(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def checkout(root: Path, revision: str) -> Iterator[Path]:
-    """A temporary work tree of a revision."""
+    """Check out a revision in a temporary work tree."""
     commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     with tempfile.TemporaryDirectory(prefix="figgen-diff-") as folder:
         tree = Path(folder) / "tree"
@@ -241,10 +241,10 @@ def make_site(root: Path, tree: Path, to: Path) -> None:
 
 
 def interpreter(root: Path, tree: Path) -> str:
-    """The Python that builds a work tree: this one, or one with the versions that its lock names.
+    """Return the Python that builds a work tree: this one, or one with its locked versions.
 
-    A change of the lock moves numbers too, and both builds with the same libraries would hide that.
-    Raises InputError with the last lines of a set-up that failed.
+    Different locked versions can move numbers too, which builds with the same libraries would hide.
+    Raises InputError with the last lines of a failed installation.
     """
     ours, its = (folder / LOCK for folder in (root, tree))
     if not its.is_file() or (ours.is_file() and ours.read_bytes() == its.read_bytes()):
@@ -252,14 +252,14 @@ def interpreter(root: Path, tree: Path) -> str:
     place = root / ".cache/environments" / digest(its.read_text(encoding="utf-8"))[:16]
     python, ready = str(place / "bin/python"), place / "ready"
     if not ready.is_file():
-        # With our pip: to unpack another one takes longer than to make the environment.
+        # With our pip: installing another one takes longer than creating the environment.
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
         for words in (
             [sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)],
             [*install, "--require-hashes", "-r", str(its)],
             [*install, "--no-deps", "--no-build-isolation", "-e", str(root)],
         ):
-            _run(f"setting up what {LOCK} of the other revision locks", words, tree)
+            _run(f"installing the versions in {LOCK} of the other revision", words, tree)
         ready.touch()
     return python
 
@@ -274,7 +274,7 @@ def _run(
 
 
 def build_of(root: Path, revision: str) -> Build:
-    """The build of a revision, kept under `.cache/diff` by its tree; "." is the work tree."""
+    """Return the build of a revision, cached in `.cache/diff` by tree; "." is the work tree."""
     kept = root / ".cache/diff"
     kept.mkdir(parents=True, exist_ok=True)
     if revision == ".":

@@ -1,4 +1,4 @@
-"""Attributes the numbers that moved to the inputs that changed.
+"""Attribute the numbers that moved to the inputs that changed.
 
 If only one catalog entry changed, it explains everything. If several did, the base is rebuilt with
 each of them alone, and the numbers that move are attributed to it. The rest is attributed to code,
@@ -22,16 +22,16 @@ CATALOG = "figgen/catalog"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Something that changed, in words, and the keys of the numbers that it moves."""
+    """A changed input, in words, and the keys of the numbers that it moves."""
 
     what: str
     keys: frozenset[str]
 
 
 def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[Cause, ...]:
-    """The numbers of `changes` by what moved them; one may be named under several causes.
+    """Group the numbers of `changes` by cause; a number may have several causes.
 
-    Without a repository, or with more than `MOST_TRIALS` changed entries, all entries are one.
+    Without a repository, or with more than `MOST_TRIALS` changed entries, all are one cause.
     """
     everything = frozenset(number.key for number in changes.numbers)
     entries = _changed_entries(changes.inputs)
@@ -39,7 +39,7 @@ def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[C
     if not everything:
         return ()
     if not entries:
-        return (Cause(others or "nothing that a manifest notes", everything),)
+        return (Cause(others or "nothing that a manifest records", everything),)
     if len(entries) == 1 and not others:
         return (Cause(_described(entries[0], changes.inputs), everything),)
     if root is None or len(entries) > MOST_TRIALS:
@@ -56,7 +56,7 @@ def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[C
 
 
 def _changed_entries(inputs: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
-    """File and entry of every catalog value that changed."""
+    """Return file and entry of every catalog value that changed."""
     names = [name.removeprefix("catalog: ") for name in inputs if name.startswith("catalog: ")]
     return sorted({tuple(f"{name}/".split("/", 2)[:2]) for name in names})  # type: ignore[misc]
 
@@ -72,12 +72,12 @@ def _other_inputs(inputs: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _listed(singular: str, names: list[str]) -> str:
-    """`7 × file of code: a.py, b.py, c.py …`."""
+    """Return, for example, `7 × file of code: a.py, b.py, c.py …`."""
     return f"{len(names)} × {singular}: {', '.join(names[:3])}{' …' * (len(names) > 3)}"
 
 
 def _described(entry: tuple[str, str], inputs: Mapping[str, tuple[str, str]]) -> str:
-    """`accelerators.toml, h100: hbm_bandwidth 3.35 TB/s → 3 TB/s`."""
+    """Return, for example, `accelerators.toml, h100: hbm_bandwidth 3.35 TB/s → 3 TB/s`."""
     begin = f"catalog: {entry[0]}/{entry[1]}/"
     values = [
         f"{name.removeprefix(begin)} {old or '(absent)'} → {new or '(absent)'}"
@@ -88,7 +88,7 @@ def _described(entry: tuple[str, str], inputs: Mapping[str, tuple[str, str]]) ->
 
 
 def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> frozenset[str]:
-    """Keys of the numbers that move when this entry alone is as in `head`."""
+    """Return the keys of the numbers that move if only this entry is as in `head`."""
     file, name = entry
     path = f"{CATALOG}/{file}"
     new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:{path}")
@@ -101,7 +101,7 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
 
 
 def _stanza(text: str, name: str) -> tuple[int, int]:
-    """Start and end of the table `name` with its inner tables in a TOML text; equal if absent."""
+    """Return start and end of a table and its subtables in TOML; they are equal if it is absent."""
     header = re.compile(rf'^\[\[?"?{re.escape(name)}"?[\].]', re.M)
     begins = [match.start() for match in header.finditer(text)]
     if not begins:
@@ -115,7 +115,7 @@ def _stanza(text: str, name: str) -> tuple[int, int]:
 
 
 def _with_entry(old: str, new: str, name: str) -> str:
-    """A TOML text with one of its tables as it stands in another text."""
+    """Return the TOML text `old` with the table `name` taken from `new`."""
     begin, end = _stanza(old, name)
     new_begin, new_end = _stanza(new, name)
     return f"{old[:begin].rstrip()}\n\n{new[new_begin:new_end].rstrip()}\n\n{old[end:]}"

@@ -1,4 +1,4 @@
-"""Finds the differences between two builds: numbers, figures, pictures and texts."""
+"""Find the differences between two builds: numbers, figures, pictures and texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Moved:
 
     @property
     def relative(self) -> float:
-        """The relative change of a number; infinite from zero, NaN for texts."""
+        """The relative change of a number; infinite from zero, NaN for strings."""
         before, after = self.before.value, self.after.value
         if isinstance(before, str) or isinstance(after, str):
             return math.nan
@@ -33,12 +33,12 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """The size of a change, for ranking; a change of text ranks above all numbers."""
+        """The size of a change, for ranking; a changed string ranks above all numbers."""
         return math.inf if math.isnan(self.relative) else abs(self.relative)
 
     @property
     def is_seen(self) -> bool:
-        """Whether readers see the change: it affects digits that the page displays."""
+        """Whether the change affects digits that the page displays."""
         return (self.before.shown, self.before.unit) != (self.after.shown, self.after.unit)
 
 
@@ -72,7 +72,7 @@ class Changes:
 
 
 def compare(base: Build, head: Build) -> Changes:
-    """The differences of `head` from `base`."""
+    """Return the differences between `base` and `head`."""
     both = [
         (figure, head.figures[key]) for key, figure in base.figures.items() if key in head.figures
     ]
@@ -90,7 +90,7 @@ def compare(base: Build, head: Build) -> Changes:
 
 
 def moved(base: Build, head: Build) -> Iterator[Moved]:
-    """Numbers of both builds that differ in value, unit or displayed text."""
+    """Yield numbers of both builds that differ in value, unit or displayed text."""
     for key, before in base.numbers.items():
         after = head.numbers.get(key)
         if after and (before.value, before.unit, before.shown) != (
@@ -100,7 +100,7 @@ def moved(base: Build, head: Build) -> Iterator[Moved]:
 
 
 def _only(here: Build, there: Build) -> tuple[ManifestNumber | ManifestFigure, ...]:
-    """Figures and numbers that only `here` has, without the values of those figures."""
+    """Return figures and numbers that only `here` has, without the values of those figures."""
     figures = [figure for key, figure in here.figures.items() if key not in there.figures]
     of_new_figures = {f"{figure.page}#{figure.id}" for figure in figures}
     numbers = [
@@ -112,7 +112,7 @@ def _only(here: Build, there: Build) -> tuple[ManifestNumber | ManifestFigure, .
 
 
 def changed_inputs(base: Build, head: Build) -> dict[str, tuple[str, str]]:
-    """Inputs that differ, as `kind: name` with both values; "" means that a build has none.
+    """Return inputs that differ, as `kind: name` with both values; "" if a build lacks it.
 
     Kinds that either build does not record are skipped.
     """
@@ -126,7 +126,7 @@ def changed_inputs(base: Build, head: Build) -> dict[str, tuple[str, str]]:
 
 
 def _texts(base: Build, head: Build) -> dict[str, tuple[str, ...]]:
-    """Lines of prose that came (+) and went (-), by page; numbers stand as # and do not count."""
+    """Return added (+) and removed (-) lines of prose by page; numbers are ignored, shown as #."""
     old, new = (build.sources.get("pages", {}) for build in (base, head))
     changed = {}
     for page in sorted({*old, *new}):
@@ -155,7 +155,7 @@ def _html_of(folder: Path | None, page: str) -> str:
 
 
 class _Prose(HTMLParser):
-    """The running text of a page's article, a block at a time."""
+    """Collects the running text of a page's article, block by block."""
 
     BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "td", "th", "dt", "dd", "summary"})
     LEFT_OUT = frozenset({"figure", "script", "style", "nav", "data", "svg"})
@@ -199,9 +199,9 @@ class _Prose(HTMLParser):
 
 
 def prose(html: str) -> list[str]:
-    """Sentences of a page's article (of the page, if it has none), no figures, numbers as #.
+    """Return the sentences of a page's article, or of the page: no figures, numbers as #.
 
-    How a number is computed opens over the page and is no prose; nor is a cell of numbers alone.
+    Popovers of numbers and cells with numbers only are left out.
     """
     parser = _Prose(whole="<article" not in html)
     parser.feed(html)

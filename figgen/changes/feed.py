@@ -12,13 +12,13 @@ from figgen.changes.report import summary, verdict
 
 ATOM = "http://www.w3.org/2005/Atom"
 MARK = "#moved-"
-"""What the ids of such entries have after the address of the changelog's page."""
+"""Follows the address of the changelog page in the ids of these entries."""
 
 MOST_ENTRIES = 50
 
 
 def with_moved(feed: str, before: str, changes: Changes, found: Sequence[Cause], day: str) -> str:
-    """`feed` with the entries of `before`, and a new one on top for `changes`.
+    """Return `feed` with the entries of `before` and a new first entry for `changes`.
 
     No entry is added if no number that readers see moved.  `before` may be empty; `day` is an ISO
     date.  Raises ElementTree.ParseError if a text is not XML.

@@ -1,7 +1,7 @@
-"""Reports changes as one self-contained HTML file, a Markdown summary, and JSON.
+"""Report changes as one self-contained HTML file, a Markdown summary, and JSON.
 
-Everything that comes from a build is escaped, and pictures are shown as images, which run no script
-and load nothing.
+All content from a build is escaped, and pictures are shown as images, which run no scripts and load
+nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ del{background:#d332}
 
 
 def verdict(changes: Changes) -> str:
-    """A sentence that sums the changes up."""
+    """Return a sentence that summarizes the changes."""
     counts = changes.counts
     unseen = counts.pop("digits")
     said = [
@@ -64,12 +64,12 @@ def verdict(changes: Changes) -> str:
     if unseen:
         return f"Nothing that a reader sees changed, but {below}."
     if changes.inputs:
-        return "No number, figure or text changed, though something that they are made from did."
+        return "No number, figure or text changed, although some of their inputs did."
     return "Nothing changed."
 
 
 def as_json(changes: Changes, found: Sequence[Cause]) -> str:
-    """Counts and numbers for other programs."""
+    """Return counts and numbers as JSON for other programs."""
     ranked = [cause for cause, _ in _ranked(changes, found)]
     return (
         json.dumps(
@@ -97,7 +97,7 @@ def as_json(changes: Changes, found: Sequence[Cause]) -> str:
 
 
 def summary(changes: Changes, found: Sequence[Cause]) -> str:
-    """Markdown for a comment: the verdict, the causes, the numbers that moved furthest."""
+    """Return Markdown for a comment: the verdict, the causes, the numbers that moved furthest."""
     lines = [f"**{verdict(changes)}**", ""]
     for cause, moved in _ranked(changes, found):
         furthest = f", by up to {_percent(moved[0])}" if moved and _percent(moved[0]) else ""
@@ -117,13 +117,13 @@ def summary(changes: Changes, found: Sequence[Cause]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is: as code, in one line and one cell, without a mention."""
+    """Return text as inline code that fits a line and a table cell and mentions nobody."""
     line = " ".join(text.split()).replace("`", "'").replace("|", "¦")
     return f"`{line[:120]}`" if line else ""
 
 
 def _ranked(changes: Changes, found: Sequence[Cause]) -> list[tuple[Cause, list[Moved]]]:
-    """Causes with the numbers of theirs that readers see; what moved one furthest comes first."""
+    """Return causes with their displayed numbers; the cause of the largest move comes first."""
     pairs = [(c, [m for m in changes.numbers if m.is_seen and m.key in c.keys]) for c in found]
     return sorted(pairs, key=lambda pair: pair[1][0].size if pair[1] else -1.0, reverse=True)
 
@@ -141,7 +141,7 @@ def _percent(m: Moved) -> str:
 
 
 def html(base: Build, head: Build, changes: Changes, found: Sequence[Cause]) -> str:
-    """The whole report as one page."""
+    """Return the whole report as one HTML page."""
     between = f"{escape(base.name)} → {escape(head.name)}"
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
@@ -195,9 +195,9 @@ def _causes(changes: Changes, found: Sequence[Cause]) -> str:
 
 
 def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
-    """A table of numbers, as readers see them or to all their digits.
+    """Return a table of numbers, as displayed or with all digits.
 
-    A row has one call with all its places, or all values of a figure, folded.
+    A row has one call with all its lines, or all values of a figure, folded.
     """
 
     def written(number: ManifestNumber) -> str:
@@ -236,12 +236,12 @@ def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
 
 
 def _figure_of(m: Moved) -> str:
-    """The id of the figure whose value it is; empty for an inline number."""
+    """Return the id of the figure that a value belongs to; "" for an inline number."""
     return m.after.name.partition(": ")[0] if m.key.startswith(f"{m.after.page}#") else ""
 
 
 def _named(number: ManifestNumber) -> str:
-    """A number's call, cut where it is long; when opened, the whole call and the formula."""
+    """Return a number's call, shortened if long; it unfolds to the whole call and the formula."""
     name = number.name
     shown = name if len(name) <= LONGEST_CALL else f"{name.partition('(')[0][:LONGEST_CALL]}(…)"
     formula = f"<br>= <code>{escape(number.formula)}</code>" if number.formula else ""
@@ -264,13 +264,13 @@ def _pictures(
         if not before or not after:
             yield "<p>One of the builds is a manifest without its pictures.</p>"
         elif old.picture == new.picture:
-            yield "<p>Its picture is the same: what changed is in digits that it does not show.</p>"
+            yield "<p>Its picture is the same: only digits that it does not show changed.</p>"
         elif place >= MOST_PICTURES:
-            yield "<p>Not shown here: the report holds no more pictures.</p>"
+            yield "<p>Not shown: the report has reached its limit of pictures.</p>"
         else:
             yield (
-                '<div class="pair"><label><input type="checkbox"> One over the other: what is '
-                f"equal is black</label><figure>{before}<figcaption>Before</figcaption></figure>"
+                '<div class="pair"><label><input type="checkbox"> Overlay: equal parts are black'
+                f"</label><figure>{before}<figcaption>Before</figcaption></figure>"
                 f"<figure>{after}<figcaption>After</figcaption></figure></div>"
             )
 
@@ -309,7 +309,7 @@ def _inputs(changes: Changes) -> str:
     table = f'<div class="wide"><table><thead><tr>{heads}</tr></thead>{rows}</table></div>'
     count = len(changes.inputs)
     return _section(
-        "What the builds were made from",
+        "Inputs of the builds",
         count,
         [f"<details><summary>Show</summary>{table}</details>"],
     )

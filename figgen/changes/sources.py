@@ -1,4 +1,4 @@
-"""What a build was made from: catalog values, files of code, data and text, the libraries."""
+"""Record the inputs of a build: catalog values, code, data, texts and library versions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LIBRARIES = (
     "fonttools", "latex2mathml", "markdown", "matplotlib", "mkdocs", "mkdocs-material", "numpy",
     "plotly", "pygments", "pymdown-extensions", "pyyaml", "resvg-py", "snowballstemmer", "ziamath",
 )  # fmt: skip
-"""Those that a build computes, draws or writes with."""
+"""Libraries that affect what a build computes, draws or writes."""
 
 
 def sources(pages: Mapping[str, str]) -> str:
-    """`sources.json`: digests and values by name; `pages` are the texts by their path."""
+    """Return `sources.json`: digests and values by name; `pages` are the texts by path."""
     own = own_sources(modules())
     catalog = catalog_values(CATALOG) if not own else {}
     for place in own.values():
@@ -44,14 +44,14 @@ def sources(pages: Mapping[str, str]) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    """The libraries that are installed: a site has a theme of its own."""
+    """Yield the versions of those libraries that are installed: sites have different themes."""
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
             yield name, metadata.version(name)
 
 
 def _digests(pattern: str) -> dict[str, str]:
-    """Every file of the package of one kind, by its path."""
+    """Return the digests of the package's files that match a pattern, by path."""
     return {
         path.relative_to(PACKAGE).as_posix(): digest(path.read_text(encoding="utf-8"))
         for path in sorted(PACKAGE.rglob(pattern))
@@ -59,7 +59,7 @@ def _digests(pattern: str) -> dict[str, str]:
 
 
 def _own_digests(own: Mapping[str, Path]) -> dict[str, str]:
-    """Every source of the site's modules, by its path from the folder in which they lie."""
+    """Return the digests of the sources of the site's modules, by path relative to their folder."""
     files = (
         (path, [path] if path.is_file() else sorted(path.rglob("*.py"))) for path in own.values()
     )
@@ -71,7 +71,7 @@ def _own_digests(own: Mapping[str, Path]) -> dict[str, str]:
 
 
 def catalog_values(folder: Path) -> dict[str, str]:
-    """Every value of the catalog as its file writes it, by `file/entry/key`."""
+    """Return every value of the catalog as written in its file, by `file/entry/key`."""
     found = {}
     for file in sorted(folder.glob("*.toml")):
         tables = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -1,1 +1,1 @@
-"""Tables of facts in TOML: every key checked, every value with its unit and source."""
+"""Read tables of facts in TOML: every key is checked, every value has a unit and a source."""

@@ -1,4 +1,4 @@
-"""One table of a catalog file once it is checked: where it stands, and the thing it describes."""
+"""A validated table of a catalog file, and the conversion to the object it describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEntry:
-    """One validated table: its values, words and flags, and the provenance of the whole."""
+    """One validated table: its values, words and flags, and the provenance of the entry."""
 
     place: EntryPlace
     source: str
@@ -32,17 +32,17 @@ class CatalogEntry:
         return self.place.entry
 
     def whole(self, key: str, default: int = 0) -> int:
-        """The count under `key`, or `default` where the entry does not give it."""
+        """Return the count under `key`, or `default` if the entry lacks it."""
         found = self.values.get(key)
         return default if found is None else int(found.value)
 
     def plain(self, key: str) -> float | None:
-        """The number under `key` in SI, or None."""
+        """Return the number under `key` in SI, or None."""
         found = self.values.get(key)
         return None if found is None else found.value
 
     def optional(self, key: str) -> int | None:
-        """The count under `key`, or None."""
+        """Return the count under `key`, or None."""
         return self.whole(key) if key in self.values else None
 
     @property
@@ -51,9 +51,9 @@ class CatalogEntry:
         return tuple(self.values.items())
 
     def fill(self, kind: Callable[..., Thing], **given: object) -> Thing:
-        """A `kind` of thing whose fields are the keys of the same name, except for those `given`.
+        """Construct a `kind` whose fields are the keys of the same name, except those `given`.
 
-        What the entry leaves out is the field's default, or None, 0, "" or False as it allows.
+        Fields that the entry lacks get their default, or None, 0, "" or False by their type.
         """
         known: dict[str, object] = {
             "name": self.name,
@@ -84,7 +84,7 @@ class CatalogEntry:
 
 @cache
 def _fields(kind: Any) -> tuple[tuple[str, tuple[Any, ...], object], ...]:
-    """The fields of a dataclass: name, the types that it may have, and its default."""
+    """Return the fields of a dataclass: name, allowed types, and default."""
     hints = get_type_hints(kind)
     return tuple(
         (each.name, get_args(hints[each.name]) or (hints[each.name],), each.default)

@@ -1,4 +1,4 @@
-"""Reading catalog files: every key checked, every value with its source, every fault named."""
+"""Read catalog files: check every key, attach each value's source, and report every fault."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from figgen.entries.schema import Key, Keys, Value, wanted
 from figgen.errors import EntryPlace, InputError, closest, raise_all
 from figgen.units import parse_quantity
 
-# read: in the source itself; secondary: in a work that cites it; memory: not verified.
+# read: seen in the source itself; secondary: in a work that cites it; memory: not verified.
 CONFIDENCE = ("read", "secondary", "memory")
 PROVENANCE = ("source", "seen", "confidence")
 SEEN = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-[0-3]\d)?")
 NAME = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9._-]{0,63}")
-"""A name has a letter, since JavaScript puts keys that are numbers before all others."""
+"""A name must contain a letter, since JavaScript sorts numeric keys before all others."""
 INHERITED = ("constructor",)
-"""Names of this form that every object of JavaScript has."""
+"""Names of this form that every JavaScript object has."""
 MARKUP = re.compile(
     r"[<>&`{}\[\]$|*\\\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-"""What no text of the catalog has: it would be markup wherever it is shown, or not be seen."""
+"""Characters that no text of the catalog may contain: they are markup, or invisible."""
 LONGEST_TEXT = 500  # characters; the longest note has about 300
 ENTRY_KEYS = (*PROVENANCE, "note")
 VALUE_KEYS = ("value", *PROVENANCE, "low", "high")
@@ -33,7 +33,7 @@ Thing = TypeVar("Thing")
 
 
 def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
-    """The tables of a catalog file.  Raises InputError for text that is not TOML."""
+    """Return the tables of a catalog file. Raises InputError for text that is not valid TOML."""
     try:
         tables = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
@@ -48,7 +48,7 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
             allowed = "at most 64 lower-case letters, digits and - . _, among them a letter"
             raise place.fault("a name", expected=allowed)
         if name in INHERITED:
-            raise place.fault("a name", expected="none that objects of JavaScript have")
+            raise place.fault("a name", expected="no property of JavaScript objects")
     return tables
 
 
@@ -58,7 +58,7 @@ def read_entries(
     keys: Keys | Callable[[EntryPlace, Mapping[str, Any]], Keys],
     sources: Mapping[str, str],
 ) -> dict[str, CatalogEntry]:
-    """Every entry of a file, checked against `keys` (or the keys that fit a table).
+    """Return every entry of a file, checked against `keys` (or the keys for each table).
 
     Raises InputError, naming file, line, entry and key, for every unknown or missing key, missing
     or dangling source, wrong unit, and value outside its plausible range.
@@ -83,14 +83,14 @@ def read_entry(
     *,
     cited: bool = True,
 ) -> CatalogEntry:
-    """One table as an `Entry`; raises InputError as `read_entries` does.
+    """Return one table as a `CatalogEntry`; raises InputError as `read_entries` does.
 
-    An entry that is not `cited` only points at another one, which has the source.
+    An entry that is not `cited` only refers to a different entry, which has the source.
     """
     faults = _wrong_keys(place, table, keys, cited)
 
     def told(read: Callable[..., Thing], *given: Any) -> Thing | None:
-        """The result of `read`; its errors are reported with all others."""
+        """Return the result of `read`, or None after collecting its error."""
         try:
             return read(*given)
         except InputError as error:
@@ -139,7 +139,7 @@ def read_entry(
 def _wrong_keys(
     place: EntryPlace, table: Mapping[str, Any], keys: Keys, cited: bool
 ) -> list[InputError]:
-    """Unknown keys and missing keys; a slip is reported once."""
+    """Return errors for unknown and missing keys; a misspelled key is reported once."""
     known = (*keys, *ENTRY_KEYS) if cited else (*keys, "note")
     missing = {key: spec for key, spec in keys.items() if spec.required and key not in table}
     faults = []
@@ -153,16 +153,16 @@ def _wrong_keys(
 
 
 def _plain(place: EntryPlace, got: str) -> str:
-    """A text that means the same in Markdown, HTML and a figure; raises InputError for another."""
+    """Return `got` if it contains no markup and is not too long; else raise InputError."""
     if unfit := MARKUP.search(got):
-        raise place.fault("not a plain text", expected=f"no {unfit[0]!r} in it", got=got)
+        raise place.fault("not plain text", expected=f"no {unfit[0]!r} in it", got=got)
     if len(got) > LONGEST_TEXT:
         raise place.fault("too long", expected=f"at most {LONGEST_TEXT} characters", got=len(got))
     return got
 
 
 def cite(place: EntryPlace, cited: object, sources: Mapping[str, str]) -> str:
-    """The citation behind `"key"`, `"key: where in it"` or a list of these."""
+    """Return the citation for `"key"`, `"key: where in it"` or a list of these."""
     parts = cited if isinstance(cited, list) else [cited]
     if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
         raise place.fault("missing source", expected="a key of sources.toml", got=cited)
@@ -181,7 +181,7 @@ def cite(place: EntryPlace, cited: object, sources: Mapping[str, str]) -> str:
 
 
 def referred(entry: CatalogEntry, key: str, known: Mapping[str, Thing], file: str) -> Thing:
-    """The entry of another file that `key` names.  Raises InputError for a dangling name."""
+    """Return the entry of a different file that `key` names. Raises InputError if missing."""
     name = entry.words[key]
     if name not in known:
         raise entry.place.at(key).fault(
@@ -207,7 +207,7 @@ def _provenance(place: EntryPlace, got: object, name: str, sources: Mapping[str,
 
 def _word(place: EntryPlace, got: object, spec: Key) -> str:
     if not isinstance(got, str) or not got.strip():
-        raise place.fault("not a text", expected=wanted(spec), got=got)
+        raise place.fault("not text", expected=wanted(spec), got=got)
     if spec.choices and got not in spec.choices:
         raise place.fault("unknown", expected=wanted(spec), got=got)
     return _plain(place, got)
@@ -257,7 +257,7 @@ def _value(
 
 
 def amount(place: EntryPlace, got: object, spec: Key) -> float:
-    """A number of `spec`'s kind, in SI.  Raises InputError for another unit or an odd size."""
+    """Return a number of `spec`'s kind in SI. Raises InputError for a wrong unit or range."""
     if spec.kind == "quantity":
         if not isinstance(got, str):
             raise place.fault("a number without a unit", expected=wanted(spec), got=got)
@@ -276,7 +276,7 @@ def amount(place: EntryPlace, got: object, spec: Key) -> float:
 
 
 def read_sources(content: str) -> dict[str, str]:
-    """Key to citation, from `sources.toml`.  Raises InputError for a source without a title."""
+    """Return citations by key from `sources.toml`. Raises InputError for a missing title."""
     found = {}
     for name, table in parse_file("sources.toml", content).items():
         place = EntryPlace(file="sources.toml", entry=name, content=content)
@@ -284,7 +284,7 @@ def read_sources(content: str) -> dict[str, str]:
             if key not in ("title", "url"):
                 raise place.at(key).fault("unknown key", nearest=closest(key, ("title", "url")))
             if not isinstance(value, str) or not value.strip():
-                raise place.at(key).fault("not a text", got=value)
+                raise place.at(key).fault("not text", got=value)
             _plain(place.at(key), value.replace("&", "") if key == "url" else value)
         if "title" not in table:
             raise place.at("title").fault("missing", expected="a citation")

@@ -1,1 +1,1 @@
-"""Checks of the pages' prose: rules, the lines that they read, premises, and counts."""
+"""Check the prose of pages: rules, the lines that they apply to, premises, and counts."""

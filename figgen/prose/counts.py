@@ -1,4 +1,4 @@
-"""Counts the words, figures and numbers of the guide's sources."""
+"""Count the words, figures and numbers in the pages' sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Counts = tuple[int, int, int, int]
 
 
 def page_densities(docs: Path) -> dict[str, tuple[float, float]]:
-    """Numbers in 100 words of each written page: in its running text, and in its captions."""
+    """Return each written page's numbers per 100 words, in running text and in captions."""
     sources = {
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(docs.rglob("*.md"))
@@ -25,7 +25,7 @@ def page_densities(docs: Path) -> dict[str, tuple[float, float]]:
 
 
 def page_counts(docs: Path) -> list[tuple[str, Counts]]:
-    """(words, figures, computed numbers, worked problems) of every page, then sums.
+    """Return (words, figures, computed numbers, worked problems) of every page, then sums.
 
     Generated pages form one row, because their words have no author.
     """

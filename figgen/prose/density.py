@@ -1,7 +1,7 @@
-"""Counts the numbers per 100 words of a page's running text and of its captions.
+"""Count the numbers per 100 words of a page's running text and of its captions.
 
-Running text excludes titles, table rows, code, captions and folded blocks. Its numbers are inline
-values and typed ones, but not those of names: page 3, TP 8, H100, 16 bits.
+Running text excludes titles, table rows, code, captions and folded blocks. Numbers are inline
+values and typed numbers, but not numbers in names: page 3, TP 8, H100, 16 bits.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from figgen.prose.lines import COMPUTED, SIGNS, figure_lines, prose_lines
 
 MOST_IN_JOURNEY = 2.5
-"""Numbers in 100 words of running text of a page of the journey, at most."""
+"""The most numbers per 100 words of running text on a page of the journey."""
 
 MOST_IN_CAPTIONS = 5.0
-"""The aim for captions; they are counted, not refused."""
+"""The goal for captions, which is reported but not enforced."""
 
 _NAMES = re.compile(
     r"(?:pages?|ranks?|stages?|chunks?|rows?|steps?|stage|tokens?|microbatch(?:es)?|experts?|layers?"
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]*")
 
 
 def in_text(source: str) -> float:
-    """Numbers in 100 words of a page's running text."""
+    """Return the numbers per 100 words of a page's running text."""
     folded = _folded(source)
     return _per_100(
         line.text
@@ -39,7 +39,7 @@ def in_text(source: str) -> float:
 
 
 def in_captions(source: str) -> float:
-    """Numbers in 100 words of a page's captions; alternative texts do not count."""
+    """Return the numbers per 100 words of a page's captions, without alternative texts."""
     lines = source.split("\n")
     return _per_100(
         line.text
@@ -57,7 +57,7 @@ def _per_100(texts: Iterable[str]) -> float:
 
 
 def _folded(source: str) -> set[int]:
-    """Lines in folds and boxes, which open on demand or stand apart."""
+    """Return the lines in folds and boxes, which are not part of the running text."""
     found, inside = set(), False
     for number, line in enumerate(source.split("\n"), 1):
         if re.match(r"(?:\?\?\?\+?|!!!) ", line):

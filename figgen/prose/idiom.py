@@ -1,6 +1,6 @@
-"""Phrases that read as translated or mannered, each with what a good technical writer writes.
+"""Phrases that read as translated or mannered, each with a plain replacement.
 
-Each pair is a pattern, which ignores case, and the words to write instead.
+Each pair is a case-insensitive pattern and the words to write instead.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"\w+(?:ptimis|inimis|aximis|ormalis|nitialis|ummaris|rganis|ynchronis|uantis|tilis|eneralis)"
      r"(?:e|ed|es|ing|er|ation)", "-ize, -ization"),
 )  # fmt: skip
-# That a word begins is asked once for all phrases: they are tried at each letter of the site.
+# The start of a word is checked once for all phrases, which are tried at each letter of the site.
 _PHRASES = "|".join(rf"(?P<p{at}>(?:{said})(?![\w-]))" for at, (said, _) in enumerate(INSTEAD))
 _ANY = re.compile(rf"(?<![\w-])(?=\w)(?:{_PHRASES})", re.IGNORECASE)
 
 
 def mannered(text: str) -> Iterator[tuple[str, str]]:
-    """Each phrase of a text that reads as translated, and what to write instead."""
+    """Yield each phrase in a text that reads as translated, with its replacement."""
     for match in _ANY.finditer(text):
         at = next(int(name[1:]) for name, found in match.groupdict().items() if found)
         yield match[0], INSTEAD[at][1]
@@ -92,7 +92,7 @@ _COMMENT = re.compile(r"^[ \t]*(?://|\*|/\*).*$", re.M)
 
 
 def spoken(source: str) -> Iterator[tuple[int, str]]:
-    """Line number and text of each string of a script that is a phrase, not a name."""
+    """Yield line number and text of each string in a script that is a phrase, not a name."""
     bare = _COMMENT.sub("", source)
     for match in _STRING.finditer(bare):
         words = "".join(match.groups(default="")).strip()

@@ -1,6 +1,6 @@
-"""A page's Markdown as lines of prose, without computed values, code, math and markup.
+"""Read a page's Markdown as lines of prose, without computed values, code, math and markup.
 
-A placeholder shows the kind of whatever was removed, and every line keeps its number.
+A placeholder shows the kind of each removed part, and every line keeps its number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from figgen.markdown.claims import stated
 from figgen.markdown.conversion import fences
 
 COMPUTED, CODE, MATH, CITED = "⟦", "⟧", "⟪", "⟫"
-"""Signs for an inline value, code, math, and a citation or a link to a source elsewhere."""
+"""Placeholders for an inline value, code, math, and a citation or an external link."""
 
 SIGNS = COMPUTED + CODE + MATH + CITED
 
@@ -39,9 +39,9 @@ _OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+
 class ProseLine:
     """A line of prose with its number, its kind and its remaining text.
 
-    A title is that of a box or a worked problem, a caption also an alternative text.  `joined`
-    says that the line goes on with the paragraph of the one before it, `of` is the line of the
-    figure that a caption belongs to.
+    A `title` is of a box or a worked problem; a `caption` may be an alternative text. `joined`
+    means that the line continues the previous line's paragraph; `of` is the line of a caption's
+    figure.
     """
 
     number: int
@@ -52,7 +52,7 @@ class ProseLine:
 
 
 def prose_lines(source: str) -> list[ProseLine]:
-    """The lines of a page that people read as text, headings and table rows among them."""
+    """Return the lines of a page that are read as text, including headings and table rows."""
     found: list[ProseLine] = []
     fence = ""
     displayed = False
@@ -82,7 +82,7 @@ _SAID = re.compile(r"^[ \t]*(?:caption|alt):((?:.*)(?:\n[ \t]*(?![ \t\w-]+:[ \t]
 
 
 def figure_lines(source: str) -> list[ProseLine]:
-    """Captions and alternative texts of a page's figures, each as one line where it begins."""
+    """Return the captions and alternative texts of a page's figures, each as one line."""
     return [
         ProseLine(
             number=fence.line + 1 + fence.body.count("\n", 0, said.start()),
@@ -98,7 +98,7 @@ def figure_lines(source: str) -> list[ProseLine]:
 
 
 def without_captions(body: str) -> str:
-    """The body of a figure's fence without its captions, which leaves the parameters."""
+    """Return the body of a figure's fence without its caption and alternative text."""
     return _SAID.sub("", body)
 
 

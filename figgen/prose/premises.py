@@ -1,7 +1,7 @@
-"""Quantities that a page may type because it computes with them: what a worked problem gives.
+"""Premises: quantities that a page may type because it computes with them.
 
-A premise stands twice, in the text and as an argument of an inline value or a figure of the same
-section; where only one of the two is changed, the text is no premise any more.
+A premise occurs twice, in the text and as an argument of an inline value or a figure in the same
+section; if only one of the two is changed, the typed quantity is no longer a premise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from figgen.subject import Subject, subject
 from figgen.units import parse_quantity
 
 Premises: TypeAlias = frozenset[tuple[float, str]]
-"""Values in SI with their units; everything that is counted has the unit "1"."""
+"""Values in SI with their units; counts have the unit "1"."""
 
 _NUMBER = r"-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _GIVEN = re.compile(r"(\w+)\s*[=:]\s*(\"[^\"\n]*\"|'[^'\n]*'|\[[^\]\n]*\]|[^,)\n]+)")
@@ -32,7 +32,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
-    """For every line of a page, the quantities that it or its section uses in computations."""
+    """Return, by line of a page, the quantities that its section (or line) computes with."""
     lines = source.splitlines()
     starts = [1, *(n for n, line in enumerate(lines, 1) if by_line or re.match(r"#{1,6}\s", line))]
     found: dict[int, Premises] = {}
@@ -46,9 +46,10 @@ def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
 
 
 def parameters(body: str) -> Premises:
-    """What a figure is drawn with: parameters and defaults, and the entries that these name.
+    """Return a figure's premises: its parameters, defaults, and the entries that these name.
 
-    A value that its caption quotes may be called after what it is counted at (`idle_16384`).
+    The name of a value in its caption may contain the number at which it is computed
+    (`idle_16384`).
     """
     written = without_captions(body)
     given = yaml.safe_load(written)
@@ -65,12 +66,12 @@ def parameters(body: str) -> Premises:
 
 @cache
 def _units(about: Subject) -> dict[str, str]:
-    """The unit of every argument of a formula."""
+    """Return the unit of every argument of the formulas."""
     return {arg.name: arg.unit for formula in all_formulas().values() for arg in formula.args}
 
 
 def _arguments(text: str) -> Iterator[tuple[float, str]]:
-    """Quantities that a call or a figure's parameters are written with."""
+    """Yield the quantities in the text of a call or of a figure's parameters."""
     units = _units(subject())
     for name, written in _GIVEN.findall(text):
         unit = units.get(name) or unit_of(name)
@@ -83,7 +84,7 @@ def _arguments(text: str) -> Iterator[tuple[float, str]]:
 
 
 def _plain(unit: str) -> str:
-    """Counts are numbers, whatever is counted, and per what: bytes per parameter are bytes."""
+    """Return a unit without counts, so that bytes per parameter are bytes; "1" for a count."""
     above, _, below = unit.partition("/")
     if is_counted(below):
         unit = above
@@ -94,7 +95,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def is_premise(typed: str, given: Premises) -> bool:
-    """Whether a typed quantity is an input of a computation nearby."""
+    """Return whether a typed quantity is an input of a nearby computation."""
     text = re.sub(r"^[~≈]", "", typed).replace("\u00a0", " ")
     multiple = re.match(r"([\w.,]+)(?:×|x$|[ -](?:times|fold))", text)
     if multiple:

@@ -1,7 +1,7 @@
 """Rules for prose: every quantity computed or cited, one sentence per line, one spelling.
 
-`lint(page, source, terms)` looks at one page; each finding has a place, what is wrong, what was
-expected and what was found. The rules are explained in CONTRIBUTING.md.
+`lint(page, source, terms)` checks one page; each finding has a line, the rule, the expected and the
+actual text. CONTRIBUTING.md explains the rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Terms = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Finding:
-    """Something to mend on a line of a page."""
+    """Something to correct on a line of a page."""
 
     page: str
     line: int
@@ -69,17 +69,17 @@ QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""What a number must look like to be a quantity; a small count of things is none."""
+"""Patterns of numbers that are quantities; a small count of things is not."""
 
 _EXPLAINED = r"\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"
-"""What stands in quotation marks, since others said it, and a unit that is explained."""
+"""Quotations, and units that are being explained."""
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|et al|cf|vs|Fig|Eq|No|[A-Z])\.$")
 _LEAD_IN = re.compile(r"\s*(\*\*?|_)(?:(?!\1).)+\1")
 _END = re.compile(r"[.!?…][\"”’)*_\]]*(?=\s+[\"“(\[*_]*[A-ZΑ-Ω])")
 
 
 def lint_folder(docs: Path) -> list[Finding]:
-    """Findings on every page of a folder, in the order of pages and lines."""
+    """Return the findings on every page of a folder, in the order of pages and lines."""
     terms: Terms = read_list(docs / "glossary.toml", TERM, "means")
     found: list[Finding] = []
     for path in sorted(docs.rglob("*.md")):
@@ -93,7 +93,7 @@ def lint_folder(docs: Path) -> list[Finding]:
 
 
 def _idioms_elsewhere(docs: Path, terms: Terms) -> Iterator[Finding]:
-    """Mannered phrases in the glossary and in the words of the tools."""
+    """Yield mannered phrases in the glossary and in the strings of the tools' scripts."""
     glossary = docs / "glossary.toml"
     lines = glossary.read_text(encoding="utf-8").split("\n") if glossary.exists() else []
     for term, entry in terms.items():
@@ -106,7 +106,7 @@ def _idioms_elsewhere(docs: Path, terms: Terms) -> Iterator[Finding]:
 
 
 def _dense(page: str, source: str) -> Iterator[Finding]:
-    """A page of the journey is read from top to bottom: few numbers, the accounting in folds."""
+    """Limit the numbers on a page of the journey, which is read from top to bottom."""
     found = in_text(source)
     if "/journey/" in page and found > MOST_IN_JOURNEY:
         expected = f"at most {MOST_IN_JOURNEY:g}"
@@ -130,7 +130,7 @@ _LINK = re.compile(
 
 
 def lint_changelog(name: str, source: str) -> list[Finding]:
-    """Links within the site: the changelog is shown in two places, and in a feed without any."""
+    """Report links within the site, which break where the changelog is shown elsewhere."""
     return [
         Finding(
             page=name,
@@ -144,7 +144,7 @@ def lint_changelog(name: str, source: str) -> list[Finding]:
 
 
 def lint(page: str, source: str, terms: Terms) -> list[Finding]:
-    """The problems of a page's prose; unreadable figures come first."""
+    """Return the problems in a page's prose; if a figure cannot be parsed, only those."""
     if unread := list(_unread(page, source)):
         return unread
     lines = prose_lines(source)
@@ -169,7 +169,7 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
 
 
 def _unread(page: str, source: str) -> Iterator[Finding]:
-    """Figures whose YAML, names or sizes are wrong, which would end a build."""
+    """Yield figures whose YAML, names or sizes are invalid, which would fail a build."""
     for fence in fences(source):
         try:
             directive.parse(fence.body)
@@ -180,19 +180,19 @@ def _unread(page: str, source: str) -> Iterator[Finding]:
                     page=page,
                     line=line,
                     what="a figure",
-                    expected="one that can be read",
+                    expected="a valid figure",
                     got=str(fault),
                 )
 
 
 def _values(page: str, source: str) -> Iterator[Finding]:
-    """Inline values that a build could not compute, since they cannot be parsed."""
+    """Yield inline values that cannot be parsed."""
     for line, expected, got in unparsed(source):
         yield Finding(page=page, line=line, what="an inline value", expected=expected, got=got)
 
 
 def _symbols(page: str, source: str) -> Iterator[Finding]:
-    """One meaning per symbol, among the formulas that a page's numbers come from."""
+    """Require one meaning per symbol in the formulas of a page's numbers."""
     for line, symbol, known, other in clashes(source):
         yield Finding(
             page=page, line=line, what=f"two meanings of {symbol}", expected=known, got=other
@@ -203,7 +203,7 @@ def _symbols(page: str, source: str) -> Iterator[Finding]:
 def _of_the_subject(
     about: Subject,
 ) -> tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...]]:
-    """What is no quantity, names with a number in them included; counts that are quantities."""
+    """Return a pattern of exempt text, such as names with numbers, and patterns of large counts."""
     named = re.compile("|".join(filter(None, (about.names, _EXPLAINED))))
     if not about.counted:
         return named, ()
@@ -241,7 +241,7 @@ def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Find
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a line; an abbreviation ends none, nor does a lead-in in bold."""
+    """Split a line into sentences; abbreviations and lead-ins in bold don't end one."""
     found, start = [], 0
     for match in _END.finditer(text):
         end = match.end()
@@ -253,7 +253,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _sentences(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
-    """One sentence per line: neither two on a line nor one on two lines."""
+    """Require one sentence per line: neither two on a line nor one on two lines."""
     for before, line in zip([None, *lines], lines, strict=False):
         if line.kind != "text":
             continue
@@ -272,7 +272,7 @@ def _sentences(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
             yield Finding(
                 page=page,
                 line=before.number,
-                what="a sentence that goes on",
+                what="a sentence on two lines",
                 expected=expected,
                 got=got,
             )
@@ -289,11 +289,11 @@ def _headings(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
             continue
         key = line.text.casefold()
         if key in seen:
-            expected = f"another text than on line {seen[key]}"
+            expected = f"a different text than on line {seen[key]}"
             yield Finding(
                 page=page,
                 line=line.number,
-                what="a heading that is there already",
+                what="a duplicate heading",
                 expected=expected,
                 got=line.text,
             )
@@ -312,9 +312,9 @@ _OPENING = (
 
 
 def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
-    """A chapter begins with its question, the reader's need of it, and the answer in plain words.
+    """Require that a chapter begins with its question, the reader's goal, and a plain answer.
 
-    Rules of thumb follow the terms that they use. A tool begins with its question.
+    Rules of thumb must follow the terms that they use. A tool begins with its question.
     """
     if "/guide/" not in page and "/tools/" not in page:
         return
@@ -350,7 +350,7 @@ def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
 
 
 def _pictured(page: str, source: str, lines: list[ProseLine]) -> Iterator[Finding]:
-    """The first thing in a chapter that is no text is a picture: no table, no program, no list."""
+    """Require that a picture is a chapter's first element other than text."""
     if "/guide/" not in page:
         return
     figures = {fence.line for fence in fences(source)}
@@ -372,7 +372,7 @@ def _pictured(page: str, source: str, lines: list[ProseLine]) -> Iterator[Findin
             page=page,
             line=first,
             what="a first picture",
-            expected="a figure that is no table",
+            expected="a figure that is not a table",
             got=name,
         )
 
@@ -383,7 +383,7 @@ def _named(body: str) -> str:
 
 
 def _kind(name: str) -> object:
-    """The kind of chart that a figure draws."""
+    """Return the class of chart that a figure draws."""
     return get_type_hints(figure_named(name).function)["return"]
 
 

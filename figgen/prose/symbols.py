@@ -1,4 +1,4 @@
-"""One meaning per symbol and page: the letters of the formulas that a page's numbers come from."""
+"""Check that each symbol has one meaning per page, in the formulas of the page's numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PLACE = re.compile(r"\{\{.*?\}\}")
 
 
 def clashes(source: str) -> Iterator[tuple[int, str, str, str]]:
-    """Line, symbol and the two meanings of each symbol with more than one on a page.
+    """Yield line, symbol and two meanings of each symbol that has more than one on a page.
 
-    Only inline values count, whose worked lines show the symbols; the later one is reported.
+    Only inline values count, since their worked lines show the symbols; the later is reported.
     """
     formulas, same = all_formulas(), subject().same_symbols
     first: dict[str, Argument] = {}

@@ -1,4 +1,4 @@
-"""Inline values that cannot be parsed, with the nearest form that can."""
+"""Find inline values that cannot be parsed, and suggest the nearest valid form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 
 
 def unparsed(source: str) -> Iterator[tuple[int, str, str]]:
-    """Line, nearest valid form and text of each inline value of a page that cannot be parsed."""
+    """Yield line, nearest valid form and text of each inline value that cannot be parsed."""
     figures = {fence.line for fence in fences(source)}
     fence, of_figure = "", False
     for number, line in enumerate(source.split("\n"), 1):
@@ -48,7 +48,7 @@ def _faults(line: str, of_figure: bool) -> Iterator[tuple[str, str]]:
 
 
 def nearest(asked: str, spec: str) -> str:
-    """The valid form that is nearest to a text that is no call."""
+    """Return the valid form nearest to a text that is not a call."""
     end = f":{spec} }}}}" if spec else " }}"
     try:
         node = ast.parse(asked, mode="eval").body

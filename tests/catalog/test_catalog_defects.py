@@ -137,7 +137,7 @@ def test_no_text_of_the_catalog_is_markup(hostile: str) -> None:
     """A name that reaches a page is a name there, whatever writes it."""
     shipped = entry_of("models.toml", "gpt-2-xl")
     title = next(line for line in shipped.splitlines() if line.startswith("title = "))
-    wanted = r"models\.toml:\d+: \[gpt-2-xl\] (title|note): not a plain text"
+    wanted = r"models\.toml:\d+: \[gpt-2-xl\] (title|note): not plain text"
     without = "".join(line for line in shipped.splitlines(True) if not line.startswith("note ="))
     for text in (f"title = {json.dumps(hostile)}", f"{title}\nnote = {json.dumps(hostile)}"):
         with pytest.raises(InputError, match=wanted):

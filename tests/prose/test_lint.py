@@ -233,15 +233,13 @@ def test_sentences_are_counted(text: str, count: int) -> None:
 
 def test_two_sentences_on_a_line_and_one_on_two_lines_are_found() -> None:
     assert found("First one. Second one.\n") == ["1 sentences on a line: Second one."]
-    assert found("This goes\non here.\n") == ["1 a sentence that goes on: This goes"]
+    assert found("This goes\non here.\n") == ["1 a sentence on two lines: This goes"]
     assert found("This is whole.\nSo is this:\n\n- an item\n- another\n") == []
     assert found("| A cell. Two sentences. |\n") == []
 
 
 def test_a_heading_may_stand_once() -> None:
-    assert found("# A\n\n## Cost\n\n## Cost { #other }\n") == [
-        "5 a heading that is there already: Cost"
-    ]
+    assert found("# A\n\n## Cost\n\n## Cost { #other }\n") == ["5 a duplicate heading: Cost"]
     assert found("# A\n\n## Cost\n\n## Gain\n") == []
 
 
