@@ -50,9 +50,19 @@ def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int 
         height=TOP + stages * (HIGH + 6) + 2,
         scenes=tuple(scenes),
         stills=(stages - 1, turn + 1, last - stages, last),
-        opens=last,
+        opens=_fullest(events, amounts[0]),
         values=values,
     )
+
+
+def _fullest(events: list[float], held_first: tuple[tuple[float, float], ...]) -> int:
+    """Return the last event at which the first rank holds the most microbatches."""
+    most = max(amount for _, amount in held_first)
+    return max(at for at, time in enumerate(events) if _held_at(held_first, time) == most)
+
+
+def _held_at(amounts: tuple[tuple[float, float], ...], now: float) -> float:
+    return next(held for time, held in reversed(amounts) if time <= now)
 
 
 def _first_backward(trace: Trace) -> float:
@@ -90,7 +100,7 @@ def _scene(
                     strong=running,
                 )
             )
-        amount = next(held for time, held in reversed(amounts[rank]) if time <= now)
+        amount = _held_at(amounts[rank], now)
         things.append(
             Thing(
                 name=f"bar {rank}",
