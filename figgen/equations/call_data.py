@@ -1,6 +1,6 @@
-"""Calls that a page writes, as data that a script computes again: printed.
+"""Calls on a page as data that a script can recompute; printed to JavaScript.
 
-A number is itself. A formula is `[name, {argument: data}]`, what is looked up for a machine
+A number stands for itself. A formula is `[name, {argument: data}]`, a lookup for a machine
 `[name, [arguments], field]`, and a sum or product `["+", data, data]`.
 """
 
@@ -13,30 +13,30 @@ from typing import Any, TypeAlias, cast
 CallData: TypeAlias = float | list[Any]
 
 Compute: TypeAlias = Callable[[str, Mapping[str, float]], float]
-"""The value of a formula by its name and its arguments; nan outside its domain."""
+"""Returns the value of a formula from its name and arguments; NaN outside its domain."""
 
 LookUp: TypeAlias = Callable[[str, list[Any], str], float]
-"""A field of what a name and arguments look up; nan where the machine has none."""
+"""Returns a field of a looked-up entry; NaN if the machine has none."""
 
 Comparison: TypeAlias = tuple[str, CallData, CallData]
-"""A sign, and what stands to its left and right."""
+"""A comparison sign, its left side and its right side."""
 
 
 def formula_value(asked: CallData, compute: Compute) -> float:
-    """The value of a number or formula."""
+    """Return the value of a number or formula."""
     return compute(asked[0], arguments_of(asked, compute)) if isinstance(asked, list) else asked
 
 
 def arguments_of(formula: list[Any], compute: Compute) -> dict[str, float]:
-    """The arguments of a formula, each computed."""
+    """Return the computed arguments of a formula."""
     given: Mapping[str, CallData] = formula[1]
     return {name: formula_value(one, compute) for name, one in given.items()}
 
 
 def followed(asked: CallData, compute: Compute, look_up: LookUp) -> float:
-    """The value of a number, of a field that is looked up, or of what is computed from these.
+    """Return the value of a number, a looked-up field, or an expression of these.
 
-    Formulas, sums and products are computed; nan where the machine lacks one of their numbers.
+    The result is NaN if the machine lacks one of the numbers.
     """
     if not isinstance(asked, list):
         return asked
@@ -59,7 +59,7 @@ def _formula_followed(asked: list[Any], compute: Compute, look_up: LookUp) -> fl
 
 
 def looked_up(asked: CallData, compute: Compute, look_up: LookUp) -> CallData:
-    """The call with a number for each field that it looks up; its formulas stay formulas."""
+    """Return the call with each looked-up field replaced by its number."""
     if not isinstance(asked, list) or len(asked) != 2:
         return followed(asked, compute, look_up)
     given: Mapping[str, CallData] = asked[1]
@@ -67,9 +67,9 @@ def looked_up(asked: CallData, compute: Compute, look_up: LookUp) -> CallData:
 
 
 def varied(asked: CallData, changes: Mapping[str, float]) -> CallData:
-    """A formula with other numbers: `changes` gives each argument's name its new value.
+    """Return a formula with different numbers: `changes` are new values by argument name.
 
-    An argument changes wherever it has the value that it has in the outermost formula with one.
+    An argument changes wherever it has the same value as in the outermost formula that has it.
     """
     for name, new in changes.items():
         asked = _with_number(asked, name, number_of(asked, name), new)
@@ -77,7 +77,7 @@ def varied(asked: CallData, changes: Mapping[str, float]) -> CallData:
 
 
 def number_of(asked: CallData, name: str) -> float:
-    """The number that a formula, or one inside it, has for an argument; nan where none has."""
+    """Return an argument's number in a formula or in one inside it; NaN if there is none."""
     if not isinstance(asked, list):
         return math.nan
     given: Mapping[str, CallData] = asked[1]
@@ -104,7 +104,7 @@ def _with_number(asked: CallData, name: str, old: float, new: float) -> CallData
 
 
 def all_hold(comparisons: list[Comparison], compute: Compute, look_up: LookUp) -> bool | None:
-    """Whether all comparisons hold; None where the machine has no value for one of them."""
+    """Return whether all comparisons hold; None if the machine lacks a value for one of them."""
     truth = True
     for sign, left, right in comparisons:
         one, other = followed(left, compute, look_up), followed(right, compute, look_up)

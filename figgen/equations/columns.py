@@ -1,7 +1,7 @@
-"""What a search does with many layouts: NumPy arrays in Python, loops on a page.
+"""Evaluate a model for many layouts: with NumPy arrays in Python, with loops on a page.
 
-A model of one layout is written with the names of `figgen.equations.ops`, so that a record of it
-may have numbers or arrays in its fields. `over` asks such a model of every combination of records:
+A model of one layout uses the functions of `figgen.equations.ops`, so that the fields of its
+records may be numbers or arrays. `over` evaluates such a model for every combination of records:
 here all at once, on a page (`engine/columns.js`) one after another. It returns columns of floats.
 """
 
@@ -23,9 +23,9 @@ Record = TypeVar("Record")
 def over(
     first: Sequence[Any], second: Sequence[Any], third: Sequence[Any], model: Callable[..., Any]
 ) -> tuple[Column, ...]:
-    """Return the numbers that a model of three records gives, a column for each of them.
+    """Evaluate a model of three records for all combinations; return a column per result.
 
-    The combinations stand in the order of the first, then the second, then the third.
+    Combinations are ordered by the first, then the second, then the third record.
     """
     axes = [_stacked(records, axis) for axis, records in enumerate((first, second, third))]
     shape = (len(first), len(second), len(third))
@@ -46,18 +46,18 @@ def _columns(records: Sequence[Any]) -> dict[str, np.ndarray]:
 
 
 def at(table: Sequence[float], place: Number) -> Number:
-    """Return the number of a table at a place, or those at an array of places."""
+    """Return the number of a table at an index, or numbers at an array of indices."""
     return np.array(table)[place.astype(int)] if isinstance(place, np.ndarray) else table[place]
 
 
 def crossed(table: Sequence[Sequence[Record]], row: Number, place: Number) -> Record:
-    """Return the record at a place of a row, or those at arrays of rows and places as one."""
+    """Return the record at a row and index, or at arrays of these, as one record of arrays."""
     if not isinstance(row, np.ndarray):
         return table[row][place]
     columns = _columns([one for line in table for one in line])
     places = (row * len(table[0]) + place).astype(int)
     taken: Any = {
-        # What is the same for all records stays a number.
+        # A field that is equal in all records stays a number.
         name: column[0] if (column == column[0]).all() else column[places]
         for name, column in columns.items()
     }
@@ -67,9 +67,9 @@ def crossed(table: Sequence[Sequence[Record]], row: Number, place: Number) -> Re
 def listed(
     table: Sequence[Sequence[Sequence[Record]]], row: Number, place: Number
 ) -> Iterable[Record]:
-    """Return the list at a place of a row, or lists at arrays of rows and places as one.
+    """Return the list at a row and index, or at arrays of these, as one list of records of arrays.
 
-    Of several lists shorter ones repeat their last record, and those at no place may be empty.
+    Shorter lists repeat their last record; lists that are not selected may be empty.
     """
     if not isinstance(row, np.ndarray):
         return table[row][place]
@@ -82,41 +82,41 @@ def listed(
 
 
 def _any(value: Any) -> Any:
-    """Return an array under a type that a page has too."""
+    """Return an array typed as a sequence, which pages have too."""
     return value
 
 
 def chosen(column: Column, places: Sequence[float]) -> Column:
-    """Return the numbers of a column at some places."""
+    """Return the numbers of a column at some indices."""
     found: Column = _any(np.asarray(column)[np.asarray(places, dtype=int)])
     return found
 
 
 def equal_to(column: Column, value: float) -> Places:
-    """Return the places of a column that have a value."""
+    """Return the indices of a column's numbers that are equal to `value`."""
     found: Places = _any(np.flatnonzero(np.asarray(column) == value))
     return found
 
 
 def between(column: Column, low: float, high: float) -> Places:
-    """Return the places of a column whose numbers are above `low` and at most `high`."""
+    """Return the indices of a column's numbers that are above `low` and at most `high`."""
     numbers = np.asarray(column)
     found: Places = _any(np.flatnonzero((numbers > low) & (numbers <= high)))
     return found
 
 
 def most(column: Column) -> float:
-    """Return the largest number of a column that is not empty."""
+    """Return the largest number of a nonempty column."""
     return float(np.max(column))
 
 
 def least(column: Column) -> float:
-    """Return the smallest number of a column that is not empty."""
+    """Return the smallest number of a nonempty column."""
     return float(np.min(column))
 
 
 def joined(columns: Sequence[Sequence[float]]) -> Column:
-    """Return columns as one."""
+    """Concatenate columns."""
     found: Column = _any(
         np.concatenate([np.asarray(one, dtype=float) for one in columns] or [np.zeros(0)])
     )
@@ -124,19 +124,19 @@ def joined(columns: Sequence[Sequence[float]]) -> Column:
 
 
 def filled(count: int, value: float) -> Column:
-    """Return a column of one number."""
+    """Return a column of `count` equal numbers."""
     found: Column = _any(np.full(count, value, dtype=float))
     return found
 
 
 def order_of(column: Column, ties: Column) -> Places:
-    """Return the places of a column from its smallest number on, equal ones by `ties`."""
+    """Return the indices that sort a column in ascending order, with ties broken by `ties`."""
     found: Places = _any(np.lexsort((np.asarray(ties), np.asarray(column))))
     return found
 
 
 def firsts(column: Column) -> tuple[Places, Places]:
-    """Return the place where each number of a column stands first, ascending, and its count."""
+    """Return the index of each number's first occurrence, ascending, and the number's count."""
     _, places, counts = np.unique(np.asarray(column), return_index=True, return_counts=True)
     order = np.argsort(places)
     return places[order].tolist(), counts[order].tolist()

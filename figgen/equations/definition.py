@@ -1,7 +1,7 @@
-"""Defines a formula: a plain function of one expression, with units, domain and source.
+"""Define a formula: a plain function of one expression, with units, domain and source.
 
-`@formula` leaves the function as it is (call it with numbers or arrays) and registers what the
-page needs to show it. `syntax` reads its expression; `latex`, `javascript` and `worked` print it.
+`@formula` returns the function unchanged (call it with numbers or arrays) and registers what a page
+needs to show it. `syntax` reads its expression; `latex`, `javascript` and `worked` print it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def registered(
     from what it is derived. `where` is a condition on the arguments, in Python, in addition to
     their ranges. Symbols, units and ranges of the arguments come from `notation`.
 
-    Raises InputError when something that the page must show is missing.
+    Raises InputError if something that the page must show is missing.
     """
 
     def register(function: F) -> F:
@@ -84,7 +84,7 @@ def registered(
 
 
 def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
-    """Whether a function is another one's successor after its module was reloaded."""
+    """Return whether `new` is the same function as `old` after its module was reloaded."""
     return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
 
 

@@ -1,4 +1,4 @@
-"""One formula at one point, with every argument checked."""
+"""Evaluate a formula at one point, with every argument checked."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Evaluation:
 
 
 def evaluate(name: str, /, **arguments: object) -> Evaluation:
-    """The formula `name` at `arguments`: Python numbers in SI, or text such as "450 GB/s".
+    """Evaluate formula `name` at `arguments`: numbers in SI, or text such as "450 GB/s".
 
-    Raises InputError for an unknown formula or argument, a missing one, one that is not a
-    finite number or not whole where it counts something, and outside the domain.
+    Raises InputError for an unknown formula, an unknown or missing argument, one that is not a
+    finite number, a count that is not whole, and arguments outside the domain.
     """
     if name not in FORMULAS:
         raise unknown("formula", name, FORMULAS)

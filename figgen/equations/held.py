@@ -1,4 +1,4 @@
-"""Which tests hold a formula, and how closely, as a page says it; written from the tests."""
+"""The tests of each formula and their tolerances, as recorded from the tests for pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from figgen.equations.definition import Formula
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A test by its path and name, and what it allows: "1e-8 relative", "equal"."""
+    """A test, by path and name, and its tolerance: "1e-8 relative", "equal"."""
 
     test: str
     within: str
 
 
 def held_by(formula: Formula) -> tuple[Held, ...]:
-    """The tests of a formula: its row of `points.json`, then a test of another kind, if any.
+    """Return a formula's tests: its row of `points.json`, then a test of a different kind, if any.
 
     They are read from `held.json`.  A new formula has none until `make golden` records them.
     """

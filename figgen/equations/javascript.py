@@ -1,9 +1,8 @@
-"""Formulas as an ES module for the live tools.
+"""Print formulas as an ES module for the live tools.
 
-`+ − * /`, min and max give the same bits as Python on the same doubles. Whole powers are printed
-as products (JavaScript's `**` is not bit-equal to C's pow); other powers may differ by 2 ulp.
-Counts are exact below 2**53. The functions do not check their domain: the tool that calls them
-limits its inputs.
+`+ − * /`, min and max give the same bits as Python on the same doubles. Whole powers are printed as
+products (JavaScript's `**` is not bit-equal to C's pow); other powers may differ by 2 ulp. Counts
+are exact below 2**53. The functions do not check their domain: tools limit their inputs.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from figgen.equations.syntax import expression
 
 
 def javascript(formula: Formula) -> str:
-    """The formula as an ES function of one object: `export function f({ ranks, … }) {…}`.
+    """Print a formula as an ES function of one object: `export function f({ ranks, … }) {…}`.
 
-    What it means is in its note (`figgen.equations.notes`), which a reader loads when asking.
+    Its meaning is in its note (`figgen.equations.notes`), which is loaded on demand.
     """
     arguments = ", ".join(argument.name for argument in formula.args)
     body = print_javascript(formula)
@@ -41,8 +40,8 @@ def module(formulas: Iterable[Formula]) -> str:
 
 
 def print_javascript(formula: Formula) -> str:
-    """The formula's expression in JavaScript, computed in the same order."""
-    # Loaded with the first formula that is printed: who only evaluates has no need of it.
+    """Print a formula's expression in JavaScript, evaluated in the same order."""
+    # Imported here because evaluation does not need it.
     from figgen.translation.definitions import arithmetic
 
     names = [argument.name for argument in formula.args]

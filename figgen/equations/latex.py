@@ -1,4 +1,4 @@
-r"""A formula as LaTeX, in the order in which its source computes.
+r"""Print a formula as LaTeX, in the order of its source.
 
 Chains of `*` and `/` become fractions where the source divides: `2 * (n - 1) / n * S / B` is
 \frac{2(n - 1)}{n} \frac{S}{B}. Only commands that latex2mathml turns into correct MathML are
@@ -36,25 +36,25 @@ Factor = Node | tuple[list[Node], list[Node]]
 
 @cache
 def latex(formula: Formula) -> str:
-    """The whole equation, `symbol = expression`."""
+    """Return the whole equation, `symbol = expression`."""
     return f"{formula.symbol} = {print_latex(expression_tree(formula), symbols(formula))}"
 
 
 @cache
 def domain_latex(formula: Formula) -> tuple[str, ...]:
-    """The conditions of the domain, one LaTeX formula each."""
+    """Return the conditions of the domain, one LaTeX formula each."""
     return tuple(
         print_latex(tree(condition), symbols(formula)) for condition in conditions(formula)
     )
 
 
 def symbols(formula: Formula) -> dict[str, str]:
-    """The symbols of the formula's arguments by name."""
+    """Return the symbols of the formula's arguments by name."""
     return {argument.name: argument.symbol for argument in formula.args}
 
 
 def number(value: float) -> str:
-    """A constant as LaTeX, exactly: `12`, `0.076`, `8.8 \\times 10^{13}`."""
+    """Return a constant as exact LaTeX: `12`, `0.076`, `8.8 \\times 10^{13}`."""
     mantissa, _, exponent = f"{value:.15e}".partition("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     power = int(exponent)
@@ -67,7 +67,7 @@ def number(value: float) -> str:
 
 
 def print_latex(node: Node, names: Mapping[str, str]) -> str:
-    """`node` as LaTeX; `names` says what is shown for each argument."""
+    """Return `node` as LaTeX; `names` gives the text for each argument."""
 
     def show(child: Node, least: int = 0) -> str:
         shown = print_latex(child, names)
@@ -110,12 +110,12 @@ def print_latex(node: Node, names: Mapping[str, str]) -> str:
 
 
 def _binding(node: Node) -> int:
-    """As in text, but cases and logarithms need parentheses inside products."""
+    """Return precedence as in text, but cases and logarithms get parentheses in products."""
     return SUM if node.sign in ("where", "log2") else BINDING.get(node.sign, ATOM)
 
 
 def _factors(node: Node) -> list[Factor]:
-    """The chain of products and quotients at `node`, split after every denominator."""
+    """Return the chain of products and quotients at `node`, split after every denominator."""
     chain: list[tuple[bool, Node]] = []
     while node.sign in ("*", "/"):
         chain.append((node.sign == "/", node.operands[1]))
@@ -150,7 +150,7 @@ def _product(factors: list[Factor], names: Mapping[str, str]) -> str:
 
 
 def _times(before: str, after: str) -> str:
-    """The separator of two factors: a dot if digits could run together, else a thin space."""
+    """Return the separator of two factors: a dot if digits would run together, else a space."""
     digits = [STARTS_WITH_DIGIT.match(side.removeprefix(r"\frac{")) for side in (before, after)]
     if all(digits) or (digits[1] and not after.startswith(r"\frac")) or QUANTITY.search(before):
         return r" \cdot "
@@ -160,12 +160,12 @@ def _times(before: str, after: str) -> str:
 
 
 def parenthesised(shown: str) -> str:
-    """`shown` in parentheses that grow where the content is taller than a line."""
+    """Return `shown` in parentheses, which grow if the content is taller than a line."""
     return rf"\left({shown}\right)" if TALL.search(shown) else f"({shown})"
 
 
 def _cases(node: Node, names: Mapping[str, str]) -> list[tuple[Node, str]]:
-    """Value and condition of each row; a `where` in the last place continues the same rows."""
+    """Return value and condition of each row; a final nested `where` continues the rows."""
     if node.sign != "where":
         return [(node, r"\text{otherwise}")]
     condition, value, other = node.operands

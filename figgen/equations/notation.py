@@ -1,6 +1,6 @@
-"""The notation of a subject: every argument of its formulas, each defined once.
+"""The notation of a subject: every argument of its formulas, defined once.
 
-A name has one symbol, one unit and one meaning.  `range` is the condition that holds wherever the
+A name has one symbol, one unit and one meaning. `range` is a condition that applies wherever the
 argument is used; `whole` arguments are counts and must be integers.
 """
 
@@ -30,7 +30,7 @@ class Argument:
 
 
 class Notation(Mapping[str, Argument]):
-    """Arguments by name.  Raises InputError when two of them have the same name."""
+    """Arguments by name. Raises InputError if two of them have the same name."""
 
     def __init__(self, *arguments: Argument) -> None:
         self._by_name: dict[str, Argument] = {}
@@ -55,14 +55,14 @@ class Notation(Mapping[str, Argument]):
 
 
 def count(name: str, symbol: str, unit: str, meaning: str) -> Argument:
-    """A whole number of things, at least one."""
+    """Define a count of at least one."""
     return Argument(
         name=name, symbol=symbol, unit=unit, meaning=meaning, range=AT_LEAST_ONE, whole=True
     )
 
 
 def index(name: str, symbol: str, meaning: str) -> Argument:
-    """The position of something in a row, counted from 0."""
+    """Define an index, counted from 0."""
     return Argument(
         name=name,
         symbol=symbol,
@@ -74,10 +74,10 @@ def index(name: str, symbol: str, meaning: str) -> Argument:
 
 
 def positive(name: str, symbol: str, unit: str, meaning: str) -> Argument:
-    """A number above zero."""
+    """Define a positive number."""
     return Argument(name=name, symbol=symbol, unit=unit, meaning=meaning, range=POSITIVE)
 
 
 def amount(name: str, symbol: str, unit: str, meaning: str) -> Argument:
-    """A number that may be zero."""
+    """Define a nonnegative number."""
     return Argument(name=name, symbol=symbol, unit=unit, meaning=meaning)

@@ -1,4 +1,4 @@
-"""Formulas as data for the live tools, which print them with a reader's own numbers in them."""
+"""Formulas as data for the live tools, which print them with a reader's own numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def notes_module(formulas: Iterable[Formula]) -> str:
-    """One ES module that exports `notes`, everything about every formula but its function."""
+    """Return an ES module that exports `notes`: all about each formula except its function."""
     found = {formula.name: note(formula) for formula in sorted(formulas, key=lambda f: f.name)}
     rows = ",\n".join(f"{name}:{_json(about)}" for name, about in found.items())
     header = "// Printed from the Python formulas of figgen.\n\n"
@@ -28,7 +28,7 @@ def notes_module(formulas: Iterable[Formula]) -> str:
 
 
 def note(formula: Formula) -> dict[str, object]:
-    """A formula's meaning, source, unit, symbol and tree; symbols and units of its arguments."""
+    """Return a formula's meaning, source, unit, symbol, tree, and the notation of its arguments."""
     return {
         "doc": formula.doc,
         "source": formula.source,
@@ -43,7 +43,7 @@ def note(formula: Formula) -> dict[str, object]:
 
 
 def plain(symbol: str) -> str:
-    r"""A LaTeX symbol without markup: `T_\text{ring}` is "T_ring", `n_0` is "n₀".
+    r"""Return a LaTeX symbol without markup: "T_ring" for `T_\text{ring}`, "n₀" for `n_0`.
 
     Raises InputError for a command that has no plain spelling.
     """

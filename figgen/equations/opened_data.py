@@ -1,4 +1,4 @@
-"""What a number of a model opens to, as data that a script computes again: printed."""
+"""The explanation of a model's number, as data that a script can recompute; printed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPart:
-    """One kind of time, memory or messages in a number, how it is computed, and from what."""
+    """One part of a number, such as a kind of time or memory: its computation and its source."""
 
     name: str
     value: float
@@ -18,7 +18,7 @@ class OpenedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """What a number of a model opens to: formula, substitution, and parts, the largest first."""
+    """The explanation of a model's number: formula, substitution, and parts, largest first."""
 
     formula: str
     worked: str

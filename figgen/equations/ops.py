@@ -1,8 +1,8 @@
-"""The functions a formula may call, exact on Python numbers and element by element on arrays.
+"""The functions that a formula may call, exact on Python numbers and element-wise on arrays.
 
-`max` and `math.ceil` fail on arrays, `np.maximum` turns Python numbers into NumPy ones; these
-take either kind and give the same kind back. They are also the only calls that the printers
-know, so that a formula can always be shown.
+`max` and `math.ceil` fail on arrays, and `np.maximum` converts Python numbers to NumPy's; these
+functions accept either kind and return the same kind. The printers support no other calls, so that
+every formula can be shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Number: TypeAlias = Any
 _log2 = np.vectorize(math.log2, otypes=[float])
 _exp = np.vectorize(math.exp, otypes=[float])
 _pow = np.vectorize(math.pow, otypes=[float])
-# NumPy's own round the last digit by the kind of processor; a page and its tests need one answer.
+# NumPy's versions differ in the last digit by processor; pages and tests need one answer.
 
 
 def _scalars(*values: Number) -> bool:
@@ -28,47 +28,47 @@ def _scalars(*values: Number) -> bool:
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """The smaller of `a` and `b`."""
+    """Return the smaller of `a` and `b`."""
     return min(a, b) if _scalars(a, b) else np.minimum(a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """The larger of `a` and `b`."""
+    """Return the larger of `a` and `b`."""
     return max(a, b) if _scalars(a, b) else np.maximum(a, b)
 
 
 def ceil(x: Number) -> Number:
-    """The smallest whole number that is not below `x`; an int for a Python number."""
+    """Return the smallest whole number ≥ `x`; an int for a Python number."""
     return math.ceil(x) if _scalars(x) else np.ceil(x)
 
 
 def floor(x: Number) -> Number:
-    """The largest whole number that is not above `x`; an int for a Python number."""
+    """Return the largest whole number ≤ `x`; an int for a Python number."""
     return math.floor(x) if _scalars(x) else np.floor(x)
 
 
 def log2(x: Number) -> Number:
-    """The binary logarithm, exact at powers of two."""
+    """Return the binary logarithm, exact at powers of two."""
     return math.log2(x) if _scalars(x) else _log2(x)
 
 
 def sqrt(x: Number) -> Number:
-    """The square root."""
+    """Return the square root."""
     return math.sqrt(x) if _scalars(x) else np.sqrt(x)
 
 
 def exp(x: Number) -> Number:
-    """The exponential, e to the power of `x`."""
+    """Return e to the power of `x`."""
     return math.exp(x) if _scalars(x) else _exp(x)
 
 
 def power(x: Number, y: Number) -> Number:
-    """Return `x` to the power of `y`; formulas, which get numbers, write `x ** y`."""
+    """Return `x` to the power of `y`; formulas, which take numbers, use `x ** y`."""
     return x**y if _scalars(x, y) else _pow(x, y)
 
 
 def where(condition: Number, a: Number, b: Number) -> Number:
-    """`a` where the condition holds, else `b`. Both are computed, so both must be computable."""
+    """Return `a` where the condition holds, else `b`; both are evaluated and must be valid."""
     return (a if condition else b) if _scalars(condition, a, b) else np.where(condition, a, b)
 
 

@@ -1,6 +1,6 @@
-"""The syntax tree of a formula, read from its function's own source.
+"""Read the syntax tree of a formula from its function's source.
 
-Only what every printer knows is let through, so that a registered formula can always be shown.
+Only syntax that all printers support is accepted, so that every registered formula can be shown.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SIGNS: dict[type[ast.AST], str] = {
 
 @functools.cache
 def expression(formula: Formula) -> ast.expr:
-    """The returned expression, with earlier assignments put in where their names stand.
+    """Return the expression in the return statement, with earlier assignments substituted.
 
-    Raises InputError for a body that is not single assignments and one return, and for any
-    syntax that the printers do not know.
+    Raises InputError unless the body is single assignments and one return, and for syntax that the
+    printers do not support.
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(formula.function)))
     definition = tree.body[0]
@@ -56,13 +56,13 @@ def expression(formula: Formula) -> ast.expr:
 
 @functools.cache
 def expression_tree(formula: Formula) -> Node:
-    """The returned expression as a tree. Raises InputError as `expression` does."""
+    """Return the formula's expression as a tree. Raises InputError as `expression` does."""
     return tree(expression(formula))
 
 
 @functools.cache
 def conditions(formula: Formula) -> tuple[ast.expr, ...]:
-    """Every condition of the domain: the ranges of the arguments, then those of `where`."""
+    """Return all conditions of the domain: the ranges of the arguments, then those of `where`."""
     special = _conjuncts(formula.where)
     # A bound in `where` (ranks >= 2) replaces the argument's own (ranks >= 1) on the same side.
     narrowed = {_side(condition) for condition in special} - {None}
@@ -77,7 +77,7 @@ def conditions(formula: Formula) -> tuple[ast.expr, ...]:
 
 
 def _side(condition: ast.expr) -> tuple[str, bool] | None:
-    """The argument that a constant bounds, and whether it is bounded from below."""
+    """Return the argument that a constant bounds, and whether from below; None for other forms."""
     if (
         isinstance(condition, ast.Compare)
         and isinstance(condition.left, ast.Name)
@@ -88,12 +88,12 @@ def _side(condition: ast.expr) -> tuple[str, bool] | None:
 
 
 def domain(formula: Formula) -> str:
-    """The domain of the formula as text, such as "ranks ≥ 2, latency_s ≥ 0"."""
+    """Return the domain of the formula as text, such as "ranks ≥ 2, latency_s ≥ 0"."""
     return ", ".join(text(tree(condition), {}) for condition in conditions(formula))
 
 
 def tree(node: ast.expr) -> Node:
-    """The expression as the printers walk it. Raises InputError for what they do not know."""
+    """Convert an expression to a tree for the printers. Raises InputError for other syntax."""
     match node:
         case ast.Constant(value=int() | float() as value):
             return Node(sign=NUMBER, value=value)
@@ -116,7 +116,7 @@ def tree(node: ast.expr) -> Node:
 
 
 def names(node: ast.expr) -> tuple[str, ...]:
-    """The arguments that occur in `node`, in the order of their first occurrence."""
+    """Return the arguments that occur in `node`, in order of first occurrence."""
     called = {id(child.func) for child in ast.walk(node) if isinstance(child, ast.Call)}
     found = (child for child in ast.walk(node) if isinstance(child, ast.Name))
     return tuple(dict.fromkeys(name.id for name in found if id(name) not in called))
@@ -142,7 +142,7 @@ class _Substitute(ast.NodeTransformer):
 
 
 def _resolved(formula: str, node: ast.expr, bound: Mapping[str, ast.expr]) -> ast.expr:
-    """`node` with bound names replaced, once it is sure that every printer knows its parts."""
+    """Substitute bound names in `node`, after checking that all printers support its parts."""
     for name in names(node):
         if name not in bound:
             raise InputError(f"formula {formula} uses the unknown name {name!r}")

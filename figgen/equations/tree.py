@@ -1,6 +1,6 @@
-"""A formula's expression as a tree, written as one line of plain text: `2 · (n − 1) / n · S / B`.
+"""A formula's expression as a tree, and as a line of plain text: `2 · (n − 1) / n · S / B`.
 
-Pages print it in Python; the tools print it with a reader's numbers by this code in JavaScript.
+Pages print it in Python; the tools print it with a reader's numbers, by this code in JavaScript.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NAME, NUMBER = "name", "number"
 class Node:
     """An operation on operands; an argument by its `name`, or a constant with its `value`.
 
-    The sign is an operator of Python's (`neg` is the sign of a negative), a function of `ops`,
-    `NAME` or `NUMBER`.
+    The sign is a Python operator (`neg` for the unary minus), a function of `ops`, `NAME` or
+    `NUMBER`.
     """
 
     sign: str
@@ -35,18 +35,18 @@ class Node:
 
 
 Compact: TypeAlias = float | str | list[Any]
-"""A tree as JSON has it: a number, the name of an argument, or a list of a sign and operands."""
+"""A tree as JSON: a number, the name of an argument, or a list of a sign and operands."""
 
 
 def compact(node: Node) -> Compact:
-    """A tree as JSON has it."""
+    """Convert a tree to JSON."""
     if node.sign == NUMBER:
         return node.value
     return node.name if node.sign == NAME else [node.sign, *map(compact, node.operands)]
 
 
 def node_of(found: Compact) -> Node:
-    """The tree that JSON has."""
+    """Convert JSON to a tree."""
     if isinstance(found, str):
         return Node(sign=NAME, name=found)
     if not isinstance(found, list):
@@ -54,13 +54,13 @@ def node_of(found: Compact) -> Node:
     return Node(sign=found[0], operands=tuple(node_of(one) for one in found[1:]))
 
 
-# How tightly each construct binds; an operand that binds less than its place gets parentheses.
+# The precedence of each construct; an operand of lower precedence gets parentheses.
 OR, AND, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(8)
 
 BINDING: dict[str, int] = {
     "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "**": POWER, "and": AND, "or": OR,
     "==": COMPARE, "!=": COMPARE, "<": COMPARE, "<=": COMPARE, ">": COMPARE, ">=": COMPARE,
-    # Loose on purpose: nobody knows by heart how "2 · a mod b" or "a · −b" is meant.
+    # Low on purpose, so that "2 · a mod b" and "a · −b" get parentheses.
     "%": COMPARE, "neg": SUM,
 }  # fmt: skip
 SIGNS: dict[str, str] = {
@@ -74,14 +74,14 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 def number(value: float) -> str:
-    """A constant of a formula, exactly: "12", "0.076", "8.8 × 10¹³"."""
-    # repr has the fewest digits that still are this very number.
+    """Return a constant of a formula as exact text: "12", "0.076", "8.8 × 10¹³"."""
+    # repr has the fewest digits that identify the number.
     digits = len(re.sub(r"e.*|^0\.0*|\.0$|\.", "", repr(value)).rstrip("0")) or 1
     return format_number(value, digits) if abs(value) < 1e6 else power_of_ten(value, digits)
 
 
 def text(node: Node, names: Mapping[str, str]) -> str:
-    """`node` as plain text; `names` says what is shown for each argument."""
+    """Return `node` as plain text; `names` gives the text for each argument."""
     sign, parts = node.sign, node.operands
     if sign == NAME:
         return names.get(node.name, node.name)
@@ -119,7 +119,7 @@ def _operand(node: Node, least: int, names: Mapping[str, str]) -> str:
 
 
 def taken(node: Node, given: Mapping[str, float]) -> Node:
-    """`node`, with the branch that was computed in the place of each choice of expressions."""
+    """Return `node` with each choice of expressions replaced by the branch that applies."""
     if not node.operands:
         return node
     parts = tuple(taken(part, given) for part in node.operands)
@@ -131,7 +131,7 @@ def taken(node: Node, given: Mapping[str, float]) -> Node:
 
 
 def value_of(node: Node, given: Mapping[str, float]) -> float:
-    """The value of an expression at these arguments; a condition is 1 where it holds, else 0."""
+    """Return the value of an expression; a condition is 1 if it holds, else 0."""
     if node.sign == NAME:
         return given[node.name]
     if node.sign == NUMBER:
@@ -193,12 +193,12 @@ def _called(sign: str, parts: list[float]) -> float:
 
 
 def is_bare(word: str) -> bool:
-    """Whether a unit is a count: "8 ranks − 1" would not say more than "8 − 1"."""
+    """Return whether a unit is a count, which is not written: "8 − 1", not "8 ranks − 1"."""
     return word == "1" or is_counted(word)
 
 
 def substituted(unit: str, value: float) -> str:
-    """An argument as it stands in a line: up to six digits, its unit without counts ("2 B")."""
+    """Return an argument's text in a line: up to six digits, its unit without counts ("2 B")."""
     above, *words = unit.split("/")
     below = [word for word in words if not is_bare(word)]
     # "380 tokens/s": a rate of bare numbers would be "380 /s".
@@ -214,7 +214,7 @@ def substituted(unit: str, value: float) -> str:
 
 
 def is_exact(written: str, value: float) -> bool:
-    """Whether reading the text gives exactly the value."""
+    """Return whether parsing the text gives exactly the value."""
     try:
         read = read_quantity(written.replace("(", "").replace(")", "")).value
     except InputError:
@@ -225,6 +225,6 @@ def is_exact(written: str, value: float) -> bool:
 def relation(
     given: Mapping[str, float], written: Mapping[str, str], result: str, value: float
 ) -> str:
-    """`=` where the result and all arguments are shown exactly, else `≈`."""
+    """Return `=` if the result and all arguments are shown exactly, else `≈`."""
     exact = [is_exact(written[name], one) for name, one in given.items()]
     return "=" if is_exact(result, value) and False not in exact else "≈"

@@ -1,4 +1,4 @@
-"""The worked line: a formula's own expression with this evaluation's numbers and units in it."""
+"""The worked line: a formula's expression with the numbers and units of an evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from figgen.units import format_quantity
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """`latex` and `text` are whole lines, `symbol = numbers = result`; `result` is its end."""
+    """A worked line: `latex` is `symbol = numbers = result`, `text` is `numbers = result`."""
 
     latex: str
     text: str
@@ -24,9 +24,9 @@ class Worked:
 
 
 def worked(evaluation: Evaluation, spec: str = "") -> Worked:
-    """The line a reader can check by hand; `spec` formats the result as the page shows it.
+    """Return a line that readers can check by hand; `spec` formats the result as on the page.
 
-    The last sign is ≈ where the result, or an argument, is shown rounded.
+    The last sign is ≈ if the result or an argument is rounded.
     """
     formula, given = evaluation.formula, evaluation.arguments
     units = {argument.name: argument.unit for argument in formula.args}
@@ -44,7 +44,7 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
 
 
 def to_latex(shown: str) -> str:
-    r"""A formatted quantity as LaTeX: "3.35 TB/s" becomes `3.35\,\text{TB/s}`."""
+    r"""Convert a formatted quantity to LaTeX: "3.35 TB/s" becomes `3.35\,\text{TB/s}`."""
     if shown.startswith("("):
         return f"({to_latex(shown[1:-1])})"
     number, _, rest = shown.partition(NBSP)
