@@ -1,4 +1,4 @@
-"""The command line: what the pages show, without the pages."""
+"""Compute on the command line what the pages show."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ VERBS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
+    """Run one verb; return 0 on success, 1 if it found faults, 2 (with one line) for bad input."""
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal without Greek letters, or bytes that are no text.
+        # For terminals without Greek letters, and for bytes that are not valid text.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _use_modules_here()
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _use_modules_here() -> None:
-    """Answer about the site in this folder, and about this package's subject elsewhere."""
+    """Use the subject of the site in this folder, or else this package's own subject."""
     folder = Path.cwd()
     modules = modules_of(folder)
     if modules is not None and str(folder) not in sys.path:
@@ -65,15 +65,15 @@ def _use_modules_here() -> None:
 
 
 def parser_of(words: Sequence[str]) -> OneLineParser:
-    """The parser of a command line: of its verb alone, or of all verbs where it names none."""
+    """Return the parser for a command line: for its verb only, or for all verbs if it has none."""
     return _parser(VERBS.get(words[0], "") if words else "")
 
 
 @cache
 def _parser(subject: str) -> OneLineParser:
-    """The verbs of one module, or all: to import every module takes two seconds.
+    """Return a parser for the verbs of one module, or of all, whose import takes two seconds.
 
-    Imported here, since a fault in the catalog is bad input as well.
+    Modules are imported here because a fault in the catalog is reported as bad input too.
     """
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)

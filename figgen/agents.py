@@ -1,7 +1,7 @@
-"""A server of the ten functions for agents: `python -m figgen.agents` speaks MCP on its streams.
+"""Serve the ten functions to agents: `python -m figgen.agents` speaks MCP on standard streams.
 
-The schema of a tool comes from the options of its verb, so a tool takes what the command line
-takes.  Bad input is an answer that says what was expected, from which an agent can go on.
+The schema of a tool comes from the options of its verb, so a tool accepts what the command line
+accepts. Bad input is answered by an error that says what was expected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 ABOUT = {
-    "formula": "arguments of the formula by name: numbers in SI units, or texts with a unit",
-    "figure": "parameters of the figure by name, as a fence on a page has them",
+    "formula": "arguments of the formula by name: numbers in SI units, or strings with a unit",
+    "figure": "parameters of the figure by name, as in a fence on a page",
 }
-"""The functions whose keywords depend on what they are asked for."""
+"""The functions whose keywords depend on their first argument."""
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON schema of a function's input."""
+    """Return the JSON schema of a function's input."""
     properties: dict[str, Any] = {}
     if name in ABOUT:
         properties["name"] = {"type": "string", "description": _names(name)}
@@ -47,7 +47,7 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _names(kind: str) -> str:
-    """What a formula or a figure may be called: an agent has no other list of them."""
+    """List the names of all formulas or figures: agents have no other list of them."""
     from figgen.registry import all_figures, all_formulas
 
     use_own_subject()
@@ -58,19 +58,19 @@ def _names(kind: str) -> str:
 
 
 def _options(verb: str) -> Iterable[argparse.Action]:
-    """What a verb of the command line takes."""
+    """Return the options of a verb of the command line."""
     parser = parser_of([verb])
     verbs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     return [a for a in verbs.choices[verb]._actions if not _is_hidden(a)]
 
 
 def _is_hidden(action: argparse.Action) -> bool:
-    """Whether an option is not for agents: help, the form of the answer, and names of old."""
+    """Return whether an option is hidden from agents: help, the output format, old names."""
     return action.dest in ("help", "json") or action.help == argparse.SUPPRESS
 
 
 def _key(action: argparse.Action) -> str:
-    """`gpus_per_node` for `--gpus-per-node`."""
+    """Return the keyword of an option: `gpus_per_node` for `--gpus-per-node`."""
     return next(iter(action.option_strings), action.dest).removeprefix("--").replace("-", "_")
 
 
@@ -84,7 +84,7 @@ def _property(action: argparse.Action) -> dict[str, Any]:
 
 
 def called(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What a function answers, as text and as data.  Raises InputError for bad input."""
+    """Call a function; return its answer as text and as data. Raises InputError for bad input."""
     function = FUNCTIONS.get(name)
     if function is None:
         raise InputError("a tool", expected=", ".join(FUNCTIONS), got=name)
@@ -114,7 +114,7 @@ def _told(answer: ValueResult | FigureResult | CommandResult) -> tuple[str, dict
 
 
 def server() -> Server[Any]:
-    """The server of all functions."""
+    """Return the server of all functions."""
     from mcp.server import Server
     from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 

@@ -1,10 +1,10 @@
-"""Ten functions that answer in Python and in notebooks what the pages and the command line answer.
+"""Ten functions that compute in Python and notebooks what the pages and the command line show.
 
     >>> import figgen
     >>> figgen.formula("bubble_fraction", stages=4, microbatches=8).text
     '0.273'
 
-Options of the command line are keywords here: `--gpus-per-node 8` is `gpus_per_node=8`.
+Options of the command line are keywords: `--gpus-per-node 8` is `gpus_per_node=8`.
 Bad input raises `figgen.errors.InputError`, which says what was expected.
 """
 
@@ -26,7 +26,7 @@ from figgen.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """A table: `columns` are its headings with units, and a row is a mapping by heading."""
+    """A table: `columns` are its headings with units, and each row is a mapping by heading."""
 
     columns: tuple[str, ...]
     cells: tuple[tuple[Scalar, ...], ...]
@@ -39,7 +39,7 @@ class TableResult:
         return (dict(zip(self.columns, row, strict=True)) for row in self.cells)
 
     def column(self, name: str) -> tuple[Scalar, ...]:
-        """The values of one column, in SI units."""
+        """Return the values of one column, in SI units."""
         if name not in self.columns:
             raise InputError("column", expected=", ".join(self.columns), got=name)
         at = self.columns.index(name)
@@ -51,7 +51,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureResult:
-    """A figure with its numbers: a notebook shows both."""
+    """A figure with its numbers; a notebook shows both."""
 
     name: str
     chart: Chart
@@ -63,14 +63,14 @@ class FigureResult:
 
     @property
     def svg(self) -> str:
-        """The picture as a file of its own."""
+        """The picture as a standalone file."""
         from figgen.renderers import svg
 
         return svg.standalone(svg.render(self.chart, self.name))
 
     @property
     def data(self) -> TableResult:
-        """What the picture shows, as a table."""
+        """The data of the picture as a table."""
         from figgen.renderers import table
 
         found = table.data_table(self.chart)
@@ -81,7 +81,7 @@ class FigureResult:
 
     @property
     def text(self) -> str:
-        """The picture for a terminal."""
+        """The picture as text for a terminal."""
         from figgen.renderers import text
 
         return text.render(self.chart)
@@ -99,7 +99,7 @@ class FigureResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueResult:
-    """A computed number in SI: `worked` has the numbers put into its equation."""
+    """A computed number in SI; `worked` is its equation with numbers substituted."""
 
     value: Scalar
     unit: str
@@ -118,7 +118,7 @@ class ValueResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult(Mapping[str, Any]):
-    """What a command answers: `data` as its JSON has it, which is also read by key, and `text`."""
+    """The answer of a command: `data` as in its JSON, also accessible by key, and `text`."""
 
     data: dict[str, Any]
     text: str
@@ -137,9 +137,9 @@ class CommandResult(Mapping[str, Any]):
 
 
 def formula(name: str, /, **arguments: object) -> ValueResult:
-    """Compute a formula, or what a page writes between double braces.
+    """Compute a formula, or an inline value as a page writes it between double braces.
 
-    Arguments are numbers in SI units, or texts with a unit.
+    Arguments are numbers in SI units, or strings with a unit.
 
     >>> idle = figgen.formula("bubble_fraction", stages=4, microbatches=8)
     >>> round(float(idle), 4)
@@ -224,7 +224,7 @@ def schedule(name: str, /, *, stages: int, microbatches: int, **options: object)
 
 
 def trace(collective: str, /, *, ranks: int, **options: object) -> CommandResult:
-    """Follow a collective message by message, proved to keep its promise.
+    """Trace a collective message by message, with its result verified.
 
     >>> len(figgen.trace("all-reduce", algorithm="ring", ranks=4)["steps"])
     6
@@ -259,17 +259,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (formula, figure, step, memory, plan, ranks, schedule, trace, cost, take)
 }
-"""What `figgen` offers by name, in the order of its page."""
+"""The functions of `figgen`, in the order of their page."""
 
 
 def use_own_subject() -> None:
-    """Ask this package's own subject where no other one is in use."""
+    """Use this package's own subject unless a different one is in use."""
     if not subject.modules():
         subject.use("figgen.guide")
 
 
 def _asked(verb: str, positional: Sequence[str], options: Mapping[str, object]) -> CommandResult:
-    """What a verb of the command line answers to the same options."""
+    """Return the answer of a verb of the command line to the same options."""
     from figgen.__main__ import parser_of
 
     use_own_subject()

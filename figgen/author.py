@@ -1,4 +1,4 @@
-"""All that a module needs that describes a site: `from figgen.author import formulas, figure, …`.
+"""Everything that a site's own module needs: `from figgen.author import formulas, figure, …`.
 
 unit("m²")
 formula = formulas(positive("area", "A", "m²", "area of the wall"), …)
@@ -54,5 +54,5 @@ __all__ = [
 
 
 def formulas(*arguments: Argument) -> Any:
-    """The decorator of formulas whose arguments these are, each with symbol, unit and range."""
+    """Return a decorator for formulas with these arguments, each with symbol, unit and range."""
     return partial(registered, Notation(*arguments))

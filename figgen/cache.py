@@ -1,8 +1,8 @@
 """Rendered pictures on disk, one file per key.
 
-An entry is its own checksum and then the picture, so a truncated or corrupted file is noticed
-and rendered again.  Writes go to a temporary name and are renamed into place, so that two builds
-at the same time at worst do the same work twice.
+An entry is a checksum followed by the picture, so a truncated or corrupted file is detected and
+rendered again. Files are written under a temporary name and renamed into place, so two simultaneous
+builds at worst do the same work twice.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of `text`, in hexadecimal."""
+    """Return the SHA-256 of `text`, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(folder: Path, key: str) -> str | None:
-    """The picture stored under `key`, or None when there is none that can be trusted."""
+    """Return the picture stored under `key`, or None if there is no intact one."""
     stored = read_bytes(folder, key)
     # Line ends are part of what was stored: CSV ends its lines with two characters.
     return None if stored is None else stored.decode()
 
 
 def read_bytes(folder: Path, key: str) -> bytes | None:
-    """The bytes stored under `key`, or None if there are none or their checksum is wrong."""
+    """Return the bytes stored under `key`, or None if there are none or their checksum is wrong."""
     try:
         stored = (folder / key).read_bytes()
     except OSError:
@@ -37,10 +37,10 @@ def read_bytes(folder: Path, key: str) -> bytes | None:
 
 
 def write(folder: Path, key: str, content: str | bytes) -> bool:
-    """Store `content` under `key`, whole or not at all; False where the disk does not take it.
+    """Store `content` under `key`, whole or not at all; return False if writing fails.
 
-    A cache saves time and holds nothing that cannot be made again: a full disk, a folder that
-    cannot be written, or something else under the key only makes the next build slower.
+    The cache only saves time: a full disk, an unwritable folder, or a folder under the key only
+    makes the next build slower.
     """
     content = content.encode() if isinstance(content, str) else content
     try:
@@ -67,7 +67,7 @@ def _write(folder: Path, key: str, content: bytes) -> None:
 
 
 def prune(folder: Path, keep: set[str], limit: int = 4096) -> int:
-    """Delete the oldest entries beyond `limit`, never one in `keep`; returns how many."""
+    """Delete the oldest entries beyond `limit`, but none in `keep`; return their number."""
     if not folder.is_dir():
         return 0
     entries = sorted((p for p in folder.iterdir() if p.name not in keep), key=_modified)

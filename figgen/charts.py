@@ -1,10 +1,10 @@
-"""The nine kinds of picture, as data.
+"""The nine kinds of charts, as data.
 
-A chart holds everything a renderer needs in absolute data coordinates: a renderer scales to
-the page and does no other arithmetic, so that SVG, Plotly and text cannot disagree.
-`role` names a meaning (`"tp"`, `"forward"`, `"series-1"`), never a colour: `figgen.theme`
-decides how a role looks.  `values` are the figure's own named results, which its caption and
-its alternative text may quote as `{{ name:spec }}`.
+A chart contains everything that a renderer needs in absolute data coordinates: a renderer scales to
+the page and does no other arithmetic, so that SVG, Plotly and text agree. `role` names a meaning
+(`"tp"`, `"forward"`, `"series-1"`), never a color: `figgen.theme` decides how a role looks.
+`values` are the figure's named results, which its caption and its alternative text may quote as
+`{{ name:spec }}`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Named(NamedTuple):
 Values: TypeAlias = Mapping[str, Named]
 
 PREDICTED = "predicted_of"
-"""A value of every chart that shows predicted times; its caption ends with their interval."""
+"""The name of a value of each chart with predicted times; its caption ends with their interval."""
 
 
 class Interval(Protocol):
-    """The interval of measured over predicted time that holds eight of ten runs of a class."""
+    """The interval of measured over predicted time that contains eight of ten runs of a class."""
 
     @property
     def name(self) -> str: ...
@@ -44,9 +44,9 @@ class Interval(Protocol):
 
 
 def interval_values(*classes: Interval) -> dict[str, Named]:
-    """Values of predictions: in what eight of ten runs of each of their `classes` lie.
+    """Return the values `predicted_*`: the interval of eight of ten runs of each of `classes`.
 
-    The widest where there are several, and nothing where there are none.
+    The widest bounds if there are several classes, and nothing if there are none.
     """
     if not classes:
         return {}
@@ -60,7 +60,7 @@ def interval_values(*classes: Interval) -> dict[str, Named]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankCell:
-    """One GPU: its global rank, where it sits, and its index along each of the grid's axes."""
+    """One GPU: its global rank, its node, its local rank, and its index along each axis."""
 
     rank: int
     node: int
@@ -70,7 +70,7 @@ class RankCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunicatorView:
-    """One way to colour a grid: the group that each cell belongs to."""
+    """One way to color a grid: the group of each cell."""
 
     name: str
     label: str
@@ -108,9 +108,9 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Lanes over time, from 0 to `end`; what no slot covers is idle.
+    """Lanes over time, from 0 to `end`; time that no slot covers is idle.
 
-    `ends` says when each lane is done, where some are done before others.
+    `ends` are the times at which the lanes finish, if they differ.
     """
 
     lanes: tuple[str, ...]
@@ -161,7 +161,7 @@ Style: TypeAlias = Literal["line", "dashed", "points", "steps"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What an axis measures: `unit` is SI (`"B"`, `"s"`, `"1"`) and `spec` formats the ticks."""
+    """An axis: `unit` is SI (`"B"`, `"s"`, `"1"`) and `spec` formats the ticks."""
 
     label: str
     unit: str = "1"
@@ -173,7 +173,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line or set of points; labelled directly at its end."""
+    """One line or set of points, labeled directly at its end."""
 
     name: str
     x: tuple[float, ...]
@@ -184,7 +184,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A labelled point: a place on the axes that the text talks about."""
+    """A labeled point that the text refers to."""
 
     x: float
     y: float
@@ -194,7 +194,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A labelled reference line across the plot at a value of one axis."""
+    """A labeled reference line across the plot at a value of one axis."""
 
     axis: Literal["x", "y"]
     at: float
@@ -239,7 +239,7 @@ class Bars:
 class Box:
     """A rectangle in grid units (x right, y down) with lines of text.
 
-    One without a role is text alone, which wraps to the width of the box.
+    A box without a role shows only text, which wraps to the width of the box.
     """
 
     name: str
@@ -265,7 +265,7 @@ class DiagramLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagram:
-    """Boxes and arrows; a `frame` box surrounds others and carries its text at the top."""
+    """Boxes and arrows; a `frame` box surrounds others and has its text at the top."""
 
     boxes: tuple[Box, ...]
     links: tuple[DiagramLink, ...]
@@ -294,10 +294,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """A box of a scene, in px.  In the next scene the same `name` is the same thing.
+    """A box of a scene, in px. The same `name` in the next scene means the same thing.
 
-    `origin` is where it comes from as the scene begins; a `strong` one stands out; one without a
-    role is a text alone.
+    `origin` is the position from which it moves when the scene begins; a `strong` thing is
+    emphasized; a thing without a role is only text.
     """
 
     name: str
@@ -332,9 +332,9 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Film:
-    """Scenes that a reader plays or steps through; on paper the `stills` among them.
+    """Scenes that a reader plays or steps through; on paper, only the `stills`.
 
-    The player shows scene `opens` until it is used, and then begins with the first.
+    The player shows scene `opens` until it is used, and then starts with the first.
     """
 
     width: float
@@ -349,8 +349,8 @@ class Film:
 class Overview:
     """A whole job: all ranks in their nodes, and the timeline of a step on some of them.
 
-    Lane i of `step` is what the ranks `marked[i]` do, which share a node; `stage_of_cell` says to
-    which lane a cell of `room` belongs.  Cells are coloured along the first axis of `room`.
+    Lane i of `step` shows the ranks `marked[i]`, which share a node; `stage_of_cell` maps each cell
+    of `room` to its lane. Cells are colored along the first axis of `room`.
     """
 
     room: RankGrid
@@ -367,14 +367,14 @@ CHARTS: tuple[type, ...] = (
 
 
 def payload(chart: Chart) -> dict[str, object]:
-    """The chart as plain JSON-able data, with its kind; the golden, the download and the key."""
+    """Return a chart as plain data for JSON, with its kind."""
     plain = dataclasses.asdict(chart)
     plain["values"] = {name: tuple(named) for name, named in chart.values.items()}
     return {"kind": type(chart).__name__, **plain}
 
 
 def canonical_json(chart: Chart) -> str:
-    """`payload(chart)` as JSON that is equal exactly when the data are equal."""
+    """Return `payload(chart)` as JSON that is equal if and only if the data are equal."""
     # As `payload`, but without its deep copy, which takes longer than the encoding.
     plain = {"kind": type(chart).__name__, **_fields(chart), "values": dict(chart.values)}
     return json.dumps(
@@ -383,7 +383,7 @@ def canonical_json(chart: Chart) -> str:
 
 
 def _fields(part: object) -> dict[str, object]:
-    """The fields of a chart or of a part of it.  Raises TypeError for anything else."""
+    """Return the fields of a chart or of a part of it. Raises TypeError for anything else."""
     kind: type = type(part)
     return {name: getattr(part, name) for name in _names(kind)}
 

@@ -103,12 +103,12 @@ class EntryPlace:
         return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
 
     def at(self, key: str) -> EntryPlace:
-        """The same entry, another key."""
+        """Return the place of a different key of the same entry."""
         return EntryPlace(file=self.file, entry=self.entry, key=key, content=self.content)
 
     @property
     def line(self) -> int:
-        """The line of the key, or of the entry's header where it has no such key; 0 if unknown."""
+        """The line of the key, or of the entry's header if it lacks the key; 0 if unknown."""
         lines, header = self.content.splitlines(), re.compile(r"\[([^\[\]]+)\]")
         own, found = False, 0
         for number, text in enumerate(lines, 1):
@@ -124,7 +124,7 @@ LONGEST_SHOWN = 80  # characters of a name or text that a message repeats
 
 
 def _cut(name: str) -> str:
-    """A name as one short line: what is not printed is escaped."""
+    """Return a name as one short line, with unprintable characters escaped."""
     shown = name if name.isprintable() else repr(name)[1:-1]
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"
 
@@ -135,7 +135,7 @@ def closest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
 
 
 def check_between(name: str, value: float, low: float, high: float) -> None:
-    """Raise InputError unless low ≤ `value` ≤ high: beyond is nothing, or hours."""
+    """Raise InputError unless low ≤ `value` ≤ high; larger inputs could take hours."""
     if not low <= value <= high:
         raise InputError(name, expected=f"{low:,} to {high:,}", got=value)
 
@@ -154,7 +154,7 @@ def check_share(name: str, value: float) -> None:
 
 
 def check_once(what: str, names: Iterable[str], key: str = "") -> None:
-    """Raise InputError for a name that is given twice: one of its two values would be lost."""
+    """Raise InputError for a name that occurs twice: one of its two values would be lost."""
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError(f"{what} {name!r}", expected="one value", got=count, key=key)

@@ -1,4 +1,4 @@
-"""JSON as a reader brings it, read strictly, and as pages and scripts carry it."""
+"""Parse readers' JSON strictly, and write JSON for pages and scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 Made = TypeVar("Made")
 
 DEEPEST = 200
-"""Lists and objects in each other; no file that is read here has more than ten."""
+"""The deepest nesting of lists and objects; real files have at most ten levels."""
 
 
 def read_json(text: str) -> Any:
@@ -38,7 +38,7 @@ def _no_number(constant: str) -> NoReturn:
 
 
 def _depths(text: str) -> Iterator[int]:
-    """The nesting depth at which each list and object of a JSON text begins."""
+    """Yield the depth of each list and object in JSON text."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth, quoted, escaped = 0, False, False
@@ -55,14 +55,14 @@ def _depths(text: str) -> Iterator[int]:
 
 
 def record_of(cls: type[Made], values: Mapping[str, Any]) -> Made:
-    """Return a record of those values that are its fields; fields without a value have defaults.
+    """Construct a record from the values that are its fields; other fields get their defaults.
 
-    Raises TypeError for a field that has neither.
+    Raises TypeError for a field with neither.
     """
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: values[name] for name in names if name in values})
 
 
 def compact_json(value: object) -> str:
-    """JSON without spaces."""
+    """Return JSON without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

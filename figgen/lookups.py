@@ -1,4 +1,4 @@
-"""Records lookups in the catalog, so that a server knows which figures a changed entry affects.
+"""Record lookups in the catalog, so that a server knows which figures a changed entry affects.
 
 Lookups are recorded only inside `watched`.  A server rereads changed tables and forgets the cached
 answers that used changed entries; other answers and all modules are kept.
@@ -28,7 +28,7 @@ _remembered: dict[str, dict[Any, tuple[Any, frozenset[Lookup]]]] = {}
 
 
 def note(table: str, name: str = WHOLE) -> None:
-    """Tell everybody who watches that an entry was looked up."""
+    """Record that an entry was looked up, in every enclosing `watched`."""
     for seen in _watchers:
         seen.add((table, name))
 
@@ -45,7 +45,7 @@ def watched() -> Iterator[set[Lookup]]:
 
 
 class LookupTable(Generic[Entries]):
-    """A table of the catalog, read once; called, it is the whole table, and noted as such."""
+    """A table of the catalog, read once; calling it returns and records the whole table."""
 
     def __init__(self, read: Callable[[], Entries]) -> None:
         self.name = read.__name__
@@ -57,12 +57,12 @@ class LookupTable(Generic[Entries]):
         return self.whole()
 
     def only(self, name: str) -> Entries:
-        """The table, recording a lookup of one entry."""
+        """Return the table, recording a lookup of one entry."""
         note(self.name, name)
         return self.whole()
 
     def names(self) -> tuple[str, ...]:
-        """The names of the table's entries, recording a lookup of the names only."""
+        """Return the names of the table's entries, recording a lookup of the names only."""
         note(self.name, NAMES)
         return tuple(self.whole())  # type: ignore[arg-type]  # of a mapping
 
@@ -77,9 +77,9 @@ def _unwatched(read: Callable[[], Entries]) -> Entries:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
-    """A cache for what looks things up: an answer from memory is noted like a new one.
+    """Cache a function that looks things up; a cached answer records the same lookups.
 
-    Of more than `maxsize` answers the oldest is forgotten.
+    Beyond `maxsize` answers, the oldest is dropped.
     """
 
     def decorate(function: Callable[Given, Found]) -> Callable[Given, Found]:
@@ -114,7 +114,7 @@ def forget() -> None:
 def renew() -> set[Lookup]:
     """Reread the tables that were read before, and return the lookups whose results changed.
 
-    Raises the error of a table that cannot be read; remembered answers are then kept.
+    Raises the error of a table that cannot be read; cached answers are then kept.
     """
     read = {name: table for name, table in _tables.items() if table.whole.cache_info().currsize}
     old = {name: table.whole() for name, table in read.items()}
@@ -131,7 +131,7 @@ def renew() -> set[Lookup]:
 
 
 def _differs(old: object, new: object) -> set[str]:
-    """The names of entries that two readings of a table have not in common, as lookups."""
+    """Return the names of entries that differ between two versions of a table, as lookups."""
     if repr(old) == repr(new):
         return set()
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):

@@ -44,7 +44,7 @@ class Evaluated:
 
 @lru_cache(maxsize=1)
 def renderer_fingerprint() -> str:
-    """Changes whenever a picture could look different for the same data."""
+    """Return a digest that changes whenever the same data could look different."""
     here = Path(__file__).parent
     sources = [*sorted((here / "renderers").glob("*.py")), here / "theme.py", here / "units.py"]
     parts = [source.read_text(encoding="utf-8") for source in sources]
@@ -53,7 +53,7 @@ def renderer_fingerprint() -> str:
 
 
 def draw(chart: Chart, figure_id: str) -> str:
-    """The chart as inline SVG."""
+    """Return a chart as inline SVG."""
     from figgen.renderers import svg
 
     return svg.render(chart, figure_id)
@@ -61,7 +61,7 @@ def draw(chart: Chart, figure_id: str) -> str:
 
 @dataclass(kw_only=True)
 class Pictures:
-    """The pictures of one build, by the keys `used`.  Without a folder nothing is kept on disk."""
+    """The pictures of one build. Without a folder, nothing is stored on disk."""
 
     folder: Path | None = None
     memory: Memory | Answers | None = None
@@ -83,11 +83,11 @@ class Pictures:
         self.spent.seconds.clear()
 
     def taken(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Count the pictures of a page that is taken over, by its entries of the manifest."""
+        """Count the pictures of a page from an earlier build, by its entries of the manifest."""
         self._taken |= {(e["id"], e["data_sha256"]) for e in entries if "figure" in e}
 
     def evaluated(self, figure: str, arguments: Mapping[str, object], figure_id: str) -> Evaluated:
-        """Evaluate a figure, once a build.  Raises InputError when it cannot be computed."""
+        """Evaluate a figure, once per build. Raises InputError if it cannot be computed."""
         request = repr((figure, sorted(arguments.items()), figure_id))
         if request not in self._evaluated:
             chart, data = self._computed(figure, arguments)
@@ -108,14 +108,14 @@ class Pictures:
     def remembered(
         self, what: str, figure: str, arguments: Mapping[str, object], make: Callable[[], Made]
     ) -> Made:
-        """The result of `make` for a figure, kept until the figure's code or data change."""
+        """Return the result of `make` for a figure, cached until its code or data change."""
         if self.memory is None:
             return make()
         request = repr((what, figure, sorted(arguments.items())))
         return self.memory.figure(request, figure_named(figure).function.__module__, make)
 
     def picture(self, p: Evaluated) -> str:
-        """The SVG of a figure: from this build, from the cache, or drawn now."""
+        """Return the SVG of a figure: from this build, from the cache, or drawn now."""
         if p.key not in self._pictures:
             picture, cached = self._stored(p.key, lambda: draw(p.chart, p.figure_id))
             (self._taken if cached else self.drawn).add(p.shown)
@@ -123,7 +123,7 @@ class Pictures:
         return self._pictures[p.key]
 
     def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
-        """Another rendering of a chart (a table, a Plotly figure), cached as pictures are."""
+        """Return a rendering of a chart (a table, a Plotly figure), cached like pictures."""
         return self._stored(f"{p.key}-{kind}", lambda: make(p.chart))[0]
 
     def finish(self) -> str:
@@ -136,7 +136,7 @@ class Pictures:
         return f"{found}; {work}" if work else found
 
     def _stored(self, key: str, make: Callable[[], str]) -> tuple[str, bool]:
-        """The cached value of a key, made now if there is none, and whether it was cached."""
+        """Return the value of a key, made now if it is not cached, and whether it was cached."""
         self.used.add(key)
         kept = cache.read(self.folder, key) if self.folder else None
         if kept is not None:

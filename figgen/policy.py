@@ -1,7 +1,7 @@
-"""The security policy of a page: what our own scripts may do, and that nothing else may.
+"""The security policy of a page: it allows our own scripts and nothing else.
 
-Inline scripts are allowed by the hash of what stands in the templates, never of what stands in a
-finished page: a script that got there by another way, such as a name in a catalog, has none.
+Inline scripts are allowed by hashes of the templates, never of a finished page: a script that was
+injected, for instance by a name in a catalog, has no hash.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _INLINE_SCRIPT = re.compile(r"<script>(?P<code>.*?)</script>", re.S)
 
 
 def inline_scripts(templates: Path) -> tuple[str, ...]:
-    """Every inline script of the templates in a folder; each has to be the same on all pages.
+    """Return every inline script of the templates in a folder; it must be the same on all pages.
 
-    Raises ValueError for one that a template fills in.
+    Raises ValueError for a script that a template fills in.
     """
     found = []
     for path in sorted(templates.rglob("*.html")):

@@ -1,4 +1,4 @@
-"""Shows the progress of a long job on one line of a terminal, and sums its time by task."""
+"""Show the progress of a long job on one line of a terminal, and sum its time by task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Progress:
     done: int = 0
 
     def advance(self) -> None:
-        """One more piece is finished."""
+        """Count one more finished piece."""
         self.done += 1
         stream = self.stream or sys.stderr
         if not stream.isatty():
@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(kw_only=True)
 class Share:
-    """Shows the share of a file that was read, on one line of a terminal."""
+    """Shows on one line of a terminal how much of a file has been read."""
 
     what: str
     bytes: int
@@ -55,7 +55,7 @@ class Share:
             self._write(f"\r {percent} % {self.what} ")
 
     def end(self) -> None:
-        """All was read, or will not be: the line is cleared."""
+        """Clear the line, after the whole file was read or reading stopped."""
         self._write("\r\x1b[2K")
 
     def _write(self, text: str) -> None:
@@ -84,22 +84,22 @@ class Spent:
             self.end()
 
     def begin(self, work: str) -> None:
-        """From here on it is this `work`."""
+        """Begin a task, which interrupts the current one."""
         self._charge()
         self._running.append(work)
 
     def end(self) -> None:
-        """The work that began last is done, and what it interrupted goes on."""
+        """End the current task, and resume the one that it interrupted."""
         self._charge()
         self._running.pop()
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Count what another process spent."""
+        """Add the times of another process."""
         for work, spent in seconds.items():
             self.seconds[work] = self.seconds.get(work, 0.0) + spent
 
     def words(self) -> str:
-        """Every kind of work with its seconds, in the order in which they began."""
+        """Return each task with its seconds, in the order in which they began."""
         return ", ".join(f"{seconds:.1f} s {work}" for work, seconds in self.seconds.items())
 
     def _charge(self) -> None:

@@ -1,4 +1,4 @@
-"""What the configuration of a site in this folder says, for commands that run without its host."""
+"""Read the configuration of the site in a folder, for commands that run without its host."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ CONFIGURATIONS = ("mkdocs.yml", "properdocs.yml")
 
 
 def modules_of(folder: Path) -> tuple[str, ...] | None:
-    """The modules that the plug-in is given in this folder's configuration; None without one.
+    """Return the plug-in's modules in a folder's configuration; None if there is none.
 
-    Raises InputError for a configuration that is not YAML.
+    Raises InputError for a configuration that is not valid YAML.
     """
     for name in CONFIGURATIONS:
         file = folder / name
@@ -26,7 +26,7 @@ def _modules(text: str, name: str) -> tuple[str, ...] | None:
     import yaml
 
     class Lenient(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Reads what the host understands by tags of its own (`!ENV`) as nothing."""
+        """Reads values with tags of the host (`!ENV`) as None."""
 
     Lenient.add_multi_constructor("", lambda *_: None)
     try:

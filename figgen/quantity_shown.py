@@ -1,8 +1,8 @@
-"""Numbers in SI as a reader sees them: "3.35 TB/s", "2 h", "1.2 × 10²³".
+"""Format numbers in SI for readers: "3.35 TB/s", "2 h", "1.2 × 10²³".
 
-The tools write their answers with this code too, printed as JavaScript. An exact value is not
-padded (80 GB), a rounded one keeps its zeros (3.00 ms), digits before the point are never dropped,
-and whole numbers stay whole.
+The tools use this code too, printed as JavaScript. An exact value is not padded (80 GB), a rounded
+one keeps its zeros (3.00 ms), digits before the point are never dropped, and whole numbers stay
+whole.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from figgen.quantity_units import (
 
 NBSP = "\u00a0"
 NAMED: tuple[str, ...] = ("", "si", "bytes", "gib", "time", "flops", "unit")
-"""Ways to write a quantity that are no format of Python's."""
+"""Formats of quantities that are not Python format specs."""
 
 _ZERO = re.compile(r"[+−]0(\.0+)?%?")
 _POWER = re.compile(r"([+−]?)([\d.]+)e([+−]\d+)")
 
 
 def shown(number: float, unit: str, spec: str = "") -> str:
-    """`number` (SI, in the canonical `unit`) as text, by one of `NAMED` or a format of Python's.
+    """Format `number` (SI, in the canonical `unit`) by one of `NAMED` or a Python format spec.
 
-    A dot and a number after a name set the significant digits (`si.4`); three are usual. Raises
-    ValueError for a format that Python does not know.
+    A dot and a number after a name set the significant digits (`si.4`); the default is three.
+    Raises ValueError for an invalid Python format spec.
     """
     name, dot, digits = spec.partition(".")
     if name not in NAMED or (dot and not name):
@@ -48,7 +48,7 @@ def _by_name(value: float, unit: str, name: str, digits: int) -> str:
         return _prefixed(value, digits, BINARIES, unit)
     if name == "time" or (name == "" and unit == "s"):
         return _time(value, unit, digits)
-    # Arithmetic intensity and its kin are compared as plain numbers: "2,199 FLOP/B".
+    # Arithmetic intensities are compared as plain numbers: "2,199 FLOP/B".
     plain = unit.partition("/")[0] not in MEASURED or unit == "FLOP/B"
     if name == "unit" or (name == "" and plain):
         return _plain(value, unit, digits)
@@ -59,10 +59,10 @@ def _by_python(number: float, spec: str) -> str:
     whole = spec[-1:] in (",", "d") and math.isfinite(number) and number == int(number)
     text = f"{int(number):{spec}}" if whole else f"{number:{spec}}"
     text = text.replace("-", "−")
-    # Nothing is neither more nor less: a difference that rounds to zero has no sign.
+    # A difference that rounds to zero has no sign.
     if re.fullmatch(_ZERO, text):
         return text[1:]
-    # Python's "e−06" is a program's way of writing, "× 10⁻⁶" a reader's.
+    # Readers get "× 10⁻⁶" instead of Python's "e−06".
     found = re.fullmatch(_POWER, text)
     if not found:
         return text
@@ -71,7 +71,7 @@ def _by_python(number: float, spec: str) -> str:
 
 
 def format_number(number: float, digits: int = 3) -> str:
-    """A number by itself: at least `digits` significant ones, separators, ×10ⁿ when it is huge."""
+    """Format a number alone: at least `digits` significant digits, separators, ×10ⁿ if huge."""
     if number < 0:
         return f"−{format_number(-number, digits)}"
     if number == math.inf:
@@ -88,7 +88,7 @@ def format_number(number: float, digits: int = 3) -> str:
 
 
 def power_of_ten(number: float, digits: int = 3) -> str:
-    """A number as mantissa and power, "3.15 × 10²³"."""
+    """Format a number as mantissa and power, such as "3.15 × 10²³"."""
     rounded = f"{number:.{digits - 1}e}"
     mantissa, power = rounded.split("e")
     return _times_ten(_unpadded(mantissa) if float(rounded) == number else mantissa, int(power))
@@ -104,7 +104,7 @@ def _unpadded(text: str) -> str:
 
 
 def _ladder(factors: list[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    """Prefixes with their factors from the largest down, none among them."""
+    """Return prefixes with their factors in descending order, with "" for no prefix."""
     return tuple(sorted([("", 1.0), *factors], key=lambda pair: -pair[1]))
 
 
@@ -124,7 +124,7 @@ BINARIES: tuple[tuple[str, float], ...] = _ladder(
 def _prefixed(
     value: float, digits: int, prefixes: tuple[tuple[str, float], ...], words: str
 ) -> str:
-    """`value` under the largest of `prefixes` (or none) that leaves at least 1 before the point."""
+    """Format `value` with the largest of `prefixes` (or none) that leaves a number ≥ 1."""
     prefix, factor = prefixes[-1] if 0 < value < 1 else ("", 1.0)
     if math.isfinite(value):
         for name, size in prefixes:

@@ -1,6 +1,6 @@
-"""Quantities as people write them ("3.35 TB/s", "2h30", "43,5 ms"), read as numbers in SI.
+"""Parse quantities as people write them ("3.35 TB/s", "2h30", "43,5 ms") to numbers in SI.
 
-The fields of the tools read them with this code too, printed as JavaScript. Prefixes are decimal
+The fields of the tools use this code too, printed as JavaScript. Prefixes are decimal
 (1 GB = 1e9 B); binary ones are written out (1 GiB = 2**30 B). Bits exist only as line rates
 ("400 Gb/s" or "400 Gbps" is 50e9 B/s). A comma between groups of three digits separates thousands
 ("1,500 ms"); elsewhere a single comma is a decimal comma ("43,5 ms").
@@ -57,7 +57,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """What a written unit is in SI: `times` / `over` · 10^`power` of `unit`."""
+    """The conversion of a written unit to SI: `times` / `over` · 10^`power` of `unit`."""
 
     unit: str
     times: int = 1
@@ -66,14 +66,14 @@ class Factor:
 
 
 SCALED: dict[str, Factor] = {}
-"""Units that a site defines as a multiple of another unit."""
+"""Units that a site defines as a multiple of a different unit."""
 
 
 def read_quantity(text: str) -> Quantity:
-    """The quantity written in `text`, in SI: `read_quantity("25 MiB")` is 26,214,400 B.
+    """Parse `text` to a quantity in SI: `read_quantity("25 MiB")` is 26,214,400 B.
 
     A number alone is dimensionless, "45%" is 0.45 and "8k" is 8000. The product of number and
-    prefix is exact: a whole number where it is one, else the nearest float.
+    prefix is computed exactly: the result is an int if it is whole, else the nearest float.
 
     Raises InputError for text that is not a number with a known unit.
     """
@@ -100,12 +100,12 @@ def _is_long(power: str) -> bool:
 
 
 def lowered(power: str) -> str:
-    """A raised power as plain digits."""
+    """Convert superscript digits to plain digits."""
     return "".join("-" if sign == "⁻" else str(SUPERSCRIPTS.find(sign)) for sign in power)
 
 
 def plain_digits(digits: str) -> str:
-    """Digits with a decimal point and no separators.  Raises InputError for misplaced ones."""
+    """Return digits with a decimal point, without separators; InputError if one is misplaced."""
     plain = digits.replace("_", "")
     if re.fullmatch(_THOUSANDS, plain):
         plain = plain.replace(",", "")
@@ -118,7 +118,7 @@ def plain_digits(digits: str) -> str:
 
 
 def _value(digits: str, exponent: int, factor: Factor, text: str) -> float:
-    """The product of digits, power of ten and factor, rounded once."""
+    """Return the product of digits, power of ten and factor, rounded once."""
     whole, _, rest = digits.partition(".")
     figures = f"{whole}{rest}".lstrip("0")
     if figures == "":
@@ -138,7 +138,7 @@ def _value(digits: str, exponent: int, factor: Factor, text: str) -> float:
 
 @lru_cache(maxsize=1024)
 def unit_factor(text: str) -> Factor:
-    """What a written unit is in SI.  Raises InputError for an unknown one."""
+    """Return the conversion of a written unit to SI. Raises InputError for an unknown unit."""
     counted = re.fullmatch(_COUNTED, text)
     if counted:
         count = base_unit(counted[2])
@@ -163,12 +163,12 @@ def unit_factor(text: str) -> Factor:
 
 
 def is_base(word: str) -> bool:
-    """Whether `word` is a unit that is no multiple of another one."""
+    """Return whether `word` is a unit that is not a multiple of a different unit."""
     return word in MEASURED or is_counted(word) or word in OTHER
 
 
 def base_unit(word: str) -> str:
-    """The base unit that `word` names, singular; "" if it is none."""
+    """Return the base unit that `word` names, in the singular; "" if it names none."""
     found = ALIASES.get(word, word)
     if is_base(found) or found in TIMES:
         return found
@@ -197,7 +197,7 @@ def _term(written: str, whole: str) -> Factor:
 
 
 def _unknown_unit(whole: str) -> InputError:
-    """The error for an unknown unit, with the units that it may have meant."""
+    """Return the error for an unknown unit, with similar units."""
     known = [*MEASURED, *THINGS, *AMOUNTS, *OTHER, *TIMES]
     for prefix, power in POWERS.items():
         if power > 0:

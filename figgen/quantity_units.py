@@ -1,4 +1,4 @@
-"""Prefixes, units and counted things that quantities are written and read with."""
+"""The prefixes, units and counted things of quantities."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ POWERS: dict[str, int] = {
 }  # fmt: skip
 BINARY: dict[str, int] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 SHORT_SCALE: dict[str, int] = {"K": 3, "M": 6, "B": 9, "T": 12}
-"""Powers of ten of the prefixes before a word that is counted, as in "4M tokens" and "5.6M USD"."""
+"""Powers of ten of the prefixes before a counted word, as in "4M tokens" and "5.6M USD"."""
 PLAIN_COUNTS: dict[str, int] = {"k": 3, "K": 3, "M": 6, "T": 12}
-"""Prefixes that may stand alone after a number; a lone B is bytes."""
+"""Prefixes that are allowed alone after a number; a lone B means bytes."""
 TIMES: dict[str, int] = {"min": 60, "h": 3600, "day": 86_400}
 
 MEASURED: set[str] = {"B", "s", "FLOP", "W", "J", "Hz"}
@@ -18,14 +18,14 @@ THINGS: set[str] = {
     "rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head", "expert", "sequence",
     "sample", "step", "bucket", "segment", "link", "port", "slot", "group", "replica", "message",
 }  # fmt: skip
-"""Whole things that are counted: a value in one of them is an integer."""
+"""Things that are counted in whole numbers."""
 AMOUNTS: set[str] = {"param", "token", "element"}
-"""Counted too, but met as averages and in billions: "405B" parameters, "15.6T" tokens."""
+"""Counts that also occur as averages and in billions: "405B" parameters, "15.6T" tokens."""
 OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
 
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 def is_counted(unit: str) -> bool:
-    """Whether a unit is something that is counted, in whole numbers or as an amount."""
+    """Return whether a unit is a count, in whole numbers or as an amount."""
     return unit in THINGS or unit in AMOUNTS

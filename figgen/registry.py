@@ -23,7 +23,7 @@ from figgen.units import parse_quantity
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One keyword of a figure: its name, the type it must have, and its default if it has one."""
+    """One keyword of a figure: its name, its type, and its default, if any."""
 
     name: str
     annotation: Any
@@ -36,11 +36,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`).
+    """A registered figure; an `explorable` one may be opened in Plotly (`as: plotly`).
 
-    One with `about` takes what that function finds as its first argument; its author gives the
-    parameters of both. One that `follows` can be computed again in a page, for another machine;
-    one that is `recomputed`, for other values of its parameters, by what is printed of it.
+    With `about`, the result of that function is the figure's first argument, and fences give the
+    parameters of both. A page can recompute a figure that `follows` for a different machine, and a
+    `recomputed` one for different parameters, with its printed function.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Figure:
 
 FIGURES: dict[str, Figure] = {}
 LOOKUPS: dict[str, Callable[..., object]] = {}
-"""What modules of a site registered for pages to look things up in (`figgen.tables`)."""
+"""Lookups that a site's own modules registered for pages (`figgen.tables`)."""
 
 
 def figure(
@@ -73,8 +73,9 @@ def figure(
 ) -> Callable[[Callable[..., Chart]], Callable[..., Chart]]:
     """Register a figure function under `name`; all its parameters must be keyword-only.
 
-    One `of_reference` shows the reference machine, which need not be a reader's.
-    With `about`, a function that finds what several figures show, only those after the first.
+    `of_reference` means that it shows the reference machine, not the reader's.
+    `about` computes an object that several figures show; it becomes the first argument, the only
+    one that need not be keyword-only.
     """
 
     def register(function: Callable[..., Chart]) -> Callable[..., Chart]:
@@ -108,19 +109,19 @@ def _signature(function: Callable[..., object]) -> list[inspect.Parameter]:
 
 
 def all_figures() -> Mapping[str, Figure]:
-    """Every figure of the site by name; the first call imports them."""
+    """Return every figure of the site by name; the first call imports them."""
     _load(subject().figures)
     return FIGURES
 
 
 def all_formulas() -> Mapping[str, Formula]:
-    """Every formula of the site by name; the first call imports them."""
+    """Return every formula of the site by name; the first call imports them."""
     _load(subject().formulas)
     return FORMULAS
 
 
 def all_lookups() -> Mapping[str, Callable[..., object]]:
-    """What an inline value may call beside formulas, by name."""
+    """Return the functions that an inline value may call besides formulas, by name."""
     return {**subject().lookups, **LOOKUPS}
 
 
@@ -130,7 +131,7 @@ def _load(module: str) -> None:
 
 
 def figure_named(name: str) -> Figure:
-    """The registered figure, or an InputError that says which names are close."""
+    """Return a registered figure. Raises InputError, with similar names, for an unknown one."""
     all_figures()
     if name not in FIGURES:
         raise unknown("figure", name, FIGURES)
@@ -138,21 +139,21 @@ def figure_named(name: str) -> Figure:
 
 
 def is_of_reference(name: str) -> bool:
-    """Whether the figure shows the reference machine; not where there is no such figure."""
+    """Return whether a figure shows the reference machine; False if there is no such figure."""
     found = all_figures().get(name)
     return found is not None and found.of_reference
 
 
 def follows(name: str) -> bool:
-    """Whether a page can compute the figure again; not where there is no such figure."""
+    """Return whether a page can recompute a figure; False if there is no such figure."""
     found = all_figures().get(name)
     return found is not None and found.follows
 
 
 def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, object]] | None:
-    """The parameters of a figure for a form that recomputes it, in order; None if nothing can.
+    """Return a figure's parameters for the form that recomputes it, or None if none can.
 
-    Only numbers, texts and lists of them have a `kind`, and so a field.
+    Only numbers, strings and lists of them have a `kind` and thus a field.
     """
     spec = figure_named(name)
     if not spec.recomputed:
@@ -165,7 +166,7 @@ def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, objec
 
 
 def _field(annotation: Any) -> dict[str, object]:
-    """What a field for a parameter takes: numbers or texts, one or a list, or nothing too."""
+    """Describe the field of a parameter: numbers or strings, one or a list, optional or not."""
     optional = typing.get_origin(annotation) in (types.UnionType, typing.Union)
     if optional:
         annotation = next(c for c in typing.get_args(annotation) if c is not type(None))
@@ -176,7 +177,7 @@ def _field(annotation: Any) -> dict[str, object]:
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Chart:
-    """Evaluate figure `name`.  Raises InputError for unknown names and unfit arguments."""
+    """Evaluate figure `name`. Raises InputError for unknown names and invalid arguments."""
     spec = figure_named(name)
     bound = bind(spec, arguments)
     try:
@@ -193,7 +194,7 @@ def build(name: str, arguments: Mapping[str, object]) -> Chart:
 def bind(spec: Figure, arguments: Mapping[str, object]) -> dict[str, Any]:
     """Check and convert `arguments` against the figure's signature.
 
-    Raises InputError that tells of all that are unknown, missing or unfit.
+    Raises one InputError for all arguments that are unknown, missing or invalid.
     """
     known = {parameter.name: parameter for parameter in spec.parameters}
     faults = [_unknown_parameter(str(name), known) for name in arguments if name not in known]
@@ -212,7 +213,7 @@ def bind(spec: Figure, arguments: Mapping[str, object]) -> dict[str, Any]:
 
 
 def inputs(name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """Every parameter of figure `name` as it is with these arguments, defaults included."""
+    """Return the values of all parameters of figure `name`, including defaults."""
     spec = figure_named(name)
     given = bind(spec, arguments)
     return {p.name: given.get(p.name, None if p.required else p.default) for p in spec.parameters}
@@ -226,7 +227,7 @@ def _unknown_parameter(name: str, known: Mapping[str, Parameter]) -> InputError:
 
 
 def _about(spec: Figure, error: InputError) -> InputError:
-    """The same error, saying which figure it is about."""
+    """Return the same error with the name of the figure."""
     return InputError(
         f"figure {spec.name!r}: {error.what}",
         expected=error.expected,
@@ -237,10 +238,10 @@ def _about(spec: Figure, error: InputError) -> InputError:
 
 
 def convert(value: object, annotation: Any, name: str) -> Any:
-    """`value` as the annotated type: int, float, str, bool, Literal, tuple[T, ...] or T | None.
+    """Convert `value` to its annotation: int, float, str, bool, Literal, tuple[T, ...] or T | None.
 
-    Integers pass for floats, lists for tuples; nothing else is coerced, because a quoted
-    number or a `yes` that became True is more often a slip than a wish.
+    Integers are accepted as floats and lists as tuples; nothing else is coerced, because a quoted
+    number or a `yes` that became True is usually a mistake.
     """
     origin = typing.get_origin(annotation)
     choices = typing.get_args(annotation)
@@ -277,12 +278,12 @@ UNIT_OF_SUFFIX = {"_bytes_per_s": "B/s", "_flops_per_s": "FLOP/s", "_bytes": "B"
 
 
 def unit_of(name: str) -> str:
-    """The SI unit that a name ends in, as all names of physical quantities here do."""
+    """Return the SI unit that a name ends in, or "1"."""
     return next((unit for suffix, unit in UNIT_OF_SUFFIX.items() if name.endswith(suffix)), "1")
 
 
 def _convert_number(value: object, name: str) -> float:
-    """A finite number; a text such as `450 GB/s` is read in the unit that the name ends in."""
+    """Return a finite number; text such as `450 GB/s` must have the unit that the name ends in."""
     if isinstance(value, str):
         quantity, unit = parse_quantity(value), unit_of(name)
         if quantity.unit != unit:
@@ -296,5 +297,5 @@ def _convert_number(value: object, name: str) -> float:
 
 
 def _kind(annotation: Any) -> str:
-    names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+    names = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
     return names.get(annotation, str(annotation))

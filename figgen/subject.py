@@ -1,9 +1,9 @@
-"""The door through which a site's subject comes to the press.
+"""The interface between a site's subject and the press.
 
-The press is every room that turns pages and figures into a site.  It imports no figure, no formula
-and no catalog; what it needs of them is the `Subject` of a module whose name is given to `use`.
-The parts of a subject are functions and names of modules, so that nothing of it is imported before
-it is asked for, and so that a server can load changed code anew.
+The press is all packages that turn pages and figures into a site. It imports no figures, formulas
+or catalog; it gets them from the `Subject` of a module whose name is passed to `use`. The parts of
+a subject are functions and names of modules, so that nothing is imported before it is needed and
+a server can reload changed code.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 Keep: TypeAlias = Callable[[str, str, Callable[[], Any]], Any]
-"""Gives what a request made the last time, or makes it: (request, module of the code, make)."""
+"""Returns the cached result of a request, or makes it: (request, module of the code, make)."""
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""The entries of a glossary by their names."""
+"""The entries of a glossary by name."""
 
 Expand: TypeAlias = Callable[[dict[str, object], Mapping[str, object], Any], dict[str, object]]
-"""Puts the inputs of a number in other words: (inputs, inputs as written, the key's value)."""
+"""Rewrites the inputs of a number: (inputs, inputs as written, the key's value)."""
 
 
 def made(_: str, __: str, make: Callable[[], Any]) -> Any:
-    """Keep nothing."""
+    """Call `make` without caching."""
     return make()
 
 
@@ -36,10 +36,10 @@ def nowhere(_: str) -> bool:
 
 
 class GeneratedPages(Protocol):
-    """Makes the pages that nobody writes, as Markdown by path, from the folder of the others.
+    """Makes the generated pages, as Markdown by path, from the folder of the written ones.
 
-    `keep` may answer for what follows from code and catalog alone; pages that are `excluded`, by
-    their folder, may be left out.
+    `keep` may return cached results that depend only on code and catalog; pages whose folder is
+    `excluded` may be omitted.
     """
 
     def __call__(
@@ -53,13 +53,13 @@ class GeneratedPages(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolScripts:
-    """What the live tools of a site are made from.
+    """The sources of a site's live tools.
 
-    `data` is JSON by the name under which a tool's page asks for it.  `printed` makes scripts by
-    path, given the formulas that other scripts import from the script called `formulas`;
-    `imported` chooses those of them that tools import, as they are to be joined.  `models` prints
-    what given scripts import of the subject's own code.  `later` names every tool that is joined
-    into one file, with the parts that it loads later.
+    `data` makes JSON by the name that a tool's page requests. `printed` makes scripts by path,
+    given the formulas that other scripts import from the script `formulas`; `imported` selects
+    those that tools import and returns them for joining. `models` prints the parts of the subject's
+    code that given scripts import. `later` lists every tool that is joined into one file, with the
+    parts that it loads later.
     """
 
     data: Mapping[str, Callable[[], str]]
@@ -81,42 +81,42 @@ def _no_pages(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
-    """What a site is about.  Each part may be left out; two subjects are equal only if the same."""
+    """The subject of a site. All parts are optional; subjects are compared by identity."""
 
     figures: str = ""
     """The module whose import registers all figures."""
     formulas: str = ""
     """The module whose import registers all formulas."""
     entries: str = ""
-    """The module of tables (`figgen.lookups`) whose data files are followed entry by entry."""
+    """The module of tables (`figgen.lookups`) whose data files are tracked entry by entry."""
     rooms: tuple[str, ...] = ()
-    """Packages that compute: an edit of them changes pages by the values that they give alone."""
+    """Packages that compute: editing them affects pages only through computed values."""
 
     lookups: Mapping[str, Callable[..., object]] = field(default_factory=dict)
-    """What an inline value may call beside formulas, by name."""
+    """Functions that an inline value may call besides formulas, by name."""
     ranges: Mapping[str, str] = field(default_factory=dict)
-    """Fields of an entry that are bare numbers, with the field that knows the number's range."""
+    """Fields of an entry that are bare numbers, each with the field that has its range."""
     preset_title: Callable[[str], str] = str
-    """The title of a preset, which labels its tab of a figure."""
+    """Returns the title of a preset, which labels its tab of a figure."""
 
     pages: GeneratedPages = _no_pages
     pages_ahead: Callable[[Keep], object] = lambda _: None
-    """Makes those generated pages that another process can make meanwhile."""
+    """Makes the generated pages that a different process can make in parallel."""
     tools: Callable[[], ToolScripts | None] = lambda: None
 
     quantities: Path | None = None
-    """The table of quantities to which the site comes in several ways (`figgen.agreement`)."""
+    """The table of quantities that the site computes in several ways (`figgen.agreement`)."""
     expansions: Callable[[], Mapping[str, Expand]] = dict
-    """The keys of that table that put inputs in other words, in the order of their use."""
+    """Keys of that table that rewrite inputs, in order of application."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """Names that the names of values write otherwise."""
+    """Names that are spelled differently in names of values."""
 
     premises: Callable[[str], Iterable[tuple[float, str]]] = lambda _: ()
-    """Quantities, in SI with their units, that a page may type once it has named their owner."""
+    """Returns quantities, in SI with units, that a page may type if it names their owner."""
     same_symbols: tuple[frozenset[str], ...] = ()
-    """Arguments that share a symbol because they are one thing under several names."""
+    """Arguments that share a symbol because they mean the same thing."""
     counted: tuple[str, ...] = ()
-    """Plural words of what is counted: a large number before one of them is a quantity."""
+    """Plural nouns before which a large number is a quantity."""
     names: str = ""
     """A pattern of names that contain a quantity without stating one."""
 
@@ -126,17 +126,17 @@ _modules: list[str] = []
 
 
 def use(*modules: str) -> None:
-    """Print what these modules are about: importing them registers it, one may have a `SUBJECT`."""
+    """Set the modules of the site: importing them registers its parts, one may have a `SUBJECT`."""
     _modules[:] = modules
 
 
 def modules() -> tuple[str, ...]:
-    """The modules in use, by name."""
+    """Return the names of the modules in use."""
     return tuple(_modules)
 
 
 def subject() -> Subject:
-    """The subject of this site as its module has it now; an empty one where none is in use."""
+    """Return the current subject of the site; an empty one if none is in use."""
     about = _NOTHING
     for name in _modules:
         module = sys.modules.get(name) or import_module(name)

@@ -1,4 +1,4 @@
-"""Catalogs of a site's own: one call reads a TOML file and gives pages a name to look it up by.
+"""A site's own catalogs: one call reads a TOML file and registers a lookup for pages.
 
     house = catalog("house", "houses.toml", area=quantity("m²", "1 m²", "9,999 m²"))
 

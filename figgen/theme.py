@@ -1,12 +1,12 @@
-"""The look of each role in light, in dark and on paper; the only module that names colours.
+"""The look of each role in light, in dark and on paper; the only module that names colors.
 
-A role is a meaning.  It has two inks: the main one (`--fig-<role>`) draws lines, marks, outlines
-and coloured words and stands out from the page (≥ 3:1; ≥ 4.5:1 for the axes, which colour text);
-the soft one (`--fig-<role>-soft`) fills a surface that text in `--fig-ink` is written on (≥ 4.5:1)
-and is outlined with the main one.  One hue has one meaning: five for the axes of parallelism, six
-for kinds of work.  Series have no meaning of their own: six clear colours in a fixed order, told
-apart a second time by their order in the key, and lines by marks and a label at the line.
-`tests/test_theme.py` measures all this, also as seen with the three kinds of colour blindness.
+A role is a meaning. It has two inks: the main one (`--fig-<role>`) is for lines, marks, outlines
+and colored words, and contrasts with the page (≥ 3:1; ≥ 4.5:1 for the axes, which color text); the
+soft one (`--fig-<role>-soft`) fills surfaces behind text in `--fig-ink` (≥ 4.5:1), outlined in the
+main ink. Each hue has one meaning: five for the axes of parallelism, six for kinds of work. Series
+have no meaning of their own: six clear colors in a fixed order, also distinguished by their order
+in the key, and lines by marks and a label at the line. `tests/test_theme.py` measures all this,
+including for the three kinds of color blindness.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from figgen.errors import unknown
 
 
 class Ink(NamedTuple):
-    """One role's colour in the light and the dark palette."""
+    """One role's color in the light and the dark palette."""
 
     light: str
     dark: str
@@ -44,7 +44,7 @@ ROLES: dict[str, Ink] = {
     "exposed": Ink("#9b1014", "#cb473f"),
     "hidden": Ink("#87686b", "#c8a7ae"),
     "idle": Ink("#878d92", "#6d7277"),
-    # things without a meaning of their own: clear colours that no kind of eye takes for another
+    # series without a meaning of their own: colors that are distinct for all kinds of vision
     "series-1": Ink("#6a7fd2", "#8fa2f5"),
     "series-2": Ink("#c9842c", "#f1d025"),
     "series-3": Ink("#38a280", "#61dde3"),
@@ -92,8 +92,8 @@ RANKS: tuple[tuple[Ink, Ink], ...] = (
     (Ink("#654274", "#dcbdea"), Ink("#f5e1fe", "#48005f")),
     (Ink("#076246", "#a0dabf"), Ink("#a9ffd9", "#057957")),
 )
-"""The main ink and the surface of the first eight ranks, wherever ranks are told apart.  Violets,
-greens and pinks: the cyan, amber and red of work mean no rank."""
+"""The main ink and the surface of the first eight ranks, where ranks are distinguished. Violets,
+greens and pinks: cyan, amber and red are reserved for kinds of work."""
 
 LABELS: dict[str, str] = (
     {
@@ -106,20 +106,20 @@ LABELS: dict[str, str] = (
     | {axis: axis.upper() for axis in AXES}
     | {f"rank-{r}": f"rank {r}" for r in range(len(RANKS))}
 )
-"""What a legend calls a role, where that is not its name."""
+"""The labels of roles in legends, where they differ from their names."""
 
 COMMUNICATORS: dict[str, str] = {
     "tp": "tp", "cp": "cp", "dp": "dp", "pp": "pp", "ep": "ep", "etp": "tp", "edp": "dp",
     "dp-cp": "dp", "cp-dp": "dp", "tp-cp": "tp", "tp-dp": "tp", "tp-pp": "tp", "tp-dp-cp": "tp",
     "etp-ep": "ep", "ep-edp": "ep", "etp-ep-pp": "ep",
 }  # fmt: skip
-"""Communicator -> the axis in whose hue its groups are drawn."""
+"""Maps each communicator to the axis whose hue its groups have."""
 
 CYCLE = 7
-"""Shades per axis.  Coprime to the powers of two that group indices go up by, so that groups side
-by side or one node further never share a shade."""
+"""Shades per axis. Coprime to the powers of two by which group indices increase, so that adjacent
+groups, or groups one node apart, never share a shade."""
 
-# OKLCH hue and chroma around which an axis' groups are shaded.
+# Base OKLCH hue and chroma of the shades of an axis's groups.
 _GROUP_HUES = {
     "tp": (252, 0.11),
     "cp": (172, 0.09),
@@ -127,27 +127,27 @@ _GROUP_HUES = {
     "dp": (55, 0.11),
     "pp": (0, 0.12),
 }
-# OKLCH lightness, every value of which carries text in `ink` at 4.5:1.
+# OKLCH lightness; text in `ink` has a contrast of 4.5:1 at each value.
 _LIGHT_STEPS = (0.95, 0.90, 0.85, 0.80, 0.75, 0.705, 0.66)
 _DARK_STEPS = (0.28, 0.325, 0.37, 0.41, 0.45, 0.49, 0.525)
 
 
 def variable(role: str) -> str:
-    """The CSS variable that holds the role's main colour, for example `--fig-forward`."""
+    """Return the CSS variable of a role's main color, such as `--fig-forward`."""
     if role not in ROLES:
         raise unknown("role", role, ROLES)
     return f"--fig-{role}"
 
 
 def colour(role: str) -> str:
-    """The CSS value of a role's main colour: lines, marks, outlines, coloured words."""
+    """Return the CSS value of a role's main color: lines, marks, outlines, colored words."""
     if _is_rank(role):
         return f"var(--fig-{role})"
     return f"var({variable(_group(role)[0])})"
 
 
 def soft(role: str) -> str:
-    """The CSS value of a role's surface colour, to write on in `ink` and outline in the main.
+    """Return the CSS value of a role's surface color, for text in `ink` and main outlines.
 
     `cp-3` is the surface of the fourth group of an axis.
     """
@@ -160,7 +160,7 @@ def soft(role: str) -> str:
 
 
 def _is_rank(role: str) -> bool:
-    """Whether a role is `rank-0` to `rank-7`."""
+    """Return whether a role is `rank-0` to `rank-7`."""
     rank = role.removeprefix("rank-")
     return rank != role and rank.isdigit() and int(rank) < len(RANKS)
 
@@ -171,15 +171,15 @@ def _group(role: str) -> tuple[str, int | None]:
 
 
 def label(role: str) -> str:
-    """The name of a role for readers."""
+    """Return the name of a role for readers."""
     return LABELS.get(role, role)
 
 
 def group_ink(axis: str, index: int) -> Ink:
-    """The fill of group `index` of an axis, a variation of the axis' own lightness and hue.
+    """Return the fill of group `index` of an axis, a variation of the axis's lightness and hue.
 
-    Consecutive groups are three steps of lightness apart, and each step turns the hue the other
-    way, so that neighbouring steps can be told apart.
+    Consecutive groups are three steps of lightness apart, and the hue turns in alternating
+    directions, so that neighboring steps are distinguishable.
     """
     hue, chroma = _GROUP_HUES[axis]
     step = 3 * index % CYCLE
@@ -190,7 +190,7 @@ def group_ink(axis: str, index: int) -> Ink:
 
 
 def _hex(lightness: float, chroma: float, hue: float) -> str:
-    """OKLCH (Ottosson 2020) as sRGB; chroma gives way where the screen cannot show it."""
+    """Convert OKLCH (Ottosson 2020) to sRGB; reduce chroma if it is out of gamut."""
     while True:
         a = chroma * math.cos(math.radians(hue))
         b = chroma * math.sin(math.radians(hue))
@@ -214,7 +214,7 @@ def _gamma(linear: float) -> float:
 
 @cache
 def variables() -> dict[str, Ink]:
-    """Every CSS variable and its ink in the two palettes."""
+    """Return every CSS variable with its ink in the two palettes."""
     inks = {f"--fig-{name}": ink for name, ink in ROLES.items()}
     inks |= {f"--fig-{name}-soft": ink for name, ink in SOFT.items()}
     for rank, (main, surface) in enumerate(RANKS):
@@ -226,7 +226,7 @@ def variables() -> dict[str, Ink]:
 
 @cache
 def rules() -> dict[str, str]:
-    """Selector -> declarations for the classes that figures use, as shown without any choice."""
+    """Return declarations by selector for the classes of figures, before any choice is made."""
     found = {f".fig .r-{role}": f"fill:{soft(role)};stroke:{colour(role)}" for role in SOFT}
     for rank in range(len(RANKS)):
         name = f"rank-{rank}"
@@ -240,9 +240,9 @@ def rules() -> dict[str, str]:
 
 
 def _switch() -> str:
-    """The rules by which a checked radio button recolours the grid that follows its fieldset.
+    """Return the rules by which a checked radio button recolors the grid after its fieldset.
 
-    Siblings, not one figure: a figure may hold a panel with its own choice for every preset.
+    They select siblings, since a figure may have a panel with its own choice for every preset.
     """
 
     def chosen(value: str) -> str:
@@ -264,7 +264,7 @@ def _switch() -> str:
 
 
 def stylesheet() -> str:
-    """All variables and the rules that use them.  Paper gets the light palette and TP groups."""
+    """Return all variables and rules. Paper gets the light palette and TP groups."""
 
     def block(selector: str, palette: str) -> str:
         inks = variables()
@@ -277,7 +277,7 @@ def stylesheet() -> str:
 
 
 def embedded(svg: str) -> str:
-    """The part of the stylesheet that `svg` uses, for a file that stands alone."""
+    """Return the part of the stylesheet that `svg` uses, for a standalone file."""
     classes = set(re.findall(r"[\w-]+", " ".join(re.findall(r'class="([^"]*)"', svg))))
     used = {
         selector: declared

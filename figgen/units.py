@@ -1,7 +1,7 @@
-"""Quantities with their units checked, read from text and written as text.
+"""Parse and format quantities with checked units.
 
 Inside figgen every number is a plain float or int in SI units (bytes, seconds, FLOP, B/s …).
-Prefixes, thousands separators and unit words exist only at the two edges: `quantity_text` reads
+Prefixes, thousands separators and unit words exist only at the boundaries: `quantity_text` parses
 them, and `quantity_shown` writes them.
 """
 
@@ -27,13 +27,13 @@ from figgen.quantity_text import (
 from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
-"""The only unit, per anything, that these ways to write a quantity can show."""
+"""The only unit (per anything) that each of these formats can show."""
 
 
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
-    """The quantity written in `text`, in SI, as `read_quantity` reads it.
+    """Parse `text` to a quantity in SI, as `read_quantity` does.
 
-    With `unit`, another dimension is an error. Raises InputError for text that is not a number
+    With `unit`, a different dimension is an error. Raises InputError for text that is not a number
     with a known unit.
     """
     found = read_quantity(text)
@@ -43,11 +43,11 @@ def parse_quantity(text: str, unit: str | None = None) -> Quantity:
 
 
 def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
-    """Let quantities be written in a further unit, for a site's own formulas and catalogs.
+    """Register an additional unit, for a site's own formulas and catalogs.
 
     With `prefixes` the unit takes SI prefixes, as in `mPa` and `kPa`. `is_` defines it as a
-    multiple of another unit: `add_unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that
-    already means something else.
+    multiple of a different unit: `add_unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that
+    already has a different meaning.
     """
     if not re.fullmatch(r"[^\W\d_]\w*[²³]?|°\w+", name) or name in PLAIN_COUNTS.keys() - {"K"}:
         raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)
@@ -66,7 +66,7 @@ def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
 
 
 def canonical_unit(text: str) -> str:
-    """The canonical SI spelling of a unit without prefix: "bytes/s" is "B/s".
+    """Return the canonical SI spelling of a unit without prefix: "bytes/s" gives "B/s".
 
     Raises InputError for an unknown unit, or for one that needs a factor ("GB", "h").
     """
@@ -77,21 +77,21 @@ def canonical_unit(text: str) -> str:
 
 
 def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
-    """`value` (SI, in `unit`) as text for a reader.
+    """Format `value` (SI, in `unit`) for readers.
 
     `spec` is a Python format spec (".1%", ".3f", ",": the number alone) or one of
 
     - `si`: engineering prefix, three significant digits; "405B" for counts
     - `bytes`, `gib`: decimal or binary prefix; only for units that start with B
-    - `time`: ns, µs, ms, s, min, h, days; `flops`: TFLOP/s and the like
+    - `time`: ns, µs, ms, s, min, h, days; `flops`: GFLOP/s, TFLOP/s and so on
     - `unit`: the number and its own unit, no prefix
-    - nothing: whatever of these suits the unit
+    - nothing: the one of these that suits the unit
 
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
     padded (80 GB), a rounded one keeps its zeros (3.00 ms), digits before the point are never
     dropped, whole numbers stay whole.
 
-    Raises InputError for an unknown spec, a unit that the spec cannot show, or no number.
+    Raises InputError for an unknown spec, a unit that the spec cannot show, or a non-number.
     """
     number = _number(value)
     name, dot, digits = spec.partition(".")

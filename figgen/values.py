@@ -1,4 +1,4 @@
-"""Numbers by name: what `{{ bubble_fraction(stages=4, microbatches=8):.1%}}` stands for.
+"""Compute inline values such as `{{ bubble_fraction(stages=4, microbatches=8):.1%}}`.
 
 The grammar is one call of a registered name, with literal arguments, quantities in quotes
 (`"450 GB/s"`) or further calls as arguments, and at most one `.field`; then a format spec.
@@ -34,7 +34,7 @@ Argument: TypeAlias = "Scalar | bool | tuple[Argument, ...] | Call"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A parsed name with arguments; `field` is what is taken of its result, if anything."""
+    """A parsed name with arguments; `field` is the field of the result to use, if any."""
 
     name: str
     positional: tuple[Argument, ...] = ()
@@ -44,12 +44,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
+    """A value in SI with its unit and source; `evaluation` is set if it has a formula.
 
-    `quantity` is the formula, or the field of what was looked up, and `inputs` what it was asked
-    for.  `opened` is what a value of a model opens to.  `follows` is the call as data where a
-    script can compute it again for another machine.  `low` and `high` are set where the catalog's
-    sources disagree, and are then shown with it.
+    `quantity` is the formula, or the field of the looked-up entry, and `inputs` are its arguments.
+    `opened` explains the value of a model. `follows` is the call as data if a script can recompute
+    it for a different machine. `low` and `high` are set, and shown, if the catalog's sources
+    disagree.
     """
 
     value: Scalar
@@ -65,7 +65,7 @@ class Computed:
     inputs: Mapping[str, object] = field(default_factory=dict)
 
     def text(self, spec: str) -> str:
-        """The value as a reader sees it: `27.3%`, with its range if it has one."""
+        """Format the value for readers, such as `27.3%`, with its range if it has one."""
         shown = show(self.value, self.unit, spec)
         if self.low is None or self.high is None:
             return shown
@@ -74,7 +74,7 @@ class Computed:
 
 
 def show(value: Scalar, unit: str, spec: str) -> str:
-    """A scalar formatted with `spec`; texts stay as they are and take no spec."""
+    """Format a scalar with `spec`; strings are returned unchanged and accept no spec."""
     if isinstance(value, str):
         if spec:
             raise InputError(f"format {spec!r}", expected="a number to format", got=value)
@@ -83,7 +83,7 @@ def show(value: Scalar, unit: str, spec: str) -> str:
 
 
 def compute(text: str, named: Mapping[str, Named] | None = None) -> tuple[Computed, str]:
-    """The value of `call:spec` and the spec.  `named` are results that go by a bare name.
+    """Return the value of `call:spec` and the spec. `named` are results with bare names.
 
     Raises InputError for anything that is not in the grammar, not registered, or outside a
     formula's domain.
@@ -97,10 +97,10 @@ def compute(text: str, named: Mapping[str, Named] | None = None) -> tuple[Comput
     return _resolved(source, subject()), spec
 
 
-# A page's numbers are asked for when it is looked at, when it is converted and when it is listed.
+# A page's numbers are computed when it is checked, when it is converted and when it is listed.
 @remembered(8192)
 def _resolved(source: str, about: Subject) -> Computed:
-    """The value of a call; a server that loads changed code anew has another subject."""
+    """Return the value of a call; a server that reloads changed code has a new subject."""
     return resolve(parse(source), source)
 
 
@@ -123,7 +123,7 @@ def split_spec(text: str) -> tuple[str, str]:
 
 
 def parse(text: str) -> Call:
-    """The call that `text` writes.  Raises InputError, and nothing else, on any other text."""
+    """Parse `text` as a call. Raises InputError, and nothing else, on any other text."""
     if len(text) > LONGEST:
         raise InputError("an inline value is too long", expected=f"≤ {LONGEST} characters")
     try:
@@ -166,7 +166,7 @@ def _argument(node: ast.expr, text: str) -> Argument:
 
 
 def resolve(call: Call, text: str) -> Computed:
-    """Look the name up and compute it."""
+    """Find the formula or lookup that a call names, and compute it."""
     formulas, lookups = all_formulas(), all_lookups()
     try:
         if call.name in formulas:
@@ -199,7 +199,7 @@ def _formula(formula: Formula, call: Call, text: str) -> Computed:
 
 
 def _follows(call: Call, given: Mapping[str, float]) -> CallData | None:
-    """A formula as data whose inner calls can all be computed for another machine, else None."""
+    """Return a formula as data if scripts can recompute its inner calls for a different machine."""
     inner = {n: resolve(one, one.name).follows for n, one in call.keywords if isinstance(one, Call)}
     if not inner or None in inner.values():
         return None
@@ -214,7 +214,7 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     except TypeError as error:
         raise InputError(f"{call.name}: {error}", got=text) from None
     if not call.field:
-        raise InputError(f"{call.name}(…) is a whole entry", expected="a .field of it", got=text)
+        raise InputError(f"{call.name}(…) is a whole entry", expected="one of its fields", got=text)
     fields = [name for name in dir(found) if not name.startswith("_")]
     if call.field not in fields:
         raise unknown(f"field of {call.name}", call.field, fields)
@@ -224,7 +224,7 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     if isinstance(computed.value, int | float) and getattr(found, "follows", False):
         given = signature(look_up).bind(*positional, **keywords).args
         computed = replace(computed, follows=[call.name, list(given), call.field])
-    # What an entry is looked up by goes by the name of its kind: model, run, schedule.
+    # The name of an entry is an input named after its kind: model, run, schedule.
     _, *others = signature(look_up).parameters
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords
     quantity = f"{call.name}.{call.field}"
@@ -232,7 +232,7 @@ def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
 
 
 def call_data(call: Call) -> CallData:
-    """A call of a formula as data, with quantities in SI; of what is looked up, its number."""
+    """Return the call of a formula as data, with quantities in SI; a lookup becomes its number."""
     if call.name not in all_formulas():
         return _number(resolve(call, call.name).value)
     given = {name: _plain(argument) for name, argument in call.keywords}
@@ -242,12 +242,12 @@ def call_data(call: Call) -> CallData:
 
 
 def evaluated(asked: CallData) -> float:
-    """The value of a formula's data.  Raises InputError outside its domain."""
+    """Compute a formula given as data. Raises InputError outside its domain."""
     return formula_value(asked, lambda name, given: evaluate(name, **given).value)
 
 
 def evaluated_or_nan(name: str, given: Mapping[str, float]) -> float:
-    """The value of a formula, nan outside its domain, as scripts compute it."""
+    """Return the value of a formula, or NaN outside its domain, as scripts compute it."""
     try:
         return evaluate(name, **given).value
     except InputError:
@@ -255,7 +255,7 @@ def evaluated_or_nan(name: str, given: Mapping[str, float]) -> float:
 
 
 def looked_up_again(name: str, given: Sequence[object], field: str) -> float:
-    """A number that is looked up, by its data."""
+    """Return a looked-up number from the call's data."""
     found = getattr(all_lookups()[name](*given), field)
     return float(getattr(found, "value", found))
 
@@ -271,10 +271,10 @@ def _plain(argument: Argument) -> object:
 
 
 def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
-    """A catalog value carries its unit and source; a bare number has them in its name and entry."""
+    """Return a looked-up value; a bare number has its unit in its name, its source in `entry`."""
     value = getattr(found, "value", found)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise InputError(f"{call.name}(…).{call.field} is not a number or a text", got=text)
+        raise InputError(f"{call.name}(…).{call.field} is not a number or a string", got=text)
     unit = getattr(found, "unit", unit_of(call.field))
     source = getattr(found, "source", getattr(entry, "source", ""))
     # A bare number has lost its range.

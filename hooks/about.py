@@ -1,4 +1,4 @@
-"""Tells each page when it changed and how to cite it, and publishes what goes beside the pages."""
+"""Adds the last change and the citation to each page, and publishes files that accompany pages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def on_page_context(
 
 @event_priority(-60)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    # After the figures, so that every picture is there.
+    # After the figures, so that every picture exists.
     if serving:
         return
     from figgen.publish.companions import companions
@@ -59,7 +59,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     site, newest = config.mdx_configs["figgen"]["site"], max(changed.values(), default="")
     made = companions(site, str(config.site_description), newest)
     for path, content in made.items():
-        # By the name of a page it would be taken for one.
+        # With the suffix of a page, it would be converted as one.
         file = File.generated(config, path.replace(".md", ".txt"), content=content)
         file.dest_uri = path
         files.append(file)

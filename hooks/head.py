@@ -1,4 +1,4 @@
-"""Keeps static parts of pages from scripts, and gives every finished page its security policy."""
+"""Hides static parts of pages from scripts, and adds the security policy to each finished page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ allowed: tuple[str, ...] = ()
 
 
 def on_startup(command: str, **_: Any) -> None:
-    # `mkdocs serve` adds a script for live reload to each answer, which no hash could allow.
+    # `mkdocs serve` adds a live-reload script to each page, which no hash could allow.
     global serving
     serving = command == "serve"
 

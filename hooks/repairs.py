@@ -1,4 +1,4 @@
-"""Mends the stock theme's HTML and stylesheets; warns of a repair that finds nothing to mend."""
+"""Repairs the stock theme's HTML and stylesheets; warns of a repair that no longer applies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def on_pre_build(config: MkDocsConfig, **_: Any) -> None:
 
 @event_priority(-50)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    """Publish the theme's stylesheets and ours as one, without what no page has."""
+    """Publish the theme's stylesheets and ours as one, without unused rules."""
     from figgen.publish.styles import STYLESHEET, UNUSED_FILES, lighter
 
     theme = sorted(f.src_uri for f in files.css_files() if f.src_uri.endswith(".min.css"))
@@ -55,4 +55,4 @@ def on_post_template(output: str, template_name: str, **_: Any) -> str:
 
 def on_post_build(**_: Any) -> None:
     for pattern in sorted(unmet):
-        log.warning("the theme writes nothing like this any more, mend the repair: %s", pattern)
+        log.warning("the theme no longer writes this, so update the repair: %s", pattern)
