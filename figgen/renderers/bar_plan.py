@@ -1,4 +1,4 @@
-"""The measures of a chart of bars in one shape: where the bars are and where the words go."""
+"""The layout of a bar chart in one shape: the positions of bars and text."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
 
 
 def _cramped(chart: Bars, made: BarPlan) -> Iterator[bool]:
-    """For every number, whether a rule that cannot end before it crosses it."""
+    """Yield for every number whether a vertical rule runs through it."""
     for end, value, _ in ends(chart):
         at, wide = made.number_at(end), text_width(value_text(chart.axis, value))
         yield any(at - 4 <= flag.at <= at + wide + 5 for flag in made.flags)
@@ -94,7 +94,7 @@ def _plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
     top = LINE_PX * (1.4 * len(key) + max((flag.row + 1 for flag in placed), default=0))
     tops, at = [], top + BETWEEN_PX
     for lines in labels:
-        # A label beside its bar may be higher than the bar and what parts it from the next one.
+        # A label next to its bar may be taller than the bar and the gap below it.
         spare = LINE_PX * (len(lines) + 0.4) - thickness(chart) - BETWEEN_PX
         before, after = (LINE_PX * len(lines) + 2, 0.0) if above else (max(spare, 0.0) / 2,) * 2
         tops.append(at + before)
@@ -112,7 +112,7 @@ def _plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
 
 
 def rules(chart: Bars, x: ScaledAxis) -> list[Rule]:
-    """The rules that lie on the visible axis."""
+    """Return the rules within the visible axis."""
     return [rule for rule in chart.rules if x.shows(rule.at)]
 
 
@@ -122,10 +122,9 @@ def thickness(chart: Bars) -> float:
 
 
 def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
-    """Where a value is written (the end of its bar), the value, and for which bar how far down.
+    """Return where each value is written (its bar's end), the value, and its bar and offset in px.
 
-    Shares of a whole add up to what nobody needs to be told, and a bar of a group that is not there
-    has nothing to be told.
+    Shares that add up to 1 get no totals, and a missing bar of a group gets no value.
     """
     if chart.stacked:
         middle, totals = STACK_PX / 2, bar_totals(chart)
@@ -141,7 +140,7 @@ def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
 
 
 def parts(chart: Bars, made: BarPlan) -> list[Part]:
-    """Every segment of every bar that has a length, as a rectangle."""
+    """Return each segment of nonzero length as a rectangle."""
     base = made.x.low if made.x.logarithmic else 0.0
     found = []
     for bar, top in enumerate(made.tops):
@@ -162,7 +161,7 @@ def parts(chart: Bars, made: BarPlan) -> list[Part]:
 
 
 def _key(chart: Bars, left: float, width: float) -> tuple[tuple[tuple[float, int], ...], ...]:
-    """Rows of the key: where each segment's entry starts; nothing to tell apart needs none."""
+    """Return the rows of the key, with the start of each segment's entry; none for one segment."""
     if len(chart.segments) < 2:
         return ()
     rows: list[list[tuple[float, int]]] = [[]]

@@ -33,14 +33,14 @@ from figgen.renderers.scale import ScaledAxis
 LINE_PX = 15
 LEADER_PX = 14
 STEP_PX = 8.0
-"""Distance between the points by which a line is known to its labels."""
+"""Distance between the sample points by which labels avoid a line."""
 TOGETHER_PX = 9
 FREE_PX = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelFrame:
-    """The rectangle of a plot and what its edges mean."""
+    """The rectangle of a plot and the data range that it shows."""
 
     x: ScaledAxis
     y: ScaledAxis
@@ -54,7 +54,7 @@ class LabelFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """Something to be named: a series or a level rule, by the points that it runs through.
+    """A series or horizontal rule to label, with the points that it runs through.
 
     `series` is the index of the series, None for a rule.
     """
@@ -75,7 +75,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """Lines of text in a rectangle, and the corners of the line that leads to them, if any."""
+    """Lines of text in a rectangle, and the corners of their leader line, if any."""
 
     lines: tuple[str, ...]
     role: str
@@ -108,7 +108,7 @@ def corners(frame: LabelFrame, series: Series) -> list[Point]:
 
 
 def trace(frame: LabelFrame, series: Series) -> tuple[Point, ...]:
-    """Points that lie close together on what can be seen of a series."""
+    """Return closely spaced points on the visible part of a series."""
     turns = corners(frame, series)
     if series.style != "points":
         turns = [point for pair in pairwise(turns) for point in between(*pair)] + turns[-1:]
@@ -117,7 +117,7 @@ def trace(frame: LabelFrame, series: Series) -> tuple[Point, ...]:
 
 
 def between(start: Point, end: Point) -> list[Point]:
-    """Points close together on a line, without its end."""
+    """Return closely spaced points on a line, without its end."""
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     if not math.isfinite(length):
         return [start]
@@ -132,7 +132,7 @@ def between(start: Point, end: Point) -> list[Point]:
 
 
 def names(chart: Curves, frame: LabelFrame, label_px: float) -> list[Name]:
-    """The names to place: visible series, then horizontal rules."""
+    """Return the names to place: visible series, then horizontal rules."""
     found = [
         Name(
             series=index,
@@ -154,7 +154,7 @@ def names(chart: Curves, frame: LabelFrame, label_px: float) -> list[Name]:
 
 
 def crowded(found: Sequence[Name], frame: LabelFrame) -> list[Name]:
-    """Names of lines that end near another line's end, or far from the edge of the plot."""
+    """Return names of lines that end near a different line's end, or far from the plot's edge."""
 
     def together(one: Name, other: Name) -> bool:
         aside, down = one.end[0] - other.end[0], one.end[1] - other.end[1]
@@ -170,7 +170,7 @@ def crowded(found: Sequence[Name], frame: LabelFrame) -> list[Name]:
 def inside(
     wanting: Iterable[Name], found: Sequence[Name], frame: LabelFrame, taken: Sequence[Rect]
 ) -> dict[Name, Label]:
-    """Labels on the plot, for names with a place nearer to their own line than to others."""
+    """Return labels on the plot, for names with a free position closest to their own line."""
     labels: dict[Name, Label] = {}
     rects = [rect.grown(4) for rect in taken]
     for name in wanting:
@@ -183,7 +183,7 @@ def inside(
 
 
 def _apart(name: Name, others: Places, frame: LabelFrame, taken: Sequence[Rect]) -> Spot | None:
-    """A free place beside a line, where the line is furthest from the others."""
+    """Return a free position next to a line, where the line is furthest from the others."""
     own = points_of(name.trace)
     clearance = _clearance(own, others)
     blocked = np.concatenate([obstacles(taken), squares(others, 9), squares(own, 2.5)])
@@ -201,14 +201,14 @@ def _apart(name: Name, others: Places, frame: LabelFrame, taken: Sequence[Rect])
 
 
 def _clearance(own: Places, others: Places) -> Places:
-    """The distance of each point of a line from the nearest point of any other line."""
+    """Return the distance of each point of a line from the nearest point of any other line."""
     across, down = (own[:, None, axis] - others[None, :, axis] for axis in (0, 1))
     nearest: Places = np.sqrt((across**2 + down**2).min(axis=1, initial=np.inf))
     return nearest
 
 
 def beside(found: Sequence[Name], box: Rect) -> list[Label]:
-    """Labels in the right margin, moved apart, each with a short line from where it belongs."""
+    """Return labels in the right margin, moved apart, each with a leader from its line's end."""
     ordered = sorted(found, key=lambda n: (n.end[1], math.fsum(y for _, y in n.trace)))
     sizes = [name.size[1] + 2 for name in ordered]
     wanted = [name.end[1] for name in ordered]

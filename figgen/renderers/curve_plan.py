@@ -1,4 +1,4 @@
-"""The measures of a chart of curves in one shape: where the plot is and where the words go."""
+"""The layout of a chart of curves in one shape: the positions of plot and text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from figgen.renderers.scale import ScaledAxis, curve_scales
 GAP_PX = 8
 SAMPLE_PX = 24
 MARK_PX = 3
-"""What the words of a mark add to the width that a plot should have."""
+"""The width that a mark's label adds to the desired width of a plot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ SLIM = Shape(width=NARROW, plot_height=250, label_px=92, least_px=190)
 
 
 class KeyEntry(NamedTuple):
-    """A line of the key: where it begins, and what it names."""
+    """An entry of the key: its position and the name that it explains."""
 
     at: Point
     name: Name
@@ -56,7 +56,7 @@ class KeyEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePlan:
-    """Everything but the data; `above` and `below` are the lines that name the axes."""
+    """The layout without the data; `above` and `below` are the lines that name the axes."""
 
     frame: LabelFrame
     height: float
@@ -68,7 +68,7 @@ class CurvePlan:
 
 
 def plan(chart: Curves, shape: Shape) -> CurvePlan:
-    """First with room beside the plot for all names, then only for names with no place on it.
+    """Lay out with room next to the plot for all names, then only for names that need it.
 
     Names that would leave too little of the plot go to a key above it.
     """
@@ -106,12 +106,12 @@ def plan(chart: Curves, shape: Shape) -> CurvePlan:
 
 
 def _least(chart: Curves, shape: Shape) -> float:
-    """From which width of the plot itself there is room for names beside it."""
+    """Return the plot width from which there is room for names next to it."""
     return shape.least_px + MARK_PX * len(chart.marks)
 
 
 def _key(found: Sequence[Name], chart: Curves, shape: Shape) -> list[KeyEntry]:
-    """Entries in rows below the name of the upright axis."""
+    """Return the key's entries in rows below the name of the vertical axis."""
     x, y = 0.0, LINE_PX * len(wrapped(chart.y.label, shape.width)) + 4.0
     entries = []
     for name in found:
@@ -133,7 +133,7 @@ def _lines_beside(chart: Curves, shape: Shape) -> list[str]:
 def _frame(
     chart: Curves, shape: Shape, lines_beside: Sequence[str], key_px: float = 0.0
 ) -> LabelFrame:
-    """The plot with just enough room around it for ticks and for names beside it."""
+    """Return the plot's rectangle, with just enough room for ticks and for names next to it."""
     x, y = curve_scales(chart)
     left = max([text_width(text) for _, text in y.ticks], default=0.0) + GAP_PX + 2
     widest = max([text_width(line) + LEADER_PX + 4 for line in lines_beside], default=0.0)
@@ -172,7 +172,7 @@ def _mark_labels(
 
 
 def _blocks(chart: Curves, frame: LabelFrame, labels: Sequence[Label]) -> list[Rect]:
-    """What names on the plot keep off besides lines: rings, their labels and upright rules."""
+    """Return obstacles for names besides lines: rings, their labels and vertical rules."""
     rings = [around(frame.pixel(mark.x, mark.y), 8) for mark in chart.marks]
     leaders = [around(p, 3) for label in labels if label.leader for p in between(*label.leader)]
     return [*rings, *leaders, *(label.rect for label in labels), *_upright_blocks(chart, frame)]

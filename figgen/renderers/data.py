@@ -22,7 +22,7 @@ from figgen.charts import (
 from figgen.quantity_shown import NAMED
 from figgen.theme import label
 
-# Digits for a number that is read without a comma between its thousands.
+# Digits of numbers that are shown without separators.
 YEARS = (".5g", ".6g")
 
 
@@ -61,7 +61,7 @@ def _named(*labels: str) -> list[Column]:
 
 def _grid(chart: RankGrid) -> Table:
     groups = [f"{view.label} group" for view in chart.communicators]
-    # By columns: a world of 16,384 GPUs has two hundred thousand cells.
+    # Column by column: a world of 16,384 GPUs has two hundred thousand cells.
     rows = zip(
         *zip(*((cell.rank, cell.node, cell.local_rank) for cell in chart.cells), strict=True),
         *zip(*(cell.coordinates for cell in chart.cells), strict=True),
@@ -72,7 +72,7 @@ def _grid(chart: RankGrid) -> Table:
 
 
 def _timeline(chart: Timeline) -> Table:
-    """`chunk` only where there are several, `detail` only where there is any."""
+    """Return the rows of a timeline; `chunk` only if there are several, `detail` only if any."""
     chunks = any(slot.chunk for slot in chart.slots)
     details = any(slot.detail for slot in chart.slots)
     columns = _named("lane", "action", "label", *["chunk"] * chunks, *["detail"] * details)
@@ -99,7 +99,7 @@ def _steps(chart: Steps) -> Table:
 
 
 def measured(axis: Axis) -> Column:
-    """The column of an axis.  A tick may be rounder than a value, so its digits are not taken.
+    """Return the column of an axis. Ticks may be rounder than values, so their digits are not used.
 
     Five digits and more are: a year is no 2,019.
     """
@@ -111,7 +111,7 @@ def measured(axis: Axis) -> Column:
 
 
 def _curves(chart: Curves) -> Table:
-    """Every point of every series, then the marks and the rules."""
+    """Return every point of every series, then the marks and the rules."""
     rows: list[tuple[Scalar, ...]] = [
         (series.name, x, y)
         for series in chart.series

@@ -1,4 +1,4 @@
-"""The ways of arrows between the boxes of a diagram."""
+"""Route the arrows between the boxes of a diagram."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BoxPlace(NamedTuple):
 def route(
     source: BoxPlace, target: BoxPlace, solid: Sequence[BoxPlace], lane: float, down: bool
 ) -> list[Point]:
-    """The corners of an arrow from edge to edge; `down` is which way arrows with bends set out."""
+    """Return the corners of an arrow from edge to edge; bent arrows start downward if `down`."""
     straight = _straight(source, target, lane)
     others = [place for place in solid if place not in (source, target)]
     if straight and not any(_crosses(straight, place) for place in others):
@@ -35,7 +35,7 @@ def route(
 
 
 def _straight(source: BoxPlace, target: BoxPlace, lane: float) -> list[Point] | None:
-    """Horizontal or vertical, in the middle of what the two boxes have in common."""
+    """Return a straight arrow in the middle of the boxes' overlap, or None."""
     low, high = max(source.top, target.top), min(source.bottom, target.bottom)
     if high - low > abs(lane) * 2 + 4:
         y = (low + high) / 2 + lane
@@ -66,7 +66,7 @@ def _crosses(line: Sequence[Point], place: BoxPlace) -> bool:
 def _around(
     source: BoxPlace, target: BoxPlace, others: Sequence[BoxPlace], level: bool
 ) -> list[Point]:
-    """Out below (or to the right), past everything in between, and back in from there."""
+    """Return an arrow around all boxes in between, leaving and entering below (or at the right)."""
     if level:
         low, high = sorted((source.centre[0], target.centre[0]))
         between = [p for p in others if low < p.centre[0] < high and p.top < source.bottom]
@@ -81,7 +81,7 @@ def _around(
 
 
 def _gaps(source: BoxPlace, target: BoxPlace) -> tuple[float, float]:
-    """Free space between two boxes, vertically and horizontally; negative where they overlap."""
+    """Return the gaps between two boxes, vertical and horizontal; negative if they overlap."""
     down = max(target.top - source.bottom, source.top - target.bottom)
     return down, max(target.left - source.right, source.left - target.right)
 
@@ -102,7 +102,7 @@ def runs_down(ends: Sequence[tuple[BoxPlace, BoxPlace]]) -> bool:
 
 
 def _spread(place: BoxPlace, bent: Sequence[tuple[BoxPlace, BoxPlace]]) -> int:
-    """1 where all partners of a box are below (or above) it, left and right; −1 the other way."""
+    """Return 1 if a box's partners are all below (or above), left and right of it; −1 if turned."""
     partners = [(b if a == place else a).centre for a, b in bent if place in (a, b)]
     sides = [
         len({x < place.centre[0] for x, _ in partners}),
@@ -112,7 +112,7 @@ def _spread(place: BoxPlace, bent: Sequence[tuple[BoxPlace, BoxPlace]]) -> int:
 
 
 def _bent(source: BoxPlace, target: BoxPlace, lane: float, down: bool) -> list[Point]:
-    """Half way in the diagram's direction, across, and on; the other way if there is no room."""
+    """Return a bent arrow: halfway in the diagram's direction, across, on; or the other way."""
     (x0, y0), (x1, y1) = source.centre, target.centre
     free_down, free_aside = _gaps(source, target)
     if free_aside < 12 or (down and free_down >= 12):

@@ -32,17 +32,17 @@ class Explored(NamedTuple):
 
 
 def text(raw: str) -> str:
-    """A text that Plotly shows as it is, although it reads texts as HTML."""
+    """Escape text for Plotly, which interprets text as HTML."""
     return raw.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def lines(*raw: str) -> str:
-    """Several lines of text."""
+    """Join lines of text for Plotly."""
     return "<br>".join(text(line) for line in raw if line)
 
 
 def layout(height: float, more: Json) -> Json:
-    """A calm page: no background, no frame, a key above, room for whatever labels need."""
+    """Return a plain layout: no background, no frame, a key above, margins that fit labels."""
     return {
         "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -57,7 +57,7 @@ def layout(height: float, more: Json) -> Json:
 
 
 def axis(scaled: ScaledAxis) -> Json:
-    """A measured axis between the limits and with the ticks of the static picture."""
+    """Return a numeric axis with the limits and ticks of the static picture."""
     ends = [scaled.low, scaled.high]
     return {
         "type": "log" if scaled.logarithmic else "linear",
@@ -70,7 +70,7 @@ def axis(scaled: ScaledAxis) -> Json:
 
 
 def bare(more: Json) -> Json:
-    """An axis with nothing but its labels and light grid lines."""
+    """Return an axis with labels and light grid lines only."""
     return {
         "zeroline": False,
         "showline": False,
@@ -83,7 +83,7 @@ def bare(more: Json) -> Json:
 
 
 def rows(names: Sequence[str], more: Json) -> Json:
-    """An axis of names from the top, at 0, 1, 2 …, so that equal names stay apart."""
+    """Return an axis of names from the top, at 0, 1, 2 …, so that equal names stay distinct."""
     return bare(
         {
             "tickvals": list(range(len(names))),
@@ -100,7 +100,7 @@ def rule(at: float, upright: bool, role: str, label: str) -> Json:
     ends: Mapping[str, Any] = {"x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at}
     if upright:
         ends = {"y0": 0, "y1": 1, "yref": "paper", "x0": at, "x1": at}
-    # At the top of an upright line, above the right end of a level one.
+    # At the top of a vertical line, above the right end of a horizontal one.
     place = {"textposition": "end", "textangle": 0, "yanchor": "bottom"}
     return {
         "type": "line",

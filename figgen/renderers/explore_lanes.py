@@ -1,4 +1,4 @@
-"""Timelines and rank grids to explore."""
+"""Timelines and rank grids as interactive figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from figgen.theme import COMMUNICATORS, CYCLE, WORK, colour, label, soft
 
 
 def timeline(chart: Timeline) -> Explored:
-    """One trace per role, so that the key can hide one; what no bar covers is idle."""
+    """Return one trace per role, so that the key can hide roles; uncovered time is idle."""
     placed = [
         (slot, offset - 0.5, part)
         for lane in range(len(chart.lanes))
@@ -91,7 +91,7 @@ def _said(chart: Timeline, slot: Slot) -> str:
 
 
 def grid(chart: RankGrid) -> Explored:
-    """One square per GPU, coloured by its group, with a button for every communicator."""
+    """Return one square per GPU, colored by its group, with a button for every communicator."""
     nodes = sorted({cell.node for cell in chart.cells})
     columns = range(chart.gpus_per_node)
     at = {(cell.node, cell.local_rank): index for index, cell in enumerate(chart.cells)}
@@ -144,7 +144,7 @@ def _cell(chart: RankGrid, index: int) -> str:
 def _coloured(
     chart: RankGrid, view: CommunicatorView, table: Sequence[Sequence[int | None]]
 ) -> Json:
-    """Shade and text of every square for one communicator: its rank, and below it its group."""
+    """Return shade and text of every square for one communicator: rank, and group below."""
     axis = COMMUNICATORS[view.name]
     scale: list[list[float | str]] = []
     for shade in range(CYCLE):

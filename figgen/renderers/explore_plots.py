@@ -1,4 +1,4 @@
-"""Curves and bars to explore."""
+"""Curves and bars as interactive figures."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PATTERNS = ("", "/", "\\", "|", "-", "x", "+")
 
 
 def curves(chart: Curves) -> Explored:
-    """Every series with its points under the pointer, marks with their labels, rules."""
+    """Return every series with hover text, marks with their labels, and rules."""
     return _curves(chart, _mark_labels(chart))
 
 
 def recomputed_curves(chart: Curves) -> Explored:
-    """The same with labels straight above their marks: what places them better is not printed."""
+    """Return curves with labels right above their marks, since label placing is not printed."""
     x, y = curve_scales(chart)
     notes: list[Json] = [
         {
@@ -130,7 +130,7 @@ def _marks(chart: Curves) -> Json:
 
 
 def _mark_labels(chart: Curves) -> list[Json]:
-    """Labels of marks, at the same distance and side as in the static picture."""
+    """Return labels of marks, at the same distance and side as in the static picture."""
     if not chart.marks:
         return []
     made = plan(chart, WIDE)
@@ -155,7 +155,7 @@ def _mark_labels(chart: Curves) -> list[Json]:
 
 
 def bars(chart: Bars) -> Explored:
-    """Bars whose segments show their value on hover, with totals beside stacked bars."""
+    """Return bars whose segments show their value on hover, with totals next to stacked bars."""
     x = bar_scale(chart)
     several = len(chart.segments) > 1
     data = [_segment(chart, index) for index in range(len(chart.segments))]

@@ -1,4 +1,4 @@
-"""Collectives, diagrams and tables to explore."""
+"""Collectives, diagrams and tables as interactive figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from figgen.renderers.table import shown
 from figgen.theme import colour, soft
 
 LISTED = 4
-"""Contributions that a cell lists; of more it says how many."""
+"""The most contributions that a cell lists; of more it shows the number."""
 
 
 def steps(chart: Steps) -> Explored:
@@ -97,7 +97,7 @@ def _holds(who: tuple[int, ...]) -> str:
 
 
 def _notes(chart: Steps, frame: Frame) -> list[Json]:
-    """The title of a step, and an arrow for every chunk that is sent in it."""
+    """Return the title of a step and an arrow for every chunk that it sends."""
     said = f"{frame.title} ({frame.phase})" if frame.phase else frame.title
     head = _note(
         f"<b>{text(said)}</b>", 0, 1, xref="paper", yref="paper", xanchor="left", yanchor="bottom"
@@ -197,7 +197,7 @@ def _note(said: str, x: float, y: float, **more: str) -> Json:
 
 
 def table(chart: Table) -> Explored:
-    """The table, with headings that stay in sight."""
+    """Return the table, with headings that stay visible."""
     made = shown(chart)
     align = ["right" if right else "left" for right in made.right]
     look = {"fill": {"color": PAPER}, "font": {"color": INK}, "align": align}

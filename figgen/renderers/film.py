@@ -17,7 +17,7 @@ def film_json(chart: Film) -> str:
     before: dict[str, Thing] = {}
     for scene in chart.scenes:
         now = {thing.name: thing for thing in scene.things}
-        # What comes from somewhere does so in each of its scenes.
+        # A thing with an origin moves in each of its scenes.
         new = [t for name, t in now.items() if before.get(name) != t or t.origin]
         gone = [name for name in before if name not in now]
         scenes.append(_scene(scene, new, gone))

@@ -18,7 +18,7 @@ from figgen.renderers.markup import MIN_TEXT, TEXT, element, number
 Point: TypeAlias = tuple[float, float]
 
 NARROW = 340
-"""Width in px of the narrow shape: what a small phone leaves between its margins."""
+"""Width in px of the narrow shape: a small phone's screen without margins."""
 
 
 class Drawing(NamedTuple):
@@ -30,7 +30,7 @@ class Drawing(NamedTuple):
 
 
 def fluid(kind: str, wide: Drawing, narrow: Drawing, shared: str = "") -> str:
-    """The root element of a picture with two shapes; `shared` holds what both refer to.
+    """Return the root element of a picture with two shapes; `shared` are definitions for both.
 
     Like `markup.figure` it has no role and no name: the page knows the alternative text.
     """
@@ -57,14 +57,14 @@ def _shape(name: str, drawing: Drawing) -> str:
 
 
 def moved(content: str, wide: Point, narrow: Point, **attributes: float | str | None) -> str:
-    """A part of `reflowing`: where it stands in the wide shape and in the narrow one."""
+    """Return a part of `reflowing` with its positions in the wide and in the narrow shape."""
     place = f"--x:{number(narrow[0])}px;--y:{number(narrow[1])}px" if wide != narrow else None
     shift = f"translate({number(wide[0])} {number(wide[1])})"
     return element("g", content, transform=shift, style=place, **attributes)
 
 
 def reflowing(kind: str, wide: Point, narrow: Point, body: str) -> str:
-    """The root element of a picture whose `moved` parts have two places; both sizes are in px.
+    """Return the root element of a picture whose `moved` parts have two positions; sizes in px.
 
     In the narrow shape the drawing is enlarged by what its view box would shrink it.
     """
@@ -85,7 +85,7 @@ def _whole(size: Point) -> tuple[int, int]:
 
 
 def only_wide(svg: str) -> str:
-    """The wide shape of a picture, for a file; a picture with one shape is returned unchanged."""
+    """Return a picture's wide shape, for a file; a picture with one shape is returned unchanged."""
     found = re.search(r'<svg class="wide" viewBox="([^"]*)"', svg)
     if not found:
         return re.sub(r' style="--[^"]*"', "", svg)

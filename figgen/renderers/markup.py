@@ -1,4 +1,4 @@
-"""Writing SVG: escaping, rounding, one element at a time, and how wide a text will be."""
+"""Write SVG: escaping, rounding, elements, and the width of text."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FORBIDDEN: dict[int, str | None] = {
 
 
 def plain(text: str) -> str:
-    """`text` on one line, without the characters that XML cannot hold."""
+    """Return `text` on one line, without characters that XML does not allow."""
     return text if text.isprintable() else text.translate(FORBIDDEN)
 
 
 def escape(text: str) -> str:
-    """`text` for use between tags or in a double-quoted attribute."""
+    """Escape `text` for use between tags or in a double-quoted attribute."""
     text = plain(text)
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(char, entity)
@@ -42,13 +42,13 @@ def escape(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """At most two decimals, and none that say nothing."""
+    """Format a number with at most two decimals and no trailing zeros."""
     shown = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if shown == "-0" else shown
 
 
 def element(name: str, content: str = "", **attributes: float | str | None) -> str:
-    """One element.  `content` is markup; `text_anchor` is written `text-anchor`, None left out."""
+    """Return an element; `content` is markup, `text_anchor` means `text-anchor`, None is omitted."""
     written = "".join(
         f' {_name(key)}="{_value(value)}"' for key, value in attributes.items() if value is not None
     )
@@ -70,7 +70,7 @@ def words(x: float, y: float, content: str, **attributes: float | str | None) ->
 
 
 def row(y: float, entries: Iterable[tuple[float, str]], **attributes: float | str | None) -> str:
-    """Many short texts on one baseline, centred on their x: one element instead of many."""
+    """Return many short texts on one baseline, centered on their x, as one element."""
     spans = "".join(f'<tspan x="{number(x)}">{escape(text)}</tspan>' for x, text in entries)
     return element("text", spans, y=y, text_anchor="middle", **attributes) if spans else ""
 
@@ -82,7 +82,7 @@ def title(content: str) -> str:
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
-    """Width in px that `text` needs, a little generous, since the reader's font is not known."""
+    """Return the width of `text` in px, slightly too large since the reader's font is unknown."""
 
     def share(char: str) -> float:
         if char in _NARROW:
@@ -97,7 +97,7 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
 
 
 def wrapped(text: str, width: float) -> list[str]:
-    """The text in lines no wider than `width`, broken between words but not around "="."""
+    """Break text into lines no wider than `width`, between words but not around "="."""
     lines: list[str] = []
     for word in re.split(r"(?<!=) (?!=)", plain(text)):
         joined = f"{lines[-1]} {word}" if lines else word
@@ -119,7 +119,7 @@ def arrow(x0: float, y0: float, x1: float, y1: float, head: float = 6) -> str:
 
 
 def figure(kind: str, width: float, height: float, body: str) -> str:
-    """The root element: as wide as drawn where there is room, never so narrow that text shrinks.
+    """Return the root element: as wide as drawn if it fits, never so narrow that text shrinks.
 
     It has no role and no name: the page knows the alternative text and gives it both.
     """

@@ -17,7 +17,7 @@ Point: TypeAlias = tuple[float, float]
 Places: TypeAlias = NDArray[np.float64]
 
 DISTANCES = (8, 16, 28, 44, 64)
-# Right, left, then around: the directions in which a label may stand from its point.
+# Right, left, then around: the directions of a label from its point.
 DIRECTIONS = ((1, 0), (-1, 0), (0.7, -1), (-0.7, -1), (0.7, 1), (-0.7, 1), (0, -1), (0, 1))
 
 
@@ -30,7 +30,7 @@ class Rect(NamedTuple):
     bottom: float
 
     def contains(self, other: Rect) -> bool:
-        """Whether `other` lies inside this rectangle, edges included."""
+        """Return whether `other` is inside this rectangle, edges included."""
         return (
             self.left <= other.left
             and self.top <= other.top
@@ -44,7 +44,7 @@ class Rect(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A place for a label: its distance from the anchor, and the obstacles' area it covers."""
+    """A position for a label: its distance from the anchor, and the obstacles' area it covers."""
 
     rect: Rect
     distance: float
@@ -111,7 +111,7 @@ def place(
     within: Rect,
     distances: Sequence[float] = DISTANCES,
 ) -> Spot | None:
-    """The nearest free place for a label beside `anchor`, or else the place that covers least.
+    """Return the nearest free position for a label next to `anchor`, or the one that covers least.
 
     Returns None if no place lies `within`.
     """
@@ -139,7 +139,7 @@ def _beside(anchor: Point, size: tuple[float, float], distance: float, way: Poin
 
 
 class Flag(NamedTuple):
-    """The label of an upright line: its row above the plot, where it starts or ends, and which."""
+    """The label of a vertical line: its row above the plot, the line's x, and its direction."""
 
     row: int
     at: float
@@ -147,10 +147,10 @@ class Flag(NamedTuple):
 
 
 def flags(lines: Sequence[float], sizes: Sequence[float], high: float) -> list[Flag]:
-    """A label for every upright line, beside its top, so that no line runs through a label.
+    """Return a label for every vertical line, next to its top, so that no line crosses a label.
 
-    A line ends at its label's row, and a label stands in a row above all lines that it reaches
-    over.  Labels stand right of their line unless that is past `high`.
+    A line ends at its label's row, and a label is in a row above all lines that it spans. Labels
+    are right of their line unless that is past `high`.
     """
     placed: dict[int, tuple[Flag, Rect]] = {}
     order = sorted(range(len(lines)), key=lambda i: (lines[i] + sizes[i] > high, -lines[i]))

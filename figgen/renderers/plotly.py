@@ -1,4 +1,4 @@
-"""Charts as Plotly figures, for readers who ask to explore one."""
+"""Charts as interactive Plotly figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from figgen.renderers import explore_lanes, explore_plots, explore_states
 from figgen.renderers.explore import Explored, Json
 from figgen.renderers.markup import escape
 
-# What Plotly's own package makes of the template "none"; layouts name it, the page spells it out.
+# Plotly's template "none"; layouts refer to it by name, pages contain it.
 NO_TEMPLATE: Json = {"data": {"scatter": [{"type": "scatter"}]}}
 CONFIG = {
     "displaylogo": False,

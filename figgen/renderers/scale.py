@@ -1,4 +1,4 @@
-"""From an `Axis` and the data on it to limits, ticks and a label that names the unit.
+"""Compute limits, ticks and a label with the unit from an `Axis` and its data.
 
 Every renderer that draws axes takes them from here, so that a point of the static picture and
 of the interactive one lie at the same place between the same ticks.
@@ -29,11 +29,11 @@ class ScaledAxis:
     minor: tuple[float, ...] = ()
 
     def shows(self, value: float) -> bool:
-        """Whether a mark at `value` lies on the axis."""
+        """Return whether `value` is within the axis."""
         return math.isfinite(value) and self.low <= value <= self.high
 
     def share(self, value: float) -> float:
-        """The position of `value` along the axis, from 0 at `low` to 1 at `high`."""
+        """Return the position of `value` along the axis, from 0 at `low` to 1 at `high`."""
         if self.logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -66,7 +66,7 @@ def bar_totals(chart: Bars) -> tuple[float, ...]:
 def scale(
     axis: Axis, data: Iterable[float], *, air: float = 0.0, rounded: bool = False
 ) -> ScaledAxis:
-    """Limits and ticks for `data`; `air` is left free at both ends, `rounded` ends on a tick."""
+    """Return limits and ticks for `data`, with margins `air`; `rounded` ends on a tick."""
     logarithmic = axis.scale != "linear"
     low, high = _extent(axis, [v for v in data if math.isfinite(v) and (v > 0 or not logarithmic)])
     if logarithmic:
@@ -92,10 +92,10 @@ def scale(
 
 
 def fitting(scaled: ScaledAxis, room: float, gap: float = 10.0) -> tuple[tuple[float, str], ...]:
-    """The ticks whose texts stand side by side within `room` px: all, or every second, third …"""
+    """Return ticks whose labels fit side by side in `room` px: all, or every second, third …"""
     ticks = scaled.ticks
     ratios = {round(b / a, 6) for (a, _), (b, _) in pairwise(ticks)} if scaled.logarithmic else {0}
-    # Of 1, 2, 5, 10 … every third is a power of ten; every second would be without pattern.
+    # Of 1, 2, 5, 10 … every third is a power of ten; every second would have no pattern.
     for step in range(1, len(ticks)) if len(ratios) == 1 else (1, *range(3, len(ticks), 3)):
         kept = ticks[_first_power(ticks[:step]) if scaled.logarithmic else 0 :: step]
         places = [(scaled.share(value) * room, text_width(text)) for value, text in kept]
@@ -122,8 +122,8 @@ def _scaled(
     suffix: str,
     minor: tuple[float, ...],
 ) -> ScaledAxis:
-    # A word such as "microbatches" says itself; a unit such as "s" has to stand there as "(s)",
-    # because the letter is in most labels.
+    # A label that contains a word such as "microbatches" needs no unit; a unit such as "s" is
+    # written as "(s)", because most labels contain the letter.
     said = f"({suffix})" in axis.label or (
         len(suffix) > 2 and suffix.lower().rstrip("s") in axis.label.lower()
     )
@@ -139,7 +139,7 @@ def _scaled(
 
 
 def _extent(axis: Axis, data: list[float]) -> tuple[float, float]:
-    """The range of the data, or one that can be drawn where they have none."""
+    """Return the range of the data, or a drawable range if it is empty."""
     logarithmic = axis.scale != "linear"
     low = axis.low if axis.low is not None else min(data, default=1.0 if logarithmic else 0.0)
     high = axis.high if axis.high is not None else max(data, default=10.0 * low or 1.0)

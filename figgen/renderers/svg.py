@@ -1,4 +1,4 @@
-"""A chart as inline SVG for the page, or as a file that stands alone."""
+"""A chart as inline SVG for a page, or as a standalone file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def render(chart: Chart, figure_id: str) -> str:
         case Overview():
             return svg_overview.render_overview(chart)
         case Curves():
-            # Only these need matplotlib, which a build with all pictures in the cache does not.
+            # Only these need matplotlib, which a build with all pictures cached does not import.
             from figgen.renderers.svg_plot import render_curves
 
             return render_curves(chart, figure_id)

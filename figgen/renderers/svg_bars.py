@@ -33,14 +33,14 @@ from figgen.renderers.placing import Rect
 from figgen.renderers.scale import fitting, value_text
 from figgen.theme import colour
 
-# Lines over the fill, where a segment's colour has stood in the bar before.
+# Hatching over the fill, for a segment whose color occurs earlier in the bar.
 TILE_PX = 8
 PATTERNS = (
     "", "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", "M-2 -2L10 10M6 -2L10 2M-2 6L2 10", "M2 0V8", "M0 2H8",
     "M-2 10L10 -2M-2 -2L10 10", "M0 0H8M0 0V8",
 )  # fmt: skip
 GREYS = dict.fromkeys(("neutral", "reference", "idle", "hidden", "muted"), "grey")
-"""Roles that are greys of one another; all other pairs differ for every eye."""
+"""Pairs of similar grays; all other pairs of roles differ for all kinds of vision."""
 
 
 def render_bars(chart: Bars, figure_id: str) -> str:
@@ -66,7 +66,7 @@ def _draw(chart: Bars, made: BarPlan, figure_id: str) -> Drawing:
 
 
 def _zero(chart: Bars, made: BarPlan) -> str:
-    """The line that bars start from, interrupted where labels stand above them."""
+    """Return the line from which bars start, interrupted where labels are above them."""
     x = number(made.pixel(made.x.low if made.x.logarithmic else 0.0))
     spans = [(made.box.top, made.box.bottom)]
     if made.above:
@@ -89,7 +89,7 @@ def _scale(made: BarPlan) -> str:
 
 
 def _segment(chart: Bars, index: int, placed: Sequence[Part], figure_id: str) -> str:
-    """The parts of one segment in all bars: plain, then lined."""
+    """Return the parts of one segment in all bars: plain, then hatched."""
     segment = chart.segments[index]
     rects = []
     for part in placed:
@@ -103,7 +103,7 @@ def _segment(chart: Bars, index: int, placed: Sequence[Part], figure_id: str) ->
         else ""
     )
     plain = element("g", "".join(rects), fill=colour(segment.role), stroke=colour("paper"))
-    # The lines lie over the bars, which still answer to the pointer.
+    # The hatching covers the bars but must not block their hover text.
     over = element("g", lined, pointer_events="none") if lined and placed else ""
     return element("g", plain + over, class_="segment", data_segment=index) if placed else ""
 
@@ -120,13 +120,13 @@ def _path(rect: Rect) -> str:
 
 
 def _lined(chart: Bars, index: int) -> str:
-    """The lines over a segment, none for the first of its colour."""
+    """Return the hatching of a segment; "" for the first one of its color."""
     families = [GREYS.get(segment.role, segment.role) for segment in chart.segments]
     return PATTERNS[families[:index].count(families[index]) % len(PATTERNS)]
 
 
 def _patterns(chart: Bars, figure_id: str) -> str:
-    """The lines of every segment but the plain ones, in the colour of the page."""
+    """Return the hatching patterns of all segments that need one, in the page's color."""
     made = "".join(
         element(
             "pattern",
@@ -164,7 +164,7 @@ def _labels(chart: Bars, made: BarPlan) -> str:
 
 
 def _values(chart: Bars, made: BarPlan) -> str:
-    """Numbers just past the ends of the bars; of a group, where a rule runs there, before it."""
+    """Return numbers just past the bars' ends, moved aside where a rule would cross them."""
     if made.told:
         return ""
     lines = sorted(flag.at for flag in made.flags)

@@ -1,4 +1,4 @@
-"""Strokes, markers and words of a plot as lean SVG: neighbours say once what they share.
+"""Lines, markers and text of a plot as compact SVG: neighbors share their attributes.
 
 All places are pixels with y growing downward, written to a tenth.  The shapes of markers, and what
 is left of a line that leaves the picture or hardly bends, are matplotlib's; its own SVG would take
@@ -24,7 +24,7 @@ ANCHORS = {"left": None, "center": "middle", "right": "end"}
 LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE4: "C", Path.CLOSEPOLY: "z"}
 CIRCLE = "o"
 THINNED_PX = 0.05
-"""How far a simplified line may be from the points that it leaves out."""
+"""The largest distance in px of a simplified line from the points that it omits."""
 
 
 class Stroke(NamedTuple):
@@ -37,7 +37,7 @@ class Stroke(NamedTuple):
 
 
 class Words(NamedTuple):
-    """One line of text; `place` is its start, middle or end, half-way up its small letters.
+    """One line of text; `place` is its start, middle or end, at half its x-height.
 
     With a `halo` it can be read across a grid line.
     """
@@ -50,7 +50,7 @@ class Words(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A marker: its shape, its size and what it is filled and outlined with."""
+    """A marker: its shape, its size, its fill and its outline."""
 
     shape: str
     size: float
@@ -99,13 +99,13 @@ def texts(lines: Iterable[Words]) -> str:
 
 
 def _haloed(text: str) -> str:
-    """Text with a broad outline in the page's colour, so that lines behind it do not disturb."""
+    """Return text with a broad outline in the page's color, legible over lines."""
     paper = theme.colour("paper")
     return element("g", text, paint_order="stroke", stroke=paper, stroke_width="4")
 
 
 def _text(words: Words, **look: str | None) -> str:
-    # A third of the size below the middle is where the baseline of any font makes it look centred.
+    # In any font, text looks centered if its baseline is a third of the size below the middle.
     x, y = words.place[0], words.place[1] + 0.35 * TEXT
     return element("text", escape(words.text), x=short(x), y=short(y), **look)
 
@@ -170,7 +170,7 @@ def _line(points: Sequence[Point], within: Rect) -> str:
 
 
 def _written(path: Path, within: tuple[float, float, float, float] | None = None) -> str:
-    """What draws a path; a letter that says the same as the one before is left out."""
+    """Return the commands of a path; a repeated command letter is omitted."""
     written, last, start = "", "", ""
     for numbers, code in path.iter_segments(clip=within, simplify=path.should_simplify):
         letter = LETTERS[code]

@@ -83,7 +83,7 @@ def _ticks(centres: list[tuple[float, float]]) -> str:
 
 
 def _marks(sizes: ChunkSizes, rank: int, chunk: int, content: tuple[int, ...]) -> list[str]:
-    """One upright mark per contributing rank, at that rank's place; neighbours run together."""
+    """Draw one vertical mark per contributing rank, at that rank's x; neighbors merge."""
     share, marks = sizes.cell / sizes.ranks, list[str]()
     top, height = number(sizes.y(chunk)), number(sizes.height)
     there = set(content)
@@ -165,7 +165,7 @@ def _entries(chart: Steps, final: tuple[frozenset[int], ...]) -> list[tuple[str,
 
 
 def _in_lines(sizes: list[float], y: float, width: float) -> list[tuple[float, float]]:
-    """Places side by side, in as many lines as it takes."""
+    """Return positions side by side, wrapped into lines."""
     places, x = list[tuple[float, float]](), 0.0
     for size in sizes:
         if x and x + size > width:

@@ -27,7 +27,7 @@ from figgen.theme import colour, soft
 
 LINE = 16
 LARGEST_UNIT = 72
-"""px per grid unit at most: downward always, and across where a diagram has a phone's width."""
+"""The most px per grid unit: always downward, and across if a diagram has a phone's width."""
 
 Span: TypeAlias = tuple[float, float]
 
@@ -38,7 +38,7 @@ APART, BELOW = 4, 18
 """px of empty space between two parts of a diagram at least, and between them on a phone."""
 
 TALLEST = 800
-"""px up to which parts below each other can still be compared."""
+"""The largest height in px at which parts below each other can be compared."""
 
 
 def unit(chart: Diagram) -> float:
@@ -75,14 +75,14 @@ def render_diagram(chart: Diagram) -> str:
 
 
 def _whole(chart: Diagram, across: float) -> Drawing:
-    """The drawing in one piece with so many px per grid unit across."""
+    """Return the whole drawing with a given number of px per grid unit across."""
     places, routes = arranged(chart, across)
     body = _drawn(chart, places, routes, (-math.inf, math.inf))
     return Drawing(*_size(chart, across, routes), body)
 
 
 def _size(chart: Diagram, across: float, routes: Sequence[list[Point]]) -> Point:
-    """Width and height in px; a link that goes around its neighbours may leave the grid."""
+    """Return width and height in px; a link around its neighbors may leave the grid."""
     corners = [point for line in routes for point in line]
     width = max([chart.width * across, *(x + 7 for x, _ in corners)]) + 1
     return width, max([chart.height * unit(chart), *(y + 7 for _, y in corners)]) + 1
@@ -117,7 +117,7 @@ def _parts(places: Mapping[str, BoxPlace], routes: Sequence[list[Point]]) -> lis
 
 
 def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
-    """The left edge and the row of each part where only `SLIM` px are there."""
+    """Return the left edge and the row of each part if only `SLIM` px are available."""
     rows, x, line = [], 0.0, 0
     for left, right in parts:
         if x and x + right - left > SLIM:
@@ -203,7 +203,7 @@ def _box(box: Box, place: BoxPlace) -> str:
 
 
 def _lanes(links: Sequence[DiagramLink]) -> list[float]:
-    """How far in px each link keeps from the middle, so that links of one pair run side by side."""
+    """Return each link's offset from the middle in px, so that links of a pair are parallel."""
     together = Counter(frozenset((link.source, link.target)) for link in links)
     seen: Counter[frozenset[str]] = Counter()
     lanes = []
@@ -215,7 +215,7 @@ def _lanes(links: Sequence[DiagramLink]) -> list[float]:
 
 
 def _link(link: DiagramLink, corners: list[Point]) -> tuple[str, str]:
-    """The arrow and, apart from it, its label, which is drawn on top of everything."""
+    """Return the arrow and its label separately, since labels are drawn on top."""
     path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in corners)
     ink = colour(link.role)
     heads = arrow(*corners[-2], *corners[-1])
@@ -228,7 +228,7 @@ def _link(link: DiagramLink, corners: list[Point]) -> tuple[str, str]:
 
 
 def _label(link: DiagramLink, corners: list[Point]) -> str:
-    """Above a straight level arrow, beside an upright one, on the longest piece of a bent one."""
+    """Place a label above a horizontal arrow, next to a vertical one, on the longest bent part."""
     pieces = list(pairwise(corners))
     (x0, y0), (x1, y1) = max(pieces, key=lambda p: abs(p[1][0] - p[0][0]) + abs(p[1][1] - p[0][1]))
     level, bent = y0 == y1, len(corners) > 2

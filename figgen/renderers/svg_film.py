@@ -13,7 +13,7 @@ GUTTER, LINE, MOST_PATHS = 24, 16, 8
 
 
 def render_film(chart: Film) -> str:
-    """Stills side by side, each under its words; things that come from somewhere have an arrow."""
+    """Draw stills side by side, each below its text; things with an origin get an arrow."""
     stills = [(at, chart.scenes[at]) for at in chart.stills]
     said = [wrapped(f"{at}  {scene.says}", chart.width - 6) for at, scene in stills]
     head = max(map(len, said)) * LINE + 6
@@ -36,7 +36,7 @@ def render_film(chart: Film) -> str:
 
 def _drawn(scene: Scene) -> str:
     moving = [thing for thing in scene.things if thing.origin]
-    # More would be a thicket.
+    # More arrows would be illegible.
     paths = map(_path, moving) if len(moving) <= MOST_PATHS else ()
     return "".join(map(_thing, scene.things)) + "".join(paths)
 
@@ -62,7 +62,7 @@ def _thing(thing: Thing) -> str:
 
 
 def _path(thing: Thing) -> str:
-    """The way that a thing has come, from the edge of its box there to that of its box here."""
+    """Return the arrow of a thing, from the edge of its box at the origin to its box here."""
     if thing.origin is None or thing.origin == (thing.x, thing.y):
         return ""
     half = thing.width / 2, thing.height / 2
@@ -82,6 +82,6 @@ def _path(thing: Thing) -> str:
         stroke_width=1,
     )
     head = element("path", d=arrow(x0, y0, x1, y1), fill=colour("ink"))
-    # What goes over other boxes must not hide their text.
+    # Arrows over other boxes must not hide their text.
     far = math.hypot(x1 - x0, y1 - y0) > 2 * max(thing.width, thing.height)
     return element("g", line + head, opacity=0.45 if far else None)

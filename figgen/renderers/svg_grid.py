@@ -78,7 +78,7 @@ class _Layout:
         self.pitch = deep * (CELL_HEIGHT + GAP) - GAP + 2 * PAD + 6
 
     def rows(self, nodes: int, limit: float) -> int:
-        """How many nodes stand below each other: all, or as few as `limit` px hold side by side."""
+        """Return the nodes per column: all, or as few as fit `limit` px side by side."""
         fitting = max(1, int((limit + BETWEEN) // (self.node_width + BETWEEN)))
         columns = min(fitting, max(1, math.ceil(nodes * self.pitch / TALL)))
         return math.ceil(nodes / columns)

@@ -19,13 +19,13 @@ from figgen.theme import WORK, colour, label, soft
 HEAD, LANE, LANE_GAP, FUNNEL, AXIS, KEY = 20.0, 38.0, 5.0, 16.0, 26.0, 18.0
 GPU, GPU_GAP, NODE_GAP, ROW_GAP, EDGE = 13.0, 1.5, 9.0, 6.0, 2.0
 LEAST_GPU = 8.0
-"""Width in px of a GPU; as many nodes stand side by side as have room with that."""
+"""Width in px of a GPU, which determines the number of nodes side by side."""
 
 Spot = tuple[float, float]
 
 
 class _Block(NamedTuple):
-    """Where the nodes of one stage are, in px; from `base` rows go up or `down`."""
+    """The positions of one stage's nodes, in px; from `base`, rows go up or `down`."""
 
     nodes: tuple[int, ...]
     across: int
@@ -68,7 +68,7 @@ def _drawing(chart: Overview, width: float) -> Drawing:
 
 
 def _places(chart: Overview, width: float) -> tuple[list[_Block], list[float], float]:
-    """Where the nodes of each stage are, at which y each lane begins, and where all end, in px."""
+    """Return the positions of each stage's nodes, each lane's y, and the total height, in px."""
     nodes = _nodes_by_stage(chart)
     least = chart.room.gpus_per_node * LEAST_GPU + NODE_GAP
     most = max(1, int((width - 2 * EDGE + NODE_GAP) // least))
@@ -104,7 +104,7 @@ def _nodes_by_stage(chart: Overview) -> list[tuple[int, ...]]:
 
 
 def _ranks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
-    """All GPUs: a path for each colour."""
+    """Draw all GPUs: a path for each color."""
     shapes: defaultdict[int, list[str]] = defaultdict(list)
     for cell, stage in zip(chart.room.cells, chart.stage_of_cell, strict=True):
         x, y = _place(chart, cell, blocks[stage])
@@ -144,7 +144,7 @@ def _marks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
 def _funnels(
     chart: Overview, blocks: list[_Block], lanes: list[float], width: float
 ) -> Iterable[str]:
-    """From the marked nodes next to the lanes to the whole length of the lanes."""
+    """Draw the connection from the marked nodes to the whole length of the lanes."""
     above = max(stage for stage, block in enumerate(blocks) if not block.down)
     for stage, edge in ((above, lanes[0]), (above + 1, lanes[-1] + LANE)):
         block = blocks[stage]

@@ -1,4 +1,4 @@
-"""Curves as inline SVG: lines named at their ends or where they are apart, in two shapes."""
+"""Curves as inline SVG: lines labeled at their ends or where they are far apart, in two shapes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from figgen.renderers.placing import Rect
 from figgen.renderers.scale import fitting
 from figgen.renderers.svg_canvas import Look, Markers, Stroke, Words, clipping, strokes, texts
 
-# Shapes tell series apart without colour; the order alternates filled areas that look different.
+# Shapes distinguish series without color; the order alternates dissimilar filled shapes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 MOST_MARKERS = 14
 MARKER_PX, POINT_PX, RING_PX = 7, 8, 9
@@ -44,7 +44,7 @@ def render_curves(chart: Curves, figure_id: str) -> str:
 
 
 def _draw(chart: Curves, made: CurvePlan, shape: Shape, prefix: str) -> Drawing:
-    """From what lies lowest to the words, which nothing covers."""
+    """Draw all layers from the grid at the bottom to the text on top."""
     within = Rect(0, 0, shape.width, made.height)
     markers, clip = Markers(prefix), f"{prefix}--clip"
     body = "".join(
@@ -67,7 +67,7 @@ def _draw(chart: Curves, made: CurvePlan, shape: Shape, prefix: str) -> Drawing:
 
 
 def _shown(frame: LabelFrame) -> tuple[tuple[float, str], ...]:
-    """The ticks below the plot whose texts have room there."""
+    """Return the ticks below the plot whose labels fit."""
     return fitting(frame.x, frame.box.right - frame.box.left)
 
 
@@ -82,7 +82,7 @@ def _grid(frame: LabelFrame) -> Iterator[Stroke]:
 
 
 def _ticks(frame: LabelFrame) -> Iterator[Stroke]:
-    """Long ones where a text stands, and the edge on which they stand."""
+    """Draw tick marks, longer ones at labels, and the edge of the plot."""
     box, shown = frame.box, [value for value, _ in _shown(frame)]
     silent = [value for value, _ in frame.x.ticks if value not in shown]
     for value in (*shown, *silent, *frame.x.minor):
@@ -125,7 +125,7 @@ def _series(
 
 
 def _marker(chart: Curves, index: int) -> str:
-    """One shape per role; a line that stands alone needs none, and stairs have corners enough."""
+    """Return one shape per role; a single line and step lines need none."""
     series = chart.series[index]
     roles = list(dict.fromkeys(s.role for s in chart.series))
     marked = series.style == "points" or (len(chart.series) > 1 and series.style != "steps")
@@ -133,7 +133,7 @@ def _marker(chart: Curves, index: int) -> str:
 
 
 def _spots(seen: Sequence[bool], index: int) -> list[int]:
-    """Which points carry a marker: all of a few, else some of many, not where a neighbour's are."""
+    """Return the points with a marker: all of few, some of many, not at a neighbor's markers."""
     visible = [at for at, ok in enumerate(seen) if ok]
     if len(visible) <= MOST_MARKERS:
         return visible

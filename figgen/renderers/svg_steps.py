@@ -54,7 +54,7 @@ def render_steps(chart: Steps) -> str:
 
 
 class _Flow(NamedTuple):
-    """Where frames and the names of phases go, by their step, and how much room all of it takes."""
+    """The positions of frames and phase names, by step, and the total size."""
 
     frames: list[Point]
     headings: dict[int, float]
@@ -103,7 +103,7 @@ def _sizes(chart: Steps, ring: bool) -> ChunkSizes:
 
 
 def _starts_phase(chart: Steps, step: int) -> bool:
-    """Whether a new phase is named above this frame; the result stays with what led to it."""
+    """Return whether a new phase is named above a frame; the result belongs to the last phase."""
     frame = chart.frames[step]
     named = bool(frame.phase) and (bool(frame.transfers) or step == 0)
     return named and (step == 0 or frame.phase != chart.frames[step - 1].phase)
@@ -148,7 +148,7 @@ def _said(transfer: Transfer) -> str:
 
 
 def _hop(transfer: Transfer, sizes: ChunkSizes) -> str:
-    """Arrows between neighbouring columns; past the last column one leaves and one comes in."""
+    """Draw arrows between neighboring columns; at the ends of a ring, one leaves and one enters."""
     source, target = transfer.source, transfer.target
     right = (target - source) % sizes.ranks == 1
     ahead = 1 if right else -1

@@ -1,4 +1,4 @@
-"""Lanes over time: who does what when, and who waits."""
+"""Lanes over time: the work and the waiting of each rank."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LANE, SHARED_LANE, LANE_GAP = 26, 34, 5
 WIDEST = 2600
 LINE = 20
 LONGEST_NUMBER = 3
-"""Characters of a label that is no word, such as a microbatch."""
+"""Characters of a label that is not a word, such as a microbatch."""
 
 
 class _Strip(NamedTuple):
@@ -248,7 +248,7 @@ def _key(
     chart: Timeline, slots: Sequence[Sequence[Slot]], room: float, figure_id: str
 ) -> tuple[str, float]:
     """Swatches of the roles that occur, above the lanes, and where the lanes begin."""
-    # A series has no meaning but that of its lane, whose name stands beside it.
+    # A series means its lane, whose name is next to it.
     present = {slot.role for slot in chart.slots if not slot.role.startswith("series")}
     roles = [role for role in WORK if role in present]
     roles += sorted(present.difference(roles))

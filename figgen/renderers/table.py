@@ -1,4 +1,4 @@
-"""Tables as HTML for the page and as CSV to take away, and how a column's numbers are written."""
+"""Tables as HTML for pages and as CSV for download, and the formatting of columns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHORT, SHORT_TEXT = ' class="short"', 24
 # A table that scrolls would squeeze a sentence into a column of single words.
 LONG, LONG_TEXT = ' class="long"', 60
 MISSING = "–"
-# What stands for a number that does not exist or does not apply.
+# Shown instead of a number that does not exist or does not apply.
 BLANKS = frozenset(("", "-", "–", "—", "…", "n/a"))
-# A spreadsheet takes a text that begins with one of these for a formula.
+# A spreadsheet interprets text that begins with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Within these, numbers in one unit can be read next to each other.
 LARGEST_SHOWN, SMALLEST_SHOWN = 10_000, 0.01
@@ -36,12 +36,12 @@ WIDEST = 1000
 
 
 Unit: TypeAlias = tuple[str, Fraction | None]
-"""What stands in a heading, and its size in SI; no size where each cell has its own."""
+"""The unit in a heading, and its size in SI; no size if each cell has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A table as text: `right[i]` says that column `i` holds numbers."""
+    """A table as text; `right[i]` means that column `i` contains numbers."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -65,7 +65,7 @@ def shown(table: Table) -> Shown:
 
 
 def _alike(columns: Sequence[Column], units: Sequence[Unit]) -> Iterator[Unit]:
-    """Units of columns; those side by side that measure the same are read beside each other."""
+    """Yield the units of columns; of adjacent columns of a kind, all or none have one unit."""
     for (unit, spec), group in groupby(
         zip(columns, units, strict=True), lambda pair: (pair[0].unit, pair[0].spec)
     ):
@@ -114,7 +114,7 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
 
 
 def _prefixes(above: str, name: str) -> dict[str, Fraction]:
-    """The usual prefixes of a base unit, without the likes of milli-byte and kilo-second."""
+    """Return the usual prefixes of a base unit, without milli-byte or kilo-second."""
     if name == "gib" and above in ("B", "FLOP"):
         found = {prefix: Fraction(size) for prefix, size in BINARY.items()}
     else:
@@ -141,7 +141,7 @@ def _prefix(prefixes: Mapping[str, Fraction], sizes: list[float]) -> tuple[str, 
 
 
 def html(table: Table, label: str = "") -> str:
-    """A semantic table, named `label`; numbers stand right, in tabular figures."""
+    """Return a semantic table named `label`; numbers are right-aligned, in tabular figures."""
     text = shown(table)
     head = "".join(
         f'<th scope="col"{NUMERIC * right}>{escape(heading)}</th>'
@@ -164,7 +164,7 @@ def html(table: Table, label: str = "") -> str:
 
 
 def _length(cell: str) -> str:
-    # A list may be broken at its commas.
+    # Lists may wrap at their commas.
     kept = len(cell) <= SHORT_TEXT and ", " not in cell
     return SHORT * kept + LONG * (len(cell) >= LONG_TEXT)
 
@@ -188,7 +188,7 @@ def _si_heading(column: Column) -> str:
 
 
 def _raw_column(values: tuple[Scalar, ...]) -> Sequence[Scalar]:
-    """A column as it is written; whole numbers, which a large table is full of, stay."""
+    """Return a column's values for CSV; a column of whole numbers, the most common, as it is."""
     return values if set(map(type, values)) == {int} else [_raw(value) for value in values]
 
 

@@ -27,7 +27,7 @@ from figgen.theme import label
 
 BAR_WIDTH = 40
 WIDEST = 240
-"""Characters that a row of a timeline may have; beyond that slots are listed."""
+"""The longest row of a timeline in characters; beyond it, slots are listed."""
 # As in schedules in print: I and W are the two halves of B.
 LETTERS = {"forward": "F", "backward": "B", "backward-input": "I", "backward-weight": "W"}
 
@@ -59,7 +59,7 @@ def render(chart: Chart) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Columns as wide as their longest cell, standing right or left."""
+    """Format columns as wide as their longest cell, aligned right or left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -95,7 +95,7 @@ def _overview(chart: Overview) -> list[str]:
 
 
 def _timeline(chart: Timeline) -> list[str]:
-    """One column per unit of time, "-" where a slot goes on and "." where nothing runs."""
+    """Draw one column per unit of time, "-" where a slot continues and "." where nothing runs."""
     lengths = {slot.end - slot.start for slot in chart.slots}
     unit = min(lengths, default=chart.end)
     even = all(math.isclose(x / unit, round(x / unit)) for x in {*lengths, chart.end})
@@ -168,7 +168,7 @@ def _steps(chart: Steps) -> list[str]:
 
 
 def _film(chart: Film) -> list[str]:
-    """Each scene in its words, and what has changed in it."""
+    """Return each scene's text and its changes."""
     lines = []
     before: dict[str, str] = {}
     for number, scene in enumerate(chart.scenes):

@@ -1,4 +1,4 @@
-"""Chooses the ticks of an axis, at round values, and writes them in engineers' units."""
+"""Choose the ticks of an axis, at round values, and format them with engineering units."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def linear_ticks(
 
 
 def round_step(least: float) -> tuple[int, int]:
-    """Mantissa and exponent of the smallest 1, 2 or 5 times a power of ten from `least` on."""
+    """Return mantissa and exponent of the smallest 1, 2 or 5 times a power of ten ≥ `least`."""
     exponent = math.floor(math.log10(least))
     smallest = least / 10.0**exponent * (1 - 1e-9)
     return next(mantissa for mantissa in (1, 2, 5, 10) if mantissa >= smallest), exponent
 
 
 def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Without the zeros that every text has behind its point: 0.0%, 20.0% are 0% and 20%."""
+    """Remove trailing zeros that all labels share: 0.0%, 20.0% become 0% and 20%."""
     parts = [re.fullmatch(r"([^.]*)\.(\d+)(%?)", text) for _, text in ticks]
     found = [part.groups() for part in parts if part]
     if not found or len(found) < len(ticks):
@@ -86,7 +86,7 @@ def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
 
 
 def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
-    """The unit in which ticks are plain numbers, its size, and whether there is one."""
+    """Return the unit in which ticks are plain numbers, its size, and whether there is one."""
     spec = _spec(axis)
     if not _named(spec) or not largest:
         return _word(axis), 1.0, False
@@ -98,7 +98,7 @@ def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
 
 
 def labelled(axis: Axis, values: list[float]) -> tuple[list[tuple[float, str]], str]:
-    """The texts of ticks; a unit that all of them share moves to the axis label."""
+    """Return the labels of ticks; a unit that all of them share moves to the axis label."""
     if not _named(_spec(axis)):
         return [(value, tick_text(axis, value)) for value in values], _word(axis)
     texts = [_text(axis, value, max(values)) for value in values]
@@ -111,12 +111,12 @@ def labelled(axis: Axis, values: list[float]) -> tuple[list[tuple[float, str]], 
 
 
 def tick_text(axis: Axis, value: float) -> str:
-    """One value as the axis's ticks would show it, with its unit."""
+    """Format a value as a tick of the axis, with its unit."""
     return shown(value, axis.unit, _spec(axis))
 
 
 def value_text(axis: Axis, value: float) -> str:
-    """One value of the axis for a label or a hover text, with its unit; "–" where there is none."""
+    """Format a value for a label or hover text, with its unit; "–" if it is not finite."""
     if not math.isfinite(value):
         return "–"
     text = _text(axis, value)
@@ -124,7 +124,7 @@ def value_text(axis: Axis, value: float) -> str:
 
 
 def _text(axis: Axis, value: float, largest: float | None = None) -> str:
-    """A ratio such as FLOP/B and a count of things take no prefix while they are readable."""
+    """Format a value; ratios such as FLOP/B and counts get no prefix while they are readable."""
     above, _, below = axis.unit.partition("/")
     counted = (
         above == "1" or is_counted(above) or (above in ("FLOP", "B") and below not in ("", "s"))
@@ -135,7 +135,7 @@ def _text(axis: Axis, value: float, largest: float | None = None) -> str:
 
 
 def _spec(axis: Axis) -> str:
-    """`si` means minutes for long times and, on an axis of powers of two, binary prefixes."""
+    """Resolve `si`: minutes for long times and, on an axis of powers of two, binary prefixes."""
     if axis.unit == "s" and axis.spec == "si":
         return "time"
     if axis.unit == "B" and axis.scale == "log2" and axis.spec in ("", "si", "bytes"):
@@ -149,12 +149,12 @@ def _named(spec: str) -> bool:
 
 
 def _word(axis: Axis) -> str:
-    """The unit to write in the label when the ticks do not carry it."""
+    """Return the unit for the axis label if the ticks do not show it."""
     percent = axis.spec.endswith("%")
     return "" if axis.unit in ("1", "") or percent else axis.unit
 
 
 def _split(text: str) -> tuple[str, str]:
-    """A formatted quantity as number and unit: `1.5 ms` is `("1.5", "ms")`."""
+    """Split a formatted quantity into number and unit: `1.5 ms` gives `("1.5", "ms")`."""
     found = re.fullmatch(rf"(.*?)(?:{NBSP}([^\d×{NBSP}][^{NBSP}]*))?", text)
     return (found[1], found[2] or "") if found else (text, "")
