@@ -269,3 +269,9 @@ def test_other_texts_are_no_logs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file.write_text(OOM, encoding="utf-8")
     assert main(["take", str(file)]) == 0
     assert "it asked for 2.15\u00a0GB with 537\u00a0MB free" in capsys.readouterr().out
+
+
+def test_steps_in_the_comments_of_a_script_do_not_make_it_a_log() -> None:
+    script = "torchrun x.py --micro-batch-size 4\n# elapsed time per iteration (ms): 5861.0 |\n"
+    assert read_log(script) is None
+    assert read_log(script.replace("# ", "")) is not None

@@ -227,3 +227,15 @@ def test_json_is_read_as_a_library_reads_it() -> None:
     ours = {one.name: one.words for one in read_flow(text, "")[0]}
     assert plainly(ours) == plainly(flat(json.loads(text)))
     assert read_flow('{"a": Infinity}', "")[0][0].value == "Infinity"
+
+
+def test_a_sign_of_a_key_inside_a_value_is_a_part_of_it() -> None:
+    for text in ("args: [--branch=main, --fix]", "a: {b: --c=d, e: 1}", "a: [b=c]"):
+        ours = {one.name: one.words for one in read_yaml(text)}
+        assert plainly(ours) == plainly(flat(yaml.safe_load(text)))
+
+
+def test_a_value_may_stand_below_its_key() -> None:
+    text = "a:\n  true\nb:\n  one\n  two\nc: 1\n"
+    ours = {one.name: one.words for one in read_yaml(text)}
+    assert plainly(ours) == plainly(flat(yaml.safe_load(text)))

@@ -47,6 +47,10 @@ class Branches:
         """Whether what is read now runs, as far as anybody can tell."""
         return not self.skip and all(one.outer and one.live is not False for one in self.open)
 
+    def sure(self) -> bool:
+        """Whether every branch that is open is known to run."""
+        return all(one.live is True for one in self.open)
+
 
 def follow(branches: Branches, words: list[str], end: str) -> list[str]:
     """A command without what decides branches; `end` is the sign behind it, such as `&&`."""

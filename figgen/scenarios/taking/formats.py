@@ -64,6 +64,8 @@ def _of_lines(said: str) -> str:
         first = line.split()[0]
         if ("<<" in line and not line.startswith("<<:")) or first.startswith(("$", "./")):
             shell += 50  # a here-document, and the lines that it holds
+        elif first.startswith("--") and 0 < key_end(line) < len(first):
+            settings += 1  # a key that is an option of a command line
         elif line.startswith("[") and line.endswith("]") and "=" not in line:
             tables += 1
         elif line.startswith("--") or " --" in line or first in PROGRAMS or line.endswith("\\"):

@@ -53,15 +53,21 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
         entries.extend(command_entries(command, shell))
     for document in shell.documents:
         entries.extend(_document(document, shell))
+    alone = not any(one.origin == "script" and key_of(one.name) for one in entries)
     for name, value in shell.variables.items():
         if name in shell.used:
             continue
-        if value.strip().startswith("-") and " " in value.strip():
+        if _is_options(value) and alone:  # for a script that reads this one
             _options(_split(value), 0, "script", entries)
         # A file of nothing but variables is a list of settings.
-        alone = not shell.commands and not shell.directives
-        entries.append(entry(name, value, "script" if alone else "variable"))
+        settings = not shell.commands and not shell.directives
+        entries.append(entry(name, value, "script" if settings else "variable"))
     return entries
+
+
+def _is_options(value: str) -> bool:
+    """Whether the value of a variable is a list of options."""
+    return value.strip().startswith("-") and " " in value.strip()
 
 
 def command_entries(command: list[str], shell: Shell) -> list[Entry]:
@@ -148,7 +154,7 @@ def _holds_options(word: str, before: list[str]) -> bool:
     if before and before[-1] in ("-c", "-lc"):
         return False
     if before and before[-1].startswith("--") and not word.strip().startswith("--"):
-        return True
+        return " -" in word or "=" in word
     return word.strip().startswith("-") or " --" in word or "=" in word
 
 

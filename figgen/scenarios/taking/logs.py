@@ -88,10 +88,12 @@ UNITS = {
 
 def read_log(text: str) -> Log | None:
     """The log in a text, None where there is none."""
-    if "out of memory" in text and "Tried to allocate" in text:
-        return _out_of_memory(text)
     if re.search(r"#\s+size\s+count\s+type", text) is not None:
         return _collective(text)
+    # In the comments of a script stands what an earlier run printed.
+    text = "\n".join([line for line in text.split("\n") if not line.lstrip().startswith("#")])
+    if "out of memory" in text and "Tried to allocate" in text:
+        return _out_of_memory(text)
     for read in (_megatron, _torchtitan, _nemo, _nanotron, _others, _trainer, _progress):
         found = read(text)
         if found is not None:

@@ -338,5 +338,6 @@ TOP_ONLY = (
 OTHER_SECTIONS = (
     "validation", "eval", "evaluation", "checkpoint_engine", "comm", "metrics", "wandb", "logging",
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
+    "rollout",
 )  # fmt: skip
 """Sections of files that are about something else than the step of training."""

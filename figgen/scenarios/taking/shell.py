@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from figgen.scenarios.taking.arithmetic import computed
 from figgen.scenarios.taking.conditions import Branches, compared_sums, follow
-from figgen.scenarios.texts.entry import is_name
+from figgen.scenarios.texts.entry import is_name, is_whole
 
 BLANKS = " \t\r"
 ENDS = "\n;&|()"
@@ -70,6 +70,10 @@ def read_shell(text: str, shell: Shell) -> None:
             _finish(command, shell, sign)
             command = []
             at += len(sign)
+        elif letter == "<" and _placeholder(text, at):
+            word = _placeholder(text, at)
+            command.append(word)
+            at += len(word)
         elif letter in "<>":
             at = _after_redirection(text, at, shell)
         else:
@@ -195,6 +199,15 @@ def _uncommented(text: str) -> str:
     return "\n".join([line for line in text.split("\n") if not line.strip().startswith("#")])
 
 
+def _placeholder(text: str, at: int) -> str:
+    """What stands for a value that somebody has to fill in, `<PATH TO DATA>`, "" for none."""
+    end = text.find(">", at)
+    inner = text[at + 1 : max(end, at)]
+    if not inner[:1].isalpha() or inner[-1] in BLANKS or "\n" in inner or "<" in inner:
+        return ""
+    return text[at : end + 1]
+
+
 def _after_redirection(text: str, at: int, shell: Shell) -> int:
     while at < len(text) and text[at] in "<>&":
         at += 1
@@ -285,6 +298,10 @@ def _finish(command: list[str], shell: Shell, end: str) -> None:
     command = follow(shell.branches, command, end)
     if not shell.branches.live():
         return
+    if command[:1] == ["for"] and command[2:3] == ["in"] and is_name(command[1]):
+        for value in command[3:]:
+            _assign(command[1], value, False, shell)
+        return
     at = 0
     while at < len(command):
         word = command[at]
@@ -304,6 +321,8 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
     if name in shell.answers and not is_known(value):
         value = shell.answers[name]
     before = shell.variables.get(name, "")
+    if not is_known(value) and before and is_known(before) and not shell.branches.sure():
+        return  # `--tp) TP=$2;;` in a loop over arguments, which has its value from before
     if more:
         value = before + " " + value
     shell.variables[name] = "$" + name if value.startswith("$(") else value
@@ -372,9 +391,12 @@ def _braced(inner: str, shell: Shell) -> str:
     if rest.startswith("["):
         rest = rest.partition("]")[2]
     value = _variable(name, shell)
+    for sign in (":+", "+"):
+        if rest.startswith(sign):
+            return expand(rest[len(sign) :], shell) if value and is_known(value) else ""
     for sign in (":-", ":=", "-", "="):
         if rest.startswith(sign):
-            if value and (is_known(value) or name in shell.variables):
+            if value and (is_known(value) or name in shell.variables) and not _is_argument(value):
                 return value
             default = expand(rest[len(sign) :].strip('"'), shell)
             if shell.branches.live():
@@ -383,6 +405,11 @@ def _braced(inner: str, shell: Shell) -> str:
                     shell.variables[name] = default
             return default
     return value
+
+
+def _is_argument(value: str) -> bool:
+    """Whether a value is an argument of the script, such as `$1`, which is empty if left out."""
+    return value[:1] == "$" and is_whole(value[1:])
 
 
 def _command_value(command: str, shell: Shell) -> str:

@@ -37,7 +37,13 @@ def read_yaml(text: str) -> list[Entry]:
     at = 0
     while at < len(lines):
         at = _block(lines, at, lines[at].indent, "", entries)
-    return _interpolated(_aliased(entries))
+    return [_as_option(one) for one in _interpolated(_aliased(entries))]
+
+
+def _as_option(one: Entry) -> Entry:
+    """A setting whose key is an option of a command line, as in `MODEL_ARGS: {--num-layers: 32}`."""
+    _, found, option = one.name.partition("--")
+    return entry("--" + option, one.words, "script") if found and option else one
 
 
 def key_end(text: str) -> int:
@@ -165,10 +171,28 @@ def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[En
         return at
     at += 1
     if at < len(lines) and lines[at].indent > indent:
+        if _is_scalar(lines[at].text):
+            return _scalar_below(lines, at, path, entries)
         return _block(lines, at, lines[at].indent, path, entries)
     if at < len(lines) and lines[at].indent == indent and lines[at].text.startswith("-"):
         return _sequence(lines, at, indent, path, entries)
     entries.append(entry(path, "", "config"))
+    return at
+
+
+def _is_scalar(text: str) -> bool:
+    """Whether a line is a value by itself: no key, no item of a list and no bracket."""
+    return key_end(text) < 0 and text != "-" and not text.startswith(("- ", "{", "[", "&", "*"))
+
+
+def _scalar_below(lines: list[Line], at: int, path: str, entries: list[Entry]) -> int:
+    """Reads a value that stands on the lines below its key."""
+    indent = lines[at].indent
+    words: list[str] = []
+    while at < len(lines) and lines[at].indent >= indent:
+        words.append(lines[at].text)
+        at += 1
+    entries.append(entry(path, scalar_text(" ".join(words)), "config"))
     return at
 
 

@@ -59,7 +59,7 @@ def _value(flow: Flow, name: str, depth: int) -> None:
         _list(flow, name, depth)
     else:
         quoted = letter == '"'
-        flow.entries.append(entry(name, _scalar(flow), "config", quoted))
+        flow.entries.append(entry(name, _scalar(flow, ""), "config", quoted))
 
 
 def _mapping(flow: Flow, name: str, depth: int) -> None:
@@ -74,7 +74,7 @@ def _mapping(flow: Flow, name: str, depth: int) -> None:
             continue
         if letter == "" or letter in "[]{":
             raise InputError("the text", expected="a key or } in braces", got=letter or "its end")
-        key = _scalar(flow)
+        key = _scalar(flow, flow.marks)
         _skip(flow)
         mark = flow.text[flow.at : flow.at + 1]
         path = name + "." + key if name else key
@@ -111,14 +111,14 @@ def _list(flow: Flow, name: str, depth: int) -> None:
             plain = False
             _value(flow, name + "." + str(number), depth + 1)
         else:
-            words.append(_scalar(flow))
+            words.append(_scalar(flow, ""))
         number += 1
     if plain or words:
         flow.entries.append(entry(name, " ".join(words), "config"))
 
 
-def _scalar(flow: Flow) -> str:
-    """A quoted or plain scalar from here on."""
+def _scalar(flow: Flow, marks: str) -> str:
+    """A quoted or plain scalar from here on; one of `marks` ends a plain one, which is a key."""
     text = flow.text
     letter = text[flow.at : flow.at + 1]
     if letter in ("'", '"'):
@@ -143,20 +143,20 @@ def _scalar(flow: Flow) -> str:
             depth += 1
         elif here == "}" and depth > 0:
             depth -= 1
-        elif depth == 0 and _ends_scalar(flow):
+        elif depth == 0 and _ends_scalar(flow, marks):
             break
         flow.at += 1
     return text[start : flow.at].strip()
 
 
-def _ends_scalar(flow: Flow) -> bool:
+def _ends_scalar(flow: Flow, marks: str) -> bool:
     """Whether a plain scalar ends here: at a bracket, a comma, a comment or the mark of a key."""
     here = flow.text[flow.at]
     if here in ",[]{}\n":
         return True
     if here == "#":
         return flow.text[flow.at - 1] in " \t"
-    return here in flow.marks and _ends_key(flow.text, flow.at)
+    return here in marks and _ends_key(flow.text, flow.at)
 
 
 def _ends_key(text: str, at: int) -> bool:
