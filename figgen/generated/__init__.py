@@ -1,1 +1,1 @@
-"""Pages that are written from the registries and the catalog: nothing in them is typed."""
+"""Pages generated from the registries and the catalog."""

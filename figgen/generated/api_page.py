@@ -1,4 +1,4 @@
-"""The page of the functions that people call, from their signatures and docstrings."""
+"""Generate the page of Python functions from their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from figgen.api import FUNCTIONS
 
 
 def api_page() -> str:
-    """The page as Markdown; `tests/test_api.py` runs every example on it."""
+    """Return the page as Markdown; `tests/test_api.py` runs every example on it."""
     parts = [
         "---\ndescription: The ten Python functions that answer what the pages answer, "
         "in programs and in notebooks.\n---\n\n# Python functions\n\n"
@@ -33,7 +33,7 @@ def api_page() -> str:
 
 
 def _wrapped(name: str, signature: str) -> str:
-    """A call on one line, or one parameter a line where it would be wider than the text."""
+    """Return a signature on one line, or with one parameter per line if it is too wide."""
     if len(name) + len(signature) <= 66:
         return f"{name}{signature}"
     inside, _, returned = signature.removeprefix("(").rpartition(") -> ")

@@ -1,4 +1,4 @@
-"""Figures of the guide that pages of formulas show again, as they stand there."""
+"""Figures of the guide that formula pages show again unchanged."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BORROWED = {
     "tensor-parallel": ("tensor-parallelism", "tp-volume"),
     "topology": ("fabrics", "all-to-all-by-fabric"),
 }
-"""Topic -> the chapter and its figure that shows some of the topic's formulas at work."""
+"""By topic, the chapter and the figure that show some of the topic's formulas at work."""
 
 
 def borrowed_figures(sources: Mapping[str, str], titles: Mapping[str, str]) -> dict[str, str]:
-    """A sentence and a fence by topic, for those whose chapter is among `sources`.
+    """Return a sentence and a fence by topic, for topics whose chapter is in `sources`.
 
     Raises InputError for a chapter that no longer has the figure.
     """
@@ -51,7 +51,7 @@ def borrowed_figures(sources: Mapping[str, str], titles: Mapping[str, str]) -> d
 
 
 def _fence(source: str, path: str, name: str) -> str:
-    """The first fence of a figure, without the line that makes it a plot to explore."""
+    """Return the first fence of a figure, without its `as:` line."""
     for fence in fences(source):
         lines = fence.body.splitlines()
         if f"figure: {name}" in lines:

@@ -16,12 +16,12 @@ from figgen.catalog import Value, load
 from figgen.markdown.tables import CLOSING, OPENING
 
 UNVERIFIED = "memory"
-"""The confidence of a value that was not checked at the source that it names."""
+"""The confidence of a value that was not checked against its source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What stands in a cell, what it is sorted by, and where it comes from if not from its row."""
+    """A table cell: its text, its sort key, and its source if it differs from the row's."""
 
     text: str
     key: float | None = None
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One entry: its name is the id that links point at."""
+    """One entry; its name is its anchor."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -46,7 +46,7 @@ class Sources:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def cited(self, source: str) -> str:
-        """`[3], Table 2; [7]` with links to the list, from `Title, Table 2; Other title`."""
+        """Return `[3], Table 2; [7]`, with links to the list, for `Title, Table 2; Other title`."""
         return "; ".join(map(self._one, source.split("; ")))
 
     def _one(self, part: str) -> str:
@@ -56,7 +56,7 @@ class Sources:
         return f"{link}, {escape(place)}" if place else link
 
     def html(self) -> str:
-        """The list itself."""
+        """Return the list of sources."""
         items = "".join(
             f'<li id="source-{number}">{_linked(title)}</li>'
             for title, number in self.numbers.items()
@@ -65,7 +65,7 @@ class Sources:
 
 
 def split_source(part: str) -> tuple[str, str]:
-    """A source as the catalog writes it, as title and place within it."""
+    """Split a source of the catalog into its title and the location within it."""
     for title in _titles():
         if part.startswith(title) and part[len(title) :][:1] in ("", ","):
             return title, part[len(title) :].lstrip(", ")
@@ -74,7 +74,7 @@ def split_source(part: str) -> tuple[str, str]:
 
 @cache
 def _titles() -> tuple[str, ...]:
-    """Longest first, since some titles begin like others."""
+    """Return all titles, longest first, since some titles are prefixes of others."""
     return tuple(sorted(load.sources().values(), key=len, reverse=True))
 
 
@@ -93,7 +93,7 @@ def _linked(title: str) -> str:
 
 
 def of_value(value: Value | None, row_source: str, text: str = "") -> Cell:
-    """A value as printed by its source, with its range; a dash where there is none."""
+    """Return a value as printed by its source, with its range; a dash if there is none."""
     if value is None:
         return Cell(text="–")
     return Cell(
@@ -105,19 +105,19 @@ def of_value(value: Value | None, row_source: str, text: str = "") -> Cell:
 
 
 def of_number(value: float | None, text: str = "") -> Cell:
-    """A count; a dash where nobody published one."""
+    """Return a count; a dash if none was published."""
     return Cell(text="–") if value is None else Cell(text=text or f"{value:,}", key=float(value))
 
 
 def table(label: str, headings: Sequence[str], rows: Sequence[Row], sources: Sources) -> str:
-    """The table in a box that scrolls by itself; the first cell of a row is its heading."""
+    """Return a table in a box that scrolls; the first cell of a row is its heading."""
     numeric = [any(row.cells[at].key is not None for row in rows) for at in range(len(headings))]
     head = "".join(
         f'<th scope="col"{NUM * right}>{escape(heading)}</th>'
         for heading, right in zip([*headings, "sources"], [*numeric, False], strict=True)
     )
     body = "".join(_row(row, numeric, sources) for row in rows)
-    # The place of the filter, which the script fills without moving the table.
+    # Reserves space for the filter, so that the script does not move the table.
     return (
         '<p class="data-filter"></p>\n'
         f'{OPENING} tabindex="0" role="group" aria-label="{escape(label)}">'
@@ -130,7 +130,7 @@ NUM = ' class="num"'
 
 
 def anchor(name: str) -> str:
-    """The id of a row: a name without dots, which style sheets would take for a class."""
+    """Return the id of a row: a name without dots, which CSS would read as classes."""
     return name.replace(".", "-")
 
 

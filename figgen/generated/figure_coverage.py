@@ -1,4 +1,4 @@
-"""The page that says where every figure and table of the guide's plan ended up."""
+"""The page that lists where every planned figure and table of the guide is shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Planned:
 
     @property
     def settled(self) -> bool:
-        """Whether the entry has a place, or the reason why it has none."""
+        """Whether the entry has a place, or else a reason for having none."""
         return bool(self.at or self.note)
 
 
@@ -55,7 +55,7 @@ def planned_figures(path: Path) -> tuple[Planned, ...]:
 
 
 def figure_coverage_page(entries: tuple[Planned, ...], titles: Mapping[str, str]) -> str:
-    """Every entry with links to its places; `titles` are what pages are called."""
+    """Return the page: every entry with links to its places; `titles` are page titles by path."""
     shown = sum(bool(entry.at) for entry in entries)
     reasons = sum(bool(entry.note) and not entry.at for entry in entries)
     rows = "\n".join(
@@ -77,7 +77,7 @@ def figure_coverage_page(entries: tuple[Planned, ...], titles: Mapping[str, str]
 
 
 FORMS = {"table": "table", "interactive": "plot to explore", "SVG": "picture"}
-"""Words of a planned form, the first that occurs decides, and what it is counted as."""
+"""Words in a planned form with the category they mean; the first that occurs decides."""
 
 
 def _counts(entries: tuple[Planned, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The page that says where every entry of the formula catalogue is computed and tested."""
+"""The page that lists where every entry of the formula catalog is computed and tested."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from figgen.formulas.coverage import Covered, coverage
 from figgen.generated.formulas import FORMULAS_BY_TOPIC, formula_link, formula_title, topic_title
 
 KIND_WORDS = {"model": "algorithm", "test": "test", "identity": "test of a law"}
-"""What an entry is that is no formula."""
+"""Descriptions of entries that are not formulas."""
 
 
 def coverage_page() -> str:
-    """Every entry by topic, as Markdown; what is no formula comes last."""
+    """Return every entry by topic, as Markdown; entries that are not formulas come last."""
     entries = coverage()
     counts = Counter(entry.kind for entry in entries)
     named = {entry.name for entry in entries}
@@ -60,7 +60,7 @@ def _place(entry: Covered) -> str:
 
 
 def _note(entry: Covered) -> str:
-    """The note, with names of functions as code and formulas linked."""
+    """Return an entry's note, with functions as code and formulas linked."""
 
     def marked(found: re.Match[str]) -> str:
         name = found[0]

@@ -47,7 +47,7 @@ SPELLED = {
         )
     },
 }
-"""Words of a formula's name that readers see written otherwise."""
+"""Words of formulas' names that are spelled differently for readers."""
 
 
 FORMULAS_BY_TOPIC = figure(
@@ -75,35 +75,35 @@ class Known:
 
 
 def formula_pages(known: Known) -> dict[str, str]:
-    """The index and every topic's page, as Markdown by their path."""
+    """Return the index and every topic's page, as Markdown by path."""
     topics = {f"reference/formulas/{slug(topic)}.md": _topic_page(topic, known) for topic in TOPICS}
     return {"reference/formulas.md": _index(), **topics}
 
 
 def frozen_points() -> dict[str, Arguments]:
-    """The first frozen test point of every formula."""
+    """Return the first frozen test point of every formula."""
     text = (resources.files("figgen.formulas") / "points.json").read_text("utf-8")
     rows = json.loads(text)["points"]
     return {row["formula"]: row["arguments"] for row in reversed(rows)}
 
 
 def slug(topic: ModuleType) -> str:
-    """A topic as it is written in an address."""
+    """Return a topic as in its address."""
     return topic.__name__.rpartition(".")[2].replace("_", "-")
 
 
 def topic_title(topic: ModuleType) -> str:
-    """What readers see a module of formulas called."""
+    """Return the title of a module of formulas."""
     return slug(topic).replace("-", " ").capitalize()
 
 
 def formula_link(name: str) -> str:
-    """The place of a formula, from `reference/`."""
+    """Return the link to a formula, relative to `reference/`."""
     return f"formulas/{FORMULAS[name].topic}.md#{name}"
 
 
 def formula_title(name: str) -> str:
-    """A formula's name as words, spelled as the guide spells them."""
+    """Return a formula's name as words, in the guide's spelling."""
     words = name.replace("_", " ")
     for plain, written in SPELLED.items():
         words = re.sub(rf"\b{plain}\b", written, words)
@@ -116,7 +116,7 @@ def _members(topic: ModuleType) -> list[Formula]:
 
 
 def _index() -> str:
-    """All formulas by topic; each entry keeps the anchor that links of old point at."""
+    """Return all formulas by topic; each entry keeps the anchor of older links."""
     parts = [
         "---\ndescription: Every formula of the guide by topic.\n---\n\n# Formulas\n\n"
         f"Every number of the guide comes from one of these {len(FORMULAS)} functions.\n"
@@ -147,7 +147,7 @@ def _topic_page(topic: ModuleType, known: Known) -> str:
 
 
 def _entry(formula: Formula, known: Known) -> str:
-    """One formula under a heading that links to it by name."""
+    """Return one formula under a heading whose anchor is its name."""
     rows = "\n".join(
         f"| ${argument.symbol}$ | `{argument.name}` | {escape(argument.meaning)} "
         f"| {_unit(argument.unit)} |"
@@ -160,14 +160,14 @@ def _entry(formula: Formula, known: Known) -> str:
         f"{formula.doc}\n\n$$\n{latex(formula)}\n$$\n\n"
         f"| symbol | argument of `{formula.name}` | meaning | unit |\n|---|---|---|---|\n{rows}\n\n"
         f"The result is {_measured_in(formula.unit)}.\n{holds}Source: {escape(formula.source)}.\n"
-        # Nobody searches for a domain.
+        # Domains are excluded from search.
         "{: data-search-exclude }\n"
         f"{_example(formula, known)}{_held(formula)}{_used_by(formula, known)}"
     )
 
 
 def _example(formula: Formula, known: Known) -> str:
-    """The formula at a point that its test freezes, and the command that gives the same."""
+    """Return the formula at its frozen test point, with the command that computes it."""
     if formula.name not in known.points:
         return ""
     arguments = known.points[formula.name]
@@ -180,13 +180,13 @@ def _example(formula: Formula, known: Known) -> str:
 
 
 def _held(formula: Formula) -> str:
-    """Which tests hold the formula, and how closely."""
+    """Return a sentence with the formula's tests and their tolerances."""
     tests = " and ".join(f"`{one.test}` ({one.within})" for one in held_by(formula))
     return f"\nHeld by {tests}.\n{{: data-search-exclude }}\n" if tests else ""
 
 
 def _plain(value: float) -> str:
-    """As short as YAML still takes it for a number: 7.0e+09 for 7000000000."""
+    """Format a number as short as YAML still parses it: 7.0e+09 for 7000000000."""
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
     mantissa, e, power = f"{value:g}".partition("e")

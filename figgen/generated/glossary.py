@@ -1,4 +1,4 @@
-"""The glossary and the notation, from their one source each."""
+"""The pages of the glossary and the notation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.generated.formulas import formula_link, formula_title
 from figgen.markdown.lists import term_anchor
 
 MOST_LINKED = 3
-"""Formulas that a symbol's row links to; the others are on the topics' pages."""
+"""The most formulas that a symbol's row links to."""
 
 
 _NESTED = figure(
@@ -78,7 +78,7 @@ def notation_page() -> str:
 
 
 def _shared() -> int:
-    """How many symbols stand for more than one argument."""
+    """Count the symbols that stand for more than one argument."""
     found = Counter(NOTATION[name].symbol for name in NOTATION if _users(name))
     return sum(count > 1 for count in found.values())
 

@@ -9,7 +9,7 @@ from figgen.models.machine.layout import ParallelLayout
 from figgen.plotting.blocks import block_of
 
 HEAVY_GRID = 384
-"""GPUs from which a smaller part stands for the others, so that the picture stays light."""
+"""From so many GPUs on, a smaller part represents the others, to keep the picture small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def _rank_map(laid: Laid) -> str:
         if len(smaller.ranks) > laid.parallel.gpus_per_node:
             parameters, block = f"{parameters}\nmost: {HEAVY_GRID}", smaller
         else:
-            # Only whole pipelines say anything: they are colored by their stages' groups alone.
+            # Show whole pipelines, which are colored by their stages' groups.
             parameters += "\ncommunicators: [pp]\nfirst: pp"
     part = (
         ""

@@ -16,7 +16,7 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.schema import OPTIONS
 
 MOST_SLOTS = 300
-"""Forwards and backwards that a small copy of a schedule may show."""
+"""The most forward and backward passes in a small copy of a schedule."""
 
 
 def training_sections(preset: TrainingPreset, tools: frozenset[str]) -> str:
@@ -73,7 +73,7 @@ def _setup(preset: TrainingPreset) -> str:
 
 
 def _reasons(preset: TrainingPreset) -> str:
-    """Why the settings that the run's own entry does not have are what they are, with sources."""
+    """Return the reasons, with sources, for settings that the run's own entry lacks."""
     lines = [
         f"- {', '.join(_short(OPTIONS[name].label) for name in names)}"
         f"{' (published)' if entry.published else ''}: {escape(entry.note)}"
@@ -87,12 +87,12 @@ def _reasons(preset: TrainingPreset) -> str:
 
 
 def _short(label: str) -> str:
-    """A label of a form within a sentence: "TP, tensor" is TP."""
+    """Shorten a form's label for use in a sentence: "TP, tensor" becomes "TP"."""
     return label.partition(":")[0].partition(",")[0]
 
 
 def _schedule(step: TrainingStep) -> str:
-    """A copy of the schedule that is small enough to read."""
+    """Return the section with a copy of the schedule that is small enough to read."""
     setup = step.setup
     stages, chunks = setup.parallel.pp, setup.chunks or 1
     if stages == 1:
@@ -150,7 +150,7 @@ def _memory(preset: TrainingPreset, step: TrainingStep) -> str:
 
 
 def _would_fit(step: TrainingStep) -> str:
-    """The smallest change with which it would fit by the models' count, in words."""
+    """Describe the smallest change with which the run would fit, by the models' count."""
     change = what_fits(step.setup, step.accelerator.capacity_bytes, step.reserve_bytes)
     return f"; by their count it would fit with {change}" if change else ""
 

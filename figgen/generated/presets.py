@@ -23,7 +23,7 @@ RANK_MAP = "tools/rank-map.md"
 
 
 Keep: TypeAlias = Callable[[str, str, Callable[[], str]], str]
-"""What may have kept an answer: by a request, the module that answers it, and how."""
+"""Returns a cached result: (request, module of the code, make)."""
 
 
 def preset_pages(tools: frozenset[str], keep: Keep = lambda _, __, make: make()) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What was published of a run, beside what the models find for it."""
+"""The section that compares a run's published values with the models'."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PRINTED = {
 """Fields of a run that a source may print: label and format."""
 
 LITTLE = 0.01
-"""A difference of two predicted times that needs no reason."""
+"""A relative difference of two predicted times that needs no explanation."""
 
 
 def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozenset[str]) -> str:
-    """Published values as inline numbers with their sources, and the difference to the models."""
+    """Return published values as inline numbers with sources, and their difference from models."""
     run = preset.run
     found = {name: getattr(run, name) for name in PRINTED}
     computed = {

@@ -1,4 +1,4 @@
-"""The page of the search: its results, and for readers without scripts a register of the site."""
+"""The search page: its results, and an index of the site for readers without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All generated pages of a site, with what they need to know of the written ones."""
+"""All generated pages of a site."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pages: TypeAlias = dict[str, str]
 
 
 def kept_validation(keep: Keep) -> Pages:
-    """What `site_pages` asks for last, so that another process can have made it by then."""
+    """Return the pages that `site_pages` needs last, so that another process can make them."""
     pages: Pages = keep("pages of the validation", validation_pages.__module__, validation_pages)
     return pages
 

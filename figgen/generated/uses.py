@@ -1,4 +1,4 @@
-"""Which pages use a formula: as a number in the text, or inside a figure that they show."""
+"""Find the pages that use a formula, in an inline value or inside a figure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIGURE = re.compile(r"^\s*figure:\s*([\w-]+)", re.M)
 
 
 def pages_of_formulas(sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """For every formula the paths of the pages that use it, in the order of `sources`."""
+    """Return for every formula the paths of pages that use it, in the order of `sources`."""
     found: dict[str, list[str]] = {name: [] for name in FORMULAS}
     for path, source in sources.items():
         for name in _used(source) & FORMULAS.keys():
@@ -27,7 +27,7 @@ def pages_of_formulas(sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _used(source: str) -> set[str]:
-    """Names called by inline values, and formulas behind the figures of a page."""
+    """Return the names called by inline values, and the formulas of a page's figures."""
     inline = (match.group(1) for match in re.finditer(PATTERN, source))
     names = {name for text in inline for name in _CALLED.findall(text)}
     shown = {name for fence in fences(source) for name in _FIGURE.findall(fence.body)}
@@ -35,14 +35,14 @@ def _used(source: str) -> set[str]:
 
 
 def formulas_of_figure(name: str) -> frozenset[str]:
-    """Formulas that the figure's functions call, themselves or by way of functions beside them."""
+    """Return the formulas that a figure's functions call, directly or through other functions."""
     if name not in all_figures():
         return frozenset()
     figure = all_figures()[name]
     return _formulas_of(figure.function, getattr(figure.about, "__wrapped__", figure.about))
 
 
-# By the functions and not by the name: a server loads them anew.
+# Cached by functions instead of the name, since a server reloads them.
 @lru_cache(maxsize=1024)
 def _formulas_of(*functions: object) -> frozenset[str]:
     seen = set[object]()
@@ -65,7 +65,7 @@ def _reached(function: object, seen: set[object]) -> Iterator[str]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Global names of a function and of what is written inside it."""
+    """Yield the global names that a function and its nested functions use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""Every measured run with its prediction, one row each: a page for the sweep, one for the rest."""
+"""Pages of all measured runs with their predictions: one for the sweep, one for the rest."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _row(judged: JudgedRun) -> Row:
 
 
 def modeler_query(run: DescribedRun) -> str:
-    """The address of the modeler that opens a run; from there one key opens its rank map."""
+    """Return the address that opens a run in the modeler."""
     return urlencode(
         {
             **_model_choices(run),

@@ -1,4 +1,4 @@
-"""Marks drawn by matplotlib.
+"""Draw marks with matplotlib.
 
 This module imports nothing of figgen, since the scripts that people take home carry it along.
 """
@@ -17,7 +17,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
 EM = 0.9
-"""How much smaller DejaVu Sans is set than the fonts of a page, which are narrower."""
+"""The scale of DejaVu Sans, which is wider than the fonts of a page."""
 SETTINGS: Any = {
     "pdf.fonttype": 42, "font.family": "DejaVu Sans", "text.parse_math": False,
     "path.simplify": False,
@@ -44,7 +44,7 @@ class PaintedPath:
 class PaintedText:
     """One line of text; `x` is its start, middle or end by its anchor, `y` its baseline.
 
-    `halo` is the colour and the width of a line around its letters.
+    `halo` is the color and the width of a line around its letters.
     """
 
     text: str
@@ -71,7 +71,7 @@ class PaperDrawing:
 
 
 def drawn(drawing: PaperDrawing, width_in: float) -> Figure:
-    """A drawing as a matplotlib figure `width_in` inches wide, one artist for each mark.
+    """Return a drawing as a matplotlib figure `width_in` inches wide, with one artist per mark.
 
     A label with a halo has two, its letters' outline and the label itself.
     """
@@ -126,7 +126,7 @@ def _label(axes: Axes, mark: PaintedText, points_per_px: float, order: float) ->
 
 
 def _halo(axes: Axes, mark: PaintedText, weight: str, points_per_px: float, order: float) -> None:
-    """The outline of a label's letters, behind it."""
+    """Draw the outline of a label's letters behind it."""
     if mark.halo is None:
         return
     colour, width = mark.halo

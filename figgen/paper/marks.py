@@ -1,4 +1,4 @@
-"""What a figure's SVG draws, in its order: shapes and labels in px, in the light palette.
+"""Read what a figure's SVG draws, in order: shapes and labels in px, in the light palette.
 
 Every element, attribute, style and transform is either drawn, or known to draw nothing, or an
 error: a drawing for paper leaves nothing out in silence.
@@ -28,7 +28,7 @@ INHERITED = {
     "stroke-linejoin": "miter", "font-size": "12", "font-weight": "400", "text-anchor": "start",
     "fill-opacity": "1", "paint-order": "normal",
 }  # fmt: skip
-"""Properties that an element hands to those inside it, and what they are at first."""
+"""Inherited properties with their initial values."""
 OWN = {"opacity", "display", "transform", "clip-path"}
 SILENT = {"class", "id", "role", "aria-label", "pointer-events", "preserveAspectRatio", "style"}
 """Attributes that draw nothing by themselves; classes and the places in styles are read here."""
@@ -59,10 +59,10 @@ class Pen:
 
 
 def read(svg: str, width_in: float) -> PaperDrawing:
-    """The marks of a figure's SVG in the shape that suits a width in inches.
+    """Return the marks of a figure's SVG in the shape that suits a width in inches.
 
-    Raises InputError where no shape has text that can be read at that width, and for features of
-    SVG that cannot be drawn.
+    Raises InputError if no shape has legible text at that width, and for unsupported features of
+    SVG.
     """
     root = etree.fromstring(_namespaced(svg))
     wide, narrow = _sizes(root)
@@ -78,18 +78,18 @@ def read(svg: str, width_in: float) -> PaperDrawing:
 
 
 def natural_px(svg: str) -> float:
-    """The width in px that a figure is drawn for."""
+    """Return the width in px for which a figure is drawn."""
     return _sizes(etree.fromstring(_namespaced(svg)))[0][0]
 
 
 def _namespaced(svg: str) -> str:
-    """In HTML an SVG needs no declarations; an XML parser wants them."""
+    """Add the namespaces that an XML parser requires of SVG and HTML does not."""
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     return svg if "xmlns=" in svg.split(">", 1)[0] else svg.replace("<svg", f"<svg {spaces}", 1)
 
 
 def _sizes(root: etree.Element) -> tuple[Point, Point | None]:
-    """Width and height of the wide shape, and of the narrow one if there is one."""
+    """Return the size of the wide shape, and of the narrow one if there is one."""
     shapes = {child.get("class"): child for child in root if child.tag == f"{SVG}svg"}
     if "wide" in shapes:
         return _size(shapes["wide"]), _size(shapes["narrow"]) if "narrow" in shapes else None
@@ -116,7 +116,7 @@ class _MarkReader:
         self.above = frozenset(_classes(self.root))
 
     def marks(self, element: etree.Element, around: Pen) -> Iterator[Mark]:
-        """What an element and those inside it draw."""
+        """Yield the marks of an element and its children."""
         kind = element.tag.removeprefix(SVG)
         if kind in UNDRAWN:
             return
@@ -146,10 +146,10 @@ class _MarkReader:
             case "text":
                 yield from _labels(element, pen)
             case _:
-                raise _unknown(f"<{kind}> outside of a text")
+                raise _unknown(f"<{kind}> outside of text")
 
     def pen(self, element: etree.Element, around: Pen) -> Pen:
-        """The pen for an element.  Raises InputError for attributes that it does not know."""
+        """Return the pen for an element. Raises InputError for unknown attributes."""
         kind = element.tag.removeprefix(SVG)
         for name in element.attrib:
             known = name in INHERITED or name in OWN | SILENT | PLACES[kind]
@@ -174,7 +174,7 @@ class _MarkReader:
         )
 
     def _shift(self, element: etree.Element) -> Point:
-        """How far an element is moved: by its transform, or in the narrow shape by its style."""
+        """Return an element's shift: from its transform, or in the narrow shape from its style."""
         style = element.get("style", "")
         place = re.fullmatch(r"--x:(-?[\d.]+)px;--y:(-?[\d.]+)px", style)
         if (
@@ -207,7 +207,7 @@ class _MarkReader:
         return rectangle(x + pen.x, y + pen.y, *size)
 
     def _shapes(self, path: Path, pen: Pen) -> Iterator[PaintedPath]:
-        """The shape of a path; a pattern is its tiles, seen within the path, below its outline."""
+        """Yield the shape of a path; a pattern is drawn as tiles, clipped to the path."""
         placed = _shifted(path, pen.x, pen.y)
         fill, stroke = pen.given["fill"], _ink(pen.given["stroke"])
         if fill.startswith("url("):
@@ -229,7 +229,7 @@ class _MarkReader:
         )
 
     def _tiles(self, pattern: etree.Element, path: Path, pen: Pen) -> Iterator[PaintedPath]:
-        """The lines of a pattern over the box of a path, with its ground below them."""
+        """Yield the background of a pattern and its lines over the bounding box of a path."""
         if set(pattern.attrib) != {"id", "width", "height", "patternUnits"}:
             raise _unknown(f"pattern with {sorted(pattern.attrib)}")
         wide, high = float(pattern.get("width", 0)), float(pattern.get("height", 0))
@@ -262,7 +262,7 @@ class _MarkReader:
 
 
 def _labels(element: etree.Element, pen: Pen) -> Iterator[PaintedText]:
-    """Each line of a text; their anchor and ink are the element's."""
+    """Yield each line of a text, with the element's anchor and ink."""
     stroke = _ink(pen.given["stroke"])
     halo = None
     if stroke is not None:
@@ -313,12 +313,12 @@ def _classes(element: etree.Element) -> list[str]:
 
 
 def _ink(text: str) -> str | None:
-    """A colour of the light palette; None for nothing."""
+    """Return a color of the light palette; None for "none"."""
     if text == "none":
         return None
     found = re.fullmatch(r"var\((--[\w-]+)\)", text)
     if not found or found[1] not in theme.variables():
-        raise _unknown(f"colour {text}")
+        raise _unknown(f"color {text}")
     return theme.variables()[found[1]].light
 
 

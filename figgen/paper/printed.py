@@ -1,4 +1,4 @@
-"""Marks set by matplotlib, as PDF with its fonts and as PNG."""
+"""Write figures as PDF with embedded fonts and as PNG."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PNG_DPI = 300
 
 
 def printed(svg: str, kind: str, title: str, width_in: float | None = None) -> bytes:
-    """A figure's SVG as `pdf` or `png`, by default as wide as it is drawn.
+    """Convert a figure's SVG to `pdf` or `png`, by default in its natural width.
 
-    Equal figures give equal bytes.  Raises InputError for characters that the font lacks.
+    Equal figures give equal bytes. Raises InputError for characters that the font lacks.
     """
     width = natural_px(svg) / PX_PER_IN if width_in is None else width_in
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""A figure as one Python program that needs matplotlib alone, with its marks and values as data."""
+"""Write a figure as a Python program that needs only matplotlib, with its marks and values."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if __name__ == "__main__":
 def script(
     svg: str, values: Mapping[str, tuple[object, str]], name: str, width_in: float | None = None
 ) -> str:
-    """The program that draws a figure's SVG, by default as wide as the page shows it.
+    """Return a program that draws a figure's SVG, by default in its natural width.
 
-    What draws is the code that sets PDFs here, so that both paint the same.
+    It contains the code that draws the PDFs, so that both look the same.
     """
     width = natural_px(svg) / PX_PER_IN if width_in is None else width_in
     read_marks = read(svg, width)
@@ -58,7 +58,7 @@ def script(
 
 
 def _literal(part: object) -> str:
-    """A mark, a path or a scalar as Python; fields at their default are left out."""
+    """Return a mark, a path or a scalar as Python; fields with default values are omitted."""
     if isinstance(part, Path):
         points = ", ".join(
             f"({x!r}, {y!r})" for x, y in np.asarray(part.vertices).round(4).tolist()

@@ -1,4 +1,4 @@
-"""Every picture of a built site as a PDF beside it, with a link on the page that shows it."""
+"""Add a PDF for every picture of a built site, with links on the pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OFFER = re.compile(
 
 
 def add_pdfs(site: Path, kept: Path, workers: int | None = None) -> int:
-    """Set the pictures of a built site as PDF and offer them; returns how many there are.
+    """Convert the pictures of a built site to PDF and link them; return their number.
 
     `kept` is a folder for PDFs of pictures that may be unchanged at the next build.  Raises
     InputError for a picture that cannot be set, and OSError for folders that cannot be written.
@@ -32,7 +32,7 @@ def add_pdfs(site: Path, kept: Path, workers: int | None = None) -> int:
 
 
 def _pdf(picture: Path, kept: Path) -> bytes:
-    """One picture as PDF, from the kept ones if it is there."""
+    """Return one picture as PDF, from the cache if it is there."""
     from figgen.paper.printed import printed
 
     svg = picture.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def _pdf(picture: Path, kept: Path) -> bytes:
 
 
 def _source() -> str:
-    """What the PDF of an unchanged picture depends on."""
+    """Return the code and version on which the PDF of an unchanged picture depends."""
     import matplotlib
 
     here = Path(__file__).parent
@@ -53,7 +53,7 @@ def _source() -> str:
 
 
 def _offer(pages: Iterable[Path]) -> None:
-    """Put a link to the PDF after the link to the picture that it was set from."""
+    """Add a link to the PDF after the link to each picture."""
     for page in pages:
         html = page.read_text(encoding="utf-8")
         offered = _OFFER.sub(r'\1 · <a href="\g<file>.pdf" download>PDF</a>', html)

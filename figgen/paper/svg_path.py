@@ -1,4 +1,4 @@
-"""The `d` of an SVG path as a matplotlib path."""
+"""Convert the `d` of an SVG path to a matplotlib path."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from figgen.errors import InputError
 ARITY = {"m": 2, "l": 2, "h": 1, "v": 1, "q": 4, "c": 6, "z": 0}
 CODES = {"m": Path.MOVETO, "q": Path.CURVE3, "c": Path.CURVE4}
 KAPPA = 0.5522847498
-"""How far along the tangent a Bézier curve's handle is for a quarter of a circle of radius 1."""
+"""The distance of a Bézier curve's handle for a quarter of a circle of radius 1."""
 _STEP = re.compile(r"([A-Za-z])|(-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)")
 
 
 def path_of(d: str) -> Path:
-    """The path of a `d` of moves, lines, curves and closings.
+    """Convert a `d` of moves, lines, curves and closings.
 
-    Raises InputError for arcs and smooth curves, which no figure has.
+    Raises InputError for arcs and smooth curves, which figures do not use.
     """
     points: list[tuple[float, float]] = []
     codes: list[int] = []
@@ -43,7 +43,7 @@ def path_of(d: str) -> Path:
 def _ends(
     letter: str, numbers: list[float], here: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """The points of one command; small letters count from where the pen is."""
+    """Return the points of one command; lower-case letters are relative to the current point."""
     x, y = here if letter.islower() else (0.0, 0.0)
     match letter.lower():
         case "h":
@@ -55,7 +55,7 @@ def _ends(
 
 
 def _commands(d: str) -> Iterator[tuple[str, list[float]]]:
-    """Each command with its numbers; what follows a move without a letter is a line."""
+    """Yield each command with its numbers; numbers that follow a move's are lines."""
     letter, numbers = "", list[float]()
     for found, number in _STEP.findall(d):
         if found:
@@ -71,7 +71,7 @@ def _commands(d: str) -> Iterator[tuple[str, list[float]]]:
 
 
 def rectangle(x: float, y: float, width: float, height: float, radius: float = 0.0) -> Path:
-    """A rectangle, with round corners where there is a radius."""
+    """Return a rectangle, with rounded corners if `radius` is positive."""
     r = min(radius, width / 2, height / 2)
     right, bottom = x + width, y + height
     if r <= 0:

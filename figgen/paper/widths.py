@@ -1,4 +1,4 @@
-"""How wide a figure may be on paper, and which of its shapes suits that width."""
+"""Widths of figures on paper, and the smallest legible width."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_IN = 40
 
 
 def width_in(name: str) -> float:
-    """A width in inches, from the name of a template or a number.  Raises InputError for others."""
+    """Return a width in inches from a template's name or a number; InputError for others."""
     if name in COLUMNS_IN:
         return COLUMNS_IN[name]
     try:
@@ -39,12 +39,12 @@ def width_in(name: str) -> float:
 
 
 def text_pt(text_px: float, width_px: float, width: float) -> float:
-    """The size in points of a text on a drawing `width_px` wide that is set `width` inches wide."""
+    """Return the size in points of text on a drawing of `width_px` printed `width` inches wide."""
     return text_px * 72 * width / width_px
 
 
 def too_narrow(text_px: float, width_px: float, width: float) -> InputError:
-    """The error for a figure whose text would be too small to read."""
+    """Return the error for a figure whose text would be too small to read."""
     least = LEAST_TEXT_PT * width_px / (72 * text_px)
     fit = [name for name, wide in COLUMNS_IN.items() if wide >= least]
     named = f" ({', '.join(fit)})" if fit else ""

@@ -1,1 +1,1 @@
-"""Shared parts of figures: words, and series and bars in their colours."""
+"""Shared parts of figures: words, and series and bars with their colors."""

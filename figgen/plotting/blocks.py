@@ -1,4 +1,4 @@
-"""Which GPUs of a layout a grid of limited size shows, and where they are along its axes."""
+"""Select the GPUs of a layout that a grid of limited size shows, and their coordinates."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.mesh import IntArray, RankMesh, coordinate_array, group_array
 
 LARGEST_GRID = 512
-"""GPUs up to which a grid is drawn whole."""
+"""The most GPUs for which a grid is drawn whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The ranks that a grid shows, whole nodes, and how many such blocks make up the world."""
+    """The ranks that a grid shows, in whole nodes, and the number of such blocks in the world."""
 
     ranks: IntArray
     multiplicity: int
@@ -24,7 +24,7 @@ class Block:
 
 
 def shown_communicators(parallel: ParallelLayout) -> tuple[str, ...]:
-    """The communicators that a grid can be coloured by."""
+    """Return the communicators by which a grid can be colored."""
     names = ["tp", "cp", "dp", "pp"]
     names += ["ep", "edp"] if parallel.has_experts else []
     names += ["dp-cp"] if parallel.cp > 1 else []
@@ -32,15 +32,15 @@ def shown_communicators(parallel: ParallelLayout) -> tuple[str, ...]:
 
 
 def whole_world(parallel: ParallelLayout) -> Block:
-    """Every rank."""
+    """Return all ranks as one block."""
     world = parallel.world_size
     return Block(np.arange(world), 1, f"all {world:,} GPUs")
 
 
 def block_of(parallel: ParallelLayout, most: int = LARGEST_GRID) -> Block:
-    """All ranks of a small world; of a large one the nodes of one model replica, or of less.
+    """Return all ranks of a small world, or the nodes of one model replica, or of less.
 
-    Raises InputError when no part of the layout up to `most` GPUs repeats over the nodes.
+    Raises InputError if no part of the layout with at most `most` GPUs repeats over the nodes.
     """
     world = parallel.world_size
     if world <= most:
@@ -64,7 +64,7 @@ def block_of(parallel: ParallelLayout, most: int = LARGEST_GRID) -> Block:
 
 
 def _repeating(parallel: ParallelLayout, axes: tuple[str, ...], most: int) -> Block | None:
-    """The nodes of the first group along `axes`, if such sets of nodes tile the cluster."""
+    """Return the nodes of the first group along `axes`; None unless such sets tile the cluster."""
     width = parallel.gpus_per_node
     rows = group_array(parallel.dense, axes)
     sets = {tuple(sorted(set(row))) for row in (rows // width).tolist()}
@@ -79,7 +79,7 @@ def _repeating(parallel: ParallelLayout, axes: tuple[str, ...], most: int) -> Bl
 
 
 def coordinates(parallel: ParallelLayout, ranks: IntArray) -> tuple[tuple[str, ...], IntArray]:
-    """Names of all axes of both meshes, each once, and the ranks' indices along them."""
+    """Return the names of all axes of both meshes, and the ranks' indices along them."""
     axes: tuple[str, ...] = ("tp", "cp", "dp", "pp")
     points = _columns(parallel.dense, axes, ranks)
     if not parallel.has_experts:

@@ -1,4 +1,4 @@
-"""Series beside each other: their colours in turn, and the points along an axis."""
+"""Series with their colors in order, and the points along an axis."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from figgen.charts import Segment, Series, Style
 from figgen.errors import InputError
 
 ROLES = (*(f"series-{number}" for number in range(1, 7)), "neutral", "reference")
-"""Roles of series that mean nothing but themselves, in the order in which they are given out."""
+"""Roles of series without a meaning of their own, in the order in which they are assigned."""
 
 
 def series_role(index: int) -> str:
-    """The role of the series number `index`, counted from 0."""
+    """Return the role of series `index`, counted from 0."""
     return ROLES[index % len(ROLES)]
 
 
@@ -23,14 +23,14 @@ def line(
     index: int = 0,
     style: Style = "line",
 ) -> Series:
-    """The series number `index` of a plot, counted from 0, in its turn's colour."""
+    """Return series `index` of a plot, counted from 0, with its color."""
     return Series(name=name, x=tuple(x), y=tuple(y), role=series_role(index), style=style)
 
 
 def segments(
     lengths: Mapping[str, Iterable[float]], roles: Iterable[str] = ROLES
 ) -> tuple[Segment, ...]:
-    """The parts of bars by name, each with its length in every bar, in their turns' colours."""
+    """Return the parts of bars by name, each with its length in every bar and its color."""
     turns = tuple(roles)
     return tuple(
         Segment(name=name, role=turns[index % len(turns)], lengths=tuple(each))
@@ -39,7 +39,7 @@ def segments(
 
 
 def logarithmic(low: float, high: float, per_decade: int = 8) -> tuple[float, ...]:
-    """Points from `low` to `high`, evenly spaced on a logarithmic axis, both ends exact.
+    """Return points from `low` to `high`, evenly spaced on a logarithmic axis, both ends exact.
 
     Raises InputError unless 0 < `low` < `high`.
     """
@@ -52,7 +52,7 @@ def logarithmic(low: float, high: float, per_decade: int = 8) -> tuple[float, ..
 
 
 def doublings(most: int, first: int = 2) -> tuple[int, ...]:
-    """`first`, a power of two, and its doubles up to `most`."""
+    """Return `first` and its doublings up to `most`."""
     found = [first]
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])

@@ -1,4 +1,4 @@
-"""Steps beside each other as bars: computing, idle, and exposed communication by axis."""
+"""Compare steps as bars: computing, idle, and exposed communication by axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES = {"computing": "series-2", "pipeline idle": "idle"}
 
 
 def step_parts(estimate: StepEstimate) -> dict[str, float]:
-    """Seconds of a step by what they are spent on; an axis stands for what it exposes."""
+    """Return the seconds of a step by kind; an axis means its exposed communication."""
     return {
         "computing": estimate.compute_s + estimate.recompute_s,
         "pipeline idle": estimate.bubble_s,
@@ -23,7 +23,7 @@ def step_parts(estimate: StepEstimate) -> dict[str, float]:
 def step_bars(
     labels: tuple[str, ...], steps: Sequence[Mapping[str, float]], values: Values
 ) -> Bars:
-    """One bar for each of `steps`, as `step_parts` divides them; what none has is left out."""
+    """Return one bar for each of `steps`, divided by `step_parts`, without parts that are all 0."""
     names = dict.fromkeys(name for parts in steps for name in parts)
     lengths = {name: tuple(parts.get(name, 0.0) for parts in steps) for name in names}
     return Bars(

@@ -1,4 +1,4 @@
-"""The words of figures for values, communicators and groups of ranks."""
+"""Names in figures for values, communicators and groups of ranks."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from figgen.quantity_shown import NBSP
 
 
 def identifier(name: str) -> str:
-    """A name as a part of the names of values: `llama_3_8b` for `llama-3-8b`.
+    """Return a name as part of the names of values: `llama_3_8b` for `llama-3-8b`.
 
-    None begins with a digit, so `1f1b` is written out.
+    An identifier cannot begin with a digit, so `1f1b` is spelled out.
     """
     return "one_f_one_b" if name == "1f1b" else name.replace("-", "_").replace(".", "_")
 
 
 def label_of(name: str) -> str:
-    """The label of a communicator, such as "TP" or "DP×CP"."""
+    """Return the label of a communicator, such as "TP" or "DP×CP"."""
     return name.upper().replace("-", "×")
 
 
 def hue(name: str) -> str:
-    """The axis whose colour a communicator has: its first one, on the dense grid."""
+    """Return the axis whose color a communicator has: its first one, on the dense grid."""
     first = name.partition("-")[0]
     return {"etp": "tp", "edp": "dp"}.get(first, first)
 
 
 def ranks_words(ranks: tuple[int, ...]) -> str:
-    """A group as "[0, 8]", which does not break over lines; a long one by its ends."""
+    """Return a group as "[0, 8]" with nonbreaking spaces; a long group is shortened."""
     shown = [str(rank) for rank in ranks]
     if len(shown) > 4:
         shown = [*shown[:2], "…", shown[-1]]

@@ -48,7 +48,7 @@ def number(value: float) -> str:
 
 
 def element(name: str, content: str = "", **attributes: float | str | None) -> str:
-    """Return an element; `content` is markup, `text_anchor` means `text-anchor`, None is omitted."""
+    """Return an element; `content` is markup, `_` in names means `-`, None is omitted."""
     written = "".join(
         f' {_name(key)}="{_value(value)}"' for key, value in attributes.items() if value is not None
     )

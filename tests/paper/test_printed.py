@@ -93,7 +93,7 @@ def test_equal_figures_give_equal_bytes() -> None:
         ("<g transform='rotate(30)'/>", "transform rotate(30)"),
         ("<g style='fill:red'/>", "style fill:red"),
         ("<path d='M0 0A3 3 0 0 1 6 6'/>", "A"),
-        ("<rect width='3' height='3' fill='red'/>", "colour red"),
+        ("<rect width='3' height='3' fill='red'/>", "color red"),
         ("<text stroke='var(--fig-ink)'>a</text>", "outlined letters"),
         ("<text>a<tspan x='3' dy='2'>b</tspan></text>", "<tspan> in a text"),
         ("<text><tspan x='3'>a</tspan>b</text>", "text after a part of it"),
