@@ -1,5 +1,5 @@
-// What the theme's pages need of a script: the palette, links that do not load a page anew, the place
-// in the table of contents, copying of code. Everything can be read without it.
+// The script of the theme's pages: the palette, links that swap pages without a reload, the position in
+// the table of contents, copying of code. Everything can be read without it.
 //
 // The theme's own bundle would be fourteen times as large and take a phone a tenth of a second.
 
@@ -11,7 +11,7 @@
   const HEADER_PX = 72;
   root.classList.replace("no-js", "js");
 
-  // The palette: what was chosen, else what the system asks for.
+  // The palette: the reader's choice, or else the system's.
   const palettes = all("form[data-md-component=palette] input");
   function paint(index) {
     const { body } = document, colours = {}, fresh = [];
@@ -111,7 +111,7 @@
     },
   };
 
-  // Another page of the site takes this one's place: only what differs is exchanged.
+  // Show a different page of the site: only the parts that differ are replaced.
   const SAME = "[rel=stylesheet][href], meta[name=description], link[rel=canonical], link[rel=prev], link[rel=next]";
   const scrolled = new Map();
   let shown = location.pathname, turn = 0;
@@ -188,7 +188,7 @@
     const way = one(`link[rel=${KEYS[key]}]`);
     if (way) go(way.href, false);
   });
-  // Paper shows what is folded away.
+  // Unfold everything for print.
   addEventListener("beforeprint", () => all("article details:not([open])").forEach((box) => {
     box.open = true;
     addEventListener("afterprint", () => { box.open = false; }, { once: true });

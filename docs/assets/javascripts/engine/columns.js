@@ -1,6 +1,6 @@
-// What a search does with many layouts: figgen.equations.columns for a page, one layout after another.
+// Evaluates a model for many layouts, one after another: figgen.equations.columns for a page.
 
-/** The numbers that a model of three records gives, a column for each, the third record changing fastest. */
+/** Evaluates a model of three records for all combinations; returns a column per result, third fastest. */
 export function over(first, second, third, model) {
   const count = first.length * second.length * third.length;
   let columns = null, at = 0;
@@ -29,7 +29,7 @@ export function equal_to(column, value) {
   for (let place = 0; at < count; place++) if (column[place] === value) places[at++] = place;
   return places;
 }
-/** The places of a column whose numbers are above `low` and at most `high`. */
+/** The indices of a column's numbers that are above `low` and at most `high`. */
 export function between(column, low, high) {
   const places = [];
   for (let at = 0; at < column.length; at++) if (column[at] > low && column[at] <= high) places.push(at);
@@ -53,7 +53,7 @@ export function order_of(column, ties) {
   return places.sort((one, other) => column[one] - column[other] || ties[one] - ties[other] || one - other);
 }
 
-/** The place where each number stands first, ascending, and how many there are of it. */
+/** The index of each number's first occurrence, ascending, and the number's count. */
 export function firsts(column) {
   const found = new Map();
   column.forEach((number, place) => {

@@ -1,9 +1,9 @@
-// What bad input says, word for word as figgen.errors and Python's repr would say it.
+// Messages for bad input, identical to those of figgen.errors and Python's repr.
 
-/** What Python calls a ValueError. */
+/** Python's ValueError. */
 export class ValueFault extends Error {}
 
-/** Input that cannot be computed. `nearest` are valid inputs close to it, ready to be typed. */
+/** Invalid input. `nearest` are similar valid inputs, as a reader would type them. */
 export class InputError extends ValueFault {
   about(key) { return Object.assign(this, { key }); }
   constructor(what, { expected = null, got = null, nearest = [], key = "" } = {}) {
@@ -11,7 +11,7 @@ export class InputError extends ValueFault {
     if (expected !== null) text += `: expected ${expected}`;
     if (got !== null) text += `, got ${repr(got)}`;
     if (nearest.length) text += ` (did you mean ${nearest.join(" or ")}?)`;
-    // Of the layouts that a tool tries, dozens are refused: nobody reads where in the code.
+    // A tool tries dozens of layouts that are invalid, and nobody reads their stack traces.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(text);
@@ -20,12 +20,12 @@ export class InputError extends ValueFault {
   }
 }
 
-/** What a message shows of a value that `repr` would write otherwise, a list for instance. */
+/** The text that a message shows for a value that `repr` would format differently, such as a list. */
 export class Shown {
   constructor(text) { this.text = text; }
 }
 
-/** `size` where it is a whole number of at least 1. */
+/** Returns `size` if it is a whole number of at least 1. */
 export function check_size(name, size) {
   if (!Number.isInteger(size) || size < 1) throw new InputError(name, { expected: "a whole number ≥ 1", got: size });
   return size;
@@ -39,14 +39,14 @@ export function check_share(name, value) {
   if (!(value > 0 && value <= 1)) throw new InputError(name, { expected: "above 0, at most 1", got: value });
 }
 
-/** A number or its digits with commas between thousands; a browser's own way starts in 20 ms. */
+/** A number with commas between thousands; the browser's own formatter takes 20 ms to start. */
 export function grouped(value) {
   const [whole, rest] = String(value).split(".");
   const separated = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return rest === undefined ? separated : `${separated}.${rest}`;
 }
 
-/** A number, text, flag or list as Python writes it; numbers that are whole as its int. */
+/** A number, string, Boolean or list as Python's repr; whole numbers as int. */
 export function repr(value) {
   if (value === null || value === undefined) return "None";
   if (value === true || value === false) return value ? "True" : "False";
@@ -101,7 +101,7 @@ export function closest(name, known, count = 3) {
   return alike.slice(0, count).map(([, candidate]) => candidate);
 }
 
-// Ratcliff and Obershelp: the longest common run, then the same to its left and to its right.
+// Ratcliff and Obershelp: the longest common substring, then recursively to its left and right.
 function matching(a, b) {
   let [length, endA, endB] = [0, 0, 0];
   let above = new Array(b.length + 1).fill(0);

@@ -1,4 +1,4 @@
-// The printed models, asked with a page's catalog and options, which are plain objects.
+// Calls the printed models with a page's catalog and options, which are plain objects.
 
 import { mapped } from "./records.js";
 import { page_job } from "../scenarios/tools/page_job.js";
@@ -6,7 +6,7 @@ import { served } from "../scenarios/tools/served.js";
 
 const isPlain = (one) => one !== null && typeof one === "object" && !(one instanceof Map);
 
-// A job needs little of a catalog: the dictionaries in it are made when they are asked for.
+// A job needs little of a catalog, so its dictionaries are made on first use.
 class Entries extends Map {
   constructor(given) { super(Object.entries(given)); }
   get(name) {
@@ -20,7 +20,7 @@ class Entries extends Map {
 }
 
 const read = new WeakMap();
-/** A page's catalog as the models take it. */
+/** A page's catalog in the form that the models expect. */
 export function servedBy(catalog) {
   if (!read.has(catalog)) read.set(catalog, served(new Entries(catalog)));
   return read.get(catalog);

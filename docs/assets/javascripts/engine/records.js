@@ -1,17 +1,17 @@
-// Records of the printed models from plain objects, and plain objects from what they answer.
+// Converts plain objects to records of the printed models, and their results to plain objects.
 
 import { record_of } from "./runtime.js";
 
-/** A record of the fields in `given`; what is left out has its default. */
+/** A record of the fields in `given`; other fields have their defaults. */
 export const record = (cls, given) => record_of(cls, new Map(Object.entries(given)));
 
-/** A dictionary of Python's, and those in it, as an object. */
+/** Converts a Python dictionary, and dictionaries inside it, to objects. */
 export function plain(value) {
   if (value instanceof Map) return Object.fromEntries(Array.from(value, ([name, one]) => [name, plain(one)]));
   return Array.isArray(value) ? value.map(plain) : value;
 }
 
-/** A value of JSON as Python has it: objects are dictionaries, in which nothing is undefined. */
+/** Converts JSON to Python's form: objects become dictionaries without undefined values. */
 export function mapped(value) {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(mapped);

@@ -1,10 +1,10 @@
-// What Python has and JavaScript lacks, for modules that figgen.translation prints.
+// Python functions that JavaScript lacks, for modules that figgen.translation prints.
 
 import { Shown, ValueFault, grouped, repr } from "./errors.js";
 
 export { repr };
 
-/** A value as texts that are equal where Python's values are. */
+/** Strings for a value that are equal if and only if Python's values are equal. */
 export function key(value) {
   if (typeof value === "number") return String(value);
   if (typeof value === "string") return `'${value}`;
@@ -24,7 +24,7 @@ function identity(value) {
   return known.get(value);
 }
 
-/** Equal to another one by its fields. */
+/** Compares with a different record by fields. */
 export class Record {
   get key() {
     const { $name, $fields } = this;
@@ -36,9 +36,9 @@ export class Record {
 export const fields = (cls, names) =>
   Object.assign(cls.prototype, { $name: `${cls.name}${++count}`, $fields: names.split(" ") });
 
-/** A record of values by name; what is left out has its default. */
+/** A record of values by name; other fields have their defaults. */
 export const record_of = (cls, given) => new cls(...cls.prototype.$fields.map((name) => given.get(name)));
-/** A record with other values of the fields in `changed`. */
+/** A copy of a record with the values in `changed`. */
 export const replaced = (one, changed) =>
   new one.constructor(...one.$fields.map((name) => (name in changed ? changed[name] : one[name])));
 
@@ -51,7 +51,7 @@ export function lazily(cls, names) {
   }
 }
 
-/** A dictionary that goes by value. */
+/** A dictionary whose keys compare by value. */
 export class KeyMap extends Map {
   get(name) { return super.get(key(name))?.[1]; }
   set(name, value) {
@@ -66,7 +66,7 @@ export class KeyMap extends Map {
   [Symbol.iterator]() { return super.values(); }
 }
 
-/** A set that goes by value. */
+/** A set whose items compare by value. */
 export class KeySet extends Set {
   #items = new Map();
   constructor(items = []) {
@@ -151,11 +151,11 @@ export function transposed(rows) {
   for (let at = 0; at < count; at++) columns.push(rows.map((row) => row[at]));
   return columns;
 }
-/** Puts items at the end of a list; `push(...items)` would put each on the stack first. */
+/** Appends items to a list; `push(...items)` would put each on the stack first. */
 export function extend(list, items) {
   for (let at = 0, count = items.length; at < count; at++) list.push(items[at]);
 }
-/** Puts items in the place of those from `start` to `end`. */
+/** Replaces the items from `start` to `end`. */
 export function put(list, start, end, items) {
   const [from, to] = [start, end].map((at) => Math.min(Math.max(at < 0 ? at + list.length : at, 0), list.length));
   const [after, given] = [list.slice(Math.max(from, to)), [...items]];
@@ -181,7 +181,7 @@ export function round(value, digits = 0) {
   if (digits) {
     if (!(Math.abs(value) < 1e21)) return value;
     const shown = value.toFixed(digits);
-    // A value in the middle goes to the even digit, where toFixed goes up.
+    // Ties round to the even digit, whereas toFixed rounds them up.
     const middle = Math.abs((value * 2 ** (digits + 1)) % 2) === 1 && Number(shown.at(-1)) % 2;
     return Number(middle ? (value * (1 - 2 ** -52)).toFixed(digits) : shown);
   }
@@ -213,7 +213,7 @@ export function fsum(items) {
     low = y - (high - x);
     if (low) break;
   }
-  // Half a digit is rounded by what lies below it.
+  // The lower half decides how a tie is rounded.
   if (at > 0 && ((low < 0 && partials[at - 1] < 0) || (low > 0 && partials[at - 1] > 0))) {
     const y = low * 2, x = high + y;
     if (y === x - high) high = x;
@@ -243,7 +243,7 @@ export function counted(items, kind) {
   return found;
 }
 
-/** A float as Python writes it. */
+/** A float as Python formats it. */
 export function decimal(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (Number.isInteger(value)) return Math.abs(value) < 1e16 ? `${value}.0` : value.toExponential();
@@ -253,7 +253,7 @@ export const text = (value) => (typeof value === "string" ? value : value?.$fiel
 export const listed = (items) => `[${Array.from(items, repr).join(", ")}]`;
 export { Shown };
 
-/** A number by a format of Python's: "," "+,.1f" ".3g" ".0%" ".2e" "d". */
+/** Formats a number by a Python format spec: "," "+,.1f" ".3g" ".0%" ".2e" "d". */
 export function format(value, spec) {
   const [, plus, comma, digits, kind] = /^(\+?)(,?)(?:\.(\d+))?([defgs%]?)$/.exec(spec) ?? unformatted(spec);
   if (typeof value === "string") return value;
@@ -305,7 +305,7 @@ export function split(value, by = null, most = Infinity) {
 }
 export const fullmatch = (pattern, value) => new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace("m", "")).exec(value);
 
-/** A text read as `int` or `float` reads it. */
+/** Parses a string as `int` or `float` does. */
 export function whole(value) {
   if (typeof value === "number") return Math.trunc(value);
   if (!/^\s*[+-]?\d+(_\d+)*\s*$/.test(value)) throw new ValueFault(`invalid literal for int() with base 10: ${repr(value)}`);

@@ -1,5 +1,5 @@
-// What Python has beyond `runtime.js`, for the readers of scripts and logs and few models besides:
-// tools that have neither do without this file.
+// More Python functions, for the readers of scripts and logs and for a few models; other tools do not
+// load this file.
 
 export class DefaultMap extends Map {
   constructor(make) { super(); this.make = make; }

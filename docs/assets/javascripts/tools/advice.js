@@ -1,5 +1,5 @@
-// What would be better, and what one more unit of each input buys: real variants through the
-// engine, nothing canned. Pure: the caller evaluates what it is given when it has time.
+// Finds better configurations, and the gain of one more unit of each input, by computing variants with
+// the engine. Pure: the caller evaluates the variants when it has time.
 
 import { SMALL } from "../scenarios/options/option_values.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
@@ -125,8 +125,8 @@ export function pairsOf(now) {
 
 /**
  * What to change, best first: { changes, text, reasons, gain, fits, same }; `same` are those that
- * leave the GPUs and the global batch as they are. `tried` are candidates with `found`, what the
- * engine says of them. Where the configuration does not fit, only what does is a recommendation.
+ * leave the GPUs and the global batch unchanged. `tried` are candidates with `found`, the engine's
+ * results. If the configuration does not fit, only candidates that fit are recommended.
  */
 export function recommend(now, tried, most = 5) {
   const needed = now.memory.fits === false;
@@ -137,7 +137,7 @@ export function recommend(now, tried, most = 5) {
     .map((one) => compared(now, one))
     .filter(({ gain }) => needed || gain > GAIN)
     .sort((one, other) => steps(other) - steps(one) || few(one) - few(other));
-  // What a part of it does alone, and as well, is no pair.
+  // A pair of changes is dropped if one of them alone is as good.
   const partly = (row) => (other) =>
     few(other) < few(row) &&
     other.gain > row.gain - GAIN &&

@@ -107,7 +107,7 @@ function build(root, signal, { busbw }) {
     writeAddress([toQuery(schema, state), carried].filter(Boolean).join("&"));
   }
 
-  // The voice is told of the part that changed.
+  // The screen reader announces the part that changed.
   function show(part = 0) {
     for (const [key] of OPTIONS.known) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
     const told = [
@@ -123,7 +123,7 @@ function build(root, signal, { busbw }) {
     say(told[part]);
   }
 
-  // Fills `box` with rows of { label, texts, formula, given }, or with what is wrong; in words for the voice.
+  // Fills `box` with rows of { label, texts, formula, given }, or an error; returns text for screen readers.
   function answer(box, found) {
     for (const input of box.closest("section").querySelectorAll("input")) input.removeAttribute("aria-invalid");
     try {

@@ -1,4 +1,4 @@
-// What a reader takes away: files, and texts for the clipboard.
+// Downloads, and copying to the clipboard.
 
 import { el } from "./dom.js";
 
@@ -24,6 +24,6 @@ export async function copyText(text) {
   }
 }
 
-/** Shows a command in `box`, whose lines break within no option: a browser may after each hyphen. */
+/** Shows a command in `box` without line breaks inside options, where a browser may break at hyphens. */
 export const showCommand = (box, text) =>
   box.replaceChildren(...text.split(/(--\w[\w-]*)/).map((part, at) => (at % 2 ? el("span", { class: "fig-keep" }, part) : part)));

@@ -1,11 +1,11 @@
-// The line above every tool: the job in words, and links that open the other tools with it. A tool
-// tells its job (`tellJob`); elsewhere it stands in the address or, on the journey, in the page.
+// The line above every tool: the job in words, and links that open it in the other tools. A tool reports
+// its job (`tellJob`); elsewhere it is read from the address or, on the journey, from the page.
 
 import { carry, jobIn, mapOf, OF_A_LAYOUT } from "./job_carried.js";
 
 const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14 }; // what the schedule lab carries out
 
-// What the schedule lab shows of a job; null where it has no pipeline or one that is too long.
+// The schedule lab's query for a job; null if it has no pipeline or one that is too long.
 function pipelineOf(job) {
   const [size, mesh] = [(key) => Number(job.get(key) ?? 1), ["tp", "cp", "pp"]];
   const replicas = (size("nodes") * size("gpus")) / mesh.reduce((product, key) => product * size(key), 1);

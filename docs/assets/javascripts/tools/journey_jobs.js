@@ -1,4 +1,4 @@
-// The journey's jobs on a reader's cluster: what pages write as rung(6) or job("llama-3-70b", …). Pure.
+// The journey's jobs, rung(6) or job("llama-3-70b", …) on a page, on a reader's cluster. Pure.
 
 import { InputError } from "../engine/errors.js";
 import { jobOf } from "../engine/job.js";
@@ -11,7 +11,7 @@ import { PlacedSizes, SEQUENCE, batch_on_page, on_a_cluster } from "../scenarios
 import { served_shape } from "../scenarios/tools/served_shape.js";
 import { allOptions, engineValue, kindOf } from "./modeler_options.js";
 
-/** All numbers of a job by name: pages take one by its name, so none may be left out. */
+/** All numbers of a job by name; pages refer to them by name, so bundling must keep them all. */
 export { numbers } from "../scenarios/stories/journey_numbers.js";
 
 /** What of a job's record the journey follows, as options. */
@@ -22,7 +22,7 @@ export const FOLLOWED = [
 const KEPT = ["accelerator", "nic", "software", "dtype"];
 const MACHINE = { chunks: 0, cp: 1, ep: 1, pp: 1, tp: 1, microbatch_size: 1, global_batch: 0 };
 
-// Numbers of a chip and a network that no catalog has: key in the record, the engine's name, unit in SI.
+// Numbers of a chip and a network that are not in the catalog: key in the record, engine's name, unit in SI.
 export const OWN_CHIP = [
   ["peak", "peak_flops_per_s", 1e12], ["hbm", "memory_bytes", 1e9], ["bw", "memory_bandwidth_bytes_per_s", 1e9],
   ["up", "scale_up_bandwidth_bytes_per_s", 1e9],

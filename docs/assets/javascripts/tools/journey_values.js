@@ -1,4 +1,4 @@
-// Calls and conditions that a page of the journey brings along, and what it came with.
+// The calls and conditions in a journey page, and the page's original content.
 
 import {
   all_gather_bytes_sent, all_reduce_bytes_sent, bandwidth_ratio, gpus_to_hold, model_state_bytes, naive_all_reduce_time,
@@ -20,10 +20,10 @@ export const compute = (name, given) => FORMULAS[name](Object.fromEntries(given)
 /** A call or a condition from an attribute. */
 export const data = (text) => mapped(JSON.parse(text));
 
-/** Element → what the page came with. */
+/** Maps each element to its original content. */
 export const was = new WeakMap();
 
-/** What the page came with; `value` where it is asked for the first time. */
+/** Returns an element's original content, which is `value` on the first call. */
 export function keep(element, value) {
   if (!was.has(element)) was.set(element, value);
   return was.get(element);

@@ -1,12 +1,12 @@
-// JSON that a reader brings; mirrors figgen.json_text, so that both take and refuse the same files.
+// Parses a reader's JSON; mirrors figgen.json_text, so that both accept the same files.
 
 import { ValueFault } from "../engine/errors.js";
 import { mapped } from "../engine/records.js";
 
-const DEEPEST = 200; // lists and objects in each other
+const DEEPEST = 200; // nested lists and objects
 const SIGNS = /"(?:[^"\\]|\\[^])*"|[{}[\]:,]/g;
 
-/** What `text` holds, as `mapped`; throws ValueFault for what is no JSON, too deep, or has a key twice. */
+/** Parses `text`, as `mapped`; throws ValueFault if it is invalid, too deep, or has a duplicate key. */
 export function readJson(text) {
   const open = []; // of each object the keys that it has, of each list null
   let last = "";

@@ -90,7 +90,7 @@ export function makeStage({ signal, say, onCursor }) {
     mark();
   }
 
-  // Puts the explanation below its slot, or above it where there is no room, so that it covers nothing of that rank.
+  // Places the explanation below its slot, or above it if there is no room, so that it covers nothing of that rank.
   function besideSlot() {
     const group = chosen && plan.groups.find(({ run }) => run.key === chosen.key);
     if (!group) return;

@@ -1,4 +1,4 @@
-// What the schedule lab is asked: its state as typed, and the schedules carried out for it.
+// The schedule lab's state as typed, and the schedules that are simulated for it.
 
 import { InputError, grouped } from "../engine/errors.js";
 import { record } from "../engine/records.js";
@@ -58,11 +58,11 @@ export const fromQuery = (query) => {
 };
 export const queryOf = (state) => toQuery(SCHEMA, state);
 
-/** V of a schedule for this state: what was asked where the schedule has a choice, else its usual. */
+/** The number of chunks of a schedule: the state's if the schedule has a choice, else its default. */
 export const chunksOf = (name, { chunks }) =>
   (CHUNKED.includes(name) && chunks) || USUAL_CHUNKS.get(name);
 
-/** One schedule of the state, carried out; throws InputError where it cannot be. */
+/** Simulates one schedule of the state; throws InputError if it is invalid. */
 export function carried(name, state) {
   const { stages, microbatches } = state;
   const chunks = chunksOf(name, state);
@@ -79,7 +79,7 @@ export const timesOf = ({ forward, inputs, weights, message, pair }) => ({
   forward, backward_input: inputs, backward_weight: weights, latency: message, overlapped_pair: pair,
 });
 
-/** The schedules that are asked for: what was found, or { key, name, error, nearest }. */
+/** The results of the chosen schedules, or { key, name, error, nearest } for an invalid one. */
 export function runsOf(state) {
   return RUNS.filter((key) => state[key]).map((key) => {
     const name = state[key];

@@ -158,7 +158,7 @@ export function makeForm(layouts, schema, change) {
   function update(state, { parallel, moved }) {
     for (const [key, input] of inputs) {
       const value = key === "dp" ? (state.dp ?? "") : (state[key] ?? "");
-      // A field that is being typed in keeps what is typed, and a key that comes before its frame.
+      // A field that is being edited keeps its text, including keys typed before the next frame.
       const typing = input === document.activeElement;
       if (typing && (input.ariaInvalid === "true" || Number(input.value) === Number(value))) continue;
       input.value = value;

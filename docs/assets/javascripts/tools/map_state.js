@@ -111,7 +111,7 @@ export function handedOn(schema, state, carried = []) {
   if (carried.length) {
     const own = carried.map(([key, value]) => [key.slice(CARRIED.length), value]);
     const mine = new Map([...SIZES, "order"].map((key) => [key, state[key] ?? "auto"]));
-    // What stands twice goes on twice: the other tool tells of it.
+    // Duplicate keys are passed on: the other tool reports them.
     return new URLSearchParams([...own.filter(([key]) => !mine.has(key)), ...mine]).toString();
   }
   const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));

@@ -1,4 +1,4 @@
-// What a GPU is, said at its cell: where the pointer, the finger or the cursor is.
+// Describes a GPU next to its cell, at the pointer, the finger or the cursor.
 
 import { el } from "./dom.js";
 import { pointInWords, rankFacts, ranksInWords } from "./map_groups.js";
@@ -12,7 +12,7 @@ export function makeTip() {
   const element = el("div", { class: "map-tip", "aria-hidden": "true", hidden: true });
   let [said, away] = ["", null];
 
-  /** `brief` leaves all groups but the one that is shown to the panel beside the picture. */
+  /** With `brief`, only the shown group is listed; the panel next to the picture lists the others. */
   function show({ picture, scene, view }, rank, brief) {
     element.hidden = rank === null || rank === away;
     if (rank !== away) away = null;
@@ -37,7 +37,7 @@ export function makeTip() {
   return {
     element,
     show,
-    /** Takes it away until another GPU is pointed at; false where it was not there. */
+    /** Hides the tip until a different GPU is pointed at; returns false if it was not shown. */
     dismiss(rank) {
       if (element.hidden) return false;
       [away, element.hidden] = [rank, true];

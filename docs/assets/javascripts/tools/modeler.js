@@ -23,8 +23,8 @@ async function build(root, signal, catalog) {
   const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
-  // What an address says and nobody can compute is refused, with what would work, for the defaults;
-  // beside a first configuration that can be, a second one is left to be mended in the form.
+  // An invalid address is replaced by the defaults, with suggestions; next to a valid first configuration,
+  // an invalid second one is left in the form to be corrected.
   // A state is never changed, only replaced.
   const known = new WeakMap();
   const computed = (state) => known.get(state) ?? known.set(state, evaluate(catalog, state)).get(state);
@@ -114,8 +114,8 @@ async function build(root, signal, catalog) {
     const plain = plainly();
     if (plain.step) change({ factor: measured === null ? null : Number((measured / stepOf(plain)).toPrecision(7)) });
   };
-  // `changes` with the microbatches that keep the batch, or come nearest to it, which is said; a layout
-  // that nobody can compute has none.
+  // `changes` with the number of microbatches that keeps the batch, or comes nearest to it, which is
+  // reported; an invalid layout has none.
   const holding = (changes) => {
     const [before, share] = [states()[at], { ...states()[at], ...changes }].map(shareOf);
     const kept = share === before && found[at].setup && !bad.found.has("global_batch");

@@ -9,14 +9,14 @@ import { BATCH, number, readTyped } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 
-// Field → the value that was read of what stands in it.
+// Maps each field to the value that was parsed from its text.
 const accepted = new WeakMap();
 
 /**
- * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
- * read. `sync(state, found, held)` shows a state; `found` is what the engine made of it, for what is
- * derived, `held` the global batch that is kept, if any, and `hold` whether one is. `shareOf(state)`
- * is how many sequences go to one microbatch of all replicas. `groups` are those of the table if not given.
+ * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` values that cannot be
+ * parsed. `sync(state, found, held)` shows a state; `found` is the engine's result, for derived values,
+ * `held` the global batch that is kept, if any, and `hold` whether one is. `shareOf(state)` is the number
+ * of sequences in one microbatch of all replicas. `groups` are by default those of the table.
  */
 export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1 }, groups = shortFirst(catalog)) {
   const controls = new Map();
@@ -44,7 +44,7 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
       },
     });
   };
-  // Who brings a configuration sees all of it; who brings none begins with the job in short.
+  // Readers with a configuration see all of it; others begin with a short form.
   const open = location.search.length > 1 && !matchMedia(NARROW).matches;
   const more = el("details", { class: "modeler-more modeler-all", open }, el("summary", {}, "All settings"));
   for (const group of groups) (group.rest ? more : form).append(groupBox(group, controls, accept, onChange));

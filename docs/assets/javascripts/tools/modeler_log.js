@@ -1,5 +1,5 @@
-// A log that a reader brings to the modeler: its step scales the configuration, its memory stands beside the
-// predicted one. Loaded when a text is pasted or dropped.
+// Compares a reader's log with the modeler: its step time scales the configuration, its memory is shown next
+// to the prediction. Loaded when a text is pasted or dropped.
 
 import { logged_step_s, memory_beside, step_beside } from "../scenarios/taking/log_words.js";
 import { button } from "./dom.js";
@@ -8,8 +8,8 @@ import { fullestOf } from "./modeler_model.js";
 import { stepOf } from "./modeler_form.js";
 
 /**
- * What the page says of a log, as elements, null for another text; `found` is the configuration without a
- * measured step, `scale(seconds)` makes a step of it take so long, and `judge()` resolves to what says whether that is good.
+ * The page's report on a log, as elements, or null for other text; `found` is the configuration without a
+ * measured step, `scale(seconds)` scales its step to that time, and `judge()` resolves to the verdict.
  */
 export function logOf(text, found, scale, judge) {
   const read = readLog(text);

@@ -36,7 +36,7 @@ const known = new WeakMap();
 /** The options that a state of the modeler keeps. */
 export const optionsOf = (catalog) => allOptions(catalog).filter(({ name }) => !DERIVED.includes(name));
 
-/** Says in `query` what former options of older addresses are called now; returns what it cannot. */
+/** Renames options of older addresses in `query`; returns messages about values that it cannot convert. */
 export function takeIn(catalog, query) {
   const problems = [];
   for (const { key, former } of optionsOf(catalog)) {
@@ -56,7 +56,7 @@ export const sequenceIn = (catalog) => (query) =>
   Number(query.get("sequence")) || catalog.models[query.get("model") ?? STARTS.model]?.sequence || 8192;
 
 const AUTO = "auto";
-/** Null is "derived", which an address can say too, so that it can undo what a preset says. */
+/** Null means "derived"; addresses can contain it too, to override a preset's value. */
 export const optional = (kind) => ({
   ...kind,
   expected: `${kind.expected} or ${AUTO}`,
@@ -115,8 +115,8 @@ function inSentence(label) {
   return /^[A-Z][a-z]+(\s|$)/.test(short) ? short[0].toLowerCase() + short.slice(1) : short;
 }
 
-/** What a sentence calls an option, by its key or its name; undefined for what is none. */
+/** An option's name in sentences, by its key or its name; undefined if there is no such option. */
 export const labelOf = (key) => words.get(key)?.label;
 
-/** What a sentence calls the value of a choice; undefined where it has no word of its own. */
+/** The name of a choice's value in sentences; undefined if it has none. */
 export const wordOf = (key, value) => words.get(key)?.choices.get(value)?.split(":")[0];

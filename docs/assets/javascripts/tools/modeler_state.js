@@ -1,4 +1,4 @@
-// What a reader can choose in the modeler, its address, and what the engine makes of it.
+// The modeler's state, its address, and the engine's input.
 //
 // The address holds the configuration, and a second one to compare with under keys that begin
 // with "b.". Both are written as what differs from their preset.
@@ -16,10 +16,10 @@ const LAYOUT = [...SIZES, "order"];
 /** What is left for data parallelism, whole where the sizes go together. */
 export const replicasOf = ({ nodes, gpus, tp, cp, pp }) => (nodes * gpus) / (tp * cp * pp);
 
-/** What a reader sees who brings nothing: the four stages and eight microbatches of many texts. */
+/** The initial example: the four stages and eight microbatches of many texts. */
 export const FIRST = Object.freeze({ nodes: 12, gpus: 8, tp: 8, pp: 4, microbatches: 8 });
 
-/** Models that are taken for a layout that has experts and names no model, first that fits. */
+/** Models to use for a layout that has experts and no model; the first that fits. */
 const MIXTURES = ["mixtral-8x7b", "qwen-3-235b-a22b", "deepseek-v3"];
 
 /** Unit of a reader's own number, as it is written, in SI. */
@@ -87,7 +87,7 @@ export function choicesOf(catalog, state) {
   return { ...Object.fromEntries(asked), ...Object.fromEntries(Object.entries(own).filter(([, given]) => given)) };
 }
 
-// What stands below the keys of an address: its preset, or the first example, or plain defaults.
+// The base that an address's keys modify: its preset, the first example, or the defaults.
 function baseOf(schema, catalog, preset, bare) {
   if (preset) return { ...defaults(schema), ...ofPreset(catalog, preset), preset };
   return bare ? { ...defaults(schema), ...FIRST } : defaults(schema);

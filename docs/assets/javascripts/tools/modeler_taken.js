@@ -1,4 +1,4 @@
-// A job that a reader brings, as a state of the modeler. Loaded when there is one.
+// Converts a reader's own job to a state of the modeler. Loaded on demand.
 
 import { InputError } from "../engine/errors.js";
 import { missing_sizes, shape_of_sizes } from "../scenarios/architectures/sizes.js";
@@ -8,16 +8,16 @@ import { fromQuery, schemaOf } from "./modeler_state.js";
 import { readValue, toQuery } from "./state.js";
 import { askFor, takeText, takenRows, told } from "./taken.js";
 
-// Sizes of a model that is in no catalog, under the names that scripts and the command line have.
+// Sizes of a model that is not in the catalog, by their names in scripts and on the command line.
 const SIZES = [
   "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k", "expert_ffn", "shared_experts",
   "dense_layers", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim", "window", "full_every",
   "activation", "norm", "qk_norm", "tied", "bias", "qkv_bias", "learned_positions",
 ];
-// What is kept of the page where a text does not say it: the model, the machine, the length of its sequences.
+// Fields that keep the page's value if a text lacks them: the machine.
 const MACHINE = ["nodes", "gpus", "chip", "nic", "peak", "hbm", "bw", "up", "net"];
 
-/** The changes that make the shape of a file the reader's own; throws InputError for what no address can say. */
+/** The changes that use a file's shape as the reader's own model; InputError if an address can't hold it. */
 export function ownOfShape(shape) {
   const own = ownOf(shape);
   const kinds = ownKinds();
@@ -26,9 +26,9 @@ export function ownOfShape(shape) {
 }
 
 /**
- * { changes, found, problems, kept } of a text: changes to a state of the modeler, null while
- * variables are asked for; all that was read; what of it cannot be computed, in words; and what
- * stays as it is on the page, by its key. Throws InputError for a text that says nothing of a job.
+ * { changes, found, problems, kept } of a text: changes to a state of the modeler, null while values of
+ * variables are missing; all that was read; messages about parts that cannot be computed; and the keys
+ * that keep the page's values. Throws InputError for a text without a job.
  */
 export function takeJob(catalog, state, text, answers = {}) {
   const found = takeText(text, answers);
@@ -55,7 +55,7 @@ export function takeJob(catalog, state, text, answers = {}) {
   return { changes: { ...a, preset: "" }, found, problems: [...own.problems, ...problems], kept };
 }
 
-// The shape of the sizes that a text gives beside the name of no model.
+// The shape of the sizes in a text that names no model.
 function modelOf(known) {
   const sizes = new Map(SIZES.filter((name) => name in known).map((name) => [name, known[name]]));
   if ("model" in known || !sizes.has("layers") || !sizes.has("hidden")) return { changes: null, problems: [] };

@@ -1,5 +1,5 @@
-// What a reader asks the planner, its address, and the way to the other tools. A job is what the
-// modeler has without its layout; what of the layout is said is held, the rest is searched. Pure.
+// The planner's state, its address, and links to the other tools. A job is the modeler's state without
+// its layout; given parts of the layout are fixed, the rest is searched. Pure.
 
 import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
 import { mapOf } from "./job_carried.js";
@@ -69,7 +69,7 @@ export function toAddress(schema, catalog, state) {
   return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
 }
 
-/** What is asked for beside a layout, as planner_nodes.js takes it, or null. */
+/** The question besides a layout, in the form that planner_nodes.js expects, or null. */
 export function questionOf({ ask, days, budget, tokens, price, failures, chance }) {
   return ask ? { kind: ask, days, budget, tokens, price, failures, chance: chance / 100 } : null;
 }
@@ -77,18 +77,18 @@ export function questionOf({ ask, days, budget, tokens, price, failures, chance 
 /** What is searched: schedules that the software lacks, and how likely a layout must fit. */
 export const searchOf = ({ every, chance }) => ({ every, chance: chance / 100 });
 
-/** What the engine is asked. */
+/** The input of the engine. */
 export function planChoices(catalog, state) {
   return { ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch };
 }
 
-// A state as the modeler has it; what is searched is as usual.
+// A state in the modeler's form; searched options have their defaults.
 function jobState(schema, state) {
   const known = Object.keys(schema).filter((key) => (state[key] ?? null) !== null).map((key) => [key, state[key]]);
   return { ...defaults(schema), ...Object.fromEntries(known), bw: state.chip === OWN ? state.bw : null, preset: "" };
 }
 
-/** The job that is asked about, for the other tools: before an answer without a layout. */
+/** The planner's job for the other tools; without a layout until there is an answer. */
 export function askedJob(catalog, state) {
   const schema = schemaOf(catalog);
   const job = jobRecord(schema, catalog, jobState(schema, state));

@@ -1,5 +1,5 @@
-// The trace of a layout that the planner found, and the file that starts it, by the modeler's query
-// for it; loaded on demand.
+// The trace of a layout that the planner found, and its launch file, from the modeler's query; loaded on
+// demand.
 
 import { evaluate } from "./modeler_model.js";
 import { fromQuery, schemaOf } from "./modeler_state.js";
@@ -7,10 +7,10 @@ import { traceText } from "./trace_export.js";
 
 export { writeBox } from "./write_out.js";
 
-/** The trace of what a query of the modeler says, as text; throws InputError where it says none. */
+/** The trace of a modeler query's job, as text; throws InputError if the job is invalid. */
 export const traceOfQuery = (catalog, query) => traceText(jobOfQuery(catalog, query));
 
-/** The job of a query of the modeler; throws InputError where it says none. */
+/** The job of a modeler query; throws InputError if it is invalid. */
 export function jobOfQuery(catalog, query) {
   const { a } = fromQuery(schemaOf(catalog), catalog, query);
   const found = evaluate(catalog, a);

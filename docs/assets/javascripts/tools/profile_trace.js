@@ -1,4 +1,4 @@
-// Whole values of a trace's text; what stands between them is read by figgen.models.profiles.trace_text.
+// Splits a trace's text into JSON values; figgen.models.profiles.trace_text reads the text between them.
 
 import { DEEPEST, LARGEST_VALUE, NOT_WHOLE, TOO_DEEP, TraceText } from "../models/profiles/trace_text.js";
 
@@ -31,7 +31,7 @@ function parsed(written) {
   }
 }
 
-/** Where the JSON value that begins at `at` ends; -1 where the text ends before, BEYOND where none may. */
+/** The end of the JSON value that begins at `at`; -1 if the text ends before it, BEYOND if it is invalid. */
 export function endOf(text, at) {
   let depth = 0;
   for (let i = at; i < text.length; i++) {
