@@ -11,12 +11,10 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.memory.activations import stage_bytes
 from figgen.models.memory.memory import fullest_load, memory
 from figgen.models.memory.rank_bytes import RankBytes, rank_bytes
 from figgen.models.planner.plan import Pipeline, PlannedJob, held_sizes, pipelines_of
 from figgen.models.planner.plan_space import CHUNKS
-from figgen.models.setup.stage_layers import by_stage
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.options.scenario import scenario
@@ -85,9 +83,8 @@ def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: Plan
             continue
         step = memory(setup, reserve_bytes=RESERVE_BYTES)
         sizes = held_sizes(layout, layout.modes[0], layout.zeros[0], layout.entries[0])
-        stages = by_stage(setup, lambda share, setup=setup: stage_bytes(setup, share))
         for rank in step.ranks:
-            load = fullest_load(setup, rank.pipeline_rank, stages)
+            load = fullest_load(setup, rank.pipeline_rank, sizes)
             planned = lines(rank_bytes(load, sizes))
             assert planned == pytest.approx(lines(rank.held), rel=SAME), setup
         total = float(max(columns_of(layout, total_of)))

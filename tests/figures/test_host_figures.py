@@ -19,6 +19,7 @@ FIGURES = (
     "offload-overhead",
     "offload-measured",
     "offload-links",
+    "offload-inputs",
     "checkpoint-sizes",
     "checkpoint-stall",
     "checkpoint-published",
@@ -42,6 +43,13 @@ def test_what_leaves_the_gpu_is_in_the_host() -> None:
 
 def test_fractions_are_predicted_within_an_eighth_of_nemo_rl() -> None:
     assert build("offload-fractions", {}).values["worst"].value < 0.125
+
+
+def test_copies_free_and_add_what_prime_rl_printed() -> None:
+    values = build("offload-inputs", {}).values
+    assert values["size_error"].value < 0.05
+    assert values["alone_error"].value < 0.12
+    assert 0 < values["shared_error"].value < 0.36
 
 
 def test_longer_steps_are_held_up_less_and_faster_gpus_more() -> None:

@@ -292,6 +292,17 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     }
 
 
+def copies_s(job: Job, at: Attained, took_s: float, *, experts: bool) -> float:
+    """Activations down behind a forward, and up behind a backward; what is left of both."""
+    together = min(job.gpus, job.gpus_per_node)
+    rate = min(at.host_link_bytes_per_s, at.host_bytes_per_s / together)
+    way = job.tokens * (job.away_experts if experts else job.away_dense) / rate
+    forward = took_s / (len(passes_of(job)) + job.repeats_layer)
+    if not job.offload_overlapped:
+        return fsum(way for _ in ("down", "up"))
+    return fsum(max(0.0, way - hiding) for hiding in (forward, took_s - forward))
+
+
 def projection(job: Job, at: Attained) -> float:
     """Two hidden states to one; once more where backward repeats layers."""
     whole = products_s(
@@ -441,6 +452,7 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
     """The parts of a step, as `StepSeconds` names them."""
     kinds = {kind: layer(job, at, experts=kind) for kind in (False, True)}
     took = {kind: _layer_s(parts) for kind, parts in kinds.items()}
+    took = {kind: s + copies_s(job, at, s, experts=kind) for kind, s in took.items()}
     kind_of = [index < job.expert_layers for index in range(job.layers)]
     layers = fsum(took[kind] for kind in kind_of)
     last = head(job, at)

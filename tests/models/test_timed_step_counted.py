@@ -65,6 +65,8 @@ def drawn_job(draw: random.Random) -> Job:
             **draw.choice(({"expert_groups": 1, "reached_groups": 1}, LIMITED)),
             "windowed_share": draw.choice((0, 0.25, 0.5)),
             "mixer_share": draw.choice((0, 0.25, 0.5)),
+            "away_dense": draw.choice((0, 0.5, 8)),
+            "away_experts": draw.choice((0, 0.5, 8)),
             "keys_apart": draw.choice((0, 0.1, 0.2)),
             **drawn_sharding(draw),
             **drawn_adapters(draw),

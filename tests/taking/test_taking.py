@@ -181,6 +181,22 @@ INLINE: dict[str, tuple[str, dict[str, object]]] = {
         "num_processes: 8\n",
         {"nodes": 1, "gpus_per_node": 8, "zero_stage": 3, "microbatches": 4},
     ),
+    "offloading in megatron": (
+        "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 32 --use-distributed-optimizer "
+        "--optimizer-cpu-offload --optimizer-offload-fraction 0.5 --cpu-offloading "
+        "--cpu-offloading-num-layers 8",
+        {"offloaded_optimizer": "0.5", "offloaded_activations": "0.25", "zero_stage": 1},
+    ),
+    "offloading in deepspeed": (
+        '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, '
+        '"offload_optimizer": {"device": "cpu", "pin_memory": true}}}',
+        {"offloaded_optimizer": "1", "zero_stage": 2},
+    ),
+    "offloading in torchtune": (
+        "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n"
+        "enable_activation_checkpointing: True\nenable_activation_offloading: True\n",
+        {"offloaded_activations": "1", "recompute": "full"},
+    ),
     "trainer": (
         "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B "
         "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 True "

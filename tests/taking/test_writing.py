@@ -47,7 +47,8 @@ DRAWN: dict[str, dict[str, list[Any]]] = {
     "megatron-lm": MEGATRON | {
         "model": [*DENSE, "mixtral-8x7b", "deepseek-v3", "gpt-3-175b", "qwen-3-30b-a3b"],
         "recipe": ["mcore18", "zero16", "mcore14", "fsdp16"], "buckets": [None, 8],
-        "flash_attention": [True, True, False],
+        "flash_attention": [True, True, False], "offloaded_optimizer": [0, 0, 0.5, 1],
+        "offloaded_activations": [0, 0, 0.5],
     },
     "megatron-bridge": MEGATRON | {"model": list(RECIPES)},
     "torchtitan": PLAIN | {
@@ -58,9 +59,12 @@ DRAWN: dict[str, dict[str, list[Any]]] = {
     },
     "deepspeed": PLAIN | {
         "model": [*DENSE, "mixtral-8x7b"], "zero_stage": [0, 1, 2, 3], "recipe": ["zero16"],
-        "overlap_data_parallel": [True, False],
+        "overlap_data_parallel": [True, False], "offloaded_optimizer": [0, 0, 0.5, 1],
     },
-    "accelerate": PLAIN | {"model": DENSE, "zero_stage": [2, 3], "recipe": ["fsdp16"]},
+    "accelerate": PLAIN | {
+        "model": DENSE, "zero_stage": [2, 3], "recipe": ["fsdp16"],
+        "offloaded_activations": [0, 1],
+    },
     "fsdp2": PLAIN | {"model": DENSE, "zero_stage": [2, 3], "recipe": ["fsdp16"]},
 }  # fmt: skip
 
@@ -107,6 +111,8 @@ def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:
         "dropout": setup.dropout,
         "buckets": setup.buckets,
         "mtp_layers": setup.mtp_layers,
+        "offloaded_optimizer": setup.offloaded_optimizer,
+        "offloaded_activations": setup.offloaded_activations,
         "overlap_data_parallel": setup.overlap_data_parallel,
     }
     if parallel.tp > 1:

@@ -12,8 +12,7 @@ from figgen.models.step.timed_step import HOST_UPDATE_BYTES
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep, training_step
-from figgen.scenarios.runs.chips import host_link_bytes_per_s
-from figgen.scenarios.runs.rates import HOST_BYTES_PER_S
+from figgen.scenarios.runs.chips import HOST_BYTES_PER_S, host_link_bytes_per_s
 
 BYTES = {"weights": 2.0, "gradients": 4.0, "optimizer": 12.0}
 """Bytes per parameter of mixed-precision training with Adam and gradients in FP32."""
@@ -227,3 +226,89 @@ def offload_fractions() -> Table:
         "worst": Named(max(errors)),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+class AwaySteps(NamedTuple):
+    """Published steps with inputs of recomputed layers kept, and in the host's memory."""
+
+    title: str
+    model: str
+    gpus: int
+    sequence: int
+    lora_rank: int | None
+    kept_s: float
+    away_s: float
+    kept_gib: float
+    away_gib: float
+
+
+QWEN3_4B = (
+    "layers=36, hidden=2560, heads=32, kv_heads=8, head_dim=128, ffn=9728, vocab=151936, tied=on, "
+    "qk_norm=per-head"
+)
+GLM_45_AIR = (
+    "layers=46, hidden=4096, heads=96, kv_heads=8, head_dim=128, ffn=10944, vocab=151552, "
+    "experts=128, top_k=8, expert_ffn=1408, shared_experts=1, dense_layers=1"
+)
+"""Sources: config.json of Qwen/Qwen3-4B and zai-org/GLM-4.5-Air on huggingface.co."""
+
+MODELS = {"qwen-3-0.6b": QWEN3_06B, "qwen-3-4b": QWEN3_4B, "intellect-3": GLM_45_AIR}
+AWAY = (
+    ("Qwen3 0.6B, LoRA", "qwen-3-0.6b", 1, 65_536, 16, 13.1560, 13.4006, 11.453125, 7.91796875),
+    ("Qwen3 0.6B", "qwen-3-0.6b", 1, 65_536, None, 12.1756, 12.4625, 19.560546875, 16.083984375),
+    ("Qwen3 4B, LoRA", "qwen-3-4b", 1, 16_384, 16, 5.2603, 5.5036, 23.302734375, 20.568359375),
+    ("Qwen3 4B, LoRA", "qwen-3-4b", 1, 65_536, 16, 31.4921, 32.4424, 41.994140625, 31.056640625),
+    ("INTELLECT-3, LoRA", "intellect-3", 8, 16_384, 16, 15.7149, 16.2318, 89.72265625, 84.234375),
+)
+"""Every layer recomputed, two microbatches of one sequence, copies without overlap, on one H100 or
+eight H200.
+
+Source: PrimeIntellect-ai/prime-rl@559b44772e47, benchmarks/baselines."""
+
+
+@figure("offload-inputs")
+def offload_inputs() -> Table:
+    """What copies of recomputed layers' inputs free and add, as predicted and as measured."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    times, sizes = list[float](), list[float]()
+    steps = [AwaySteps(*row) for row in AWAY]
+    for one in steps:
+        kept, away = (_recomputed(one, share) for share in (0.0, 1.0))
+        freed = (one.kept_gib - one.away_gib) * 2**30
+        found = kept.memory.fullest.allocated_bytes - away.memory.fullest.allocated_bytes
+        added_s = one.away_s - one.kept_s
+        found_s = away.estimate.step_time_s - kept.estimate.step_time_s
+        sizes.append(abs(found / freed - 1))
+        times.append(found_s / added_s - 1)
+        rows.append((one.title, one.sequence, freed, found, added_s, found_s))
+    values["size_error"] = Named(max(sizes))
+    values["alone_error"] = Named(max(map(abs, times[:-1])))
+    values["shared_error"] = Named(times[-1])
+    values["most"] = Named(max((one.away_s / one.kept_s - 1) for one in steps))
+    columns = (
+        Column(label="step"),
+        Column(label="tokens", spec=","),
+        Column(label="freed, measured", unit="B", spec="gib"),
+        Column(label="freed, predicted", unit="B", spec="gib"),
+        Column(label="added, measured", unit="s", spec="time"),
+        Column(label="added, predicted", unit="s", spec="time"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _recomputed(one: AwaySteps, share: float) -> TrainingStep:
+    return training_step(
+        model=MODELS[one.model],
+        accelerator="h100-sxm-80gb" if one.gpus == 1 else "h200-sxm-141gb",
+        nodes=1,
+        gpus_per_node=one.gpus,
+        sequence=one.sequence,
+        microbatches=2,
+        zero_stage=3,
+        recompute="full",
+        software="torchtitan",
+        lora_rank=one.lora_rank,
+        offloaded_activations=share,
+        offload_overlap=False,
+    )

@@ -13,6 +13,7 @@ from figgen.equations.ops import Number
 from figgen.models.memory.activations import (
     layer_bytes,
     layer_gradient_bytes,
+    layer_input_bytes,
     loss_bytes,
     mixer_bytes,
     recomputed_bytes,
@@ -31,7 +32,7 @@ from figgen.models.memory.rank_parameters import (
     table_held,
 )
 from figgen.models.memory.trained_state import Kept, kept_by_layer
-from figgen.models.setup.stage_layers import StageShare
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
 from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.shape.model_shape import NORM_VECTORS
@@ -50,8 +51,9 @@ class LayerSizes:
     Trained parameters, and bytes that are frozen, of a plain layer, of one with experts without
     those routed, of the routed experts of all expert-parallel ranks, of a table, and of what goes
     with the head; what a state-space mixer has, or keeps, more than attention, often less. Bytes
-    for each token: kept of a layer, made anew in the backward of a stage of each kind, gradients
-    of a layer; of embedding and head; of an output that a stage holds, of the loss.
+    for each token: kept of a layer, copied of it to the host, made anew in the backward of a stage
+    of each kind, gradients of a layer; of embedding and head; of an output that a stage holds, of
+    the loss.
     """
 
     dense_layer: Number
@@ -68,6 +70,8 @@ class LayerSizes:
     kept_dense: Number
     kept_experts: Number
     kept_mixer: Number
+    away_dense: Number
+    away_experts: Number
     anew_dense: Number
     anew_experts: Number
     anew_both: Number
@@ -87,7 +91,8 @@ class LayerSizes:
 class JobSizes:
     """What is the same for all layouts of a job.
 
-    What goes with the embedding, bytes per parameter, and habits of the framework as
+    What goes with the embedding, bytes per parameter, the share of activations that is in the
+    host's memory, the layers whose activations are back, and habits of the framework as
     `figgen.models.setup.framework_memory` has them.
     """
 
@@ -107,6 +112,8 @@ class JobSizes:
     fresh_gradient_bytes: Number
     frees_gradients: Number
     whole_in_pipeline: Number
+    offloaded_activations: Number
+    returned_layers: Number
     allocator_share: Number
     contexts: Number
 
@@ -148,6 +155,8 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
         kept_dense=layer_bytes(setup) / tokens if shape.dense_layers else 0,
         kept_experts=layer_bytes(setup, experts=True) / tokens if shape.expert_layers else 0,
         kept_mixer=mixer_bytes(setup) / tokens,
+        away_dense=_away_bytes(setup, experts=False) / tokens,
+        away_experts=_away_bytes(setup, experts=True) / tokens,
         anew_dense=anew_dense,
         anew_experts=anew_experts,
         anew_both=anew_both,
@@ -164,6 +173,19 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
         query_width=query_width(setup) if attends else 0,
         dispatched=received * setup.parallel.etp * each,
     )
+
+
+def _away_bytes(setup: TrainingSetup, *, experts: bool) -> float:
+    """Bytes of a microbatch that a mean layer of the fullest stage copies to the host and back."""
+    if not setup.offloaded_activations:
+        return 0.0
+    if not (setup.shape.expert_layers if experts else setup.shape.dense_layers):
+        return 0.0
+    layers = max(share.layers for share in virtual_stage_shares(setup))
+    again, kept = setup.recomputation, layer_bytes(setup, experts=experts)
+    inputs = again.kept_inputs(layers) * layer_input_bytes(setup)
+    others = (layers - again.whole_layers(layers)) * kept
+    return setup.offloaded_activations * (inputs + others) / max(1, layers)
 
 
 def anew_sizes(setup: TrainingSetup, held: Sequence[StageShare]) -> tuple[float, float, float]:
@@ -214,6 +236,8 @@ def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> 
         fresh_gradient_bytes=framework.fresh_gradient_bytes,
         frees_gradients=int(framework.frees_gradients),
         whole_in_pipeline=int(framework.whole_in_pipeline),
+        offloaded_activations=setup.offloaded_activations,
+        returned_layers=2 if setup.offload_overlap else 1,
         allocator_share=allocator_share,
         contexts=contexts,
     )

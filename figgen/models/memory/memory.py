@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from figgen.errors import InputError, unknown
-from figgen.models.memory.activations import stage_bytes
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.memory.held_sizes import LayerSizes, anew_sizes, job_sizes, layer_sizes
 from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
-from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, rank_bytes
+from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, activation_bytes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
 from figgen.models.memory.rank_parameters import rank_parameters
 from figgen.models.setup.framework_memory import Prints
-from figgen.models.setup.stage_layers import StageShare, by_stage, virtual_stage_shares
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 
 RESERVE_BYTES = 2e9
@@ -168,11 +167,10 @@ def memory(
     framework, in_flight = setup.framework_memory, setup.in_flight
     share = framework.allocator_share if allocator_share is None else allocator_share
     held, shares = held_sizes(setup, share, reserve_bytes), virtual_stage_shares(setup)
-    stage_held = by_stage(setup, lambda share: stage_bytes(setup, share))
     ranks = []
     for rank in range(setup.parallel.pp):
         mine = [shares[stage] for stage in setup.placement.stages_of_rank(rank)]
-        load = fullest_load(setup, rank, stage_held)
+        load = fullest_load(setup, rank, held)
         ranks.append(
             RankMemory(
                 pipeline_rank=rank,
@@ -219,38 +217,38 @@ def _of_rank(setup: TrainingSetup, layer: LayerSizes, held: Sequence[StageShare]
     return replace(layer, anew_dense=dense, anew_experts=experts, anew_both=both)
 
 
-def fullest_load(setup: TrainingSetup, pipeline_rank: int, stage_held: Sequence[float]) -> RankLoad:
-    """What a rank holds at the moment at which it has most activations.
-
-    `stage_held` are the bytes that each virtual stage keeps of one microbatch.
-    """
+def fullest_load(setup: TrainingSetup, pipeline_rank: int, sizes: HeldSizes) -> RankLoad:
+    """What a rank holds at the moment at which it has most activations."""
     shares, again = virtual_stage_shares(setup), setup.recomputation
     held = [shares[stage] for stage in setup.placement.stages_of_rank(pipeline_rank)]
     dense, experts, embeddings, heads, tables, mixers = lasting_counts(
         held, setup.shape.tied_embeddings
     )
     only_dense, only_experts, both = kinds_held(held)
-    moments = setup.short_order.in_flight[pipeline_rank]
-    fullest = max(moments, key=lambda one: sum(count * stage_held[stage] for stage, count in one))
-    kept = [0, 0, 0, 0, 0, 0, 0]
-    for stage, count in fullest:
-        for at, one in enumerate(kept_counts(setup.shape, again, shares[stage])):
-            kept[at] += count * one
-    return RankLoad(
-        dense_layers=dense,
-        expert_layers=experts,
-        embeddings=embeddings,
-        heads=heads,
-        tables=tables,
-        mixers=mixers,
-        kept_inputs=kept[0],
-        kept_dense=kept[1],
-        kept_experts=kept[2],
-        kept_embeddings=kept[3],
-        kept_heads=kept[4],
-        kept_outputs=kept[5],
-        kept_mixers=kept[6],
-        only_dense=int(only_dense),
-        only_experts=int(only_experts),
-        both=int(both),
-    )
+    loads = []
+    for moment in setup.short_order.in_flight[pipeline_rank]:
+        kept = [0, 0, 0, 0, 0, 0, 0]
+        for stage, count in moment:
+            for at, one in enumerate(kept_counts(setup.shape, again, shares[stage])):
+                kept[at] += count * one
+        loads.append(
+            RankLoad(
+                dense_layers=dense,
+                expert_layers=experts,
+                embeddings=embeddings,
+                heads=heads,
+                tables=tables,
+                mixers=mixers,
+                kept_inputs=kept[0],
+                kept_dense=kept[1],
+                kept_experts=kept[2],
+                kept_embeddings=kept[3],
+                kept_heads=kept[4],
+                kept_outputs=kept[5],
+                kept_mixers=kept[6],
+                only_dense=int(only_dense),
+                only_experts=int(only_experts),
+                both=int(both),
+            )
+        )
+    return max(loads, key=lambda load: activation_bytes(load, sizes))

@@ -55,6 +55,7 @@ def _changes(setup: TrainingSetup) -> Iterator[tuple[str, TrainingSetup, float |
         for mode in heavier:
             both = replace(setup, zero_stage=stage, recompute=mode)
             yield f"zero_stage={stage} and recompute={mode}", both, None
+    yield from _offloaded(setup, heavier)
     size = setup.microbatch_size
     while size % 2 == 0:
         size //= 2
@@ -64,3 +65,18 @@ def _changes(setup: TrainingSetup) -> Iterator[tuple[str, TrainingSetup, float |
         for mode in heavier:
             mixed = replace(smaller, recompute=mode)
             yield f"microbatch_size={size} and recompute={mode}", mixed, None
+
+
+def _offloaded(
+    setup: TrainingSetup, heavier: tuple[str, ...]
+) -> Iterator[tuple[str, TrainingSetup, float | None]]:
+    """Activations in the host's memory, with all that is recomputed, which hides their copies."""
+    if setup.offloaded_activations or setup.cuda_graphs == "step":
+        return
+    mode = heavier[-1] if heavier else setup.recompute
+    words = (
+        "offloaded_activations=1"
+        if mode == setup.recompute
+        else (f"recompute={mode} and offloaded_activations=1")
+    )
+    yield words, replace(setup, recompute=mode, offloaded_activations=1.0), None

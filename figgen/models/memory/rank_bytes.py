@@ -157,13 +157,27 @@ def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
 
 
 def activation_bytes(load: RankLoad, held: HeldSizes) -> Number:
-    """Activations of all microbatches in flight."""
+    """Activations of all microbatches in flight, without those in the host's memory."""
     layer = held.layer
     layers = load.kept_dense * layer.kept_dense + load.kept_experts * layer.kept_experts
     layers = layers + load.kept_mixers * layer.kept_mixer
     ends = load.kept_embeddings * layer.kept_embedding + load.kept_heads * layer.kept_head
     inputs = load.kept_inputs * held.split_tokens * held.job.hidden * ACTIVATION_BYTES
-    return inputs + held.tokens * (layers + ends + load.kept_outputs * layer.kept_output)
+    kept = inputs + held.tokens * (layers + ends + load.kept_outputs * layer.kept_output)
+    return kept - _away(load, held, inputs + held.tokens * layers)
+
+
+def _away(load: RankLoad, held: HeldSizes, kept: Number) -> Number:
+    """What is in the host's memory of the bytes that layers have `kept`.
+
+    The layer whose backward runs is back, and the next one where copies overlap.
+    """
+    layer, job = held.layer, held.job
+    plain, experts = load.kept_dense > 0, load.kept_experts > 0
+    largest = held.tokens * maximum(plain * layer.kept_dense, experts * layer.kept_experts)
+    inputs = (load.kept_inputs > 0) * held.split_tokens * job.hidden * ACTIVATION_BYTES
+    back = job.returned_layers * maximum(largest, inputs)
+    return job.offloaded_activations * maximum(0, kept - back)
 
 
 def _routed_parameters(load: RankLoad, held: HeldSizes) -> Number:

@@ -432,6 +432,8 @@ def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
         tuned_dense=tuned * held.dense_layer,
         tuned_experts=tuned * held.expert_layer,
         tuned_routed=tuned * held.routed_layer,
+        away_dense=held.away_dense,
+        away_experts=held.away_experts,
     )
 
 

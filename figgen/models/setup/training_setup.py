@@ -72,7 +72,9 @@ class TrainingSetup:
     microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
     of multi-token prediction follow the last layer, on the stage of the head.
     The share `offloaded_optimizer` of the optimizer's state is in the host's memory, whose
-    processor updates it; `offload_overlap` copies gradients and weights while it does.
+    processor updates it. The share `offloaded_activations` of what layers keep goes to the host
+    in forward and comes back in backward. With `offload_overlap` copies run behind the update or
+    the computing.
     `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`.
     With a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
     `frozen_weights` says how the matrices of layers are kept, see `figgen.models.shape.adapters`.
@@ -108,6 +110,7 @@ class TrainingSetup:
     layers_per_stage: tuple[int, ...] = ()
     mtp_layers: int = 0
     offloaded_optimizer: float = 0.0
+    offloaded_activations: float = 0.0
     offload_overlap: bool = True
     framework: str = "megatron"
     lora_rank: int | None = None
@@ -139,9 +142,12 @@ class TrainingSetup:
                 raise InputError(name, expected=expected, got=getattr(self, name))
         if not 0 <= self.mtp_layers <= MOST_MTP_LAYERS:
             raise InputError("mtp_layers", expected=f"0 to {MOST_MTP_LAYERS}", got=self.mtp_layers)
-        if not 0 <= self.offloaded_optimizer <= 1:
-            share = self.offloaded_optimizer
-            raise InputError("offloaded_optimizer", expected="0 to 1", got=share)
+        for share in ("offloaded_optimizer", "offloaded_activations"):
+            if not 0 <= getattr(self, share) <= 1:
+                raise InputError(share, expected="0 to 1", got=getattr(self, share))
+        if self.offloaded_activations and self.cuda_graphs == "step":
+            expected = "none or layers with offloaded_activations"
+            raise InputError("cuda_graphs", expected=expected, got="step", key="cuda_graphs")
         if not 1 <= self.expert_skew <= MOST_SKEW:
             expected = f"1 (even routing) to {MOST_SKEW}"
             raise InputError("expert_skew", expected=expected, got=self.expert_skew)

@@ -8,6 +8,7 @@ import numpy as np
 
 from figgen.equations.ops import Number, minimum
 from figgen.errors import InputError
+from figgen.models.memory.held_sizes import layer_sizes
 from figgen.models.memory.trained_state import adapted_matrices, kept_by_layer
 from figgen.models.setup.training_setup import (
     CUDA_GRAPHS,
@@ -45,16 +46,18 @@ class Job:
     `scattered_bytes`; `overlapped` is 1 where it does so behind computing, `per_tensor` where
     shards are sent tensor by tensor. `mtp_layers` modules of multi-token prediction stand beside
     the head, not among the layers; the parameters are with theirs. The share `offloaded` of the
-    optimizer's state is updated by the host, and copies run beside that where `offload_overlapped`
-    is 1. Context ranks `gathers_keys`, `trades_heads` or pass keys around a ring, `keys_in_turns`
-    where one block comes while another one is read; where the sequence is cut `in_order` the last
-    one has most of the attention. `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of
-    `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the release does; a token's
-    experts lie in `reached_groups` of `expert_groups`. The fullest rank of experts gets
-    `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices of layers
-    are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense` of a plain
-    layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts on all
-    expert-parallel ranks, in adapters beside so many matrices, `adapters` or `expert_adapters`.
+    optimizer's state is updated by the host, and a layer copies `away_dense` or `away_experts`
+    bytes a token of its activations to the host and back; both run beside computing where
+    `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or pass keys around a
+    ring, `keys_in_turns` where one block comes while another one is read; where the sequence is cut
+    `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
+    `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the
+    release does; a token's experts lie in `reached_groups` of `expert_groups`. The fullest rank of
+    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices
+    of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense`
+    of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts
+    on all expert-parallel ranks, in adapters beside so many matrices, `adapters` or
+    `expert_adapters`.
     """
 
     layers: Number
@@ -108,6 +111,8 @@ class Job:
     keys_apart: Number = 0.0
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
+    away_dense: Number = 0.0
+    away_experts: Number = 0.0
     gathers_keys: Number = 0.0
     trades_heads: Number = 0.0
     keys_in_turns: Number = 1.0
@@ -242,6 +247,14 @@ def tuned_numbers(setup: TrainingSetup) -> dict[str, float]:
         found["tuned_experts"] = experts.trained
         found["tuned_routed"] = experts.trained_routed * setup.parallel.ep
     return found
+
+
+def away_numbers(setup: TrainingSetup) -> dict[str, float]:
+    """The fields of a `Job` that say what a layer of one layout copies to the host and back."""
+    if not setup.offloaded_activations:
+        return {}
+    sizes = layer_sizes(setup)
+    return {"away_dense": sizes.away_dense, "away_experts": sizes.away_experts}
 
 
 def stacked(jobs: list[Job]) -> Job:

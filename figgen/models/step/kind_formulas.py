@@ -9,7 +9,8 @@ KIND_FORMULAS: dict[str, str] = {
     "gradients ÷ memory bandwidth",
     "head and loss": "FLOPs ÷ rate in 16 bits + bytes of the logits ÷ memory bandwidth",
     "recomputation": "forward of the repeated layers, with its messages",
-    "waiting for the host": "launches of a layer's kernels − time on the GPU",
+    "waiting for the host": "launches of a layer's kernels − time on the GPU, and copies of "
+    "activations that outlast it",
     "update": "bytes of the optimizer ÷ memory bandwidth",
     "slowest GPU": "a share of the step that grows with the number of GPUs",
     "fixed cost": "constant per step",

@@ -56,6 +56,7 @@ class LayerSeconds:
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
     way to experts, and tokens within experts that several GPUs share. What sorts them is memory's.
+    Copies of activations to the host and back count what outlasts the rest.
     """
 
     products_s: Number
@@ -67,6 +68,7 @@ class LayerSeconds:
     within_experts_s: Number
     repeated_s: Number
     host_s: Number
+    copies_s: Number = 0.0
 
     @property
     def messages_s(self) -> Number:
@@ -82,8 +84,8 @@ class LayerSeconds:
 
     @property
     def total_s(self) -> Number:
-        """The longer of GPU and host, rounded where they meet."""
-        return longer(self.device_s, self.host_s)
+        """The longer of GPU and host, rounded where they meet, and copies beyond it."""
+        return longer(self.device_s, self.host_s) + self.copies_s
 
 
 def longer(one_s: Number, other_s: Number) -> Number:

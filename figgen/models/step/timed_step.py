@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
 from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.step.attained import Attained
+from figgen.models.step.host_copies import with_copies
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import (
     ACTIVATION_BYTES,
@@ -73,7 +74,8 @@ class StepSeconds:
 
 def timed_step(job: Job, attained: Attained) -> StepSeconds:
     """Predict a step of each job."""
-    dense, expert = dense_layer(job, attained), expert_layer(job, attained)
+    dense = with_copies(dense_layer(job, attained), job.away_dense, job, attained)
+    expert = with_copies(expert_layer(job, attained), job.away_experts, job, attained)
     share = job.expert_layers / job.layers
     layer = (1 - share) * dense.total_s + share * expert.total_s
     one_more = where(job.expert_layers > 0, expert.total_s, dense.total_s)

@@ -39,6 +39,15 @@ FlashAttention 2 is written in the instructions of Ampere, which Ada and the car
 too; where tensor cores are slowed down, they bound it as they do there."""
 
 
+HOST_BYTES_PER_S = 285e9
+"""The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
+parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
+tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
+
+GRACE_BYTES_PER_S = 512e9
+"""The bandwidth of a Grace CPU's LPDDR5X (NVIDIA, GH200 and GB200 NVL72 datasheets)."""
+
+
 def matmul_share(chip: Accelerator, dtype: str) -> float:
     """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
     if known_name(chip) in CAPPED:
@@ -110,9 +119,22 @@ def host_link_bytes_per_s(chip: Accelerator) -> float:
 
     That is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
     """
-    if chip.name.startswith(("gh", "gb")):
-        share = 1 if chip.name.startswith("gh") else 2
-        return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / share
+    if beside := gpus_of_a_grace(chip):
+        return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / beside
     generation = 3 if chip.year < 2019 else 4 if chip.year < 2022 else 5
     own = load.links()[f"pcie{generation}-x16"]
     return (own.achieved_bandwidth or own.bandwidth).value
+
+
+def gpus_of_a_grace(chip: Accelerator) -> int:
+    """Return how many GPUs share a Grace CPU, 0 for a chip without one."""
+    return {"gh": 1, "gb": 2}.get(chip.name[:2], 0)
+
+
+def host_bytes_per_s(chip: Accelerator) -> float:
+    """Return the bandwidth of the memory of all CPUs of a node.
+
+    Grace CPUs are those of a whole scale-up domain; in a part of it NVLink-C2C is slower anyway.
+    """
+    beside = gpus_of_a_grace(chip)
+    return chip.scale_up_domain / beside * GRACE_BYTES_PER_S if beside else HOST_BYTES_PER_S

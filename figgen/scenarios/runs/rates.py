@@ -18,6 +18,7 @@ from figgen.models.step.timed_step import UPDATE_BYTES
 from figgen.scenarios.runs.chips import (
     attention_by,
     hopper_peak_on,
+    host_bytes_per_s,
     host_link_bytes_per_s,
     matmul_share,
     neighbor_share,
@@ -74,11 +75,6 @@ FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 
 Terms = Mapping[str, tuple[float, tuple[str, ...]]]
 """By field of `Attained`: a number, and the names of the constants that multiply it."""
-
-HOST_BYTES_PER_S = 285e9
-"""The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
-parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
-tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
 
 
 def era_of(run: DescribedRun) -> str:
@@ -153,7 +149,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "neighbor_share": (neighbor_share(chip), ()),
         "host_link_bytes_per_s": (host_link_bytes_per_s(chip), ()),
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
-        "host_bytes_per_s": (HOST_BYTES_PER_S, ()),
+        "host_bytes_per_s": (host_bytes_per_s(chip), ()),
     }
 
 

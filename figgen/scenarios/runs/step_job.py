@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.models.pipeline.filling import filling, stalled
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
-from figgen.models.step.job import Job, setup_numbers, tuned_numbers
+from figgen.models.step.job import Job, away_numbers, setup_numbers, tuned_numbers
 from figgen.models.step.stage_work import passes_split, repeated
 
 
@@ -25,6 +25,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     return Job(
         **setup_numbers(setup),
         **tuned_numbers(setup),
+        **away_numbers(setup),
         tp=parallel.tp,
         cp=parallel.cp,
         pp=parallel.pp,

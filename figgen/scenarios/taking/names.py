@@ -168,11 +168,23 @@ KEYS: dict[str, tuple[str, ...]] = {
         "deepspeed_config.zero_stage",
     ),
     "offload": (
-        "offload_optimizer.device", "offload_param.device", "cpu_offload", "fsdp_offload_params",
-        "zero_optimization.cpu_offload", "optimizer_cpu_offload", "enable_cpu_offload",
-        "offload_optimizer_device", "offload_param_device", "cpu_offloading", "fsdp_cpu_offload",
-        "fsdp_config.offload_params",
+        "offload_param.device", "cpu_offload", "fsdp_offload_params", "enable_cpu_offload",
+        "offload_param_device", "fsdp_cpu_offload", "fsdp_config.offload_params",
     ),
+    "offload_optimizer": (
+        "offload_optimizer.device", "offload_optimizer_device", "zero_optimization.cpu_offload",
+        "optimizer_cpu_offload", "megatron_lm_optimizer_cpu_offload",
+    ),
+    "offload_overlap": (
+        "overlap_cpu_optimizer_d2h_h2d", "megatron_lm_overlap_cpu_optimizer_d2h_h2d",
+    ),
+    "offload_fraction": ("optimizer_offload_fraction", "offload_optimizer.ratio"),
+    "offload_activations": (
+        "enable_activation_offloading", "activation_offloading", "cpu_offloading",
+        "fsdp_activation_checkpointing_offload",
+    ),
+    "offload_layers": ("cpu_offloading_num_layers",),
+    "offload_modules": ("fine_grained_activation_offloading", "offload_modules"),
     "use_fsdp": (
         "use_fsdp", "use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp",
         "distributed_type", "use_deepspeed",

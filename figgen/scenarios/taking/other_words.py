@@ -65,6 +65,8 @@ def _maxtext(entries: list[Entry]) -> list[Entry]:
             found.append(entry("attn_implementation", "eager" if plain else "flash", one.origin))
         elif one.name == "remat_policy" and one.value in ("full", "none"):
             found.append(entry("recompute_granularity", one.value, one.origin))
+        elif one.name == "remat_policy" and one.value == "minimal_offloaded":
+            found.append(entry("activation_offloading", "true", one.origin))
         elif one.name == "quantization" and not one.value:
             pass
         elif one.name == "quantization" and "fp8" in one.value:

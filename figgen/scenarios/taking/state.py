@@ -32,10 +32,7 @@ def take_state(given: Given, dialect: str) -> None:
     modules = whole_of(given, "mtp_layers")
     if modules:
         take(given, "mtp_layers", modules)
-    if _is_offloaded(given):
-        given.notes.append(
-            "offloaded state is counted on the GPU; --offload-optimizer 1 leaves it out"
-        )
+    _take_offloading(given, dialect)
 
 
 STRATEGIES = {
@@ -128,9 +125,33 @@ def _assume_of_file(given: Given, file: str) -> None:
     )
 
 
-def _is_offloaded(given: Given) -> bool:
-    text_of(given, "offload")
-    for one in given.keys.get("offload", []):
+def _take_offloading(given: Given, dialect: str) -> None:
+    """Takes what of the optimizer's state and of the activations is in the host's memory."""
+    weights = _is_offloaded(given, "offload")
+    fraction = text_of(given, "offload_fraction")
+    if _is_offloaded(given, "offload_optimizer") or weights:
+        take(given, "offloaded_optimizer", fraction if fraction else "1")
+    if weights:
+        given.notes.append(
+            "weights in the host's memory are counted on the GPU, and so are fetches"
+        )
+    behind = switch_of(given, "offload_overlap")
+    layers = value_of(given, "layers", 0)
+    away = whole_of(given, "offload_layers")
+    if _is_offloaded(given, "offload_activations"):
+        share = str(away / layers) if away and layers else "1"
+        take(given, "offloaded_activations", share)
+    elif "offloaded_optimizer" in given.taken and dialect in MEGATRON and not behind:
+        take(given, "offload_overlap", False)
+    if text_of(given, "offload_modules"):
+        given.notes.append(
+            "which share of the activations the offloaded modules are, --offload-activations says"
+        )
+
+
+def _is_offloaded(given: Given, key: str) -> bool:
+    text_of(given, key)
+    for one in given.keys.get(key, []):
         if one.value.lower() not in ("none", "false", "no", "null", "0"):
             return True
     return False

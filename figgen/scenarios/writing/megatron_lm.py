@@ -21,6 +21,7 @@ from figgen.scenarios.writing.megatron_options import (
     schedule_options,
     state_recipe,
 )
+from figgen.scenarios.writing.offloading import KNOWN, megatron_offloading
 from figgen.scenarios.writing.written import (
     JobToWrite,
     Written,
@@ -58,9 +59,10 @@ def megatron_lm(job: JobToWrite) -> Written:
     options = options + _state(setup, left_out)
     options = options + _numbers(setup, job.dtype, left_out)
     options = options + recompute_options(setup.recompute, left_out)
+    options = options + megatron_offloading(setup, left_out)
     options = options + captured_options(setup) + _rest(setup) + BEGINNING
     known = ("dropout", "mtp", "flash", "activations", "buckets", "dispatcher", "captured")
-    leave_out_rest(setup, left_out, (*known, *_masked(setup)))
+    leave_out_rest(setup, left_out, (*known, *_masked(setup), *KNOWN))
     start = "" if _needs_free_queues(setup) else "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
     body = start + command(torchrun(parallel), "pretrain_gpt.py", flags(options))
     return Written(text=script("Megatron-LM", job, body, left_out), left_out=left_out)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.model_file import LAYERS, model_file, model_kind
+from figgen.scenarios.writing.offloading import deepspeed_offloading
 from figgen.scenarios.writing.written import (
     JobToWrite,
     Written,
@@ -51,7 +52,8 @@ def deepspeed(job: JobToWrite) -> Written:
         f'"gradient_accumulation_steps": {setup.microbatches}',
         f'"{half}": {{"enabled": true}}',
         f'"zero_optimization": {{"stage": {setup.zero_stage}, '
-        f'"overlap_comm": {switch(setup.overlap_data_parallel)}}}',
+        f'"overlap_comm": {switch(setup.overlap_data_parallel)}'
+        f"{deepspeed_offloading(setup, left_out)}}}",
         '"gradient_clipping": 1.0',
     ]
     lines = ",\n".join([f"  {field}" for field in fields]).split("\n")
@@ -62,7 +64,7 @@ def deepspeed(job: JobToWrite) -> Written:
     start = f"deepspeed{hosts} {sizes} run_clm.py"
     checkpointing = "True" if setup.recompute == "full" else "False"
     options = [
-        *_program(setup, half, left_out),
+        *_program(setup, half, left_out, ("offload",)),
         f"--gradient_checkpointing {checkpointing}",
         "--deepspeed ds_config.json",
     ]
@@ -90,7 +92,9 @@ def accelerate(job: JobToWrite) -> Written:
     start = "accelerate launch --config_file fsdp.yaml"
     if job.parallel.nodes > 1:
         start = f"{start} --machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR"
-    options = _program(setup, half, left_out)
+    options = _program(setup, half, left_out, ("away",))
+    if setup.offloaded_activations and not _all_away(setup):
+        left_out["offloaded_activations"] = "inputs of recomputed layers are offloaded, or nothing"
     file = ["cat > fsdp.yaml <<'YAML'", *_accelerate_file(job.parallel, setup, half), "YAML"]
     body = _body(setup, file, f"{start} run_clm.py", options)
     text = script("accelerate with FSDP2", job, body, left_out)
@@ -111,14 +115,22 @@ def _accelerate_file(parallel: ParallelLayout, setup: TrainingSetup, half: str) 
         f"  fsdp_transformer_layer_cls_to_wrap: {LAYERS[model_kind(setup.shape)]}",
         f"  fsdp_activation_checkpointing: {switch(setup.recompute == 'full')}",
         "  fsdp_state_dict_type: SHARDED_STATE_DICT",
+        *(["  fsdp_activation_checkpointing_offload: true"] if _all_away(setup) else []),
     ]
 
 
-def _program(setup: TrainingSetup, half: str, left_out: dict[str, str]) -> list[str]:
+def _all_away(setup: TrainingSetup) -> bool:
+    """Whether the inputs of recomputed layers are all offloaded."""
+    return setup.recompute == "full" and setup.offloaded_activations == 1
+
+
+def _program(
+    setup: TrainingSetup, half: str, left_out: dict[str, str], known: tuple[str, ...]
+) -> list[str]:
     """The options of transformers' example program."""
     if setup.recompute not in ("none", "full"):
         left_out["recompute"] = f"layers are recomputed whole or not at all, not {setup.recompute}"
-    leave_out_rest(setup, left_out, ())
+    leave_out_rest(setup, left_out, known)
     return [
         "--config_name model",
         "--tokenizer_name $TOKENIZER",

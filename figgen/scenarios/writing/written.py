@@ -87,6 +87,10 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
         left_out["buckets"] = "the framework cuts gradients into messages by their size"
     if not setup.double_buffering and (setup.parallel.cp > 1 or setup.zero_stage == 3):
         left_out["double_buffering"] = "the framework decides what it fetches ahead"
+    if setup.offloaded_optimizer and "offload" not in known:
+        left_out["offloaded_optimizer"] = "the optimizer's state stays on the GPU"
+    if setup.offloaded_activations and "away" not in known:
+        left_out["offloaded_activations"] = "activations stay on the GPU"
     if setup.document_tokens and "documents" not in known:
         left_out["document_tokens"] = "the loader decides whether it masks documents"
     if setup.dropout and "dropout" not in known:

@@ -1,0 +1,28 @@
+"""Seconds that a layer waits for copies of its activations to the host and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from figgen.equations.ops import Number, maximum, minimum, where
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
+from figgen.models.step.layer_time import LayerSeconds
+
+
+def with_copies(
+    layer: LayerSeconds, away_bytes: Number, job: Job, attained: Attained
+) -> LayerSeconds:
+    """Return the layer with what copies of `away_bytes` a token add to it.
+
+    They leave behind forward, a third of the layer, a half beside frozen weights, or less where
+    backward computes it again, and come back behind backward; what outlasts either is waited for.
+    Without overlap all of it is. All GPUs of a node share the bandwidth of its host's memory.
+    """
+    sharing = minimum(job.gpus, job.gpus_per_node)
+    rate = minimum(attained.host_link_bytes_per_s, attained.host_bytes_per_s / sharing)
+    each = away_bytes * job.tokens / rate
+    forward = layer.total_s / (3 - job.frozen + job.repeats_layer)
+    backward = layer.total_s - forward
+    beyond = maximum(0, each - forward) + maximum(0, each - backward)
+    return replace(layer, copies_s=where(job.offload_overlapped > 0, beyond, 2 * each))
