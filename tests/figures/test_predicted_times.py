@@ -34,6 +34,8 @@ WITHOUT = {
     "moe-step": "bytes and work of a step",
     "muon-update": "a part of the step and its share",
     "offload-fractions": "what offloading adds; its caption has the worst error",
+    "packed-imbalance": "shares of the step",
+    "offload-inputs": "what offloading adds, beside what was measured",
     "post-training-published": "a floor, of which training alone is predicted, as its page says",
     "post-training-split": "a floor, of which training alone is predicted, as its page says",
     "post-training-step": "a floor, of which training alone is predicted, as its page says",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -166,9 +167,13 @@ def test_words_that_say_more_than_a_chip_name_none(words: str) -> None:
 
 
 def test_announced_chips_say_so() -> None:
-    announced = [chip for chip in catalog.ACCELERATORS.values() if chip.year > 2025]
-    assert {chip.name for chip in announced} == {"vera-rubin-nvl72", "mi455x"}
-    assert all(chip.title.endswith(", announced") for chip in announced)
+    written = tomllib.loads(
+        (Path(catalog.__file__).parent / "accelerators-announced.toml").read_text("utf-8")
+    )
+    names = {name for name, entry in written.items() if "title" in entry}
+    assert {"vera-rubin-nvl72", "mi455x"} <= names
+    said = {c.name for c in catalog.ACCELERATORS.values() if c.title.endswith(", announced")}
+    assert said == names
 
 
 @pytest.mark.parametrize(

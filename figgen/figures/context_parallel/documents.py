@@ -15,6 +15,8 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 LEAST_DOCUMENT = 256
 DRAWN_STEPS = 40
 """Steps whose documents are drawn to see how uneven ranks are."""
+MOST_RANKS, MOST_DOCUMENTS = 128, 128
+"""Ranks, and documents of a sequence, that are drawn in a second."""
 
 
 def _step(model: str, sequence: int, nodes: int, documents: tuple[int, ...]) -> TrainingStep:
@@ -95,6 +97,8 @@ def packed_imbalance(
 
     Ranks have four sequences each, as long as each other.
     """
+    check_between("ranks", max(ranks, default=0), 1, MOST_RANKS)
+    check_between("means", min(means, default=0), max(1, sequence // MOST_DOCUMENTS), sequence)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for mean in means:

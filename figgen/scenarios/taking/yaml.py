@@ -41,7 +41,7 @@ def read_yaml(text: str) -> list[Entry]:
 
 
 def _as_option(one: Entry) -> Entry:
-    """A setting whose key is an option of a command line, as in `MODEL_ARGS: {--num-layers: 32}`."""
+    """A setting whose key is a command-line option, as in `MODEL_ARGS: {--num-layers: 32}`."""
     _, found, option = one.name.partition("--")
     return entry("--" + option, one.words, "script") if found and option else one
 
