@@ -7,15 +7,24 @@ are dealt to nodes in every possible way.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from math import ceil, fsum, log2
 
+from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 
 HALF = 2  # bytes of a 16-bit number
 Kernel = tuple[int, int, float]
 """Tensors read, tensors written, their width."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapedJob(Job):
+    """A job with the model that its numbers are of."""
+
+    shape: ModelShape
 
 
 TRAINED = ("outputs", "inputs", "weights")
@@ -55,18 +64,35 @@ def kernels_s(at: Attained, tokens: float, kernels: list[Kernel]) -> float:
     return at.elementwise * tokens * moved / at.memory_bytes_per_s
 
 
-def block_kernels(job: Job) -> list[Kernel]:
-    """Two norms, two residual sums, positions rotated into queries and keys."""
+def queries_keys_values(shape: ModelShape) -> int:
+    """Channels of all heads' queries, keys and values."""
+    heads = [(shape.heads, shape.head_dim), (2 * shape.kv_heads, shape.head_dim)]
+    if shape.latent:
+        key = shape.latent.nope_head_dim + shape.latent.rope_head_dim
+        heads = [(2 * shape.heads, key), (shape.heads, shape.latent.value_head_dim)]
+    return sum(count * width for count, width in heads)
+
+
+def block_kernels(job: ShapedJob) -> list[Kernel]:
+    """Two norms, two residual sums, positions rotated into queries and keys, or what a mixer makes
+    of a token, convolved, scanned and gated."""
+    mixers, share = job.shape.state_space, job.mixer_share
     return [
         *[(1, 1, job.hidden)] * 2,
         *[(2, 1, job.hidden)] * 2,
-        (1, 1, job.projected_width),
+        (1, 1, (1 - share) * queries_keys_values(job.shape)),
+        *([(1, 1, share * (mixers.projected + 2 * mixers.inner))] if mixers else []),
     ]
 
 
-def gate(job: Job, width: float) -> list[Kernel]:
+def matrices(job: ShapedJob) -> int:
+    """Matrices of a feed-forward block."""
+    return 3 if job.shape.ffn == "swiglu" else 2
+
+
+def gate(job: ShapedJob, width: float) -> list[Kernel]:
     """What a block does between its matrices: the last one has its output for an input."""
-    return [(job.ffn_matrices - 1, 1, width)]
+    return [(matrices(job) - 1, 1, width)]
 
 
 def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float, float, float]:
@@ -99,12 +125,32 @@ def cast_s(job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]
     return tokens * elements * at.cast * (HALF + 1 + 1 + 1) / at.memory_bytes_per_s
 
 
-def attention_ends(job: Job) -> list[tuple[float, float]]:
-    return [(job.hidden, job.projected_width), (job.attention_width, job.hidden)]
+def attention_ends(job: ShapedJob) -> list[tuple[float, float]]:
+    """Channels into and out of the first and the last matrix, of the mean layer."""
+    hidden, mixers, share = job.hidden, job.shape.state_space, job.mixer_share
+    found = [(hidden, queries_keys_values(job.shape)), (job.attention_width, hidden)]
+    if not mixers:
+        return found
+    more = [(hidden, mixers.projected), (mixers.inner, hidden)]
+    return [
+        *[((1 - share) * inputs, (1 - share) * outputs) for inputs, outputs in found],
+        *[(share * inputs, share * outputs) for inputs, outputs in more],
+    ]
 
 
-def block_ends(job: Job, width: float) -> list[tuple[float, float]]:
-    return [(job.hidden, (job.ffn_matrices - 1) * width), (width, job.hidden)]
+def block_ends(job: ShapedJob, width: float) -> list[tuple[float, float]]:
+    return [(job.hidden, (matrices(job) - 1) * width), (width, job.hidden)]
+
+
+def attention_matmuls(job: ShapedJob) -> list[str]:
+    if not job.shape.latent:
+        return ["queries, keys and values", "output"]
+    queries = ["query down", "query up"] if job.shape.latent.query_rank else ["query"]
+    return [*queries, "key-value down", "key-value up", "output"]
+
+
+def expert_width(job: ShapedJob) -> int:
+    return job.shape.experts.ffn_hidden if job.shape.experts else 0
 
 
 def ring_s(ranks: float, size: float, rate: float, alpha: float) -> float:
@@ -233,14 +279,14 @@ def host_s(job: Job, at: Attained, layer_s: float) -> float:
     return max(launched) + (at.host_chained_s * job.tp if chained else 0)
 
 
-def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
+def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
     """The parts of one layer and microbatch, as `LayerSeconds` names them."""
     tokens = job.tokens / job.tp  # a rank's, or its part of the width of all
     routed = fullest_tokens(job) * job.top_k if experts else 0.0
     weights = job.attention_weights + (
         job.shared * job.expert_weights if experts else job.dense_weights
     )
-    attention = ["queries, keys and values", "output"]
+    attention = attention_matmuls(job)
     shared = ["shared in", "shared out"] if experts and job.shared else []
     block = [] if experts else ["in", "out"]
     starts = at.product_start_s * len([*attention, *shared, *block])
@@ -252,12 +298,12 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     if experts:
         grouped = at.product_start_s * len(["in", "out"])
         products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
-        kernels += kernels_s(at, routed, gate(job, job.expert_ffn))
-        casts += cast_s(job, at, routed, block_ends(job, job.expert_ffn))
+        kernels += kernels_s(at, routed, gate(job, expert_width(job)))
+        casts += cast_s(job, at, routed, block_ends(job, expert_width(job)))
         held += job.experts * job.expert_weights / (job.ep * job.etp)
     else:
-        kernels += kernels_s(at, tokens, gate(job, job.ffn_hidden))
-        casts += cast_s(job, at, tokens, block_ends(job, job.ffn_hidden))
+        kernels += kernels_s(at, tokens, gate(job, job.shape.ffn_hidden))
+        casts += cast_s(job, at, tokens, block_ends(job, job.shape.ffn_hidden))
     there_and_back = shuffle_s(job, at, products / len(passes)) * 2 if experts else 0.0
     sorts = sorted_s(job, at) * 2 if experts else 0.0
     thin, ahead, behind = beside(job, at, experts=experts, held=held)
@@ -448,7 +494,7 @@ def update_s(job: Job, at: Attained) -> float:
     return (mine - there) * at.optimizer * sum(moved) / at.memory_bytes_per_s + beside
 
 
-def step_parts(job: Job, at: Attained) -> dict[str, float]:
+def step_parts(job: ShapedJob, at: Attained) -> dict[str, float]:
     """The parts of a step, as `StepSeconds` names them."""
     kinds = {kind: layer(job, at, experts=kind) for kind in (False, True)}
     took = {kind: _layer_s(parts) for kind, parts in kinds.items()}

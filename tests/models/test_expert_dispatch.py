@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from figgen.catalog import load
+from figgen.catalog import load, model
 from figgen.errors import InputError
 from figgen.models.memory.held_sizes import layer_sizes
 from figgen.models.memory.layer_tensors import layer_tensors
+from figgen.models.operations.layer_work import layer_work
+from figgen.models.operations.tuned_layer import expert_operations, routed_operations
 from figgen.models.setup.training_setup import DISPATCHERS
 from figgen.models.shape.model_shape import ExpertShape
 from figgen.models.step.data_traffic import stage_traffic
@@ -25,15 +27,16 @@ MEASURED = json.loads(
 )
 SIZES = {
     "deepseek": {
-        "hidden": 7168, "expert_ffn": 2048, "experts": 32, "top_k": 8, "shared": 1,
+        "hidden": 7168, "experts": 32, "top_k": 8, "shared": 1,
         "expert_weights": 3 * 7168 * 2048, "expert_groups": 8, "reached_groups": 4,
     },
     "mixtral": {
-        "hidden": 4096, "expert_ffn": 14336, "experts": 8, "top_k": 2, "shared": 0,
+        "hidden": 4096, "experts": 8, "top_k": 2, "shared": 0,
         "expert_weights": 3 * 4096 * 14336, "expert_groups": 1, "reached_groups": 1,
     },
 }  # fmt: skip
 """The layers of Megatron-LM's test_cases.py."""
+WIDTHS = {"deepseek": 2048, "mixtral": 14336}
 SHAPE_EXPERTS = ExpertShape(count=32, top_k=8, ffn_hidden=2048, shared=1, dense_layers=3)
 WAYS = ("all-to-all", "deepep", "hybridep")
 
@@ -43,12 +46,26 @@ def layer_ms(name: str) -> dict[str, float]:
     found = training_step(
         model="deepseek-v3", nodes=1, gpus_per_node=8, ep=8, sequence=4096, software="megatron-lm"
     ).predicted
-    job = replace(found.job, **SIZES[name], microbatch=1, sequence=4096)
+    sizes, width = SIZES[name], WIDTHS[name]
+    experts = ExpertShape(
+        count=sizes["experts"], top_k=sizes["top_k"], ffn_hidden=width, shared=sizes["shared"]
+    )
+    shape = replace(model("deepseek-v3").shape, hidden=sizes["hidden"], experts=experts)
+    beside = expert_operations(shape, 1, 1)
+    beside = tuple(one for one in beside if one.name.startswith(("norm", "residual", "shared")))
+    job = replace(
+        found.job,
+        **sizes,
+        microbatch=1,
+        sequence=4096,
+        expert_work=layer_work(beside),
+        routed_work=layer_work(routed_operations(shape, 1)),
+    )
     alone = load.accelerators()["h100-sxm-80gb"].measured_bf16
     assert alone is not None
     lone = {"product_flops_per_s": alone.value, "expert_flops_per_s": alone.value}
     rates = replace(found.attained, expert_overlap=1.0, **lone)
-    job = replace(job, attention_weights=0, projected_width=0, attention_width=0)
+    job = replace(job, attention_weights=0, attention_width=0)
     return {
         way: 1e3 * float(expert_layer(replace(job, dispatcher=DISPATCHERS[way]), rates).device_s)
         for way in WAYS

@@ -16,6 +16,7 @@ from figgen.models.operations.operation import (
     FORWARD,
     GROUPED,
     MATMUL,
+    WEIGHT,
     Operation,
     of_phase,
     total_kept_bytes,
@@ -30,6 +31,7 @@ RECORDED = json.loads((ORACLES / "transformers_operations.json").read_text())["m
 TRACE = json.loads((ORACLES / "trace_tinyllama.json").read_text())
 NAMES = [f"{one['class']}-{'autocast' if one['autocast'] else 'bf16'}" for one in RECORDED]
 DENSE = [one for one in RECORDED if not one["experts"]]
+PHASES = {FORWARD: (FORWARD,), BACKWARD: (BACKWARD, WEIGHT)}
 DENSE_NAMES = [name for name, one in zip(NAMES, RECORDED, strict=True) if not one["experts"]]
 
 
@@ -86,11 +88,11 @@ def test_a_layer_keeps_the_bytes_that_autograd_saved(one: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("one", DENSE, ids=DENSE_NAMES)
-@pytest.mark.parametrize("phase", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("phase", PHASES)
 def test_a_dense_layer_makes_the_passes_that_were_dispatched(
     one: dict[str, Any], phase: str
 ) -> None:
-    layer = of_phase(layer_operations(recorded_job(one), experts=False), phase)
+    layer = of_phase(layer_operations(recorded_job(one), experts=False), *PHASES[phase])
     products = [operation for operation in layer if operation.kind == MATMUL]
     others = [operation for operation in layer if operation.kind not in (MATMUL, ATTENTION)]
     passes = sum(1 if operation.moved_bytes else operation.kernels for operation in others)
@@ -107,8 +109,8 @@ def test_a_dense_layer_makes_the_passes_that_were_dispatched(
 def test_experts_in_bf16_move_the_bytes_that_were_dispatched() -> None:
     one = next(one for one in RECORDED if one["experts"] and not one["autocast"])
     layer = layer_operations(recorded_job(one), experts=True)
-    for phase in (FORWARD, BACKWARD):
-        moved = total_moved_bytes(of_phase(layer, phase))
+    for phase in PHASES:
+        moved = total_moved_bytes(of_phase(layer, *PHASES[phase]))
         assert moved == pytest.approx(one["layer"][f"{phase}_bytes"], rel=0.04)
 
 

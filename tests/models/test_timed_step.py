@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from figgen.models.machine.cluster import Cluster
+from figgen.models.operations.layer_work import layer_work
 from figgen.models.pipeline.filling import GROWING, Split, filling, stalled
 from figgen.models.pipeline.schedules import build
 from figgen.models.pipeline.simulate import Durations, simulate
@@ -71,6 +72,7 @@ def test_equal_stages_take_what_the_simulator_says(
     run = RUNS[DENSE]
     job = replace(
         run_job(run), pp=stages, microbatches=microbatches, chunks=chunks, vocab=0,
+        head_work=layer_work(()),
         layers=stages * chunks, fullest_layers=chunks, head_layers=chunks, gpus=128,
         filling=filling(name, stages, microbatches, chunks),
     )  # fmt: skip
@@ -109,7 +111,8 @@ def test_more_of_anything_takes_longer() -> None:
         assert timed_step(replace(job, **change), rates).total_s > usual
     slower = replace(rates, product_flops_per_s=rates.product_flops_per_s / 2)
     assert timed_step(job, slower).total_s > usual
-    assert head_s(replace(job, vocab=2 * job.vocab), rates) == 2 * head_s(job, rates)
+    wide = run_job(replace(run, shape=replace(run.shape, vocab=2 * run.shape.vocab)))
+    assert head_s(wide, rates) == pytest.approx(2 * head_s(job, rates))
 
 
 def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_node() -> None:
@@ -263,7 +266,9 @@ def test_jobs_are_stacked_field_by_field() -> None:
     run = run_job(RUNS[DENSE])
     both = stacked([run, replace(run, tp=2)])
     assert both.tp.tolist() == [4, 2]
-    assert all(len(getattr(both, field.name)) == 2 for field in fields(Job))
+    assert both.dense_work.forward.matmuls.tolist() == [4, 4]
+    numbers = [field.name for field in fields(Job) if not field.name.endswith("_work")]
+    assert all(len(getattr(both, name)) == 2 for name in numbers)
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved-1f1b", "looped-bfs"])

@@ -7,8 +7,14 @@ from dataclasses import fields
 
 import pytest
 
+from figgen.models.shape.model_shape import (
+    ExpertShape,
+    LatentAttention,
+    ModelShape,
+    StateSpace,
+)
 from figgen.models.step.attained import Attained
-from figgen.models.step.job import Job
+from figgen.models.step.job import Job, shape_numbers
 from figgen.models.step.layer_time import dense_layer, expert_layer, longer
 from figgen.models.step.timed_step import timed_step
 from tests.models import ledger
@@ -28,7 +34,45 @@ def drawn_constants(draw: random.Random) -> Attained:
     return Attained(**found | {name: draw.randint(1, most) for name, most in does.items()})
 
 
-def drawn_job(draw: random.Random) -> Job:
+def drawn_shape(draw: random.Random) -> ModelShape:
+    """A model of experts whose every width is a few channels, with any kind of attention."""
+
+    def few() -> int:
+        return draw.randint(1, 9)
+
+    latent, mixers, heads = None, None, few()
+    kind = draw.choice(("grouped", "latent", "mixers"))
+    if kind == "latent":
+        latent = LatentAttention(
+            query_rank=draw.choice((0, few())), kv_rank=few(), nope_head_dim=few(),
+            rope_head_dim=few(), value_head_dim=few(),
+        )  # fmt: skip
+    if kind == "mixers":
+        mixers = StateSpace(
+            mixer_heads=few(), mixer_head_dim=few(), state=few(), attention_every=draw.randint(0, 3)
+        )
+    return ModelShape(
+        layers=draw.randint(2, 9),
+        hidden=few(),
+        heads=heads * draw.randint(1, 3),
+        kv_heads=heads,
+        head_dim=2 * few(),
+        ffn_hidden=few(),
+        vocab=few(),
+        sequence=few(),
+        ffn=draw.choice(("gelu", "swiglu")),
+        latent=latent,
+        state_space=mixers,
+        experts=ExpertShape(
+            count=draw.randint(3, 9),
+            top_k=draw.randint(1, 3),
+            ffn_hidden=few(),
+            shared=draw.randint(0, 2),
+        ),
+    )
+
+
+def drawn_job(draw: random.Random) -> ledger.ShapedJob:
     sizes = {axis: draw.choice((1, 1, 2, 4)) for axis in ("cp", "pp")}
     sizes["dp"] = draw.choice((1, 2, 3, 96))
     ep, etp = draw.choice((1, 2, 4, 8)), draw.choice((1, 2))
@@ -37,16 +81,16 @@ def drawn_job(draw: random.Random) -> Job:
     while (parts := tp * sizes["cp"] * sizes["dp"]) % (ep * etp) and (ep * etp) % parts:
         sizes["dp"] *= 2
     gpus = tp * sizes["cp"] * sizes["dp"] * sizes["pp"]
+    shape = drawn_shape(draw)
     widths = {field.name: draw.randint(1, 9) for field in fields(Job)}
-    layers = draw.randint(2, 9)
-    return Job(
+    layers = shape.layers
+    return ledger.ShapedJob(
+        shape=shape,
         **widths
+        | shape_numbers(shape, draw.randint(0, 2))
         | {flag: draw.randint(0, 1) for flag in FLAGS}
         | {
-            "layers": layers,
             "expert_layers": draw.randint(0, layers),
-            "top_k": draw.randint(0, 3),
-            "ffn_matrices": draw.randint(2, 3),
             "cp": sizes["cp"],
             "pp": sizes["pp"],
             "tp": tp,
@@ -63,14 +107,14 @@ def drawn_job(draw: random.Random) -> Job:
             "cuda_graphs": draw.randint(0, 3),
             "expert_skew": draw.choice((1, 1.5, 3)),
             **draw.choice(({"expert_groups": 1, "reached_groups": 1}, LIMITED)),
-            "windowed_share": draw.choice((0, 0.25, 0.5)),
-            "mixer_share": draw.choice((0, 0.25, 0.5)),
+            "window": draw.randint(1, 9),
+            "windowed_share": 0 if shape.state_space else draw.choice((0, 0.25, 0.5)),
+            "keys_apart": 0 if shape.state_space else draw.choice((0, 0.1, 0.2)),
             "away_dense": draw.choice((0, 0.5, 8)),
             "away_experts": draw.choice((0, 0.5, 8)),
-            "keys_apart": draw.choice((0, 0.1, 0.2)),
             **drawn_sharding(draw),
             **drawn_adapters(draw),
-        }
+        },
     )
 
 
@@ -88,7 +132,7 @@ def drawn_sharding(draw: random.Random) -> dict[str, int]:
     return {"zero_stage": zero, "gathers": gathers, "scatters": scatters}
 
 
-def cases(seed: int) -> list[tuple[Job, Attained]]:
+def cases(seed: int) -> list[tuple[ledger.ShapedJob, Attained]]:
     draw = random.Random(seed)
     return [(drawn_job(draw), drawn_constants(draw)) for _ in range(25)]
 

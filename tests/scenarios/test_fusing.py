@@ -15,7 +15,6 @@ from figgen.models.operations.kernel_rates import HOST_S
 from figgen.models.operations.operation import total_kernels
 from figgen.models.operations.stack import STACKS
 from figgen.models.operations.step_time import step_parts_s
-from figgen.models.step.layer_time import STREAM_BYTES
 from figgen.scenarios.runs.device_run import device_run, measured_steps, rates_on
 from figgen.scenarios.runs.fusing import (
     COMPILED,
@@ -66,8 +65,8 @@ def test_passes_of_plain_pytorch_take_what_its_list_of_operations_takes(
         layer = layer_operations(chip, experts=False)
         rates = rates_on(run.accelerator, {})
         counted_s = step_parts_s(layer, rates, chip.stack)["elementwise"]
-        moved = STREAM_BYTES * job.hidden + 4 * job.projected_width
-        least = 3 * job.tokens * (moved + 2 * job.ffn_matrices * job.ffn_hidden)
+        work = job.dense_work
+        least = job.tokens * (work.forward.pass_bytes + work.backward.pass_bytes)
         bandwidth = value("memory_share.all") * run.accelerator.hbm_bandwidth_bytes_per_s
         assert value(f"elementwise.{fusing}") * least / bandwidth == pytest.approx(
             counted_s, rel=0.06

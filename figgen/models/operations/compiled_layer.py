@@ -19,6 +19,7 @@ from figgen.models.operations.operation import (
     BACKWARD,
     FORWARD,
     FUSED,
+    WEIGHT,
     Operation,
     grouped_matmuls,
     kept,
@@ -42,7 +43,7 @@ def compiled_layer(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
             *_fused("GELU", BACKWARD, job.tokens * ffn, 6),
             kept("input and output of GELU", 4.0 * job.tokens * ffn),
             *_linear(job, "down", ffn, hidden),
-            *_fused("bias gradients", BACKWARD, job.tokens, 2 * (3 * query + 2 * hidden + ffn)),
+            *_fused("bias gradients", WEIGHT, job.tokens, 2 * (3 * query + 2 * hidden + ffn)),
         )  # fmt: skip
     block = _experts(job) if experts else _gated(job)
     return (
@@ -90,13 +91,13 @@ def _linear(job: DeviceJob, name: str, inputs: int, outputs: int) -> tuple[Opera
     tokens, weights = job.tokens, inputs * outputs
     found = [
         matmul(name, FORWARD, m=tokens, n=outputs, k=inputs),
-        matmul(f"{name} weight", BACKWARD, m=outputs, n=inputs, k=tokens),
+        matmul(f"{name} weight", WEIGHT, m=outputs, n=inputs, k=tokens),
         matmul(f"{name} input", BACKWARD, m=tokens, n=inputs, k=outputs),
     ]
     if job.stack.autocast:
         found += _fused(f"{name} weight to BF16", FORWARD, weights, 6)
         found.append(kept(f"{name} weight", 0, 2 * weights))
-        found += _fused(f"{name} gradient to FP32", BACKWARD, weights, 6)
+        found += _fused(f"{name} gradient to FP32", WEIGHT, weights, 6)
     return tuple(found)
 
 

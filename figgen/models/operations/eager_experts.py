@@ -17,6 +17,7 @@ from figgen.models.operations.operation import (
     FORWARD,
     SCATTER,
     STRIDED,
+    WEIGHT,
     Operation,
     Pass,
     grouped_matmuls,
@@ -66,7 +67,7 @@ def _router(job: DeviceJob, count: int) -> tuple[Operation, ...]:
     tokens, hidden = job.tokens, job.shape.hidden
     found = [
         matmul("router", FORWARD, m=tokens, n=count, k=hidden),
-        matmul("router weight", BACKWARD, m=count, n=hidden, k=tokens),
+        matmul("router weight", WEIGHT, m=count, n=hidden, k=tokens),
         matmul("router input", BACKWARD, m=tokens, n=hidden, k=count),
     ]
     if job.stack.autocast:

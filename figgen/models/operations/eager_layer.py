@@ -11,6 +11,7 @@ from figgen.models.operations.operation import (
     CONTIGUOUS,
     FORWARD,
     STRIDED,
+    WEIGHT,
     Operation,
     kept,
     matmul,
@@ -130,14 +131,14 @@ def linear(
     ]
     if not job.lora_rank:
         found.append(
-            matmul(f"{name} weight", BACKWARD, m=outputs, n=inputs, k=tokens, aligned=aligned)
+            matmul(f"{name} weight", WEIGHT, m=outputs, n=inputs, k=tokens, aligned=aligned)
         )
     elif adapted:
         found += adapter(job, name, inputs, outputs)
     if job.stack.autocast:
         found += passes((("weight to BF16", CONTIGUOUS, 6),), FORWARD, weights, of=name)
         found.append(kept(f"{name} weight", 0, 2 * weights))
-        found += passes((("weight gradient to FP32", BROADCAST, 6),), BACKWARD, weights, of=name)
+        found += passes((("weight gradient to FP32", BROADCAST, 6),), WEIGHT, weights, of=name)
         if widened:
             elements = tokens * inputs
             found += passes((("input to BF16", CONTIGUOUS, 6),), FORWARD, elements, of=name)
@@ -152,8 +153,8 @@ def linear(
         found += passes((("sum of gradients", CONTIGUOUS, each),), BACKWARD, elements, of=name)
     if biased:
         elements = tokens * outputs
-        found += passes((("bias gradient", BROADCAST, 2),), BACKWARD, elements, of=name)
-        found.append(small(f"{name} bias", BACKWARD, 1 if job.stack.autocast else 0))
+        found += passes((("bias gradient", BROADCAST, 2),), WEIGHT, elements, of=name)
+        found.append(small(f"{name} bias", WEIGHT, 1 if job.stack.autocast else 0))
     return tuple(found)
 
 

@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 MATMUL, GROUPED, ATTENTION = "matmul", "grouped matmul", "attention"
 CONTIGUOUS, BROADCAST, STRIDED = "contiguous", "broadcast", "strided"
 SOFTMAX, SCATTER, FUSED, OPTIMIZER, COPY = "softmax", "scatter", "fused", "optimizer", "copy"
+CAST, MESSAGE = "cast", "message"
 """Kinds of operations. `contiguous` passes read and write whole vectors of one format; `broadcast`
 passes reduce, broadcast, or widen 16 bits to 32; `strided` passes go against the layout of a tensor
-(rotation, concatenation, transposition); `fused` passes are what a compiler made of several."""
+(rotation, concatenation, transposition); `fused` passes are what a compiler or a library made of
+several; `cast` passes write 8 bits or fewer, with their scales."""
 
-FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
+FORWARD, BACKWARD, WEIGHT, UPDATE = "forward", "backward", "backward by weight", "update"
+"""Phases: `backward` is that by input, for which the layer before waits. A schedule may put off
+`backward by weight`."""
 
 Pass = tuple[str, str, float]
 """A name, a kind of access, and bytes read and written for each element."""
@@ -67,7 +71,7 @@ def grouped_matmuls(
     return (
         _grouped(name, FORWARD, groups, kernels, m=rows, n=outputs, k=inputs),
         _grouped(f"{name} input", BACKWARD, groups, kernels, m=rows, n=inputs, k=outputs),
-        _grouped(f"{name} weight", BACKWARD, groups, kernels, m=outputs * groups, n=inputs, k=each),
+        _grouped(f"{name} weight", WEIGHT, groups, kernels, m=outputs * groups, n=inputs, k=each),
     )
 
 
@@ -111,9 +115,9 @@ def times(operations: tuple[Operation, ...], count: float) -> tuple[Operation, .
     return tuple(replace(one, count=one.count * count) for one in operations)
 
 
-def of_phase(operations: tuple[Operation, ...], phase: str) -> tuple[Operation, ...]:
-    """The operations of one phase."""
-    return tuple(one for one in operations if one.phase == phase)
+def of_phase(operations: tuple[Operation, ...], *phases: str) -> tuple[Operation, ...]:
+    """The operations of these phases."""
+    return tuple(one for one in operations if one.phase in phases)
 
 
 def total_kernels(operations: tuple[Operation, ...]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from figgen.equations.ops import Number, minimum
 from figgen.errors import InputError
 from figgen.models.memory.held_sizes import layer_sizes
 from figgen.models.memory.trained_state import adapted_matrices, kept_by_layer
+from figgen.models.operations.layer_work import LayerWork, layer_work
+from figgen.models.operations.tuned_layer import (
+    dense_operations,
+    expert_operations,
+    head_operations,
+    routed_operations,
+)
 from figgen.models.setup.training_setup import (
     CUDA_GRAPHS,
     DISPATCHERS,
@@ -17,7 +25,7 @@ from figgen.models.setup.training_setup import (
     TrainingSetup,
 )
 from figgen.models.shape.documents import packed_keys, windowed_keys
-from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,
     ffn_weights,
@@ -32,37 +40,42 @@ from figgen.models.shape.transformer import (
 class Job:
     """Counts and widths of a model, its layout and its batch.
 
-    Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
-    those without the head, `head_layers` those of the stage with it. `filling` is how many
-    microbatches' worth of time a stage idles in a step, P − 1 without chunks, and `stalled` the
-    share of its time that it idles besides in every microbatch, where the schedule has it wait for
-    passes of another length. `microbatches` need not be whole where a batch does not divide. A
-    `windowed_share` of the layers sees `window` tokens only; a `mixer_share` has a state-space
-    mixer with a core of `mixer_work` FLOP a token instead of attention, and weights and widths of
-    attention are means of both. `keys_apart` of the keys that a mean layer has, masked half
-    included, are of other documents and skipped. `repeats_layer` and `repeats_core` are 1 where
-    backward computes a whole layer or the attention core again, `quantized` where products are of 8
-    bits or fewer. ZeRO `gathers` weights so often in every microbatch and `scatters` gradients of
-    `scattered_bytes`; `overlapped` is 1 where it does so behind computing, `per_tensor` where
-    shards are sent tensor by tensor. `mtp_layers` modules of multi-token prediction stand beside
-    the head, not among the layers; the parameters are with theirs. The share `offloaded` of the
-    optimizer's state is updated by the host, and a layer copies `away_dense` or `away_experts`
-    bytes a token of its activations to the host and back; both run beside computing where
-    `offload_overlapped` is 1. Context ranks `gathers_keys`, `trades_heads` or pass keys around a
-    ring, `keys_in_turns` where one block comes while another one is read; where the sequence is cut
-    `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
-    `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the
-    release does; a token's experts lie in `reached_groups` of `expert_groups`. The fullest rank of
-    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices
-    of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense`
-    of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts
-    on all expert-parallel ranks, in adapters beside so many matrices, `adapters` or
-    `expert_adapters`.
+    Widths are of the whole model, and so is the work of a token in a dense layer, in a layer of
+    experts without routed ones, in a routed expert, and in the head. `fullest_layers` are those of
+    the stage with most layers among those without the head, `head_layers` those of the stage with
+    it. `filling` is how many microbatches' worth of time a stage idles in a step, P − 1 without
+    chunks, and `stalled` the share of its time that it idles besides in every microbatch, where the
+    schedule has it wait for passes of another length. `microbatches` need not be whole where a
+    batch does not divide. A `windowed_share` of the layers sees `window` tokens only; a
+    `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token instead of
+    attention, and weights and widths of attention are means of both. `keys_apart` of the keys that
+    a mean layer has, masked half included, are of other documents and skipped. `repeats_layer` and
+    `repeats_core` are 1 where backward computes a whole layer or the attention core again,
+    `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
+    microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
+    behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
+    multi-token prediction stand beside the head, not among the layers; the parameters are with
+    theirs. The share `offloaded` of the optimizer's state is updated by the host, and a layer
+    copies `away_dense` or `away_experts` bytes a token of its activations to the host and back;
+    both run beside computing where `offload_overlapped` is 1. Context ranks `gathers_keys`,
+    `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes while another
+    one is read; where the sequence is cut `in_order` the last one has most of the attention.
+    `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS`
+    and `CUDA_GRAPHS`, 0 for what the release does; a token's experts lie in `reached_groups` of
+    `expert_groups`. The fullest rank of experts gets `expert_skew` times the mean number of tokens.
+    With a `lora_rank` above 0, matrices of layers are frozen in `frozen_bytes` a weight, and a GPU
+    trains the parameters `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and
+    `tuned_routed` of its routed experts on all expert-parallel ranks, in adapters beside so many
+    matrices, `adapters` or `expert_adapters`.
     """
 
     layers: Number
     expert_layers: Number
     mtp_layers: Number
+    dense_work: LayerWork
+    expert_work: LayerWork
+    routed_work: LayerWork
+    head_work: LayerWork
     hidden: Number
     vocab: Number
     attention_weights: Number
@@ -71,15 +84,11 @@ class Job:
     experts: Number
     top_k: Number
     shared: Number
-    ffn_hidden: Number
-    expert_ffn: Number
-    ffn_matrices: Number
     attention_width: Number
     window: Number
     windowed_share: Number
     mixer_share: Number
     mixer_work: Number
-    projected_width: Number
     key_value_width: Number
     key_value_heads: Number
     dense_parameters: Number
@@ -147,16 +156,14 @@ class Job:
         return minimum(1, self.lora_rank)
 
 
-def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
+def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, Any]:
     """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
     counts, experts = parameter_counts(shape), shape.experts
     if shape.latent is None:
-        projected = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
         key_value = shape.kv_heads * shape.head_dim
     else:
         mla = shape.latent
         key = mla.nope_head_dim + mla.rope_head_dim
-        projected = shape.heads * (2 * key + mla.value_head_dim)
         key_value = shape.heads * (key + mla.value_head_dim) // 2
     dense, routed = module_parameters(shape) if mtp_layers else (0, 0)
     mixers = shape.state_space
@@ -169,6 +176,10 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
         "layers": shape.layers,
         "expert_layers": shape.expert_layers,
         "mtp_layers": mtp_layers,
+        "dense_work": layer_work(dense_operations(shape, 1, 1)),
+        "expert_work": layer_work(expert_operations(shape, 1, 1)),
+        "routed_work": layer_work(routed_operations(shape, 1)),
+        "head_work": layer_work(head_operations(shape, 1, 1)),
         "hidden": shape.hidden,
         "vocab": shape.vocab,
         "attention_weights": mean(attention_weights(shape), mixer_weights(shape)),
@@ -179,15 +190,11 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
         "shared": experts.shared if experts else 0,
         "expert_groups": experts.groups if experts else 1,
         "reached_groups": experts.reached if experts else 1,
-        "ffn_hidden": shape.ffn_hidden,
-        "expert_ffn": experts.ffn_hidden if experts else 0,
-        "ffn_matrices": FFN_MATRICES[shape.ffn],
         "attention_width": shape.attention_width,
         "window": shape.window,
         "windowed_share": shape.windowed_layers(0, shape.layers) / shape.layers,
         "mixer_share": share,
         "mixer_work": mixer_core_flops(shape),
-        "projected_width": mean(projected, mixers.projected + 2 * mixers.inner if mixers else 0),
         "key_value_width": mean(key_value, 0),
         "key_value_heads": shape.kv_heads if shape.latent is None else shape.heads,
         "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
@@ -195,7 +202,7 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
     }
 
 
-def setup_numbers(setup: TrainingSetup) -> dict[str, float]:
+def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
     """The fields of a `Job` that are the same for all layouts of a setup."""
     return {
         **shape_numbers(setup.shape, setup.mtp_layers),
@@ -234,12 +241,12 @@ def _keys_apart(setup: TrainingSetup) -> float:
     return apart / shape.layers
 
 
-def tuned_numbers(setup: TrainingSetup) -> dict[str, float]:
+def tuned_numbers(setup: TrainingSetup) -> dict[str, Any]:
     """The fields of a `Job` that say what a GPU of one layout trains in adapters."""
     shape = setup.shape
     if setup.lora_rank is None:
         return {}
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     if shape.dense_layers:
         found["tuned_dense"] = kept_by_layer(setup, experts=False).trained
     if shape.expert_layers:
@@ -249,7 +256,7 @@ def tuned_numbers(setup: TrainingSetup) -> dict[str, float]:
     return found
 
 
-def away_numbers(setup: TrainingSetup) -> dict[str, float]:
+def away_numbers(setup: TrainingSetup) -> dict[str, Any]:
     """The fields of a `Job` that say what a layer of one layout copies to the host and back."""
     if not setup.offloaded_activations:
         return {}
@@ -261,8 +268,14 @@ def stacked(jobs: list[Job]) -> Job:
     """Many jobs as one whose fields are arrays. Raises InputError for none."""
     if not jobs:
         raise InputError("jobs", expected="at least one", got="none")
-    arrays = {
-        field.name: np.array([getattr(job, field.name) for job in jobs], dtype=float)
-        for field in fields(Job)
-    }
-    return Job(**arrays)
+    found: Job = _stacked(jobs)
+    return found
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Numbers as an array, records as one with arrays in its fields."""
+    kind = type(values[0])
+    if not is_dataclass(kind):
+        return np.array(values, dtype=float)
+    names = [field.name for field in fields(kind)]
+    return kind(**{name: _stacked([getattr(one, name) for one in values]) for name in names})

@@ -1,12 +1,9 @@
 """Seconds that one microbatch takes on one GPU: layers, experts, head, their messages.
 
-Products run at an attained rate of their format's peak, everything else at the rate of the memory
-that it reads and writes; messages take what does not hide of them. A layer is never faster than
-the host launches its kernels. All functions take numbers or arrays.
-
-Counted per token, in bytes of 16 bits: two norms (read, write), two residual sums (two reads, one
-write), rotation of queries and keys, the gate of the block; twice that backward. Changes of format
-read 16 bits and write 8 twice (rows and columns), for inputs forward and gradients backward.
+A layer is a list of operations (`figgen.models.operations.tuned_layer`), summed by phase: matmuls
+run at an attained rate of their format's peak, everything else at the rate of the memory that it
+reads and writes; messages take what does not hide of them. A layer is never faster than the host
+launches its kernels. All functions take numbers or arrays.
 
 Adapters add thin matmuls and passes beside each matrix, which is frozen: backward computes no
 gradient of its weights.
@@ -17,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number, maximum, minimum, power, where
+from figgen.models.operations.layer_work import PhaseWork
+from figgen.models.operations.tuned_layer import ACTIVATION_BYTES
 from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
 from figgen.models.shape.adapters import (
     ADAPTER_KERNELS,
@@ -30,18 +29,10 @@ from figgen.models.shape.visited_groups import visited_groups, within_reach
 from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
 
-ACTIVATION_BYTES = 2
-STREAM_BYTES = 20
-"""Bytes a token and channel of the norms and residual sums of a layer, fused as far as they go."""
-CAST_BYTES = 5
-"""Bytes an element whose format is changed: 2 read, 1 written twice, 1 for scales."""
 RECEIVED_ONCE = DISPATCHERS["deepep"]
 OVERLAPPED = EXPERT_OVERLAPS["on"]
 PARTS_CAPTURED, STEP_CAPTURED = CUDA_GRAPHS["layers"], CUDA_GRAPHS["step"]
 SORTED_IN_FLIGHT = DISPATCHERS["hybridep"]
-BLOCK_PRODUCTS = 2
-"""Products of attention with weights, and of a feed-forward block: one in, one out; three times
-as many with their backward."""
 SCAN_SHARE = 0.25
 """The rate of a state-space mixer's scan over the rate of attention: its authors found it as
 fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
@@ -56,6 +47,8 @@ class LayerSeconds:
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
     way to experts, and tokens within experts that several GPUs share. What sorts them is memory's.
+    Of the kernels, `forward_s` are those of forward, run once, and `weight_s` those of backward by
+    weight.
     Copies of activations to the host and back count what outlasts the rest.
     """
 
@@ -68,6 +61,8 @@ class LayerSeconds:
     within_experts_s: Number
     repeated_s: Number
     host_s: Number
+    forward_s: Number
+    weight_s: Number
     copies_s: Number = 0.0
 
     @property
@@ -78,9 +73,17 @@ class LayerSeconds:
     @property
     def device_s(self) -> Number:
         """What the GPU takes by itself."""
-        return (
-            self.products_s + self.attention_s + self.memory_s + self.messages_s + self.repeated_s
-        )
+        return self.kernels_s + self.messages_s + self.repeated_s
+
+    @property
+    def kernels_s(self) -> Number:
+        """Its kernels, without what backward repeats."""
+        return self.products_s + self.attention_s + self.memory_s
+
+    @property
+    def backward_s(self) -> Number:
+        """Kernels of backward by input."""
+        return self.kernels_s - self.forward_s - self.weight_s
 
     @property
     def total_s(self) -> Number:
@@ -107,53 +110,88 @@ class BesideSeconds:
     behind_s: Number
 
 
+@dataclass(frozen=True, slots=True)
+class PhaseSeconds:
+    """Seconds of the matmuls, the passes over memory and the casts of one phase of a layer."""
+
+    products_s: Number
+    passes_s: Number
+    casts_s: Number
+
+
 def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     """A layer with a plain feed-forward block."""
-    tokens, rate = job.tokens, attained.product_flops_per_s
+    tokens, rate, work = job.tokens / job.tp, attained.product_flops_per_s, job.dense_work
     weights = (job.attention_weights + job.dense_weights) / job.tp
-    products = 2 * tokens * weights / rate + 2 * BLOCK_PRODUCTS * attained.product_start_s
-    gate = job.ffn_matrices * job.ffn_hidden / job.tp * ACTIVATION_BYTES
-    elementwise = _stream_s(job, attained) + _elementwise_s(attained, tokens * gate)
-    casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
-    cast = _cast_s(job, attained, tokens * casts / job.tp)
-    beside = _beside(job, attained, tokens * job.tuned_dense, weights)
+    beside = _beside(job, attained, job.tokens * job.tuned_dense, weights)
     trained = where(job.frozen > 0, job.tuned_dense, weights)
     launched = where(job.cuda_graphs >= PARTS_CAPTURED, 0.0, _launched(job.adapters))
-    host = attained.host_layer_s * launched
     return _layer(
-        job, attained, products, elementwise, cast, beside, trained, 2.0, host, 0.0, 0.0, 0.0
+        job,
+        attained,
+        phase_s(work.forward, job, attained, tokens, rate),
+        phase_s(work.backward, job, attained, tokens, rate),
+        phase_s(work.weight, job, attained, tokens, rate),
+        beside,
+        trained,
+        2.0,
+        attained.host_layer_s * launched,
+        0.0,
+        0.0,
+        0.0,
     )
 
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     """A layer whose feed-forward block is a mixture of experts, on the fullest rank of experts."""
-    tokens, rate = job.tokens, attained.product_flops_per_s
-    routed = tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
-    shared = tokens * job.shared * job.expert_weights / job.tp
-    products = 2 * (tokens * job.attention_weights / job.tp + shared) / rate
-    products = products + 2 * routed * job.expert_weights / attained.expert_flops_per_s
-    blocks = 2 + where(job.shared > 0, 1, 0)
-    products = products + blocks * BLOCK_PRODUCTS * attained.product_start_s
-    gate = job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES
-    elementwise = _stream_s(job, attained) + _elementwise_s(attained, routed * gate)
-    inner = job.expert_ffn * job.ffn_matrices
-    cast = _cast_s(
-        job, attained,
-        tokens * _attention_casts(job) / job.tp + routed * (2 * job.hidden + inner),
-    )  # fmt: skip
+    routed = job.tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
+    work, inner = job.expert_work, job.routed_work
+    forward = _with_routed(job, attained, work.forward, inner.forward, routed)
     held = job.experts * job.expert_weights / (job.ep * job.etp)
     weights = (job.attention_weights + job.shared * job.expert_weights) / job.tp + held
     visits = routed * job.etp / maximum(1, job.experts)
-    met = tokens * job.tuned_experts + visits * job.tuned_routed
+    met = job.tokens * job.tuned_experts + visits * job.tuned_routed
     beside = _beside(job, attained, met, weights)
     tuned = job.tuned_experts + job.tuned_routed / job.ep
     return _layer(
-        job, attained, products, elementwise, cast, beside,
-        where(job.frozen > 0, tuned, weights), 1.0,
+        job,
+        attained,
+        forward,
+        _with_routed(job, attained, work.backward, inner.backward, routed),
+        _with_routed(job, attained, work.weight, inner.weight, routed),
+        beside,
+        where(job.frozen > 0, tuned, weights),
+        1.0,
         _launching_s(job, attained),
-        _shuffle_s(job, attained, routed, products), _within_s(job, attained, routed),
+        _shuffle_s(job, attained, routed, forward.products_s),
+        _within_s(job, attained, routed),
         _sorted_s(job, attained, routed),
-    )  # fmt: skip
+    )
+
+
+def phase_s(
+    work: PhaseWork, job: Job, attained: Attained, rows: Number, flops_per_s: Number
+) -> PhaseSeconds:
+    """One phase for so many tokens, with matmuls at a rate."""
+    started_s, moving = work.matmuls * attained.product_start_s, rows / attained.memory_bytes_per_s
+    return PhaseSeconds(
+        rows * work.matmul_flops / flops_per_s + started_s,
+        attained.elementwise * work.pass_bytes * moving,
+        job.quantized * attained.cast * work.cast_bytes * moving,
+    )
+
+
+def _with_routed(
+    job: Job, attained: Attained, work: PhaseWork, inner: PhaseWork, routed: Number
+) -> PhaseSeconds:
+    """One phase of a layer of experts, which are `inner` and get `routed` tokens."""
+    outer = phase_s(work, job, attained, job.tokens / job.tp, attained.product_flops_per_s)
+    experts = phase_s(inner, job, attained, routed, attained.expert_flops_per_s)
+    return PhaseSeconds(
+        outer.products_s + experts.products_s,
+        outer.passes_s + experts.passes_s,
+        outer.casts_s + experts.casts_s,
+    )
 
 
 def _launching_s(job: Job, attained: Attained) -> Number:
@@ -191,9 +229,9 @@ def _beside(job: Job, attained: Attained, met: Number, weights: Number) -> Besid
 def _layer(
     job: Job,
     attained: Attained,
-    products: Number,
-    elementwise: Number,
-    cast: Number,
+    forward: PhaseSeconds,
+    backward: PhaseSeconds,
+    weight: PhaseSeconds,
     beside: BesideSeconds,
     trained: Number,
     blocks: float,
@@ -202,44 +240,49 @@ def _layer(
     within_s: Number,
     sorted_s: Number,
 ) -> LayerSeconds:
-    """A layer from its forward parts; `blocks` exchange tensor-parallel halves.
-
-    Gradients of the weights that are `trained` are added up.
+    """A layer from its phases, of which frozen matrices lack the last; `blocks` exchange
+    tensor-parallel halves. Gradients of the weights that are `trained` are added up.
     """
     core = _core_s(job, attained)
     keys_s, keys_back_s = context_s(job, attained, core)
     accumulated = attained.accumulate_bytes * trained / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
-    running = products + beside.products_s
-    again = (2 - job.frozen) * products + 2 * beside.products_s
+    running = forward.products_s + beside.products_s
+    by_weight = (1 - job.frozen) * weight.products_s + beside.products_s
+    again = backward.products_s + beside.products_s + by_weight
     ahead = waiting_s(calls_s, running, exposed)
     behind = waiting_s(1.5 * calls_s, again, exposed)
-    computed = running + core + elementwise + sorted_s + beside.ahead_s
-    forward = computed + ahead + keys_s + shuffle_s + within_s
-    repeated = job.repeats_layer * forward + job.repeats_core * core
-    moved = 3 * elementwise + 2 * sorted_s
+    # Casts are made once in the rates that were fitted, whatever is computed again.
+    repeatable = running + core + forward.passes_s + sorted_s + beside.ahead_s
+    waited = ahead + keys_s + shuffle_s + within_s
+    passes = forward.passes_s + backward.passes_s + forward.casts_s + backward.casts_s
     return LayerSeconds(
         products_s=running + again,
         attention_s=(1 + CORE_BACKWARD) * core,
-        memory_s=moved + cast + accumulated + beside.ahead_s + beside.behind_s,
+        memory_s=passes + 2 * sorted_s + accumulated + beside.ahead_s + beside.behind_s,
         tensor_s=ahead + behind,
         context_s=keys_s + keys_back_s,
         experts_s=2 * shuffle_s,
         within_experts_s=2 * within_s,
-        repeated_s=repeated,
+        repeated_s=job.repeats_layer * (repeatable + waited) + job.repeats_core * core,
         host_s=_host_s(job, attained, host_s),
+        forward_s=repeatable + forward.casts_s,
+        weight_s=by_weight + accumulated,
     )
 
 
 def head_s(job: Job, attained: Attained) -> Number:
-    """The head and the loss, forward and backward: a product in 16 bits, logits in FP32.
+    """The head and the loss, forward and backward: a matmul in 16 bits, logits in FP32.
 
     A frozen head has no gradient of its weights.
     """
-    tokens, width = job.tokens, job.vocab / job.tp
-    products = (6 - 2 * job.frozen) * tokens * width * job.hidden / attained.plain_flops_per_s
-    products = products + (3 - job.frozen) * attained.product_start_s
-    return products + tokens * width * attained.loss_bytes / attained.memory_bytes_per_s
+    tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
+    found = phase_s(work.forward, job, attained, tokens, rate).products_s
+    found = found + phase_s(work.backward, job, attained, tokens, rate).products_s
+    weight = phase_s(work.weight, job, attained, tokens, rate).products_s
+    logits = tokens * job.vocab
+    lost = logits * attained.loss_bytes / attained.memory_bytes_per_s
+    return found + (1 - job.frozen) * weight + lost
 
 
 def projection_s(job: Job, attained: Attained) -> Number:
@@ -263,22 +306,8 @@ def _core_s(job: Job, attained: Attained) -> Number:
     return (work + scanned) / attained.attention_flops_per_s
 
 
-def _stream_s(job: Job, attained: Attained) -> Number:
-    width = STREAM_BYTES * job.hidden + 2 * ACTIVATION_BYTES * job.projected_width
-    return _elementwise_s(attained, job.tokens * width / job.tp)
-
-
 def _elementwise_s(attained: Attained, moved_bytes: Number) -> Number:
     return attained.elementwise * moved_bytes / attained.memory_bytes_per_s
-
-
-def _attention_casts(job: Job) -> Number:
-    """Elements a token of inputs and gradients of the projections."""
-    return 2 * job.hidden + job.attention_width + job.projected_width
-
-
-def _cast_s(job: Job, attained: Attained, elements: Number) -> Number:
-    return job.quantized * attained.cast * CAST_BYTES * elements / attained.memory_bytes_per_s
 
 
 def _tensor_call_s(job: Job, attained: Attained) -> Number:

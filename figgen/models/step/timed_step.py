@@ -17,12 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
+from figgen.models.operations.tuned_layer import ACTIVATION_BYTES
 from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.step.attained import Attained
 from figgen.models.step.host_copies import with_copies
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import (
-    ACTIVATION_BYTES,
     LayerSeconds,
     dense_layer,
     expert_layer,

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import MASKS, PASSES, MeasuredFile, Row
+from figgen.models.operations.layer_work import layer_work
+from figgen.models.operations.tuned_layer import dense_operations
+from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.attained import CORE_BACKWARD
-from figgen.models.step.layer_time import (
-    ACTIVATION_BYTES,
-    BLOCK_PRODUCTS,
-    STREAM_BYTES,
-)
 from figgen.scenarios.runs.machine_rates import MeasuredRates
 from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.names import named_chip
@@ -73,15 +71,27 @@ def layer_parts_s(row: Row, taken: MeasuredRates) -> float | None:
     """
     if not {row["format"], "attention", "memory"} <= taken.known.keys():
         return None
-    hidden, ffn, tokens = row["hidden"], row["ffn"], row["batch"] * row["sequence"]
+    hidden, heads, tokens = row["hidden"], row["heads"], row["batch"] * row["sequence"]
+    shape = ModelShape(
+        layers=1,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        ffn_hidden=row["ffn"],
+        vocab=1,
+        sequence=row["sequence"],
+    )
+    work = layer_work(dense_operations(shape, tokens, 1))
     rate, start_s = taken.known[row["format"]]
-    products = 2 * tokens * (4 * hidden**2 + 3 * hidden * ffn) / rate
+    matmuls_s = sum(
+        phase.matmul_flops / rate + phase.matmuls * start_s
+        for phase in (work.forward, work.backward, work.weight)
+    )
+    moved = work.forward.pass_bytes + work.backward.pass_bytes
     core = 2 * tokens * row["sequence"] * hidden
-    core /= taken.known["attention"][0] * head_share(hidden // row["heads"])
-    moved = STREAM_BYTES * hidden + ACTIVATION_BYTES * (2 * 3 * hidden + 3 * ffn)
-    kernels = tokens * moved / taken.known["memory"][0]
-    starts = 2 * BLOCK_PRODUCTS * start_s
-    return float(3 * (products + starts + kernels) + (1 + CORE_BACKWARD) * core)
+    core /= taken.known["attention"][0] * head_share(hidden // heads)
+    return float(matmuls_s + moved / taken.known["memory"][0] + (1 + CORE_BACKWARD) * core)
 
 
 def link_rate(row: Row) -> float:

@@ -1,0 +1,62 @@
+"""What a list of operations takes for each token, by phase: sums that rates turn into seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.equations.ops import Number
+from figgen.models.operations.operation import (
+    BACKWARD,
+    CAST,
+    FORWARD,
+    GROUPED,
+    MATMUL,
+    WEIGHT,
+    Operation,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseWork:
+    """The operations of one phase: FLOPs and number of matmuls, bytes of passes and of casts.
+
+    All but the number grow with tokens, and are of one token on a GPU that has all of a layer.
+    """
+
+    matmul_flops: Number
+    matmuls: Number
+    pass_bytes: Number
+    cast_bytes: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerWork:
+    """A list of operations by phase; backward is that by input."""
+
+    forward: PhaseWork
+    backward: PhaseWork
+    weight: PhaseWork
+
+
+def layer_work(operations: tuple[Operation, ...]) -> LayerWork:
+    """The sums of a list."""
+    return LayerWork(
+        forward=_phase_work(operations, FORWARD),
+        backward=_phase_work(operations, BACKWARD),
+        weight=_phase_work(operations, WEIGHT),
+    )
+
+
+def _phase_work(operations: tuple[Operation, ...], phase: str) -> PhaseWork:
+    flops, matmuls, passed, cast = 0.0, 0.0, 0.0, 0.0
+    for one in operations:
+        if one.phase != phase:
+            continue
+        if one.kind in (MATMUL, GROUPED):
+            flops += one.count * one.flops
+            matmuls += one.count
+        elif one.kind == CAST:
+            cast += one.count * one.moved_bytes
+        else:
+            passed += one.count * one.moved_bytes
+    return PhaseWork(matmul_flops=flops, matmuls=matmuls, pass_bytes=passed, cast_bytes=cast)

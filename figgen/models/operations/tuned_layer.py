@@ -1,0 +1,176 @@
+"""The operations of a layer in a stack with fused kernels, such as Megatron-Core, on one GPU.
+
+Queries, keys and values are one matmul, gate and up another; norms, residual sums, the rotation of
+queries and keys, and the gate of the block are a kernel each. Under sequence parallelism a GPU has
+its part of the tokens wherever it does not have its part of a width. Attention, what sorts and
+sends tokens, and sums of gradients depend on the layout: `figgen.models.step.layer_list` adds them.
+
+Passes move tensors of 16 bits, backward twice as many as forward: beside each tensor its gradient.
+Where matmuls are quantized, each casts its input forward, and the gradient of its output backward.
+Left out, as when the rates were fitted, are the router, a matmul of a few hundred columns, and the
+passes and casts of shared experts. Casts of latent attention are those of its core's inputs.
+"""
+
+from __future__ import annotations
+
+from figgen.models.operations.operation import (
+    BACKWARD,
+    CAST,
+    FORWARD,
+    FUSED,
+    GROUPED,
+    MATMUL,
+    WEIGHT,
+    Operation,
+    times,
+)
+from figgen.models.setup.layer_matrices import layer_matrices
+from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
+
+ACTIVATION_BYTES = 2
+CAST_BYTES = 5
+"""Bytes an element whose format is changed: 2 read, 1 written in rows and 1 in columns, 1 for
+scales."""
+READ_AND_WRITTEN = 2 * ACTIVATION_BYTES
+SUMMED = 3 * ACTIVATION_BYTES
+"""Two read, one written."""
+BACKWARD_PASSES = 2
+"""Bytes of a pass backward over those forward."""
+
+
+def dense_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    """A layer with a plain feed-forward block, without its attention core."""
+    return (
+        *attention_operations(shape, tokens, tp),
+        *_block(shape, "", shape.ffn_hidden, tokens, tp),
+    )
+
+
+def expert_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    """A layer of experts, without its attention core and its routed experts."""
+    attention, experts = attention_operations(shape, tokens, tp), shape.experts
+    if experts is None or not experts.shared:
+        return attention
+    width = experts.shared * experts.ffn_hidden
+    shared = _block(shape, "shared ", width, tokens, tp)
+    return (*attention, *(one for one in shared if one.kind == MATMUL))
+
+
+def routed_operations(shape: ModelShape, rows: float) -> tuple[Operation, ...]:
+    """Routed experts, for so many rows of tokens at the full width of an expert."""
+    if shape.experts is None:
+        return ()
+    return _block(shape, "expert ", shape.experts.ffn_hidden, rows, 1, kind=GROUPED)
+
+
+def head_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    """The matmul that makes logits."""
+    return _linear("head", tokens, shape.hidden, shape.vocab / tp)
+
+
+def attention_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    """Both norms and residual sums of a layer and its attention or mixer, a mean one of both."""
+    share = shape.state_space_layers / shape.layers
+    found = _stream(shape, tokens / tp)
+    if share < 1:
+        found += times(_attention(shape, tokens, tp), 1 - share)
+    if share > 0:
+        found += times(_mixer(shape, tokens, tp), share)
+    return found
+
+
+def projected_width(shape: ModelShape) -> int:
+    """Channels of queries, keys and values together; of latent attention as their core has them."""
+    mla = shape.latent
+    if mla is None:
+        return (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+    return shape.heads * (2 * (mla.nope_head_dim + mla.rope_head_dim) + mla.value_head_dim)
+
+
+def _stream(shape: ModelShape, tokens: float) -> tuple[Operation, ...]:
+    found: tuple[Operation, ...] = ()
+    for of in ("attention", "feed-forward"):
+        found += _pass(f"norm before {of}", tokens * shape.hidden, READ_AND_WRITTEN)
+        found += _pass(f"residual sum after {of}", tokens * shape.hidden, SUMMED)
+    return found
+
+
+def _attention(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    part = [one for one in layer_matrices(shape, experts=False) if one.part == "attention"]
+    first, rows = part[:-1], tokens / tp
+    found: tuple[Operation, ...] = ()
+    if shape.latent is None:
+        outputs = sum(one.outputs for one in first)
+        found += _linear("query, key and value", tokens, shape.hidden, outputs / tp)
+    else:
+        for one in first:
+            found += _linear(one.name, tokens, one.inputs, one.outputs / tp)
+    width = shape.attention_width
+    return (
+        *found,
+        *_pass("rotation", rows * projected_width(shape), READ_AND_WRITTEN),
+        *_linear("output", tokens, part[-1].inputs / tp, shape.hidden),
+        *_casts("query, key and value", rows * shape.hidden, rows * projected_width(shape)),
+        *_casts("output", rows * width, rows * shape.hidden),
+    )
+
+
+def _mixer(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    mixers, rows = shape.state_space, tokens / tp
+    if mixers is None:
+        return ()
+    # Into and out of the convolution, the scan and the gate.
+    between = mixers.projected + 2 * mixers.inner
+    return (
+        *_linear("mixer in", tokens, shape.hidden, mixers.projected / tp),
+        *_pass("convolution and gate", rows * between, READ_AND_WRITTEN),
+        *_linear("mixer out", tokens, mixers.inner / tp, shape.hidden),
+        *_casts("mixer in", rows * shape.hidden, rows * mixers.projected),
+        *_casts("mixer out", rows * mixers.inner, rows * shape.hidden),
+    )
+
+
+def _block(
+    shape: ModelShape, of: str, width: float, tokens: float, tp: float, kind: str = MATMUL
+) -> tuple[Operation, ...]:
+    """A feed-forward block; where it has a gate, gate and up are one matmul."""
+    first, rows = FFN_MATRICES[shape.ffn] - 1, tokens / tp
+    name = f"{of}gate and up" if first > 1 else f"{of}up"
+    return (
+        *_linear(name, tokens, shape.hidden, first * width / tp, kind),
+        *_pass(f"{of}activation", rows * (first + 1) * width, ACTIVATION_BYTES),
+        *_linear(f"{of}down", tokens, width / tp, shape.hidden, kind),
+        *_casts(name, rows * shape.hidden, rows * first * width),
+        *_casts(f"{of}down", rows * width, rows * shape.hidden),
+    )
+
+
+def _linear(
+    name: str, tokens: float, inputs: float, outputs: float, kind: str = MATMUL
+) -> tuple[Operation, ...]:
+    flops = 2 * tokens * inputs * outputs
+    return (
+        Operation(name=name, kind=kind, phase=FORWARD, flops=flops, m=tokens, n=outputs, k=inputs),
+        Operation(name=name, kind=kind, phase=BACKWARD, flops=flops, m=tokens, n=inputs, k=outputs),
+        Operation(name=name, kind=kind, phase=WEIGHT, flops=flops, m=outputs, n=inputs, k=tokens),
+    )
+
+
+def _pass(name: str, elements: float, each: float) -> tuple[Operation, ...]:
+    moved = elements * each
+    return (
+        Operation(name=name, kind=FUSED, phase=FORWARD, moved_bytes=moved),
+        Operation(name=name, kind=FUSED, phase=BACKWARD, moved_bytes=BACKWARD_PASSES * moved),
+    )
+
+
+def _casts(name: str, inputs: float, outputs: float) -> tuple[Operation, ...]:
+    """Of the elements of a matmul's input, and of the gradient of its output."""
+    return (
+        Operation(
+            name=f"cast of {name}", kind=CAST, phase=FORWARD, moved_bytes=CAST_BYTES * inputs
+        ),
+        Operation(
+            name=f"cast of {name}", kind=CAST, phase=BACKWARD, moved_bytes=CAST_BYTES * outputs
+        ),
+    )
