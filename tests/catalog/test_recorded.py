@@ -9,11 +9,29 @@ import pytest
 
 from figgen.catalog.load import content
 from figgen.catalog.recorded import recorded_memory, recorded_trace
+from figgen.catalog.recorded_ddp import recorded_ddp
+from tests.oracles.profiles import shorten_ddp
 from tests.oracles.profiles.shorten_recorded import excerpt
 
 
 def test_the_excerpt_is_what_the_recorded_files_give() -> None:
     assert json.loads(content("recorded-steps.json")) == excerpt()
+
+
+def test_the_excerpt_of_ddp_is_what_its_file_gives() -> None:
+    assert json.loads(content("recorded-ddp.json")) == shorten_ddp.excerpt()
+
+
+def test_ddp_sends_each_gradient_of_resnet_50_once() -> None:
+    """25,557,032 parameters, as torchvision prints for its ResNet-50."""
+    sent = [call for call in recorded_ddp().calls if call.collective == "allreduce"]
+    assert sum(call.message_bytes for call in sent) == 4 * 25_557_032
+    assert len(sent) == 5
+    # The CPU launches every phase after the one before, and the GPU is never far behind.
+    forward, backward, update = recorded_ddp().host_s.values()
+    assert forward[1] < backward[0] < backward[1] < update[0]
+    last = max(end for start, end in recorded_ddp().kernels_s if start < forward[1])
+    assert last < backward[0]
 
 
 def test_kernels_of_the_profile_take_as_long_as_another_count_of_them() -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from figgen.charts import Curves, Timeline
+from figgen.errors import InputError
 from figgen.figures.training.recorded import MATMULS
 from figgen.registry import build
 from figgen.renderers import text
@@ -17,6 +18,28 @@ from figgen.scenarios.runs.device_run import measured_steps
 @pytest.mark.parametrize("name", ["recorded-step", "recorded-layer", "recorded-memory"])
 def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, text.render(build(name, {})))
+
+
+def test_a_step_of_ddp_from_far_and_close_shows_the_same_messages(
+    golden: Callable[[str, str], None],
+) -> None:
+    whole, close = (build("recorded-ddp", at) for at in ({}, {"start": 0.114, "end": 0.119}))
+    assert isinstance(whole, Timeline)
+    assert isinstance(close, Timeline)
+    golden("recorded-ddp", text.render(whole))
+    values = {name: float(each.value) for name, each in whole.values.items()}
+    assert values["busy"] == pytest.approx(values["busy_share"] * values["step"])
+    assert values["hidden"] + values["exposed"] == pytest.approx(values["sending"])
+    # What the page says: a part of the step, mostly exposed, 31.5 MB in 2.67 ms.
+    assert values["exposed_share"] < 0.05 < 0.5 < values["exposed"] / values["sending"]
+    assert values["largest_bytes"] == pytest.approx(31.5e6, rel=1e-3)
+    assert values["largest_time"] == pytest.approx(2.67e-3, rel=2e-3)
+    lane = [slot for slot in close.slots if slot.lane == 1]
+    assert len(lane) == close.values["shown"].value
+    busy = sum(slot.end - slot.start for slot in lane) / close.end
+    assert busy == pytest.approx(float(close.values["shown_busy"].value))
+    with pytest.raises(InputError):
+        build("recorded-ddp", {"start": 0.2, "end": 0.1})
 
 
 def test_the_gpu_runs_a_phase_after_its_first_launch() -> None:

@@ -93,6 +93,7 @@ def recorded_layer() -> Timeline:
             "kernels": Named(len(kernels)),
             "passes": Named(sum(kernel.kind == "passes" for kernel in kernels)),
             "gaps_share": Named(1 - fsum(spent.values()) / end),
+            "longest": Named(max(one.end_s - one.start_s for one in kernels), "s"),
             **{f"{kind}_share": Named(seconds / end) for kind, seconds in spent.items()},
         },
     )
