@@ -42,11 +42,11 @@ def take_batch(given: Given, dialect: str) -> None:
     count = whole_of(given, "accumulation")
     whole = whole_of(given, "global_batch")
     local = whole_of(given, "local_batch")
-    if dialect == "torchtitan":
+    if dialect in ("torchtitan", "colossalai"):
         _take_local(given, local, size)
     elif dialect == "llm-foundry" and local and not whole:
         size = size or local
-    if size and dialect != "torchtitan":
+    if size and "microbatch_size" not in given.taken and dialect != "torchtitan":
         take(given, "microbatch_size", size)
     if whole:
         take(given, "global_batch", whole)
@@ -64,7 +64,9 @@ def take_schedule(given: Given, dialect: str) -> None:
     said = text_of(given, "schedule").replace("_", "").lower()
     virtual = whole_of(given, "virtual_stages")
     each = whole_of(given, "virtual_layers") or whole_of(given, "stage_layers")
-    if said in SCHEDULES:
+    if said in SCHEDULES and stages == 1 and SCHEDULES[said] != "1f1b":
+        pass  # without a pipeline there is nothing to order
+    elif said in SCHEDULES:
         take(given, "schedule", SCHEDULES[said])
     elif said:
         given.notes.append(f"the schedule {said!r} is not one that this site computes")
@@ -114,7 +116,7 @@ def _plain_batch(given: Given, dialect: str) -> int:
 
 
 def _take_local(given: Given, local: int, size: int) -> None:
-    """torchtitan's batch of a replica, which a pipeline cuts into microbatches of one sequence."""
+    """The batch of a replica, which pipelines of torchtitan cut into single sequences."""
     if not local:
         return
     each = size or (1 if value_of(given, "pp", 1) > 1 else local)

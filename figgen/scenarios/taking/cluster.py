@@ -55,6 +55,10 @@ def take_layout(given: Given, dialect: str) -> None:
             take(given, axis, size)
         elif text_of(given, axis) == "0" and dialect != "gpt-neox":
             given.notes.append(f"{axis}: expected a whole number from 1 on, got 0")
+    heads = whole_of(given, "ulysses")
+    if heads > 1 and value_of(given, "cp", 1) == 1:
+        take(given, "cp", heads)
+        take(given, "context_exchange", "all-to-all")
     if dialect == "gpt-neox" and given.keys.get("pp") and "pp" not in given.taken:
         take(given, "pp", 1)  # 0 stages of a pipeline are none
     if "expert_tensor" in given.keys and switch_of(given, "expert_tensor"):

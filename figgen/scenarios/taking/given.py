@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from figgen.scenarios.taking.names import VARIABLES, key_of
 from figgen.scenarios.taking.shell import asked_in, is_known
-from figgen.scenarios.texts.entry import Entry, is_whole, normal
+from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
 
 MOST = 10**9
 
@@ -54,6 +54,8 @@ def sorted_entries(entries: list[Entry]) -> Given:
 
 
 def _key(one: Entry) -> str:
+    if one.origin == ASIDE:
+        return ""
     if one.origin == "variable":
         return VARIABLES.get(normal(one.name), "")
     if one.origin in ("sbatch", "slurm", "mpi"):

@@ -21,7 +21,7 @@ from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.torchtitan import plain_switches, titan_may_matter
 from figgen.scenarios.taking.yaml import read_yaml
-from figgen.scenarios.texts.entry import Entry, is_whole, normal
+from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
 from figgen.scenarios.texts.flow import read_flow
 
 LONGEST = 1_000_000
@@ -84,6 +84,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
     if dialect in SOFTWARE:
         assume(given, "software", SOFTWARE[dialect])
     _note_variables(given, shell)
+    _note_files(given)
     return _finished(given, dialect, entries)
 
 
@@ -113,7 +114,7 @@ SOFTWARE = {
     "megatron-deepspeed": "megatron-deepspeed", "deepspeed": "megatron-deepspeed",
     "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
     "maxtext": "maxtext", "megatron-core": "megatron-lm", "torchtune": "fsdp",
-    "fsdp": "fsdp",
+    "fsdp": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
     "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
 """The software whose habits are those of a framework."""
@@ -145,6 +146,8 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "gpt-neox"
     if "base_model" in names:
         return "axolotl"
+    if "finetuning_type" in names and "tensor_model_parallel_size" in names:
+        return "megatron-core"
     if "llamafactory" in programs or "finetuning_type" in names or "cutoff_len" in names:
         return "llama-factory"
     if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
@@ -225,6 +228,14 @@ def _note_variables(given: Given, shell: Shell) -> None:
             given.notes.append(f"${name} is not set; using its default {value}")
 
 
+def _note_files(given: Given) -> None:
+    """Notes the files that a configuration builds on, as Hydra and NeMo RL name them."""
+    for one in given.entries:
+        if one.name in ("defaults", "base_config") and one.words and one.name not in given.heeded:
+            given.heeded.append(one.name)
+            given.notes.append(f"this file builds on {one.words}; add the content of that to it")
+
+
 MOST_SLIPS = 200
 """Settings that are looked at for slips: a text with more is no script of anybody."""
 
@@ -243,6 +254,7 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
             continue
         left.append(one.name)
         known = titan_may_matter(one) if dialect == "torchtitan" else None
+        known = False if one.origin == ASIDE else known
         matters = may_matter(one.name) if known is None else known
         near = meant(one.name) if len(left) <= MOST_SLIPS and matters else ""
         if near:

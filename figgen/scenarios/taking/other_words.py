@@ -6,7 +6,8 @@ and actor/actor.yaml; meta-pytorch/torchtune recipes/configs; modelscope/ms-swif
 
 from __future__ import annotations
 
-from figgen.scenarios.texts.entry import Entry, entry, is_whole, normal
+from figgen.scenarios.taking.trainer_words import trainer_words
+from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def in_known_words(entries: list[Entry]) -> list[Entry]:
@@ -18,6 +19,9 @@ def in_known_words(entries: list[Entry]) -> list[Entry]:
         return _verl(entries)
     if any(one.value == "torchtune" for one in entries):
         return _torchtune(entries)
+    trainer = trainer_words(entries)
+    if trainer:
+        return trainer
     if any(one.name == "program" and one.value == "megatron" for one in entries):
         return [*entries, entry("recipe_of", "megatron-core", "script")]
     return entries
@@ -130,6 +134,8 @@ def _verl(entries: list[Entry]) -> list[Entry]:
             found.append(entry("cp_comm_type", "ulysses", one.origin))
         elif "_ref.model." in one.name or not one.name.startswith(VERL_OTHERS):
             found.append(one)
+        else:
+            found.append(aside(one))
     found.append(entry("recipe_of", "megatron-core" if megatron else "fsdp", "script"))
     found.append(entry("zero_stage", "1" if megatron else "3", "script"))
     batch = numbers["ppo_mini_batch_size"] * numbers["n"]

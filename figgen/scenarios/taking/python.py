@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figgen.scenarios.taking.arithmetic import computed
 from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole
 
 MESHES = ("init_device_mesh(", "DeviceMesh(")
@@ -23,6 +24,7 @@ def read_python(text: str) -> list[Entry]:
             at = text.find(call, end)
     entries.extend(_recipes(text))
     entries.extend(_calls(text))
+    entries.extend(_sized(text))
     for line in text.split("\n"):
         said = line.strip()
         if not said.startswith("#") or ".MoE(" in said:  # this site writes experts as a comment
@@ -60,17 +62,53 @@ def _calls(text: str) -> list[Entry]:
         said = text.partition(call + "(")[2].strip()
         if said[:1] in ("'", '"'):
             found.append(entry(name, _plain_value(said), "python"))
+    builder = text.partition("= TransformerConfig.")[2] or text.partition("n TransformerConfig.")[2]
+    if "olmo_core" in text and builder:
+        found.append(entry("recipe", builder.partition("(")[0], "python"))
     return found
+
+
+GROUPS = ("zero1", "tensor", "pipeline", "weight", "expert")
+"""Dictionaries of InternEvo that hold the size of a group of ranks, and how it works."""
+
+
+def _sized(text: str) -> list[Entry]:
+    """`tensor=dict(size=8, mode="msp")` as `parallel.tensor.size` and `parallel.tensor.mode`."""
+    found: list[Entry] = []
+    for group in GROUPS:
+        _, call, rest = text.partition("\n    " + group + "=dict(")
+        if call:
+            for one in _keywords(rest.partition(")")[0].replace(",", " ")):
+                found.append(entry("parallel." + group + "." + one.name, one.words, "python"))
+    return found
+
+
+ROUNDS = 4
+"""How often names may stand for names."""
 
 
 def _assigned_values(entries: list[Entry]) -> list[Entry]:
-    """Entries with the numbers of names that the program sets elsewhere: `num_nodes=nodes`."""
-    numbers = {one.name: one.words for one in entries if is_whole(one.words)}
-    found: list[Entry] = []
-    for one in entries:
-        words = numbers.get(one.words, one.words)
-        found.append(one if words == one.words else entry(one.name, words, one.origin))
+    """Entries with the numbers of names that the program sets elsewhere, `num_nodes=nodes`, and
+    with what sums of them make.
+    """
+    found = entries
+    for _ in range(ROUNDS):
+        numbers: dict[str, str] = {}
+        for one in found:
+            if is_whole(one.words):
+                numbers[one.name] = one.words
+        found = [_with_number(one, numbers) for one in found]
     return found
+
+
+def _with_number(one: Entry, numbers: dict[str, str]) -> Entry:
+    if is_whole(one.words) or one.origin != "python" or not one.words:
+        return one
+    plain = ""
+    for word in one.words.split():
+        plain += numbers.get(word, numbers.get(word.rpartition(".")[2], word)) + " "
+    value = computed(plain.replace("//", "/"), {}) if _is_exact(plain) else ""
+    return entry(one.name, value, one.origin) if value else one
 
 
 RECIPES = (
@@ -180,7 +218,36 @@ def _plain_value(text: str) -> str:
         end += 1
     if end < len(text) and text[end] == "(":
         return ""
+    rest = text[end:].lstrip()
+    if text[:end] and rest[:1] in SIGNS:
+        return text[:end] + " " + _operation(rest)
     return text[:end]
+
+
+def _is_exact(words: str) -> bool:
+    """Whether no division of a sum leaves a rest that whole numbers would drop, as 8 / 3 does."""
+    before, sign, after = words.partition(" / ")
+    if not sign:
+        return True
+    top = before.strip()
+    low = after.strip()
+    return is_whole(top) and is_whole(low) and int(low) > 0 and int(top) % int(low) == 0
+
+
+SIGNS = ("*", "+", "/")
+
+
+def _operation(text: str) -> str:
+    """What stands behind the first number of a sum, in words: `* 1024 // GPUS`."""
+    out = ""
+    for letter in text:
+        if letter in SIGNS:
+            out += letter if out.endswith(letter) else " " + letter
+        elif letter.isalnum() or letter in "._ ":
+            out += (" " if out[-1:] in SIGNS else "") + letter
+        else:
+            break
+    return " ".join(out.split())
 
 
 def _matching(text: str, at: int) -> int:

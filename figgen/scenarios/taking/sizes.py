@@ -149,6 +149,8 @@ def _take_kinds(given: Given, dialect: str) -> None:
     ):
         given.taken.pop("kv_heads", None)
     _assume_ffn(given, dialect)
+    if dialect == "gpt-neox":
+        _shrink_ffn(given)
     shared = whole_of(given, "shared_ffn")
     width = given.taken.get("expert_ffn", given.taken.get("ffn", 0))
     if shared and isinstance(width, int) and width and shared % width == 0:
@@ -226,6 +228,19 @@ def _assume_ffn(given: Given, dialect: str) -> None:
         assume(given, "ffn", (hidden * 8 // 3) // 64 * 64)
     else:
         assume(given, "ffn", 4 * hidden)
+
+
+NEOX_BLOCK = 256
+
+
+def _shrink_ffn(given: Given) -> None:
+    """GPT-NeoX takes a third of the width that it is given for each matrix of a gated block."""
+    width = given.taken.get("ffn", given.assumed.get("ffn", 0))
+    if isinstance(width, int) and given.taken.get("activation") in ("swiglu", "geglu"):
+        third = width * 2 // 3 // 2
+        each = (third + NEOX_BLOCK - 1) // NEOX_BLOCK * NEOX_BLOCK
+        given.assumed.pop("ffn", None)
+        take(given, "ffn", each)
 
 
 def _dense_layers(freq: str) -> int:

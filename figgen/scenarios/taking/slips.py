@@ -21,7 +21,8 @@ TELLING = (
 NOT_TELLING = (
     "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
     "lr_", "log_", "tensorboard", "wandb", "comm_backend", "warmup", "loss_scale", "dataloader",
-    "eval_", "val_", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32", "checkpoint_folder",
+    "eval_", "val_", "batch_size_val", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32",
+    "checkpoint_folder",
     "lora_alpha", "lora_dropout", "bucket_size", "contiguous_gradients", "allgather_partitions",
     "stage3_",
 )  # fmt: skip

@@ -88,10 +88,14 @@ def _take_zero(given: Given, dialect: str) -> None:
         take(given, "zero_stage", 1)
     elif dialect in ("megatron-bridge", "megatron-core") or "recipe" in _names(given):
         assume(given, "zero_stage", 1)
-    elif dialect in ("llm-foundry", "torchtune"):
+    elif dialect in SHARDING:
         assume(given, "zero_stage", 3)
     else:
         assume(given, "zero_stage", 0)
+
+
+SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo")
+"""Trainers that shard everything unless they are told not to."""
 
 
 def _names(given: Given) -> list[str]:
@@ -207,7 +211,9 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         take(given, "recipe", "bf16_8")
     elif dialect == "torchtune":
         assume(given, "recipe", "bf16_8")  # its configurations say `dtype: bf16`
-    elif dialect in ("torchtitan", "llm-foundry", "mesh", "fsdp", "maxtext") or (
+    elif text_of(given, "precision").lower() in ("bf16-true", "16-true"):
+        take(given, "recipe", "bf16_8")  # Lightning's word for weights of 16 bits
+    elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING) or (
         dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
     ):
         assume(given, "recipe", "fsdp16")
@@ -233,6 +239,8 @@ def _take_recomputation(given: Given, dialect: str) -> None:
         take(given, "recompute", "full" if full else "none")
     elif dialect == "torchtitan":
         assume(given, "recompute", SECOND)
+    elif dialect == "levanter":
+        assume(given, "recompute", "full")  # its models' own default
     else:
         assume(given, "recompute", "none")
 

@@ -29,6 +29,15 @@ def entry(name: str, words: str, origin: str, quoted: bool = False) -> Entry:
     return Entry(name=name, value=first, words=words.strip(), origin=origin, quoted=quoted)
 
 
+ASIDE = "aside"
+"""The origin of a setting of something else than the step of training, which is only listed."""
+
+
+def aside(one: Entry) -> Entry:
+    """The same setting, which goes into nothing."""
+    return entry(one.name, one.words, ASIDE)
+
+
 def normal(name: str) -> str:
     """A name without dashes and case, as names are compared: `--micro-batch-size` has dashes."""
     start = 0
