@@ -59,7 +59,7 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
-	$(RUN) pytest -q tests/test_layers.py
+	$(RUN) pytest -q tests/test_layers.py tests/test_house.py
 	$(RUN) figgen lint docs
 	$(RUN) figgen agree docs
 	.venv/bin/zizmor --quiet --offline .github

@@ -239,7 +239,7 @@ def _value(
     printed = str(table["value"])
     if low is None or high is None:
         if low is not high or (spec.kind == "quantity" and confidence == "memory"):
-            raise place.fault("a value from memory needs a range", expected="low and high")
+            raise place.fault('confidence "memory" needs a range', expected="low and high")
     elif not low <= found <= high:
         raise place.fault("outside its own range", expected=f"{low:g} to {high:g}", got=found)
     else:

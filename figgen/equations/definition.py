@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from figgen.equations.notation import Argument, Notation
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, closest
 from figgen.units import canonical_unit
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ def registered(
             name=name,
             symbol=symbol,
             unit=canonical_unit(unit),
-            args=tuple(_argument(notation, n) for n in code.co_varnames[: code.co_argcount]),
+            args=tuple(_argument(notation, name, n) for n in code.co_varnames[: code.co_argcount]),
             where=where,
             source=source,
             doc=" ".join(doc.split("\n\n")[0].split()),
@@ -88,7 +88,12 @@ def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
     return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
 
 
-def _argument(notation: Notation, name: str) -> Argument:
+def _argument(notation: Notation, formula_name: str, name: str) -> Argument:
+    """Return the notation's line of an argument. Raises InputError if there is none."""
     if name not in notation:
-        raise unknown("formula argument (the notation has no line for it)", name, notation)
+        raise InputError(
+            f"argument {name!r} of {formula_name}",
+            expected="a name that the notation defines; add a line there",
+            nearest=closest(name, notation),
+        )
     return notation[name]

@@ -55,8 +55,14 @@ class PlannedCase:
 
 def _fastest(model: str, gpus: int, fixed: Choices) -> tuple[Plan, PlanRow | None]:
     sequence = min(catalog_model(model).shape.sequence, LONGEST)
-    batch = {"sequence": sequence, "global_batch": TOKENS_PER_STEP // sequence}
-    job = scenario(model=model, nodes=gpus // 8, gpus_per_node=8, **batch, **fixed)
+    job = scenario(
+        model=model,
+        nodes=gpus // 8,
+        gpus_per_node=8,
+        sequence=sequence,
+        global_batch=TOKENS_PER_STEP // sequence,
+        **fixed,
+    )
     found = plan(plan_question(job))
     return found, plan_rows(found, [0])[0] if found.fitting else None
 
