@@ -117,6 +117,6 @@ def packed_imbalance(
     for count in ranks:
         columns += [
             Column(label=f"most of {count} ranks", spec=".2f"),
-            Column(label="waiting", spec=".0%"),
+            Column(label="longer by", spec=".0%"),
         ]
     return Table(columns=tuple(columns), rows=tuple(rows), values=values)
