@@ -50,7 +50,8 @@ def interval_values(*classes: Interval) -> dict[str, Named]:
     """
     if not classes:
         return {}
-    *others, last = dict.fromkeys(each.name for each in classes)
+    names = list(dict.fromkeys(each.name for each in classes))
+    others, last = names[:-1], names[-1]
     return {
         PREDICTED: Named(f"{', '.join(others)} and {last}" if others else last),
         "predicted_low": Named(min(each.low for each in classes)),

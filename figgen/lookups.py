@@ -7,8 +7,9 @@ answers that used changed entries; other answers and all modules are kept.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 Lookup: TypeAlias = tuple[str, str]
@@ -74,6 +75,33 @@ def _unwatched(read: Callable[[], Entries]) -> Entries:
         return read()
     finally:
         _watchers[:] = watchers
+
+
+def stored(
+    names: Callable[[], Iterable[str]] | None = None,
+) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
+    """Mark a lookup that is printed to JavaScript as a table of its answers, not from its source.
+
+    The mark is the attribute `stored_names`. A lookup without `names` takes no argument and has one
+    answer.
+    """
+
+    def mark(function: Callable[Given, Found]) -> Callable[Given, Found]:
+        vars(function)["stored_names"] = names
+        return function
+
+    return mark
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Annotate a parameter that is a name: `Annotated[str, OneOf(model)]`.
+
+    `known` is the stored lookup that takes the name, or a mapping whose keys are the names and
+    whose values may be their titles.
+    """
+
+    known: Callable[[str], object] | Mapping[str, object]
 
 
 def remembered(maxsize: int) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from figgen.charts import Chart
 from figgen.equations.definition import FORMULAS, Formula, is_reloaded
 from figgen.errors import InputError, closest, raise_all, unknown
+from figgen.lookups import OneOf
 from figgen.subject import subject
 from figgen.units import parse_quantity
 
@@ -153,7 +154,8 @@ def follows(name: str) -> bool:
 def controls(name: str, arguments: Mapping[str, object]) -> list[dict[str, object]] | None:
     """Return a figure's parameters for the form that recomputes it, or None if none can.
 
-    Only numbers, strings and lists of them have a `kind` and thus a field.
+    Only numbers, strings, flags and lists of them have a `kind` and thus a control. A string with
+    few possible values has `choices`: [value, words] pairs.
     """
     spec = figure_named(name)
     if not spec.recomputed:
@@ -172,8 +174,32 @@ def _field(annotation: Any) -> dict[str, object]:
         annotation = next(c for c in typing.get_args(annotation) if c is not type(None))
     several = typing.get_origin(annotation) is tuple
     one = typing.get_args(annotation)[0] if several else annotation
-    kind = {"kind": one.__name__} if one in (int, float, str) else {}
-    return {**kind, "list": several, "optional": optional}
+    found: dict[str, object] = {"list": several, "optional": optional}
+    if several and Ellipsis not in typing.get_args(annotation):
+        found["count"] = len(typing.get_args(annotation))
+    if typing.get_origin(one) is Literal:
+        choices = typing.get_args(one)
+        pairs = [[choice, str(choice)] for choice in choices]
+        return {"kind": type(choices[0]).__name__, "choices": pairs, **found}
+    known = one_of(one)
+    if isinstance(known, Mapping):
+        found["choices"] = [[k, v if isinstance(v, str) else k] for k, v in known.items()]
+    one = _bare(one)
+    return {**({"kind": one.__name__} if one in (int, float, str, bool) else {}), **found}
+
+
+def _bare(annotation: Any) -> Any:
+    """Return a type without its annotations."""
+    is_annotated = typing.get_origin(annotation) is typing.Annotated
+    return typing.get_args(annotation)[0] if is_annotated else annotation
+
+
+def one_of(annotation: Any) -> Callable[[str], object] | Mapping[str, object] | None:
+    """Return what a parameter is a name of, or each of its values (`figgen.lookups.OneOf`)."""
+    marks = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, OneOf)]
+    inner = (one for one in typing.get_args(annotation) if not isinstance(one, str))
+    found = (known for one in inner if (known := one_of(one)) is not None)
+    return marks[0].known if marks else next(found, None)
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Chart:
@@ -243,6 +269,7 @@ def convert(value: object, annotation: Any, name: str) -> Any:
     Integers are accepted as floats and lists as tuples; nothing else is coerced, because a quoted
     number or a `yes` that became True is usually a mistake.
     """
+    annotation = _bare(annotation)
     origin = typing.get_origin(annotation)
     choices = typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union):
@@ -262,6 +289,8 @@ def convert(value: object, annotation: Any, name: str) -> Any:
             raise InputError(name, expected=f"a list of {_kind(choices[0])}", got=value)
         if not value:
             raise InputError(name, expected=f"a list of {_kind(choices[0])}, not an empty one")
+        if Ellipsis not in choices and len(value) != len(choices):
+            raise InputError(name, expected=f"{len(choices)} values", got=tuple(value))
         return tuple(convert(item, choices[0], name) for item in value)
     return _convert_scalar(value, annotation, name)
 
@@ -298,4 +327,4 @@ def _convert_number(value: object, name: str) -> float:
 
 def _kind(annotation: Any) -> str:
     names = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
-    return names.get(annotation, str(annotation))
+    return names.get(_bare(annotation), str(annotation))

@@ -59,7 +59,8 @@ class ToolScripts:
     given the formulas that other scripts import from the script `formulas`; `imported` selects
     those that tools import and returns them for joining. `models` prints the parts of the subject's
     code that given scripts import. `later` lists every tool that is joined into one file, with the
-    parts that it loads later.
+    parts that it loads later; a part that ends in "/" is a folder of parts. `written` makes the
+    scripts that the build writes.
     """
 
     data: Mapping[str, Callable[[], str]]
@@ -68,6 +69,7 @@ class ToolScripts:
     imported: Callable[[Mapping[str, str | bytes]], dict[str, str]]
     models: Callable[[Mapping[str, str]], dict[str, str]]
     later: Mapping[str, tuple[str, ...]]
+    written: Callable[[], dict[str, str]]
 
 
 def _no_pages(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.catalog.hardware import DTYPES, Accelerator, Link
-from figgen.catalog.load import nccl
+from figgen.catalog.by_name import nccl_tuning
+from figgen.catalog.hardware import Accelerator, Link
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.hardware import Chip, Network, cluster_of
 
@@ -18,14 +18,13 @@ def cluster(chip: Accelerator, nic: Link, dtype: str, gpus_per_node: int) -> Clu
 
 def chip_of(entry: Accelerator) -> Chip:
     """Return what the models take of an accelerator."""
-    peaks = {dtype: getattr(entry, dtype) for dtype in DTYPES}
     return Chip(
         name=entry.name,
-        peaks={dtype: peak.value for dtype, peak in peaks.items() if peak is not None},
+        peaks=entry.peaks,
         memory_bytes=entry.capacity_bytes,
         memory_bandwidth_bytes_per_s=entry.hbm_bandwidth.value,
         scale_up_bandwidth_bytes_per_s=entry.scale_up_bandwidth_bytes_per_s,
-        scale_up_latency_s=nccl().latency_in_node_s(entry.scale_up),
+        scale_up_latency_s=nccl_tuning().latency_in_node_s(entry.scale_up),
         scale_up_domain=entry.scale_up_domain,
     )
 
@@ -36,5 +35,5 @@ def network_of(entry: Link) -> Network:
         name=entry.name,
         bandwidth_bytes_per_s=entry.bandwidth_bytes_per_s,
         per=entry.per,
-        latency_s=nccl().network_latency_s,
+        latency_s=nccl_tuning().network_latency_s,
     )

@@ -137,17 +137,21 @@ class Accelerator:
         """`H100` of `NVIDIA H100 SXM5 80GB`, `MI300X` of `AMD Instinct MI300X`."""
         return self.title.removeprefix(f"{self.vendor} ").removeprefix("Instinct ").split()[0]
 
+    @property
+    def peaks(self) -> dict[str, float]:
+        """Dense matrix peaks by type, FLOP/s."""
+        known = zip(DTYPES, (self.bf16, self.fp16, self.fp8, self.fp4, self.tf32), strict=True)
+        return {dtype: peak.value for dtype, peak in known if peak is not None}
+
     def peak_flops_per_s(self, dtype: str = "bf16") -> float:
         """Dense matrix peak for `dtype`, FLOP/s.  Raises InputError where the part has none."""
-        offered = [name for name in DTYPES if getattr(self, name) is not None]
-        if dtype not in offered:
+        if dtype not in self.peaks:
             raise InputError(
                 f"{self.name} has no dense {dtype} matrix peak",
-                expected=" or ".join(offered),
+                expected=" or ".join(self.peaks),
                 got=dtype,
             )
-        peak: Value = getattr(self, dtype)
-        return peak.value
+        return self.peaks[dtype]
 
     @property
     def hbm_bytes(self) -> float:

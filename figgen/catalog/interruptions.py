@@ -10,6 +10,7 @@ from figgen.catalog import load
 from figgen.entries.read import read_entries
 from figgen.entries.schema import count, number, quantity, text
 from figgen.errors import InputError, unknown
+from figgen.lookups import stored
 from figgen.models.planner.saving import DAY_S
 
 FILE = "interruptions.toml"
@@ -48,6 +49,7 @@ def interruptions() -> dict[str, Interruptions]:
     return read_interruptions(load.content(FILE), load.sources())
 
 
+@stored(lambda: interruptions())
 def interruption(name: str) -> Interruptions:
     """Those of that name; an unknown one raises InputError with the nearest."""
     if name not in interruptions():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from figgen.catalog.by_name import link as link_named
+from figgen.catalog.by_name import nccl_tuning
 from figgen.catalog.hardware import Link
-from figgen.catalog.load import links, nccl
+from figgen.catalog.load import links
 from figgen.entries.schema import Value
 from figgen.errors import InputError, unknown
 from figgen.models.machine.nccl_channels import ring_channels, switch_channels
@@ -26,7 +28,7 @@ def step_latency_s(link: Link) -> float:
     if link.kind == "host":
         raise InputError("link", expected="a scale-up or scale-out link", got=link.name)
     in_node = link.kind == "scale-up"
-    return nccl().latency_in_node_s(link) if in_node else nccl().network_latency_s
+    return nccl_tuning().latency_in_node_s(link) if in_node else nccl_tuning().network_latency_s
 
 
 def message_gap(network: str) -> Value:
@@ -52,10 +54,10 @@ def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> NcclGroup:
     if link.name not in BRICKS or link.lanes is None:
         raise unknown("link that NCCL has a constant for", link.name, BRICKS)
     architecture, brick = BRICKS[link.name]
-    share = nccl().link_bandwidth("net_100gb").value / links()["ib-edr"].bandwidth.value
+    share = nccl_tuning().link_bandwidth("net_100gb").value / link_named("ib-edr").bandwidth.value
     machine = (
         architecture,
-        link.lanes * nccl().link_bandwidth(brick).value,
+        link.lanes * nccl_tuning().link_bandwidth(brick).value,
         ranks // nodes,
         share * nic.bandwidth_bytes_per_s if nodes > 1 else None,
     )

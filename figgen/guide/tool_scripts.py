@@ -9,6 +9,7 @@ from figgen.equations.javascript import functions_module
 from figgen.equations.notes import notes_module
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
+from figgen.guide.explored_scripts import explored_scripts
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
 from figgen.scenarios.tools.data import (
@@ -29,7 +30,7 @@ from figgen.translation.sources import Place
 JOINED = {
     "answers": (),
     "converter": (),
-    "explore": (),
+    "explore": ("explored/",),
     "job_line": ("journey",),
     "machine_row": (),
     "planner": (
@@ -80,7 +81,7 @@ LIKE_RUNS = "like-runs.js"
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"\.?([A-Za-z_]\w*)")
 
 _IMPORTED = tuple(
     f"/{name}"
@@ -121,8 +122,9 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
 def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
     """The models that scripts import by name, printed with all that these need and nothing else.
 
-    Records keep the properties and methods whose names stand in the scripts.  Raises InputError
-    for a script that would be overwritten.
+    Records keep the properties and methods whose names stand in the scripts; those that a stored
+    lookup answers with, the fields that a script reads as `.name`.  Raises InputError for a script
+    that would be overwritten.
     """
     wanted = {
         Place(module, name)
@@ -130,7 +132,8 @@ def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
         for target, name in named_imports(source, path)
         if (module := module_of(target))
     }
-    words = {word for source in scripts.values() for word in _WORD.findall(source)}
+    found = [match for source in scripts.values() for match in _WORD.finditer(source)]
+    words = {match[0] for match in found} | {match[1] for match in found}
     made = printed(sorted(wanted, key=str), words)
     if twice := sorted(scripts.keys() & made.keys()):
         raise InputError("a script", expected="another name than a printed one's", got=twice[0])
@@ -151,4 +154,5 @@ TOOLS = ToolScripts(
     imported=imported_modules,
     models=printed_models,
     later=JOINED,
+    written=explored_scripts,
 )

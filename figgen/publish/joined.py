@@ -35,10 +35,10 @@ def joined(
     """Return the module `entry` with all that it imports from `scripts` as one minified file, and
     so each of the `parts` that it loads later, by path.
 
-    A part imports what `entry` already contains, so it must be in the same folder. A module of
-    `scripts` that is loaded later and is not one of the `parts` is included as a promise that is
-    already resolved; a module outside `scripts` stays a separate file at the same address. Loading
-    an `idle` module has no effects, whatever its declarations call.
+    A part imports what `entry` already contains. A module of `scripts` that is loaded later and is
+    not one of the `parts` is included as a promise that is already resolved; a module outside
+    `scripts` stays a separate file at the same address. Loading an `idle` module has no effects,
+    whatever its declarations call.
     Raises InputError for imports that are missing or circular, and for syntax that isn't
     understood.
     """
@@ -60,10 +60,10 @@ def joined(
     later = [replace(part, lent=frozenset(shared)) for part in later]
     asked = dict.fromkeys(symbol for part in later for symbol in part.kept()[1])
     told = main.exports(asked)
-    address = f"./{posixpath.basename(entry)}"
     made = {entry: main.text(told, {}, "")}
     for part in later:
-        made[part.order[-1]] = part.text(part.exports({}), told, address)
+        path = part.order[-1]
+        made[path] = part.text(part.exports({}), told, _address(entry, path))
     return made
 
 
@@ -338,6 +338,11 @@ def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]
         _target(path, m[group]) for pattern, group in found for m in pattern.finditer(source)
     ]
     return tuple(at_once), tuple(_target(path, match[1]) for match in _LATER.finditer(source))
+
+
+def _address(path: str, importer: str) -> str:
+    found = posixpath.relpath(path, posixpath.dirname(importer))
+    return found if found.startswith(".") else f"./{found}"
 
 
 def _target(path: str, relative: str) -> str:

@@ -44,16 +44,16 @@ class Tools:
             made |= self._same("modules of the tools", lambda: tools.printed(used), str(used))
         if self.docs:
             scripts = plain_scripts(self.docs)
+            if tools and any(path.startswith(f"{FOLDER}/tools/") for path in scripts):
+                scripts |= tools.written()
             made |= {path: lean(source) for path, source in scripts.items()}
         if self.docs and tools:
             asked = digest(repr(scripts))
-            models = self._same(
-                "printed models", lambda: tools.models(scripts), asked, catalog=False
-            )
+            models = self._same("printed models", lambda: tools.models(scripts), asked)
             made |= {path: lean(source) for path, source in models.items()}
             parts = {**scripts, **tools.imported(made)}
             key = digest(repr((parts, models)))
-            made |= self._same("joined", lambda: joined_tools(parts, tools), key, catalog=False)
+            made |= self._same("joined", lambda: joined_tools(parts, tools), key)
         return made
 
     def begin(self) -> None:
@@ -98,9 +98,11 @@ def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, st
     entries = {f"{FOLDER}/tools/{name}.js" for name in tools.later}
     for name, parts in tools.later.items():
         entry = f"{FOLDER}/tools/{name}.js"
-        paths = [f"{FOLDER}/tools/{part}.js" for part in parts]
         if entry not in scripts:
             continue
+        folders = tuple(f"{FOLDER}/tools/{part}" for part in parts if part.endswith("/"))
+        paths = [f"{FOLDER}/tools/{part}.js" for part in parts if not part.endswith("/")]
+        paths += [path for path in scripts if folders and path.startswith(folders)]
         # Other tools, and what several of them load later, stay files of their own.
         known = {path: s for path, s in scripts.items() if path == entry or path not in entries}
         own = {path: known[path] for path in reached(known, [entry, *paths])}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from figgen.translation.built_in import BuiltIn
@@ -15,7 +16,7 @@ from figgen.translation.code import (
     listed,
     quoted,
 )
-from figgen.translation.methods import DICT, LIST, MATCH, SET, STRING, Method
+from figgen.translation.methods import DICT, LIST, MATCH, SET, STRING, WHOLE, Method
 from figgen.translation.sources import Place, is_printed, place_of, source_of
 from figgen.translation.types import (
     ANY,
@@ -48,7 +49,8 @@ class CallPrinter(BuiltIn):
             case ast.Attribute(value=value, attr=attribute):
                 given = self.module_of(value)
                 if given is not None:
-                    place = place_of(given, attribute) if is_printed(given) else None
+                    module = is_printed(given) and given in sys.modules
+                    place = place_of(given, attribute) if module else None
                     return self.at(place or Place(given, attribute), node, wanted)
                 return self.method(node, value, attribute, wanted)
             case ast.Subscript(
@@ -268,6 +270,7 @@ class CallPrinter(BuiltIn):
             "dict": DICT,
             "set": SET,
             "str": STRING,
+            "int": WHOLE,
             "match": MATCH,
         }.get(given.kind, {})
         if name not in table:

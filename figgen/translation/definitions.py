@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from figgen.errors import InputError
+from figgen.translation.answers import AnswerPrinter
 from figgen.translation.code import Code, identifier, listed, quoted, refused
 from figgen.translation.names import INDENT
 from figgen.translation.sources import Place, Source, is_printed, place_of, source_of
-from figgen.translation.statements import Statements
 from figgen.translation.types import ANY, Type, compared, of_hint, of_value, union
 
 _IGNORED = ("figure(", "formula(", "dataclass", "remembered(")
@@ -33,7 +33,7 @@ class Definition:
     helpers: tuple[str, ...]
 
 
-class Printer(Statements):
+class Printer(AnswerPrinter):
     """Prints one definition."""
 
     def reference(self, place: Place, node: ast.AST) -> Code:
@@ -144,16 +144,14 @@ class Printer(Statements):
                          type=Type("list", (union(map(of_value, value)),)))  # fmt: skip
             return self.made_set(items).text
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            cls = type(value)
-            place = place_of(cls.__module__, cls.__name__)
-            assert place is not None
-            parts = [self.data(getattr(value, name), node) for name, _ in self.fields(cls, node)]
-            return f"new {self.reference(place, node).text}({listed(parts)})"
+            return self.record_data(value, node)
         return self.literal(value, node).text
 
     def top_function(self, node: ast.FunctionDef) -> str:
         name, kept = identifier(node.name), ""
         for decorator in map(ast.unparse, node.decorator_list):
+            if decorator.startswith("stored("):
+                return f"export const {name} = {self.answers(node)};\n"
             if decorator.startswith(("lru_cache(", "cache", "functools.lru_cache(")):
                 found = [k for k in ast.walk(ast.parse(decorator)) if isinstance(k, ast.keyword)]
                 most = next((ast.unparse(k.value) for k in found if k.arg == "maxsize"), "1024")
@@ -172,8 +170,6 @@ class Printer(Statements):
         cls = getattr(self.source.module, node.name)
         if getattr(cls, "_is_protocol", False):
             return ""
-        if "key" in {name for name, _ in compared(cls)} | _stored(node):
-            raise self.no(node, "an attribute named key, by which the runtime compares records")
         bases = [base for base in node.bases if ast.unparse(base) != "NamedTuple"]
         own = Type("record", about=cls)
         parent = self.expression(bases[0]).text if bases else self.help("Record")
@@ -292,12 +288,6 @@ def _stored_above(cls: type) -> list[str]:
     return [field.name for field in dataclasses.fields(above) if field.init]
 
 
-def _stored(node: ast.ClassDef) -> set[str]:
-    """Return the attributes that the methods of a class assign to."""
-    inner = ast.walk(node)
-    return {n.attr for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
-
-
 def _is_data(value: Any) -> bool:
     """Return whether a value consists of numbers, strings, None, collections and dataclasses."""
     if isinstance(value, tuple | list | set | frozenset):
@@ -370,10 +360,21 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
+@lru_cache(maxsize=512)
+def _renamed(source: Source) -> dict[Place, str]:
+    """What a module imports under another name, as it does where one of its own would hide it."""
+    module = source.module.__name__
+    names = [name for name, found in source.imports.items() if found.name not in ("", name)]
+    found = {place_of(module, name): name for name in names}
+    return {place: name for place, name in found.items() if place is not None}
+
+
 def alias(place: Place, source: Source) -> str:
     """Return the name that a definition has within a printed module."""
     if place.module == source.module.__name__:
         return identifier(place.name)
+    if place in (renamed := _renamed(source)):
+        return identifier(renamed[place])
     if place.name not in source.definitions:
         return identifier(place.name)
     return f"{place.name}_of_{place.module.rpartition('.')[2]}"
@@ -411,5 +412,5 @@ def arithmetic(node: ast.expr, module: str, names: Iterable[str]) -> str:
 
 def forget_definitions() -> None:
     """Clear the caches, so that every definition is printed again."""
-    for remembered in (_printed, _member):
+    for remembered in (_printed, _member, _renamed):
         remembered.cache_clear()

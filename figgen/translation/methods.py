@@ -157,6 +157,9 @@ STRING: dict[str, Method] = {
     "isspace": _as("/^\\s+$/.test({value})", _TRUE),
     "count": _as("({0}.split({1}).length - 1)", _always(INT)),
 }  # fmt: skip
+WHOLE: dict[str, Method] = {
+    "bit_length": _as("({0} ? {0}.toString(2).length : 0)", _always(INT)),
+}
 MATCH: dict[str, Method] = {
     "groups": _as("{0}.slice(1)", _always(Type("list", (STR,), "tuple"))),
     "start": _as("{0}.index", _always(INT)),

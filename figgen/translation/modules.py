@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from figgen.translation.answers import with_fields
 from figgen.translation.code import identifier, listed, quoted
 from figgen.translation.definitions import (
     MEMBERS,
@@ -22,7 +23,7 @@ FOLDER = "assets/javascripts"
 RUNTIME, MORE = "runtime", "runtime_more"
 SELDOM = (
     "DefaultMap", "accumulate", "setdefault", "lstrip", "rstrip", "strip", "partition",
-    "rpartition", "removeprefix", "removesuffix", "finditer", "findall",
+    "rpartition", "removeprefix", "removesuffix", "finditer", "findall", "stored",
 )  # fmt: skip
 """Functions in `engine/runtime_more.js`, which most tools do not need."""
 HEADER = "// Printed from the Python module of the same name.\n\n"
@@ -34,18 +35,24 @@ def script_of(module: str) -> str:
 
 
 def module_of(path: str) -> str | None:
-    """Return the module that a script is printed from; None if the script is hand-written."""
-    name = "figgen." + path.removeprefix(f"{FOLDER}/").removesuffix(".js").replace("/", ".")
-    return name if path.startswith(f"{FOLDER}/") and is_printed(name) else None
+    """Return the module that a script is printed from; None if the script is hand-written.
+
+    No script is printed from a package itself.
+    """
+    inner = path.removeprefix(f"{FOLDER}/").removesuffix(".js")
+    name = "figgen." + inner.replace("/", ".")
+    is_module = is_printed(name) and not (Path(__file__).parents[1] / inner).is_dir()
+    return name if path.startswith(f"{FOLDER}/") and is_module else None
 
 
 _seen: dict[str, int] = {}
 
 
 def _look() -> None:
-    """Clear all caches if any source has changed; types depend on other modules too."""
+    """Clear all caches if any source or data has changed; types depend on other modules too."""
     folder = Path(__file__).parents[1]
-    now = {str(path): path.stat().st_mtime_ns for path in folder.rglob("*.py")}
+    files = (path for kind in ("py", "toml") for path in folder.rglob(f"*.{kind}"))
+    now = {str(path): path.stat().st_mtime_ns for path in files}
     if now != _seen:
         _seen.clear()
         _seen.update(now)
@@ -63,8 +70,8 @@ def closure(
 ) -> dict[str, set[str]]:
     """Return the entries and everything they need: by module, names (`Class` and `Class.member`).
 
-    `members` are the properties and methods that hand-written scripts use; without them, records
-    keep all of theirs.
+    `members` are the properties and methods that hand-written scripts use, and the fields of stored
+    answers that they read, each with a dot; without them, records keep all of theirs.
     """
     found: dict[str, set[str]] = {}
     waiting = list(entries)
@@ -101,7 +108,10 @@ def _asked(place: Place, members: Collection[str] | None) -> list[Place]:
 def printed(entries: Iterable[Place], members: Collection[str] | None = None) -> dict[str, str]:
     """Return ES modules by path, with only what the entries need; see `closure`."""
     found = closure(entries, members)
-    return {script_of(module): _module(module, names) for module, names in found.items()}
+    return {
+        script_of(module): with_fields(_module(module, names), found, members)
+        for module, names in found.items()
+    }
 
 
 def _module(module: str, names: set[str]) -> str:

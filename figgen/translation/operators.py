@@ -229,6 +229,10 @@ class Operators(PrinterBase):
                 return binary(
                     left, "*", Code(f"2 ** {right.atom}", Level.POWER), Level.PRODUCT, INT
                 )
+            case ast.RShift():
+                return Code(
+                    f"Math.floor({left.within(Level.PRODUCT)} / 2 ** {right.atom})", type=INT
+                )
         if type(node.op) not in _SIGNS or (text and not isinstance(node.op, ast.Add)):
             raise self.no(node, "this operation")
         sign, level = _SIGNS[type(node.op)]

@@ -16,12 +16,12 @@ from figgen.translation.types import Type, of_hint
 PRINTED = (
     *("figgen.models", "figgen.formulas", "figgen.scenarios", "figgen.figures"),
     *("figgen.charts", "figgen.plotting", "figgen.renderers", "figgen.theme"),
+    *("figgen.catalog", "figgen.entries.schema"),
     *("figgen.quantity_text", "figgen.quantity_shown", "figgen.quantity_units"),
     *(
         "figgen.equations.tree",
         "figgen.equations.call_data",
         "figgen.equations.opened_data",
-        "figgen.catalog.measured_file",
     ),
 )
 """Rooms and modules whose definitions are printed."""

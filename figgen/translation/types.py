@@ -60,6 +60,8 @@ def of_hint(hint: Any) -> Type:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return union(map(of_hint, args))
+    if origin is typing.Annotated:
+        return of_hint(args[0])
     if origin is typing.Literal:
         return union(map(of_value, args))
     if origin is tuple:

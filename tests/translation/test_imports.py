@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from figgen.guide.explored_scripts import explored_scripts
 from figgen.guide.tool_scripts import STEP_FORMULAS, printed_modules
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import imported_names, plain_scripts
@@ -26,7 +27,7 @@ def exports_of(source: str) -> set[str]:
 
 def test_every_name_that_a_script_imports_is_there() -> None:
     """A name moved in Python is otherwise noticed by the build of a site alone."""
-    scripts = plain_scripts(ROOT / "docs")
+    scripts = plain_scripts(ROOT / "docs") | explored_scripts()
     generated = printed_modules(imported_names(ROOT / "docs", STEP_FORMULAS))
     known = {path: exports_of(source) for path, source in {**generated, **scripts}.items()}
     imports = {

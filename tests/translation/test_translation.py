@@ -115,15 +115,6 @@ def test_what_is_not_understood_is_refused_with_its_line(
     assert int(str(caught.value).split(":")[1]) >= 5
 
 
-def test_an_attribute_that_the_runtime_has_itself_is_refused(
-    rooms: None, module: Callable[[str], str]
-) -> None:
-    name = module("class Wrong:\n    def __init__(self) -> None:\n        self.key = 1\n")
-    importlib.invalidate_caches()
-    with pytest.raises(InputError, match="an attribute named key"):
-        printed([Place(name, "Wrong")])
-
-
 def test_what_no_entry_needs_is_left_out(rooms: None) -> None:
     scripts = printed([Place("tests.translation.sample", "area")])
     assert list(scripts) == [script_of("tests.translation.sample")]

@@ -91,14 +91,14 @@ async function explore(button) {
   }
 }
 
-// Fields for the figure's own parameters: the site's script computes it again for other values.
+// Controls for the figure's own parameters: the site's script computes it again for other values.
 async function recompute(figure, element) {
   const { begin } = await import("./tools/explore.js");
-  if (!open.has(element)) return;
-  element.before(begin(figure, ({ data, layout }) => {
+  const form = await begin(figure, ({ data, layout }) => {
     open.set(element, { ...figure, data, layout: { ...layout, template: figure.layout.template } });
     paint(element);
-  }));
+  });
+  if (open.has(element)) element.before(form);
 }
 
 function tidy() {

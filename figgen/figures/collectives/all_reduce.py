@@ -6,10 +6,11 @@ import re
 
 from figgen.charts import Axis, Column, Curves, Mark, Named, Scalar, Series, Table
 from figgen.errors import InputError
+from figgen.figures.parameters import HardwareName
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
 from figgen.plotting.series import line, logarithmic
-from figgen.quantity_shown import NBSP
+from figgen.quantity_shown import NBSP, shown
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import (
     COMPARED,
@@ -25,11 +26,10 @@ from figgen.scenarios.stories.all_reduce import (
     lines,
     machine,
 )
-from figgen.units import format_quantity
 
 
 def _size(size: float) -> str:
-    return format_quantity(size, "B", "bytes")
+    return shown(size, "B", "bytes")
 
 
 def _terms(a: Algorithm) -> tuple[str, str]:
@@ -91,10 +91,10 @@ def _times(m: Machine, sizes: tuple[float, ...], relative: bool) -> tuple[Series
     )
 
 
-@figure("all-reduce-times", explorable=True)
+@figure("all-reduce-times", explorable=True, recomputed=True)
 def all_reduce_times(
     *,
-    preset: str = "h100-ndr",
+    preset: HardwareName = "h100-ndr",
     nodes: int = 1,
     low_bytes: float = 1e3,
     high_bytes: float = 1e10,

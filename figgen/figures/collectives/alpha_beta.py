@@ -6,6 +6,7 @@ from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import step_latency_s
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import LinkName
 from figgen.formulas.alpha_beta import (
     algorithm_bandwidth,
     point_to_point_crossover_bytes,
@@ -15,17 +16,17 @@ from figgen.formulas.alpha_beta import (
 from figgen.formulas.data_parallel import chunked_all_reduce_time
 from figgen.plotting.series import line, logarithmic, series_role
 from figgen.plotting.words import identifier
+from figgen.quantity_shown import shown
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import RING, RING_PER_NIC, machine
-from figgen.units import format_quantity
 
 SIZE = Axis(label="message size", unit="B", scale="log10", spec="bytes")
 TIME = Axis(label="time", unit="s", scale="log10", spec="time")
 
 
-@figure("message-time", explorable=True)
+@figure("message-time", explorable=True, recomputed=True)
 def message_time(
-    *, link: str = "ib-ndr", low_bytes: float = 1e3, high_bytes: float = 1e9
+    *, link: LinkName = "ib-ndr", low_bytes: float = 1e3, high_bytes: float = 1e9
 ) -> Curves:
     """Time of one message over its size, with its two terms and the size where they are equal."""
     over = catalog_link(link)
@@ -43,11 +44,7 @@ def message_time(
             line("S/B", long, (size / bandwidth for size in long), 1, "dashed"),
             line("α", sizes, [latency] * len(sizes), 2, "dashed"),
         ),
-        marks=(
-            Mark(
-                x=half, y=at_half, label=f"n½ = {format_quantity(half, 'B', 'bytes')}", role="ink"
-            ),
-        ),
+        marks=(Mark(x=half, y=at_half, label=f"n½ = {shown(half, 'B', 'bytes')}", role="ink"),),
         values={
             "latency_s": Named(latency, "s"),
             "bandwidth": Named(bandwidth, "B/s"),
@@ -60,10 +57,10 @@ def message_time(
     )
 
 
-@figure("message-rates", explorable=True)
+@figure("message-rates", explorable=True, recomputed=True)
 def message_rates(
     *,
-    links: tuple[str, ...] = ("nvlink5", "nvlink4", "ib-ndr", "ib-hdr", "roce-100g"),
+    links: tuple[LinkName, ...] = ("nvlink5", "nvlink4", "ib-ndr", "ib-hdr", "roce-100g"),
     low_bytes: float = 1e3,
     high_bytes: float = 1e9,
 ) -> Curves:
@@ -82,8 +79,8 @@ def message_rates(
         )
         role = series_role(index)
         series.append(line(over.title, x, rates, index))
-        shown = format_quantity(half, "B", "bytes")
-        marks.append(Mark(x=half, y=bandwidth / 2, label=shown, role=role))
+        told = shown(half, "B", "bytes")
+        marks.append(Mark(x=half, y=bandwidth / 2, label=told, role=role))
         values[f"half_{index}"] = Named(half, "B")
         values[f"first_{index}"] = Named(rates[0], "B/s")
     rate = Axis(label="message size over time", unit="B/s", scale="log10", spec="si")
@@ -155,7 +152,7 @@ def everyday_times(
         ]
         ring, rings = RING.time(inside, size, 1), RING_PER_NIC.time(outside, size, 1)
         share = RING_PER_NIC.time(outside, 0.0, 1) / rings
-        rows.append((format_quantity(size, "B", "bytes"), *single, ring, rings, share))
+        rows.append((shown(size, "B", "bytes"), *single, ring, rings, share))
         values |= {
             f"message_{index}": Named(single[0], "s"),
             f"far_{index}": Named(single[1], "s"),
@@ -174,12 +171,12 @@ def everyday_times(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("bucket-times", explorable=True)
+@figure("bucket-times", explorable=True, recomputed=True)
 def bucket_times(
     *,
     message_bytes: float = 14e9,
     ranks: tuple[int, ...] = (8, 64, 512),
-    link: str = "ib-ndr",
+    link: LinkName = "ib-ndr",
     low_bytes: float = 1e6,
     marked_bytes: float = 26214400,
 ) -> Curves:
@@ -218,7 +215,7 @@ def bucket_times(
         x = tuple(sorted({*sizes, equal, marked_bytes}))
         y = tuple(multiple(n, size) for size in x)
         series.append(line(f"n = {n}", x, y, index))
-        label = format_quantity(equal, "B", "bytes")
+        label = shown(equal, "B", "bytes")
         marks.append(Mark(x=equal, y=multiple(n, equal), label=label, role=role))
         values |= {
             f"crossover_{n}": Named(equal, "B"),
@@ -229,6 +226,6 @@ def bucket_times(
         y=Axis(label="time over that of the bytes alone", scale="log2", low=1.0, spec="g"),
         series=tuple(series),
         marks=tuple(marks),
-        rules=(Rule(axis="x", at=marked_bytes, label=format_quantity(marked_bytes, "B", "gib")),),
+        rules=(Rule(axis="x", at=marked_bytes, label=shown(marked_bytes, "B", "gib")),),
         values=values,
     )

@@ -12,8 +12,8 @@ from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.models.machine.nccl_tuning import predictions
 from figgen.plotting.series import line, logarithmic
+from figgen.quantity_shown import shown
 from figgen.registry import figure
-from figgen.units import format_quantity
 
 
 def _all_reduce(name: str) -> tuple[Measurement, Link]:
@@ -165,7 +165,7 @@ def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> 
             f"{name}_settled": Named(max(ratios[fastest:])),
             f"{name}_last_ratio": Named(ratios[-1]),
         }
-    rate = format_quantity(reach, "B/s", "si")
+    rate = shown(reach, "B/s", "si")
     return Curves(
         x=Axis(label="message size S", unit="B", scale="log10", spec="bytes"),
         y=Axis(label="busbw", unit="B/s", low=0.0, spec="si"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.catalog import hardware_preset, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
+from figgen.figures.parameters import HardwareName
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
 from figgen.models.machine.nccl_tuning import NcclGroup, predictions
 from figgen.plotting.series import line, logarithmic
@@ -28,10 +29,10 @@ def _group(preset: str, nodes: int) -> NcclGroup:
     return nccl_group(hardware.scale_up, hardware.gpus_per_node * nodes, nodes, hardware.nic)
 
 
-@figure("nccl-all-reduce-times", explorable=True)
+@figure("nccl-all-reduce-times", explorable=True, recomputed=True)
 def nccl_all_reduce_times(
     *,
-    preset: str = "h100-ndr",
+    preset: HardwareName = "h100-ndr",
     nodes: int = 1,
     low_bytes: float = 1e3,
     high_bytes: float = 1e10,

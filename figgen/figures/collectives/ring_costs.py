@@ -6,6 +6,7 @@ from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import step_latency_s
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import LinkName
 from figgen.formulas.alpha_beta import (
     all_reduce_bus_bandwidth,
     point_to_point_crossover_bytes,
@@ -14,8 +15,8 @@ from figgen.formulas.alpha_beta import (
 from figgen.formulas.collectives import all_reduce_bytes_sent, ring_all_reduce_time
 from figgen.plotting.series import doublings, line, logarithmic, series_role
 from figgen.plotting.words import identifier
+from figgen.quantity_shown import shown
 from figgen.registry import figure
-from figgen.units import format_quantity
 
 
 @figure("all-reduce-factor", explorable=True, recomputed=True)
@@ -38,11 +39,11 @@ def all_reduce_factor(*, most_ranks: int = 64) -> Curves:
     )
 
 
-@figure("ring-time-over-ranks", explorable=True)
+@figure("ring-time-over-ranks", explorable=True, recomputed=True)
 def ring_time_over_ranks(
     *,
     message_bytes: tuple[float, ...] = (1e6, 1e9),
-    link: str = "ib-ndr",
+    link: LinkName = "ib-ndr",
     most_ranks: int = 1024,
 ) -> Curves:
     """Time of a ring all-reduce over the number of ranks, with α and as if α were 0."""
@@ -52,10 +53,10 @@ def ring_time_over_ranks(
     ranks = doublings(most_ranks)
     series, values = [], {"latency_s": Named(latency, "s")}
     for index, size in enumerate(message_bytes):
-        shown = format_quantity(size, "B", "bytes")
+        told = shown(size, "B", "bytes")
         for alpha in (latency, 0.0):
             y = tuple(float(ring_all_reduce_time(n, size, alpha, bandwidth)) for n in ranks)
-            name = shown if alpha else f"{shown}, α = 0"
+            name = told if alpha else f"{told}, α = 0"
             series.append(
                 line(name, map(float, ranks), y, 2 * index, "line" if alpha else "dashed")
             )
@@ -68,11 +69,11 @@ def ring_time_over_ranks(
     )
 
 
-@figure("ring-bus-bandwidth", explorable=True)
+@figure("ring-bus-bandwidth", explorable=True, recomputed=True)
 def ring_bus_bandwidth(
     *,
     ranks: tuple[int, ...] = (8, 64, 512),
-    link: str = "ib-ndr",
+    link: LinkName = "ib-ndr",
     low_bytes: float = 1e4,
     high_bytes: float = 1e11,
 ) -> Curves:
@@ -95,7 +96,7 @@ def ring_bus_bandwidth(
         series.append(line(f"n = {n}", sizes, y, index))
         equal = float(ring_all_reduce_crossover_bytes(n, latency, bandwidth))
         if low_bytes <= equal <= high_bytes:
-            label = format_quantity(equal, "B", "bytes")
+            label = shown(equal, "B", "bytes")
             marks.append(Mark(x=equal, y=share(n, equal), label=label, role=series_role(index)))
         values["share_at_crossover"] = Named(share(n, equal))
         values["share_at_nine"] = Named(share(n, 9 * equal))

@@ -6,6 +6,7 @@ from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Style, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.figures.roofline.levels import levels
 from figgen.formulas.context_parallel import (
     kv_ring_buffer_bytes,
@@ -20,11 +21,11 @@ from figgen.registry import figure
 BYTES = 2
 
 
-@figure("cp-overlap", explorable=True)
+@figure("cp-overlap", explorable=True, recomputed=True)
 def cp_overlap(
     *,
-    preset: str = "h100-ndr",
-    models: tuple[str, ...] = ("gpt-3-175b", "llama-3-405b"),
+    preset: HardwareName = "h100-ndr",
+    models: tuple[ModelName, ...] = ("gpt-3-175b", "llama-3-405b"),
     most: int = 65536,
 ) -> Curves:
     """Attention of one balanced causal step over the time of its message, by tokens per rank."""
@@ -87,9 +88,9 @@ def cp_min_tokens(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("cp-volume", explorable=True)
+@figure("cp-volume", explorable=True, recomputed=True)
 def cp_volume(
-    *, model: str = "llama-3-405b", sequence_length: int = 131072, most: int = 64
+    *, model: ModelName = "llama-3-405b", sequence_length: int = 131072, most: int = 64
 ) -> Curves:
     """Bytes that a rank sends per layer in forward: keys and values round a ring, or all-to-all."""
     found = catalog_model(model)
@@ -178,8 +179,8 @@ def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, 
     )
 
 
-@figure("kv-buffer", explorable=True)
-def kv_buffer(*, model: str = "llama-3-405b", cp: tuple[int, ...] = (8, 16)) -> Curves:
+@figure("kv-buffer", explorable=True, recomputed=True)
+def kv_buffer(*, model: ModelName = "llama-3-405b", cp: tuple[int, ...] = (8, 16)) -> Curves:
     """Bytes of keys and values of one layer that a rank holds for the exchange, by length."""
     found = catalog_model(model)
     lengths = doublings(2**20, 2**13)

@@ -8,6 +8,7 @@ from figgen.catalog import accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.parameters import AcceleratorName
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     data_parallel_time,
@@ -172,11 +173,11 @@ def gradient_compression(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("ddp-memory-wall", explorable=True)
+@figure("ddp-memory-wall", explorable=True, recomputed=True)
 def ddp_memory_wall(
     *,
     recipes: tuple[str, ...] = ("zero16", "mcore18", "mcore20"),
-    accelerators: tuple[str, ...] = (
+    accelerators: tuple[AcceleratorName, ...] = (
         "a100-sxm-40gb",
         "h100-sxm-80gb",
         "h200-sxm-141gb",

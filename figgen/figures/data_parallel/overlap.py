@@ -9,6 +9,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Slot, Table, Timeline
 from figgen.errors import check_between
 from figgen.figures.data_parallel.replicas import ReplicatedJob, job
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.data_parallel import (
     best_bucket_count,
     chunked_all_reduce_time,
@@ -132,11 +133,11 @@ def _slots(
     return slots
 
 
-@figure("ddp-buckets", explorable=True)
+@figure("ddp-buckets", explorable=True, recomputed=True)
 def ddp_buckets(
     *,
-    model: str = "gpt-2-xl",
-    preset: str = "h100-ndr",
+    model: ModelName = "gpt-2-xl",
+    preset: HardwareName = "h100-ndr",
     ranks: int = 8,
     ranks_per_node: int = 1,
     tokens: int = 8192,
@@ -190,11 +191,11 @@ def ddp_buckets(
     )
 
 
-@figure("bucket-tradeoff", explorable=True)
+@figure("bucket-tradeoff", explorable=True, recomputed=True)
 def bucket_tradeoff(
     *,
-    model: str = "gpt-2-xl",
-    preset: str = "h100-ndr",
+    model: ModelName = "gpt-2-xl",
+    preset: HardwareName = "h100-ndr",
     ranks: int = 8,
     tokens: int = 8192,
     utilization: float = 0.4,
@@ -297,11 +298,11 @@ def ddp_bucket_table(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("data-parallel-scaling", explorable=True)
+@figure("data-parallel-scaling", explorable=True, recomputed=True)
 def data_parallel_scaling(
     *,
-    model: str = "gpt-2-xl",
-    preset: str = "h100-ndr",
+    model: ModelName = "gpt-2-xl",
+    preset: HardwareName = "h100-ndr",
     tokens: tuple[int, ...] = (512, 1024, 4096, 16384),
     most_nodes: int = 256,
     utilization: float = 0.4,

@@ -9,6 +9,7 @@ from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, DiagramLink, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_share
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
@@ -198,11 +199,11 @@ def _replica(
     )
 
 
-@figure("data-parallel-step", of_reference=True)
+@figure("data-parallel-step", of_reference=True, recomputed=True)
 def data_parallel_step(
     *,
-    model: str = "gpt-2-xl",
-    preset: str = "h100-ndr",
+    model: ModelName = "gpt-2-xl",
+    preset: HardwareName = "h100-ndr",
     ranks: int = 4,
     tokens: int = 8192,
     slow_rank: int = 2,

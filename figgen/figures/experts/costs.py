@@ -7,6 +7,7 @@ from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import (
     expert_all_to_all_bytes,
@@ -75,8 +76,10 @@ def moe_models(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("moe-ccr")
-def moe_ccr(*, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: int = 8) -> Bars:
+@figure("moe-ccr", recomputed=True)
+def moe_ccr(
+    *, models: tuple[ModelName, ...] = MODELS, preset: HardwareName = "h100-ndr", ep: int = 8
+) -> Bars:
     """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves.
 
     A group of `ep` ranks lies in one node, or has a rank on each of `ep` nodes.
@@ -118,9 +121,9 @@ def moe_ccr(*, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: i
     )
 
 
-@figure("experts-tp-or-ep")
+@figure("experts-tp-or-ep", recomputed=True)
 def experts_tp_or_ep(
-    *, models: tuple[str, ...] = MODELS, ranks: int = 8, tokens: int = 4096
+    *, models: tuple[ModelName, ...] = MODELS, ranks: int = 8, tokens: int = 4096
 ) -> Bars:
     """Bytes of experts that are spread over a group whole (EP), or each cut over it (TP)."""
     labels, by_ep, by_tp = [], [], []

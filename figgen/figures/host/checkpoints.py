@@ -8,6 +8,7 @@ from typing import NamedTuple
 from figgen.catalog import model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import ModelName
 from figgen.formulas.reliability import checkpoint_size
 from figgen.models.algorithms.rollouts import answer_lengths
 from figgen.models.planner.saving import COPY_BYTES_PER_S, STORAGE_BYTES_PER_S, WAYS, saving
@@ -25,8 +26,8 @@ CONTENTS: dict[str, tuple[float, float, float]] = {
 """Bytes per parameter of weights, of their copy in FP32, and of the optimizer's moments."""
 
 
-@figure("checkpoint-sizes")
-def checkpoint_sizes(*, model_name: str = "llama-3-70b") -> Bars:
+@figure("checkpoint-sizes", recomputed=True)
+def checkpoint_sizes(*, model_name: ModelName = "llama-3-70b") -> Bars:
     """Bytes of a checkpoint of one model by what it contains."""
     count = float(model(model_name).parameters)
     names = ("weights", "copy in FP32", "moments")
@@ -35,7 +36,8 @@ def checkpoint_sizes(*, model_name: str = "llama-3-70b") -> Bars:
         for place, name in enumerate(names)
     }
     totals = {name: fsum(size) * count for name, size in CONTENTS.items()}
-    serving, *_, whole = totals.values()
+    sizes = list(totals.values())
+    serving, whole = sizes[0], sizes[-1]
     return Bars(
         labels=tuple(CONTENTS),
         segments=segments(parts),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import ModelName
 from figgen.figures.training.step import step_interval
 from figgen.models.step.timed_step import HOST_UPDATE_BYTES
 from figgen.plotting.series import line, segments
@@ -29,8 +30,8 @@ LAYER_FLOPS, LAYER_BYTES = 24, 34
 bits, without what attention keeps of pairs (Korthikanti et al. 2022, section 4)."""
 
 
-@figure("offload-memory")
-def offload_memory(*, model_name: str = "llama-3-8b", gpus: int = 1) -> Bars:
+@figure("offload-memory", recomputed=True)
+def offload_memory(*, model_name: ModelName = "llama-3-8b", gpus: int = 1) -> Bars:
     """State of a model on the GPU and in the host's memory, by what is offloaded.
 
     State is divided evenly over `gpus`.

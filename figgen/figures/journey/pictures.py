@@ -18,17 +18,18 @@ from figgen.charts import (
     interval_values,
 )
 from figgen.errors import check_between
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.plotting.series import ROLES, line, logarithmic
+from figgen.quantity_shown import shown
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import job, rung
 from figgen.scenarios.stories.journey_charts import kinds_of_memory, parts_of_step
 from figgen.scenarios.stories.journey_step import tokens_to_hide
-from figgen.units import format_quantity
 
 
 def _bytes(size: float) -> str:
-    return format_quantity(size, "B", "bytes")
+    return shown(size, "B", "bytes")
 
 
 ACROSS, WORK_HIGH, STACK_TOP, STACK_HIGH = 5.1, 0.5, 0.85, 3.6
@@ -192,9 +193,13 @@ SHARDED_BYTES = 2.0 * 2 + 4
 """Per parameter and microbatch: a 16-bit weight in forward and in backward, a 32-bit gradient."""
 
 
-@figure("journey-two-clocks", explorable=True, of_reference=True)
+@figure("journey-two-clocks", explorable=True, of_reference=True, recomputed=True)
 def journey_two_clocks(
-    *, model: str = "llama-3-8b", preset: str = "h100-ndr", least: int = 256, most: int = 65_536
+    *,
+    model: ModelName = "llama-3-8b",
+    preset: HardwareName = "h100-ndr",
+    least: int = 256,
+    most: int = 65_536,
 ) -> Curves:
     """Seconds of computing and of sharded messages for one microbatch, over a GPU's tokens in it.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.parameters import ModelName
 from figgen.figures.training.step import fullest_bars, said_of
 from figgen.models.memory.activations import layer_bytes
 from figgen.models.memory.layer_tensors import layer_tensors
@@ -64,8 +65,8 @@ def memory_budget(step: TrainingStep) -> Bars:
     )
 
 
-@figure("parameter-parts")
-def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
+@figure("parameter-parts", recomputed=True)
+def parameter_parts(*, models: tuple[ModelName, ...] = SHOWN) -> Bars:
     """Share of a model's parameters by part of the model."""
     found = {name: catalog_model(name) for name in models}
     share = {

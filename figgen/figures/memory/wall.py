@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link, model
+from figgen.catalog import (
+    HardwarePreset,
+    accelerator,
+    hardware_preset,
+    link,
+    model,
+)
 from figgen.charts import (
     Axis,
     Bars,
@@ -18,6 +24,7 @@ from figgen.charts import (
     Table,
 )
 from figgen.errors import check_between
+from figgen.figures.parameters import AcceleratorName
 from figgen.formulas.scale_and_state import gpus_to_hold
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recipes import recipe as named_recipe
@@ -33,8 +40,8 @@ PARTS = {
 }
 
 
-@figure("state-by-recipe")
-def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -> Bars:
+@figure("state-by-recipe", recomputed=True)
+def state_by_recipe(*, parameters: float = 7e9, memory: AcceleratorName = "h100-sxm-80gb") -> Bars:
     """Bytes of weights, gradients and optimizer state of a model, by recipe."""
     check_between("parameters", parameters, 1, 1e14)
     recipes = tuple(RECIPES.values())

@@ -6,6 +6,7 @@ from figgen.catalog import accelerator
 from figgen.catalog.hardware import Accelerator
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import AcceleratorName
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.plotting.series import segments
@@ -30,8 +31,8 @@ def _range(chip: Accelerator) -> tuple[float, float]:
     return printed.low or usual, printed.high or usual
 
 
-@figure("announced-growth")
-def announced_growth(*, base: str = "gb200-nvl72") -> Bars:
+@figure("announced-growth", recomputed=True)
+def announced_growth(*, base: AcceleratorName = "gb200-nvl72") -> Bars:
     """What announced GPUs have over one that can be rented: memory, bandwidths and arithmetic.
 
     Where reports differ, the arithmetic is that of the lowest and of the highest.

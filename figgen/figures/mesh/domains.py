@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from figgen.catalog import accelerator, link
-from figgen.catalog.load import nccl
+from figgen.catalog import accelerator, link, nccl_tuning
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import AcceleratorName, LinkName
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import expert_all_to_all_ccr
@@ -34,11 +34,11 @@ def exchange_rate(size: int, domain: int, inside: float, port: float) -> float:
     return min(inside / (1 - leaving), port / leaving)
 
 
-@figure("domain-groups", explorable=True)
+@figure("domain-groups", explorable=True, recomputed=True)
 def domain_groups(
     *,
-    chip: str = "gb200-nvl72",
-    port: str = "ib-ndr",
+    chip: AcceleratorName = "gb200-nvl72",
+    port: LinkName = "ib-ndr",
     hidden: int = 16384,
     sequence: int = 8192,
     ffn_width: int = 2048,
@@ -86,7 +86,7 @@ def domain_all_reduce(
     check_between("message_bytes", message_bytes, 1, 1e15)
     inside = accelerator(chip).scale_up_bandwidth_bytes_per_s
     outside = link(port).bandwidth_bytes_per_s
-    near, far = nccl().scale_up_latency_s, nccl().network_latency_s
+    near, far = nccl_tuning().scale_up_latency_s, nccl_tuning().network_latency_s
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {
         "message": Named(message_bytes, "B"),

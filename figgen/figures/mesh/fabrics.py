@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from figgen.catalog import link, model
-from figgen.catalog.load import nccl
+from figgen.catalog import link, model, nccl_tuning
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import LinkName
 from figgen.formulas.collectives import double_binary_tree_all_reduce_time, ring_all_reduce_time
 from figgen.formulas.data_parallel import data_parallel_time
 from figgen.formulas.topology import (
@@ -71,9 +71,9 @@ def pcie_generations(*, message_bytes: float = 1e9) -> Table:
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("host-copies")
+@figure("host-copies", recomputed=True)
 def host_copies(
-    *, message_bytes: float = 1e9, bus: str = "pcie5-x16", launch_s: float = 10e-6
+    *, message_bytes: float = 1e9, bus: LinkName = "pcie5-x16", launch_s: float = 10e-6
 ) -> Bars:
     """Paths from one GPU to another: over NVLink, over the bus directly, or through the host."""
     check_between("message_bytes", message_bytes, 1, 1e15)
@@ -194,7 +194,7 @@ def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
     """Fabrics of about one or two thousand endpoints with links of equal rate."""
     check_between("rate", rate, 1e6, 1e15)
     check_between("message_bytes", message_bytes, 1, 1e15)
-    latency_s = nccl().network_latency_s
+    latency_s = nccl_tuning().network_latency_s
     return {
         "tree": fat_tree(2, 64, rate, latency_s),
         "thin": fat_tree(2, 64, rate, latency_s, 4),
@@ -204,7 +204,7 @@ def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
     }
 
 
-@figure("fabric-collectives")
+@figure("fabric-collectives", recomputed=True)
 def fabric_collectives(*, message_bytes: float = 1e9, rate: float = 50e9) -> Bars:
     """The same all-reduce and all-to-all on fabrics with links of equal rate."""
     found = _fabrics(message_bytes, rate)
@@ -213,7 +213,7 @@ def fabric_collectives(*, message_bytes: float = 1e9, rate: float = 50e9) -> Bar
     values = {
         "message": Named(message_bytes, "B"),
         "rate": Named(rate, "B/s"),
-        "latency": Named(nccl().network_latency_s, "s"),
+        "latency": Named(nccl_tuning().network_latency_s, "s"),
     }
     for key, reduce_s, exchange_s in zip(found, reduced, exchanged, strict=True):
         values |= {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Series, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_equal_lengths
+from figgen.figures.parameters import ModelName, ScheduleName
 from figgen.formulas.activation_memory import (
     selective_recompute_layer_activation_bytes,
     stage_activation_bytes,
@@ -37,7 +38,7 @@ def check_drawn(stages: int, microbatches: int, chunks: int = 1) -> None:
 
 
 def simulated(
-    schedule: str,
+    schedule: ScheduleName,
     stages: int,
     microbatches: int,
     chunks: int | None = None,
@@ -89,7 +90,7 @@ def _slot(placed: PlacedAction, chunk: int) -> Slot:
 @figure("pipeline-timeline", explorable=True, recomputed=True)
 def pipeline_timeline(
     *,
-    schedule: str,
+    schedule: ScheduleName,
     stages: int = 4,
     microbatches: int = 8,
     chunks: int | None = None,
@@ -129,7 +130,7 @@ def pipeline_timeline(
 @figure("schedules-compared", explorable=True, recomputed=True)
 def schedules_compared(
     *,
-    schedules: tuple[str, ...],
+    schedules: tuple[ScheduleName, ...],
     stages: int = 4,
     microbatches: int = 8,
     times: tuple[float, float, float] = (10e-3, 10e-3, 10e-3),
@@ -302,9 +303,9 @@ def in_flight_over_time(
     )
 
 
-@figure("stage-memory", explorable=True)
+@figure("stage-memory", explorable=True, recomputed=True)
 def stage_memory(
-    *, model: str, stages: int, microbatches: int, chunks: int = 2, tp: int = 8
+    *, model: ModelName, stages: int, microbatches: int, chunks: int = 2, tp: int = 8
 ) -> Bars:
     """Bytes of activations on each pipeline rank at its peak, one sequence per microbatch.
 

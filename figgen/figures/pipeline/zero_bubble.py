@@ -7,6 +7,7 @@ from typing import Any
 
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
+from figgen.figures.parameters import ModelName, ScheduleName
 from figgen.figures.pipeline.timelines import check_drawn
 from figgen.models.pipeline.schedules import SCHEDULES, TITLES, Schedule, build
 from figgen.models.pipeline.simulate import Durations, Trace, simulate
@@ -26,7 +27,7 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 # Two figures of a page ask for the same dozen.
 @lru_cache(maxsize=32)
 def split_trace(
-    schedule: str,
+    schedule: ScheduleName,
     stages: int,
     microbatches: int,
     times: tuple[float, float, float] = (1.0, 1.0, 1.0),
@@ -160,12 +161,12 @@ def backward_parts(*, model: str, sequences: tuple[int, ...]) -> Table:
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("idle-by-sequence", explorable=True)
+@figure("idle-by-sequence", explorable=True, recomputed=True)
 def idle_by_sequence(
     *,
-    model: str,
+    model: ModelName,
     sequences: tuple[int, ...],
-    schedules: tuple[str, ...],
+    schedules: tuple[ScheduleName, ...],
     stages: int = 8,
     microbatches: int = 32,
 ) -> Curves:

@@ -6,6 +6,7 @@ from figgen.catalog import accelerator, model
 from figgen.catalog.post_training import PostTrainingRun, post_training_runs
 from figgen.charts import Axis, Bars, Curves, Mark, Named, Rule
 from figgen.errors import InputError, check_between, unknown
+from figgen.figures.parameters import AcceleratorName, ModelName
 from figgen.formulas.scale_and_state import model_state_bytes, weight_bytes
 from figgen.models.algorithms.rollouts import Rollout
 from figgen.plotting.series import line, segments
@@ -129,9 +130,9 @@ def rollout_tail(*, run: str = RUN, longest: int | None = None) -> Curves:
     )
 
 
-@figure("post-training-memory")
+@figure("post-training-memory", recomputed=True)
 def post_training_memory(
-    *, model_name: str = "llama-3-8b", chip: str = "h100-sxm-80gb", gpus: int = 16
+    *, model_name: ModelName = "llama-3-8b", chip: AcceleratorName = "h100-sxm-80gb", gpus: int = 16
 ) -> Bars:
     """State per GPU of each algorithm, with every model as large as the policy, sharded evenly.
 

@@ -8,6 +8,7 @@ from figgen.catalog import accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.data_parallel import zero_bytes_sent
 from figgen.formulas.experts import expert_all_to_all_bytes
 from figgen.formulas.placement import split_pipeline_rank_bytes
@@ -223,18 +224,19 @@ def precision_traffic(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("precision-layer-time", explorable=True)
+@figure("precision-layer-time", explorable=True, recomputed=True)
 def precision_layer_time(
     *,
-    model: str = "llama-3-70b",
-    preset: str = "b200-ndr",
+    model: ModelName = "llama-3-70b",
+    preset: HardwareName = "b200-ndr",
     tp: int = 8,
     utilization: float = 0.6,
 ) -> Bars:
     """Forward and backward of one layer on one rank: products, attention core, TP messages.
 
     The attention core stays in BF16; messages run at the full rate of the scale-up link and are
-    not hidden. Cases: products in BF16, FP8, FP8 with one-byte messages, FP4 where there is one.
+    not hidden. Cases: products in BF16, and where the chip has them FP8, FP8 with one-byte
+    messages, and FP4.
     """
     check_share("utilization", utilization)
     shape, node = catalog_model(model).shape, hardware_preset(preset)
@@ -242,17 +244,16 @@ def precision_layer_time(
     products = 6 * dense_layer_weights(shape) * tokens / tp
     # 4·s²·a·d forward, half of it under the causal mask.
     core = (1 + CORE_BACKWARD) * 4 * tokens**2 * shape.attention_width / 2 / tp
-    offered = [kind for kind in TYPES[1:] if getattr(node.accelerator, kind) is not None]
+    offered = [kind for kind in TYPES[1:] if kind in node.accelerator.peaks]
     rate = {kind: utilization * node.accelerator.peak_flops_per_s(kind) for kind in offered}
     link = node.scale_up_bandwidth_bytes_per_s
     sent = {
         b: tensor_parallel_layer_bytes(4, tp, 1, tokens, shape.hidden, b) / link for b in (2, 1)
     }
-    cases = {
-        "bf16": ("BF16", products / rate["bf16"], sent[2]),
-        "fp8": ("FP8, messages in BF16", products / rate["fp8"], sent[2]),
-        "fp8_both": ("FP8, messages too", products / rate["fp8"], sent[1]),
-    }
+    cases = {"bf16": ("BF16", products / rate["bf16"], sent[2])}
+    if "fp8" in rate:
+        cases["fp8"] = ("FP8, messages in BF16", products / rate["fp8"], sent[2])
+        cases["fp8_both"] = ("FP8, messages too", products / rate["fp8"], sent[1])
     if "fp4" in rate:
         cases["fp4"] = ("FP4, messages in BF16", products / rate["fp4"], sent[2])
     attention = core / rate["bf16"]
@@ -266,7 +267,7 @@ def precision_layer_time(
     lengths = {
         "matmuls": [work for _, work, _ in cases.values()],
         "attention core, BF16": [attention] * len(cases),
-        "TP messages": [message for *_, message in cases.values()],
+        "TP messages": [message for _, _, message in cases.values()],
     }
     return Bars(
         labels=tuple(title for title, *_ in cases.values()),

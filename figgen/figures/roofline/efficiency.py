@@ -7,6 +7,7 @@ import math
 from figgen.catalog import hardware_preset
 from figgen.charts import Axis, Curves, Mark, Named, Rule, Style
 from figgen.errors import InputError, check_equal_lengths
+from figgen.figures.parameters import Dtype, HardwareName
 from figgen.figures.roofline.levels import BYTES
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
@@ -38,11 +39,11 @@ def _whole_nodes(gpus_per_node: int, most_gpus: int) -> tuple[int, ...]:
     return tuple(gpus_per_node * count for count in sorted(counts))
 
 
-@figure("strong-scaling", explorable=True)
+@figure("strong-scaling", explorable=True, recomputed=True)
 def strong_scaling(
     *,
-    preset: str = "h100-ndr",
-    dtype: str = "bf16",
+    preset: HardwareName = "h100-ndr",
+    dtype: Dtype = "bf16",
     global_batch_tokens: int = 4_194_304,
     sequence_length: int = 2048,
     most_gpus: int = 4096,
@@ -97,7 +98,7 @@ def measured_strong_scaling(
     measured_flops_per_s: tuple[float, ...],
     global_batch: int,
     sequence_length: int,
-    preset: str = "a100-hdr",
+    preset: HardwareName = "a100-hdr",
 ) -> Curves:
     """Published FLOP/s per GPU of fully sharded training over their work per byte.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.parameters import Dtype, HardwareName
 from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     ridge_point,
@@ -78,7 +79,7 @@ def ridge_table(*, oversubscription: float = 7.0) -> Table:
     for name in PRESETS:
         node = hardware_preset(name)
         for dtype in ("bf16", "fp8"):
-            if getattr(node.accelerator, dtype) is None:
+            if dtype not in node.accelerator.peaks:
                 continue
             peak = node.accelerator.peak_flops_per_s(dtype)
             ridges = {
@@ -111,11 +112,11 @@ def _rules(wires: Sequence[MemoryLevel], ridges: Mapping[str, float]) -> tuple[R
     )
 
 
-@figure("communication-roofline", explorable=True)
+@figure("communication-roofline", explorable=True, recomputed=True)
 def communication_roofline(
     *,
-    preset: str,
-    dtype: str = "bf16",
+    preset: HardwareName,
+    dtype: Dtype = "bf16",
     few: int = 16,
     tokens: int = 8192,
 ) -> Curves:

@@ -7,6 +7,7 @@ from math import inf
 from figgen.catalog import hardware_preset
 from figgen.charts import Axis, Bars, Named, Segment
 from figgen.errors import check_between
+from figgen.figures.parameters import HardwareName
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.registry import figure
 
@@ -14,10 +15,10 @@ BYTES = 2  # 16-bit entries
 GPUS = 2
 
 
-@figure("product-times")
+@figure("product-times", recomputed=True)
 def product_times(
     *,
-    preset: str = "h100-ndr",
+    preset: HardwareName = "h100-ndr",
     inputs: int = 14_336,
     outputs: int = 4096,
     few: int = 16,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Segment, Table
+from figgen.figures.parameters import Dtype, HardwareName, ModelName
 from figgen.figures.roofline.levels import BYTES, PRESETS, levels
 from figgen.formulas.compute_and_roofline import (
     critical_tokens_of_group,
@@ -46,8 +47,8 @@ def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float
     )
 
 
-@figure("critical-tokens")
-def critical_tokens_bars(*, nodes: int = 16, dtype: str = "bf16") -> Bars:
+@figure("critical-tokens", recomputed=True)
+def critical_tokens_bars(*, nodes: int = 16, dtype: Dtype = "bf16") -> Bars:
     """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and place of the group.
 
     One limit for both: gradients hide behind the backward pass alone, 4 FLOP per parameter and
@@ -157,9 +158,9 @@ def ccr_of_models(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("tensor-parallel-ccr", explorable=True)
+@figure("tensor-parallel-ccr", explorable=True, recomputed=True)
 def tensor_parallel_ccr_curves(
-    *, preset: str = "h100-ndr", models: tuple[str, ...] = MODELS, most: int = 64
+    *, preset: HardwareName = "h100-ndr", models: tuple[ModelName, ...] = MODELS, most: int = 64
 ) -> Curves:
     """CCR of tensor parallelism over its size, one line per model, with the ridges of two links.
 

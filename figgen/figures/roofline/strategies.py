@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Curves, Mark, Named, Series
+from figgen.figures.parameters import Dtype, HardwareName, ModelName
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
     efficiency_with_partial_overlap,
@@ -107,14 +108,14 @@ def placed_strategies(
     )
 
 
-@figure("strategies-roofline", explorable=True)
+@figure("strategies-roofline", explorable=True, recomputed=True)
 def strategies_roofline(
     *,
-    preset: str,
-    dtype: str = "bf16",
+    preset: HardwareName,
+    dtype: Dtype = "bf16",
     tokens: int = 4096,
     nodes: int = 16,
-    model: str = "llama-3-70b",
+    model: ModelName = "llama-3-70b",
     tensor_parallel: tuple[int, ...] = (2, 4, 8),
     stage_layers: int = 8,
 ) -> Curves:

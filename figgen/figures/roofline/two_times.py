@@ -6,17 +6,18 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Named, Segment
 from figgen.errors import check_between
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.registry import figure
 
 BYTES, PASSES = 2, 3  # 16-bit messages; two gathers of weights and one scatter of gradients
 
 
-@figure("two-times")
+@figure("two-times", recomputed=True)
 def two_times(
     *,
-    preset: str = "h100-ndr",
-    model: str = "llama-3-8b",
+    preset: HardwareName = "h100-ndr",
+    model: ModelName = "llama-3-8b",
     tokens: tuple[int, ...] = (2048, 4096, 8192, 16_384, 32_768),
 ) -> Bars:
     """Seconds of computing and of sending for a fully sharded microbatch, by a GPU's tokens.

@@ -8,6 +8,7 @@ from figgen.catalog import accelerator, model
 from figgen.catalog.models import Model
 from figgen.charts import Axis, Bars, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import AcceleratorName, ModelName
 from figgen.formulas.serving import (
     cache_bytes_per_token,
     critical_decode_sequences,
@@ -35,8 +36,8 @@ def full_cache_bytes(found: Model) -> float:
     return float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
 
 
-@figure("cache-by-model")
-def cache_by_model(*, models: tuple[str, ...] = CACHED) -> Bars:
+@figure("cache-by-model", recomputed=True)
+def cache_by_model(*, models: tuple[ModelName, ...] = CACHED) -> Bars:
     """Keys and values of one token in 16 bits, compared with full heads."""
     found = {name: model(name) for name in models}
     kept = {name: token_cache_bytes(each) for name, each in found.items()}
@@ -136,11 +137,11 @@ def batches(job: Served) -> list[int]:
     return sorted({2**k for k in range(job.most.bit_length())} | {job.most})
 
 
-@figure("decode-by-batch", explorable=True)
+@figure("decode-by-batch", explorable=True, recomputed=True)
 def decode_by_batch(
     *,
-    model_name: str = "llama-3-70b",
-    chip: str = "h100-sxm-80gb",
+    model_name: ModelName = "llama-3-70b",
+    chip: AcceleratorName = "h100-sxm-80gb",
     gpus: int = 8,
     contexts: tuple[int, ...] = (1024, 8192, 32768),
 ) -> Curves:
@@ -180,11 +181,11 @@ def decode_by_batch(
     )
 
 
-@figure("price-by-batch")
+@figure("price-by-batch", recomputed=True)
 def price_by_batch(
     *,
-    model_name: str = "llama-3-70b",
-    chip: str = "h100-sxm-80gb",
+    model_name: ModelName = "llama-3-70b",
+    chip: AcceleratorName = "h100-sxm-80gb",
     gpus: int = 8,
     contexts: tuple[int, ...] = (1024, 8192, 32768),
     price_per_gpu_hour: float = 2.0,

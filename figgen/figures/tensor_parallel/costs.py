@@ -6,6 +6,7 @@ from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Curves, Named, Rule, Series
 from figgen.errors import check_between
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.formulas.placement import sharded_data_parallel_bytes, split_pipeline_rank_bytes
@@ -28,8 +29,8 @@ BYTES = 2
 MODELS = ("llama-3-405b", "llama-3-70b", "llama-3-8b", "gpt-3-175b")
 
 
-@figure("tp-volume", explorable=True)
-def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
+@figure("tp-volume", explorable=True, recomputed=True)
+def tp_volume(*, models: tuple[ModelName, ...] = MODELS, most: int = 64) -> Curves:
     """Bytes that a GPU sends per layer and sequence of the model's own length, over T."""
     check_between("most", most, 2, 2**10)
     sizes = doublings(most)
@@ -54,10 +55,10 @@ def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
     )
 
 
-@figure("tp-step-bytes")
+@figure("tp-step-bytes", recomputed=True)
 def tp_step_bytes(
     *,
-    model: str = "gpt-3-175b",
+    model: ModelName = "gpt-3-175b",
     tp: int = 8,
     pp: int = 8,
     dp: int = 16,
@@ -88,12 +89,12 @@ def tp_step_bytes(
     )
 
 
-@figure("tp-link-ratio", explorable=True, of_reference=True)
+@figure("tp-link-ratio", explorable=True, of_reference=True, recomputed=True)
 def tp_link_ratio(
     *,
-    model: str = "llama-3-70b",
-    preset: str = "h100-ndr",
-    rack: str = "gb200-ndr",
+    model: ModelName = "llama-3-70b",
+    preset: HardwareName = "h100-ndr",
+    rack: HardwareName = "gb200-ndr",
     most: int = 64,
     microbatch_size: int = 1,
 ) -> Curves:

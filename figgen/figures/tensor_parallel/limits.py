@@ -10,6 +10,7 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between
+from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.activation_memory import (
     layer_activation_bytes,
     selective_recompute_layer_activation_bytes,
@@ -141,8 +142,8 @@ def tp_limits(
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("sp-memory")
-def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
+@figure("sp-memory", recomputed=True)
+def sp_memory(*, model: ModelName = "gpt-3-175b", tp: int = 8) -> Bars:
     """Activations of one layer and sequence on a rank: what TP divides, what only SP divides.
 
     34·s·b·h and 5·a·s²·b are GPT's layer: InputError for any other.
@@ -174,8 +175,10 @@ def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
     )
 
 
-@figure("tp-overlap")
-def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int = 8) -> Timeline:
+@figure("tp-overlap", recomputed=True)
+def tp_overlap(
+    *, model: ModelName = "llama-3-8b", preset: HardwareName = "h100-ndr", tp: int = 8
+) -> Timeline:
     """The gather before the MLP's up-projection and its matmul, in sequence and in T pieces.
 
     The product runs at the accelerator's measured rate; piece by piece, a rank begins with its

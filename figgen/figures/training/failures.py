@@ -6,6 +6,7 @@ from figgen.catalog import model
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.charts import Axis, Bars, Column, Curves, Mark, Named, Rule, Table
 from figgen.errors import check_between
+from figgen.figures.parameters import InterruptionsName, ModelName, WayName
 from figgen.formulas.reliability import (
     checkpoint_size,
     daly_interval,
@@ -67,9 +68,12 @@ def interruptions_published(*, gpus: int = 16384) -> Table:
     )
 
 
-@figure("goodput-by-interval", explorable=True)
+@figure("goodput-by-interval", explorable=True, recomputed=True)
 def goodput_by_interval(
-    *, model_name: str = "llama-3-405b", failures: str = "llama-3-405b", way: str = "storage"
+    *,
+    model_name: ModelName = "llama-3-405b",
+    failures: InterruptionsName = "llama-3-405b",
+    way: WayName = "storage",
 ) -> Curves:
     """Goodput over the time between checkpoints, for jobs of several sizes, best ones marked."""
     sizes = (4096, 16384, 65536, 131072)
@@ -95,8 +99,10 @@ def goodput_by_interval(
     )
 
 
-@figure("goodput-by-size", explorable=True)
-def goodput_by_size(*, model_name: str = "llama-3-405b", failures: str = "llama-3-405b") -> Curves:
+@figure("goodput-by-size", explorable=True, recomputed=True)
+def goodput_by_size(
+    *, model_name: ModelName = "llama-3-405b", failures: InterruptionsName = "llama-3-405b"
+) -> Curves:
     """Goodput at the best interval over the number of GPUs, for three ways to save."""
     lines = []
     values: dict[str, Named] = {}
@@ -116,9 +122,12 @@ def goodput_by_size(*, model_name: str = "llama-3-405b", failures: str = "llama-
     )
 
 
-@figure("goodput-lost")
+@figure("goodput-lost", recomputed=True)
 def goodput_lost(
-    *, model_name: str = "llama-3-405b", failures: str = "llama-3-405b", way: str = "memory"
+    *,
+    model_name: ModelName = "llama-3-405b",
+    failures: InterruptionsName = "llama-3-405b",
+    way: WayName = "memory",
 ) -> Bars:
     """Where the time goes at the best interval: saving, repeating and restarting, by size."""
     sizes = [gpus for gpus in SIZES if gpus >= 2048]
@@ -152,7 +161,10 @@ def goodput_lost(
 
 @figure("checkpoint-intervals")
 def checkpoint_intervals(
-    *, model_name: str = "llama-3-405b", failures: str = "llama-3-405b", way: str = "storage"
+    *,
+    model_name: str = "llama-3-405b",
+    failures: InterruptionsName = "llama-3-405b",
+    way: WayName = "storage",
 ) -> Table:
     """The best interval by Young, by Daly and exactly, with the nodes that should be spare."""
     rows = []

@@ -7,6 +7,7 @@ from math import ceil
 from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
+from figgen.figures.parameters import RecipeName
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.scale_and_state import (
     doubling_time,
@@ -42,8 +43,8 @@ def _parameters(name: str) -> float:
     return float(model(name).parameters)
 
 
-@figure("model-growth", explorable=True)
-def model_growth(*, recipe: str = "zero16") -> Curves:
+@figure("model-growth", explorable=True, recomputed=True)
+def model_growth(*, recipe: RecipeName = "zero16") -> Curves:
     """Parameters of published models by month, and the largest model for one GPU."""
     per_param = named_recipe(recipe).total_bytes
     held = {

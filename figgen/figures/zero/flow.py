@@ -53,7 +53,7 @@ def layer_times(
     return LayerTimes(size, gather, 2 * size * tokens / rate)
 
 
-@figure("fsdp-timeline", explorable=True)
+@figure("fsdp-timeline", explorable=True, recomputed=True)
 def fsdp_timeline(
     *,
     layers: int = 3,

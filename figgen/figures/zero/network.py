@@ -6,6 +6,7 @@ from figgen.catalog import accelerator, hardware_preset, link
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
+from figgen.figures.parameters import AcceleratorName, LinkName
 from figgen.formulas.compute_and_roofline import critical_tokens
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
@@ -74,12 +75,12 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-@figure("zero3-tokens", explorable=True)
+@figure("zero3-tokens", explorable=True, recomputed=True)
 def zero3_tokens(
     *,
-    accelerators: tuple[str, ...] = ("a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-hgx"),
+    accelerators: tuple[AcceleratorName, ...] = ("a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-hgx"),
     utilization: float = 0.4,
-    links: tuple[str, ...] = ("roce-100g", "ib-hdr", "ib-ndr", "ib-xdr", "nvlink4"),
+    links: tuple[LinkName, ...] = ("roce-100g", "ib-hdr", "ib-ndr", "ib-xdr", "nvlink4"),
     bytes_per_param: float = 2,
 ) -> Curves:
     """Tokens per GPU and microbatch from which on ZeRO-3's traffic can hide, over the bandwidth.

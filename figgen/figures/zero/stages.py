@@ -8,6 +8,7 @@ from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
+from figgen.figures.parameters import AcceleratorName, RecipeName
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.shape.recipes import Recipe, recipe
@@ -45,7 +46,7 @@ def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
 
 @figure("state-redundancy", explorable=True, recomputed=True)
 def state_redundancy(
-    *, parameters: float = 7e9, ranks: int = 3, recipe_name: str = "zero16"
+    *, parameters: float = 7e9, ranks: int = 3, recipe_name: RecipeName = "zero16"
 ) -> Bars:
     """State of every GPU, replicated and sharded."""
     check_between("ranks", ranks, 2, 4)
@@ -69,13 +70,17 @@ def state_redundancy(
     )
 
 
-@figure("zero-memory", explorable=True)
+@figure("zero-memory", explorable=True, recomputed=True)
 def zero_memory(
     *,
     parameters: float = 10e9,
     dp: int = 8,
-    recipe_name: str = "zero16",
-    accelerators: tuple[str, ...] = ("a100-sxm-40gb", "h100-sxm-80gb", "h200-sxm-141gb"),
+    recipe_name: RecipeName = "zero16",
+    accelerators: tuple[AcceleratorName, ...] = (
+        "a100-sxm-40gb",
+        "h100-sxm-80gb",
+        "h200-sxm-141gb",
+    ),
 ) -> Bars:
     """Weights, gradients and optimizer state on a rank by stage, with the HBM of GPUs."""
     check_between("dp", dp, 1, 2**20)
@@ -217,7 +222,7 @@ def zero_choice(
     ranks: tuple[int, ...] = (8, 64, 512, 4096),
     gpu: str = "h100-sxm-80gb",
     usable_fraction: float = 0.6,
-    recipe_name: str = "mcore18",
+    recipe_name: RecipeName = "mcore18",
 ) -> Table:
     """The lowest stage whose state fits into the usable part of a GPU, by model and ranks."""
     check_share("usable_fraction", usable_fraction)

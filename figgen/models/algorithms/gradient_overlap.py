@@ -68,7 +68,7 @@ def gradient_tensors(shape: ModelShape) -> tuple[GradientTensor, ...]:
         work.append(("vectors", layer, each + (rest + final if last else 0), 0))
     outside = counts.embedding + counts.positions + counts.extra
     work.append(("embedding", None, outside, 0))
-    total, done = sum(cost for *_, cost in work), 0
+    total, done = sum(cost for _, _, _, cost in work), 0
     found = []
     for name, at, elements, cost in work:
         done += cost

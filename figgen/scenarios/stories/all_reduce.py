@@ -92,7 +92,7 @@ def machine(preset: str, nodes: int) -> Machine:
     """`nodes` nodes of a hardware preset; a power of two of ranks, which some algorithms need."""
     hardware = hardware_preset(preset)
     ranks = hardware.gpus_per_node * nodes
-    if ranks < 2 or ranks & (ranks - 1):
+    if ranks < 2 or ranks != 2 ** (ranks.bit_length() - 1):
         raise InputError("nodes", expected="a power of two", got=nodes)
     return Machine(hardware, nodes)
 
@@ -111,13 +111,13 @@ def _levelled(formula: Callable[..., Number]) -> Time:
         hardware = m.hardware
         return float(
             formula(
-                gpus_per_node=hardware.gpus_per_node,
-                nodes=m.nodes,
-                message_bytes=size,
-                intra_latency_s=counted * hardware.scale_up_latency_s,
-                intra_bandwidth_bytes_per_s=hardware.scale_up_bandwidth_bytes_per_s,
-                inter_latency_s=counted * hardware.network_latency_s,
-                inter_bandwidth_bytes_per_s=hardware.network_bandwidth_bytes_per_s,
+                hardware.gpus_per_node,
+                m.nodes,
+                size,
+                counted * hardware.scale_up_latency_s,
+                hardware.scale_up_bandwidth_bytes_per_s,
+                counted * hardware.network_latency_s,
+                hardware.network_bandwidth_bytes_per_s,
             )
         )
 

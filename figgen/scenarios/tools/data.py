@@ -10,7 +10,6 @@ from dataclasses import asdict, fields
 from typing import Any, TypedDict
 
 from figgen import catalog
-from figgen.catalog.hardware import DTYPES
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError
 from figgen.lookups import remembered
@@ -162,7 +161,6 @@ def _model(found: catalog.Model) -> dict[str, Any]:
 
 
 def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
-    peaks = {dtype: getattr(found, dtype) for dtype in DTYPES}
     step = found.scale_up.step_latency
     return {
         "title": found.title,
@@ -170,7 +168,7 @@ def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
         "year": found.year,
         **_numbers("memory_bytes", found.hbm_reported or found.hbm_capacity),
         **_numbers("memory_bandwidth_bytes_per_s", found.hbm_bandwidth),
-        "peaks": {dtype: peak.value for dtype, peak in peaks.items() if peak is not None},
+        "peaks": found.peaks,
         "scale_up": found.scale_up.name,
         "scale_up_bandwidth_bytes_per_s": found.scale_up_bandwidth_bytes_per_s,
         "scale_up_domain": found.scale_up_domain,

@@ -10,7 +10,7 @@ export function key(value) {
   if (typeof value === "string") return `'${value}`;
   if (value === null || value === undefined) return "None";
   if (typeof value !== "object") return typeof value === "function" ? identity(value) : String(Number(value));
-  if (value instanceof Record) return value.key;
+  if (value instanceof Record) return value.$key;
   if (Array.isArray(value)) return `(${(value.every(isNumber) ? value : value.map(key)).join("\u0001")})`;
   const parts = Array.from(value, key);
   return `(${(value instanceof Set ? parts.sort() : parts).join("\u0001")})`;
@@ -26,10 +26,10 @@ function identity(value) {
 
 /** Compares with a different record by fields. */
 export class Record {
-  get key() {
+  get $key() {
     const { $name, $fields } = this;
     const value = $fields ? `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})` : identity(this);
-    Object.defineProperty(this, "key", { value });
+    Object.defineProperty(this, "$key", { value });
     return value;
   }
 }

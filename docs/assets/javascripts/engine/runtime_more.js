@@ -1,6 +1,9 @@
 // More Python functions, for the readers of scripts and logs and for a few models; other tools do not
 // load this file.
 
+import { unknown } from "./errors.js";
+import { cached } from "./runtime.js";
+
 export class DefaultMap extends Map {
   constructor(make) { super(); this.make = make; }
   get(name) {
@@ -36,3 +39,12 @@ export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.
 const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
 export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
 export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
+
+/** A lookup by name, with its `names` and their titles; an answer is made when it is asked for. */
+export function stored(kind, answers) {
+  const find = cached((name) => {
+    if (!answers.has(name)) throw unknown(kind, name, answers.keys());
+    return answers.get(name)();
+  }, answers.size);
+  return Object.assign(find, { names: () => [...answers.keys()] });
+}

@@ -18,15 +18,46 @@ export function readParameter(parameter, text) {
   if (text.trim() === shownParameter(parameter)) return parameter.value; // digits that are not shown stay
   if (!text.trim() && parameter.optional) return null;
   if (!parameter.list) return number(parameter, text);
-  return text.split(",").map((each) => number(parameter, each));
+  const found = text.split(",").map((each) => number(parameter, each));
+  const { name, count = found.length } = parameter;
+  if (found.length !== count) throw new InputError(name, { expected: `${count} values`, got: found });
+  return found;
+}
+
+function quantity(text) {
+  try { return read_quantity(text.trim()); } catch (error) {
+    if (error instanceof InputError) return null;
+    throw error;
+  }
 }
 
 function number({ name, kind, unit, value }, text) {
   if (kind === "str") return text.trim();
-  const found = read_quantity(text.trim());
-  if (found.unit !== unit) throw new InputError(name, { expected: unit === "1" ? "a number" : `a quantity in ${unit}`, got: text });
+  const found = quantity(text);
+  if (found?.unit !== unit) throw new InputError(name, { expected: unit === "1" ? "a number" : `a quantity in ${unit}`, got: text.trim() });
   if (kind === "float") return found.value;
   const most = GROWTH * Math.max(LEAST / GROWTH, ...[value ?? 0].flat());
   if (!Number.isInteger(found.value) || found.value > most) throw new InputError(name, { expected: `a whole number up to ${most}`, got: text });
   return found.value;
+}
+
+/**
+ * What a parameter may be, [value, words] each and its present values first; null where a reader types.
+ * Names of the catalog have their titles.
+ */
+export function choicesOf({ name, kind, value, choices, optional }, lookups) {
+  if (kind === "bool") return [[true, "yes"], [false, "no"]];
+  const lookup = lookups[name];
+  if (!lookup && !choices) return null;
+  const all = choices ?? lookup.names().map((one) => [one, lookup(one).title]);
+  const present = [value].flat();
+  const found = [...present.flatMap((one) => all.filter(([each]) => each === one)), ...all.filter(([one]) => !present.includes(one))];
+  return optional ? [[null, "–"], ...found] : found;
+}
+
+/** The value of a parameter that has choices, from the places of those that are chosen. Throws InputError. */
+export function readChoice({ name, list }, choices, places) {
+  const chosen = places.map((place) => choices[place][0]);
+  if (!chosen.length) throw new InputError(name, { expected: "at least one" });
+  return list ? chosen : chosen[0];
 }

@@ -1,0 +1,24 @@
+"""Types of parameters that are names; Explore offers the names in a list, with their titles."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from figgen import catalog
+from figgen.catalog.hardware import DTYPES
+from figgen.catalog.interruptions import interruption
+from figgen.lookups import OneOf
+from figgen.models.pipeline.schedules import TITLES
+from figgen.models.planner.saving import WAYS
+from figgen.models.shape.recipes import RECIPES
+
+AcceleratorName: TypeAlias = Annotated[str, OneOf(catalog.accelerator)]
+HardwareName: TypeAlias = Annotated[str, OneOf(catalog.hardware_preset)]
+InterruptionsName: TypeAlias = Annotated[str, OneOf(interruption)]
+LinkName: TypeAlias = Annotated[str, OneOf(catalog.link)]
+ModelName: TypeAlias = Annotated[str, OneOf(catalog.model)]
+
+Dtype: TypeAlias = Annotated[str, OneOf(dict.fromkeys(DTYPES))]
+RecipeName: TypeAlias = Annotated[str, OneOf(RECIPES)]
+ScheduleName: TypeAlias = Annotated[str, OneOf(TITLES)]
+WayName: TypeAlias = Annotated[str, OneOf(WAYS)]
