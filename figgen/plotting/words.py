@@ -15,7 +15,8 @@ def identifier(name: str) -> str:
 
 def label_of(name: str) -> str:
     """Return the label of a communicator, such as "TP" or "DP×CP"."""
-    return name.upper().replace("-", "×")
+    parts = {"cp-within": "CP in a node", "cp-between": "CP between nodes"}
+    return parts.get(name, name.upper().replace("-", "×"))
 
 
 def hue(name: str) -> str:

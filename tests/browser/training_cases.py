@@ -246,6 +246,8 @@ def _options(rng: random.Random) -> Choices:
     choices["expert_overlap"] = own.choice(list(EXPERT_OVERLAPS))
     choices["cuda_graphs"] = own.choice(list(CUDA_GRAPHS))
     choices["document_tokens"] = own.choice(((), (), (300,), (2048,), (100_000,), (1024, 3072)))
+    if own.random() < 0.25:
+        choices["context_exchange"] = "a2a+p2p"
     choices["offloaded_activations"] = own.choice((0, 0, 0, 0.5, 1))
     if choices["document_tokens"] and own.random() < 0.9:
         choices["zigzag"] = True

@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "volume": ("cp-volume", {}),
     "exchanges": ("cp-exchanges", {}),
     "kv-buffer": ("kv-buffer", {}),
+    "grid": ("cp-grid", {}),
     "packed-documents": ("packed-documents", {}),
     "packed-imbalance": ("packed-imbalance", {}),
 }

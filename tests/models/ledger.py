@@ -51,8 +51,9 @@ def core_s(job: Job, at: Attained, passes: int) -> float:
     within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
     whole = 1 - job.windowed_share - job.mixer_share
     chunk, seen = job.sequence / job.cp, job.sequence / 2
-    if job.in_order and not job.trades_heads:  # the last rank: all other chunks, half of its own
-        seen = fsum(chunk for _ in range(job.cp - 1)) + chunk / 2
+    chunk *= trading(job)
+    if job.in_order:  # the last rank: all other chunks, half of its own
+        seen = fsum(chunk for _ in range(round(job.sequence / chunk) - 1)) + chunk / 2
     pairs = job.tokens * (whole * seen + job.windowed_share * within - job.keys_apart / 2)
     scans = passes / 2 * job.mixer_share * job.tokens * job.mixer_work * 4
     work = passes * 2 * pairs * job.attention_width + scans
@@ -172,24 +173,32 @@ def context_s(job: Job, at: Attained) -> tuple[float, float]:
     rate = at.scale_up_bytes_per_s if near else at.network_bytes_per_s
     one = job.tokens * job.key_value_width * HALF / job.tp
     passes = ("K", "V"), ("K again", "V again", "gradient of K", "gradient of V")
-    if job.trades_heads:
-        copies = max(1, job.cp / max(1, job.key_value_heads / job.tp))
+    members, wait = trading(job), 0.0
+    if members > 1:
+        one *= max(1, members / max(1, job.key_value_heads / job.tp))
         query = job.tokens * job.attention_width * HALF / job.tp
-        traded = fsum((query, copies * one, copies * one, query))
-        members = max(1, min(job.cp, job.gpus_per_node / job.tp))
-        inside = traded / job.cp * (members - 1) / at.scale_up_bytes_per_s
-        beyond = traded / job.cp * (job.cp - members) / at.network_bytes_per_s
-        return max(inside, beyond), max(inside, beyond)
+        traded = fsum((query, one, one, query))
+        here = max(1, min(job.cp, job.gpus_per_node / job.tp))
+        inside = traded / members * (min(here, members) - 1) / at.scale_up_bytes_per_s
+        beyond = traded / members * max(0, members - here) / at.network_bytes_per_s
+        wait = max(inside, beyond)
     if near and not job.gathers_keys:
         rate *= at.neighbor_share
-    hops = [fsum(one / rate for _ in range(job.cp - 1) for _ in sent) for sent in passes]
+    hops = [len(sent) * one / rate * (job.cp / members - 1) for sent in passes]
     if job.gathers_keys:
-        return hops[0] * at.exposed_context, hops[1] * at.exposed_context
+        return wait + hops[0] * at.exposed_context, wait + hops[1] * at.exposed_context
     if not job.keys_in_turns:
-        return hops[0], hops[1]
+        return wait + hops[0], wait + hops[1]
     cores = core_s(job, at, 2), core_s(job, at, 5)
     left = [max(at.exposed_context * s, s - core) for s, core in zip(hops, cores, strict=True)]
-    return left[0], left[1]
+    return wait + left[0], wait + left[1]
+
+
+def trading(job: Job) -> float:
+    """Context ranks that have traded tokens for heads hold the tokens of all of them."""
+    if job.trades_heads:
+        return float(job.cp)
+    return max(1, min(job.cp, job.gpus_per_node / job.tp)) if job.trades_in_node else 1
 
 
 def reachable(parts: float, job: Job) -> int:

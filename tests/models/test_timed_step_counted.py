@@ -21,7 +21,7 @@ from tests.models import ledger
 
 FLAGS = (
     "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
-    "gathers_keys", "trades_heads", "keys_in_turns", "in_order",
+    "gathers_keys", "trades_heads", "trades_in_node", "keys_in_turns", "in_order",
 )  # fmt: skip
 LIMITED = {"expert_groups": 4, "reached_groups": 2}
 RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s")]

@@ -38,7 +38,7 @@ PLAIN: dict[str, list[Any]] = {
 }  # fmt: skip
 MEGATRON: dict[str, list[Any]] = PLAIN | {
     "zero_stage": [0, 1, 1, 2, 3], "sequence_parallel": [True, False], "dropout": [False, True],
-    "overlap_data_parallel": [True, False], "context_exchange": ["p2p", "all-gather"],
+    "overlap_data_parallel": [True, False], "context_exchange": ["p2p", "all-gather", "a2a+p2p"],
     "recompute": ["none", "selective", "full", "uniform:2", "block:1", "layernorm,mlp"],
     "pp": [1, 2, 4], "tp": [1, 2, 4], "cp": [1, 2], "order": ["megatron", "megatron-tp-pp-dp"],
     "dtype": ["bf16", "bf16", "fp8"],

@@ -62,6 +62,8 @@ def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
     own = random.Random(repr(job))  # so that all other draws stay
     if own.random() < 0.3:
         job["document_tokens"] = own.choice(((200,), (3000,), (job["sequence"] - 100, 100)))
+    if own.random() < 0.2:
+        job["context_exchange"] = "a2a+p2p"
     if own.random() < 0.3:
         job["offloaded_activations"] = own.choice((0.5, 1))
     return job, rng.random() < 0.15

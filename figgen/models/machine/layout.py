@@ -68,6 +68,11 @@ class ParallelLayout:
         return "ep" in self.convention.order
 
     @property
+    def context_in_node(self) -> int:
+        """Context-parallel ranks that share a node, next to those of tensor parallelism."""
+        return max(1, min(self.cp, self.gpus_per_node // self.tp))
+
+    @property
     def dense(self) -> RankMesh:
         """The mesh of dense layers: axes tp, cp, dp, pp, fastest first in the rank order."""
         sizes = {"tp": self.tp, "cp": self.cp, "dp": self.dp, "pp": self.pp}

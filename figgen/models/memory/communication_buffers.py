@@ -30,11 +30,11 @@ def traded_heads(setup: TrainingSetup) -> int:
 
 
 def traded_copies(setup: TrainingSetup) -> float:
-    """Copies of every key and value that an all-to-all hands out: context ranks over their heads.
+    """Copies of every key and value that an all-to-all hands out: trading ranks over their heads.
 
     Source: Jacobs et al. 2023 (DeepSpeed Ulysses), arXiv:2309.14509, with grouped heads.
     """
-    return max(1.0, setup.parallel.cp / traded_heads(setup))
+    return max(1.0, setup.traded_ranks / traded_heads(setup))
 
 
 def received_copies(setup: TrainingSetup) -> float:

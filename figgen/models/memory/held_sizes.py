@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from figgen.equations.ops import Number
+from figgen.models.machine.layout import MOST_RANKS
 from figgen.models.memory.activations import (
     layer_bytes,
     layer_gradient_bytes,
@@ -91,7 +92,8 @@ class LayerSizes:
 class JobSizes:
     """What is the same for all layouts of a job.
 
-    What goes with the embedding, bytes per parameter, the share of activations that is in the
+    What goes with the embedding, bytes per parameter, GPUs within which context ranks trade heads
+    (0 where none do, as many as there can be where all do), the share of activations that is in the
     host's memory, the layers whose activations are back, and habits of the framework as
     `figgen.models.setup.framework_memory` has them.
     """
@@ -101,7 +103,7 @@ class JobSizes:
     hidden: Number
     sequence_parallel: Number
     key_value_blocks: Number
-    trades_heads: Number
+    traded_within: Number
     prefetched: Number
     weight_bytes: Number
     gradient_bytes: Number
@@ -175,6 +177,12 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
     )
 
 
+def _traded_within(setup: TrainingSetup) -> int:
+    if setup.context_exchange == "a2a+p2p":
+        return setup.parallel.gpus_per_node
+    return MOST_RANKS * MOST_RANKS if setup.trades_heads else 0
+
+
 def _away_bytes(setup: TrainingSetup, *, experts: bool) -> float:
     """Bytes of a microbatch that a mean layer of the fullest stage copies to the host and back."""
     if not setup.offloaded_activations:
@@ -225,7 +233,7 @@ def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> 
         hidden=shape.hidden,
         sequence_parallel=int(setup.sequence_parallel),
         key_value_blocks=0 if setup.context_exchange == "all-gather" else blocks,
-        trades_heads=int(setup.trades_heads),
+        traded_within=_traded_within(setup),
         prefetched=blocks,
         weight_bytes=recipe.weight_bytes,
         gradient_bytes=recipe.gradient_bytes,

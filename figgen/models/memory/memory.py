@@ -178,7 +178,7 @@ def memory(
                 layers=sum(one.layers for one in mine),
                 in_flight=in_flight[rank],
                 held=rank_bytes(load, replace(held, layer=_of_rank(setup, held.layer, mine))),
-                trades_heads=setup.trades_heads,
+                trades_heads=setup.traded_ranks > 1,
             )
         )
     return MemoryEstimate(

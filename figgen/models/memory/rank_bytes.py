@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.equations.ops import Number, maximum, minimum, where
+from figgen.equations.ops import Number, floor, maximum, minimum, where
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes
 from figgen.models.memory.rank_load import RankLoad
 from figgen.models.setup.training_setup import ACTIVATION_BYTES
@@ -270,13 +270,15 @@ def _exchanged_width(held: HeldSizes) -> Number:
     """Elements for each token of what context ranks exchange.
 
     A ring needs two blocks of keys and values in turn, an all-gather holds those of the whole
-    sequence, and an all-to-all hands out queries too (`traded_copies`).
+    sequence, and an all-to-all hands out queries too (`traded_copies`), whose keys and values may
+    go around a ring between nodes.
     """
     layer, blocks = held.layer, held.job.key_value_blocks
-    copies = maximum(1, held.cp / maximum(1, layer.key_value_heads))
-    traded = layer.query_width + copies * 2 * layer.key_value_width
-    blocks = where(blocks > 0, blocks, held.cp)
-    return where(held.job.trades_heads > 0, traded, blocks * 2 * layer.key_value_width)
+    trading = minimum(held.cp, maximum(1, floor(held.job.traded_within / held.tp)))
+    copies = maximum(1, trading / maximum(1, layer.key_value_heads))
+    once = copies * 2 * layer.key_value_width
+    traded = where(trading > 1, layer.query_width + once, 0)
+    return traded + where(held.cp > trading, where(blocks > 0, blocks, held.cp) * once, 0)
 
 
 def _sharded(load: RankLoad, held: HeldSizes) -> tuple[Number, Number]:

@@ -138,8 +138,14 @@ def _divides_sequence(setup: TrainingSetup, tp: int, cp: int) -> bool:
     shape = setup.shape
     if setup.sequence % (cp * (tp if setup.sequence_parallel else 1)):
         return False
-    traded = setup.trades_heads and shape.attention_layers > 0
-    return _divides_mixers(shape, tp, cp) and not (traded and shape.heads // tp % cp)
+    ranks = 1
+    if setup.trades_heads:
+        ranks = cp
+    elif setup.context_exchange == "a2a+p2p":
+        ranks = max(1, min(cp, setup.parallel.gpus_per_node // tp))
+    if cp % ranks or (shape.attention_layers > 0 and shape.heads // tp % ranks):
+        return False
+    return _divides_mixers(shape, tp, cp)
 
 
 def _divides_mixers(shape: ModelShape, tp: int, cp: int) -> bool:

@@ -23,7 +23,7 @@ from figgen.models.shape.recomputation import Recomputation, recomputation
 
 ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
-CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all")
+CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all", "a2a+p2p")
 DISPATCHERS: dict[str, int] = {"usual": 0, "all-to-all": 1, "deepep": 2, "hybridep": 3}
 """Ways to send tokens to their experts, each with the number by which `Job` knows it."""
 
@@ -50,33 +50,32 @@ MOST_TOKENS = 2**40
 class TrainingSetup:
     """What decides memory and traffic of a step besides the hardware.
 
-    `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens.
-    A sequence is packed with documents of `document_tokens`, all lengths or their mean, each of
-    which attends to itself; to the whole sequence if there are none.
-    `schedule` and `chunks` are those of `figgen.models.pipeline.schedules.build`. `zero_stage` 1 is
-    Megatron's distributed optimizer, 3 is FSDP. `recompute` keeps all activations ("none"), all
-    but the attention core ("selective"), only the input of each layer ("full"), or what else
-    `figgen.models.shape.recomputation` reads; `activations` names their format. `flash_attention`
-    never stores the core and skips its masked half. `dropout` adds the masks
-    that older models keep. `context_exchange` names how context parallelism brings queries and keys
-    together; with `zigzag` every rank has the same causal work, without it the last one has most.
-    `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank or a
-    node. With `expert_overlap` tokens travel while another microbatch computes, and `cuda_graphs`
-    says what the host launches as one. "usual" is what the software's release does.
-    The fullest expert-parallel rank gets `expert_skew` times the mean number of tokens.
-    `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
-    and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
+    `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens. A
+    sequence is packed with documents of `document_tokens`, all lengths or their mean, each of which
+    attends to itself; to the whole sequence if there are none. `schedule` and `chunks` are those of
+    `figgen.models.pipeline.schedules.build`. `zero_stage` 1 is Megatron's distributed optimizer, 3
+    is FSDP. `recompute` keeps all activations ("none"), all but the attention core ("selective"),
+    only the input of each layer ("full"), or what else `figgen.models.shape.recomputation` reads;
+    `activations` names their format. `flash_attention` never stores the core and skips its masked
+    half. `dropout` adds the masks that older models keep. `context_exchange` names how context
+    parallelism brings queries and keys together, "a2a+p2p" by heads inside a node and around a ring
+    between nodes; with `zigzag` every rank has the same causal work, without it the last one has
+    most. `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank
+    or a node. With `expert_overlap` tokens travel while another microbatch computes, and
+    `cuda_graphs` says what the host launches as one. "usual" is what the software's release does.
+    The fullest expert-parallel rank gets `expert_skew` times the mean number of tokens. `buckets`
+    cuts gradients and gathered weights into so many messages; by default one per layer, and one
+    each for embedding and head. `overlap_data_parallel` lets them run behind computation.
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
     the next layer's weights under ZeRO-3; without it they wait until the first one is free.
     `layers_per_stage` says how many layers each virtual stage has, in the order in which a
     microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
-    of multi-token prediction follow the last layer, on the stage of the head.
-    The share `offloaded_optimizer` of the optimizer's state is in the host's memory, whose
-    processor updates it. The share `offloaded_activations` of what layers keep goes to the host
-    in forward and comes back in backward. With `offload_overlap` copies run behind the update or
-    the computing.
-    `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`.
-    With a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
+    of multi-token prediction follow the last layer, on the stage of the head. The share
+    `offloaded_optimizer` of the optimizer's state is in the host's memory, whose processor updates
+    it. The share `offloaded_activations` of what layers keep goes to the host in forward and comes
+    back in backward. With `offload_overlap` copies run behind the update or the computing.
+    `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`. With
+    a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
     `frozen_weights` says how the matrices of layers are kept, see `figgen.models.shape.adapters`.
     Then the recipe is that of the adapters.
 
@@ -277,6 +276,13 @@ class TrainingSetup:
         return self.context_exchange == "all-to-all"
 
     @property
+    def traded_ranks(self) -> int:
+        """Context ranks that trade tokens for heads: all, those of a node, or each with itself."""
+        if self.context_exchange == "a2a+p2p":
+            return self.parallel.context_in_node
+        return self.parallel.cp if self.trades_heads else 1
+
+    @property
     def sends_once(self) -> bool:
         """Whether a token goes once to a rank or a node that has several of its experts."""
         return DISPATCHERS[self.dispatcher] >= DISPATCHERS["deepep"]
@@ -290,10 +296,11 @@ class TrainingSetup:
     def core_imbalance(self) -> float:
         """Causal work of the context rank that has most of it, over the mean.
 
-        Cut in order, the last of C ranks attends to all other chunks and half of its own.
+        Cut in order, the last of C ranks attends to all other chunks and half of its own. Ranks
+        that trade heads have the same chunk.
         """
-        cp = self.parallel.cp
-        return 1.0 if self.zigzag or self.trades_heads else (2 * cp - 1) / cp
+        chunks = self.parallel.cp // self.traded_ranks
+        return 1.0 if self.zigzag else (2 * chunks - 1) / chunks
 
     @property
     def kv_heads_per_rank(self) -> int:
@@ -373,8 +380,9 @@ def _check_adapters(setup: TrainingSetup) -> None:
 def _check_division(setup: TrainingSetup) -> None:
     """Refuse widths that the axes do not divide, and experts that nobody lays out."""
     shape, parallel = setup.shape, setup.parallel
-    if setup.document_tokens and not setup.zigzag:
-        raise InputError("zigzag", expected="on with document_tokens", got="off", key="zigzag")
+    even = "document_tokens" if setup.document_tokens else setup.context_exchange
+    if not setup.zigzag and even in ("document_tokens", "a2a+p2p"):
+        raise InputError("zigzag", expected=f"on with {even}", got="off", key="zigzag")
     _divides("sequence", setup.sequence, "cp", parallel.cp)
     _divides("heads of the model", shape.heads, "tp", parallel.tp)
     kv, tp = shape.kv_heads, parallel.tp
@@ -384,8 +392,11 @@ def _check_division(setup: TrainingSetup) -> None:
         )
     if shape.dense_layers:
         _divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp)
-    if setup.trades_heads and shape.attention_layers:
-        _divides("heads of a tensor-parallel rank", shape.heads // tp, "cp", parallel.cp)
+    _divides("cp", parallel.cp, "context ranks that trade heads", setup.traded_ranks)
+    if shape.attention_layers:
+        heads, ranks = shape.heads // tp, setup.traded_ranks
+        axis = "cp" if setup.trades_heads else "context ranks of a node"
+        _divides("heads of a tensor-parallel rank", heads, axis, ranks)
     if setup.sequence_parallel:
         _divides("tokens of a context-parallel rank", setup.sequence // parallel.cp, "tp", tp)
     if shape.state_space is not None:

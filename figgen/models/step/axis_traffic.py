@@ -17,6 +17,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import TIED, step_calls
 from figgen.models.step.layer_traffic import HEAD_AGAIN, TABLES
 from figgen.models.step.nic_load import leaving_bytes
+from figgen.models.step.step_links import BETWEEN_NODES, WITHIN_NODE
 from figgen.models.step.step_traffic import SEND, Traffic
 
 LEFT_OUT = (TABLES, HEAD_AGAIN, TIED)
@@ -44,7 +45,8 @@ def axis_traffic(setup: TrainingSetup) -> tuple[AxisTraffic, ...]:
     ranks = [_of_rank(setup, rank) for rank in range(setup.parallel.pp)]
     leaving = leaving_bytes(setup, without=LEFT_OUT)
     found = []
-    for axis in ("tp", "cp", "ep", "etp", setup.dense_data_axis, "edp", "pp"):
+    context = ("cp", WITHIN_NODE, BETWEEN_NODES)
+    for axis in ("tp", *context, "ep", "etp", setup.dense_data_axis, "edp", "pp"):
         entries = [[pair for pair in rank if pair[0].axis == axis] for rank in ranks]
         if any(entries):
             found.append(_summary(axis, entries, float(leaving[axis].mean())))

@@ -58,15 +58,16 @@ class Job:
     theirs. The share `offloaded` of the optimizer's state is updated by the host, and a layer
     copies `away_dense` or `away_experts` bytes a token of its activations to the host and back;
     both run beside computing where `offload_overlapped` is 1. Context ranks `gathers_keys`,
-    `trades_heads` or pass keys around a ring, `keys_in_turns` where one block comes while another
-    one is read; where the sequence is cut `in_order` the last one has most of the attention.
-    `dispatcher`, `expert_overlap` and `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS`
-    and `CUDA_GRAPHS`, 0 for what the release does; a token's experts lie in `reached_groups` of
-    `expert_groups`. The fullest rank of experts gets `expert_skew` times the mean number of tokens.
-    With a `lora_rank` above 0, matrices of layers are frozen in `frozen_bytes` a weight, and a GPU
-    trains the parameters `tuned_dense` of a plain layer, `tuned_experts` of one with experts, and
-    `tuned_routed` of its routed experts on all expert-parallel ranks, in adapters beside so many
-    matrices, `adapters` or `expert_adapters`.
+    `trades_heads`, `trades_in_node` with a ring between nodes, or pass keys around a ring,
+    `keys_in_turns` where one block comes while another one is read; where the sequence is cut
+    `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
+    `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the
+    release does; a token's experts lie in `reached_groups` of `expert_groups`. The fullest rank of
+    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices
+    of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense`
+    of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts
+    on all expert-parallel ranks, in adapters beside so many matrices, `adapters` or
+    `expert_adapters`.
     """
 
     layers: Number
@@ -124,6 +125,7 @@ class Job:
     away_experts: Number = 0.0
     gathers_keys: Number = 0.0
     trades_heads: Number = 0.0
+    trades_in_node: Number = 0.0
     keys_in_turns: Number = 1.0
     in_order: Number = 0.0
     dispatcher: Number = 0.0
@@ -213,6 +215,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
         "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
         "gathers_keys": 1.0 if setup.context_exchange == "all-gather" else 0.0,
         "trades_heads": 1.0 if setup.trades_heads else 0.0,
+        "trades_in_node": 1.0 if setup.context_exchange == "a2a+p2p" else 0.0,
         "keys_in_turns": 1.0 if setup.double_buffering else 0.0,
         "in_order": 0.0 if setup.zigzag else 1.0,
         "dispatcher": DISPATCHERS[setup.dispatcher],

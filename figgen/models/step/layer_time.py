@@ -299,7 +299,8 @@ def _core_s(job: Job, attained: Attained) -> Number:
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
     keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside - job.keys_apart
-    more = where((job.in_order > 0) & (job.trades_heads == 0), (job.cp - 1) / job.cp, 0.0)
+    chunks = job.cp / _trading(job)
+    more = where(job.in_order > 0, (chunks - 1) / chunks, 0.0)
     keys = keys + more * (1 - job.mixer_share - job.windowed_share) * job.sequence
     scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE
     work = 2 * job.tokens * keys * job.attention_width / job.tp
@@ -330,36 +331,49 @@ def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Num
 
     A ring sends keys and values from neighbor to neighbor, and in backward their gradients too;
     with two buffers that runs behind the attention, which takes `core_s` forward. A gather sends as
-    much over all links. An all-to-all can't hide: each tensor has to arrive first.
+    much over all links. An all-to-all can't hide: each tensor has to arrive first. Ranks that have
+    traded heads hold the keys of all their tokens, which a ring between nodes passes on.
     """
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
-    crosses = job.tp * job.cp > job.gpus_per_node
-    block = job.tokens * 2 * job.key_value_width * ACTIVATION_BYTES / job.tp
-    others, exposed = job.cp - 1, attained.exposed_context
+    crosses, trading = job.tp * job.cp > job.gpus_per_node, _trading(job)
+    block = job.tokens * 2 * job.key_value_width * ACTIVATION_BYTES / job.tp * _copies(job, trading)
+    others, exposed = job.cp / trading - 1, attained.exposed_context
     ring = others * block / where(crosses, far, near * attained.neighbor_share)
     gather = others * block / where(crosses, far, near)
     turns = job.keys_in_turns > 0
     ring_ahead = where(turns, waiting_s(ring, core_s, exposed), ring)
     ring_back = where(turns, waiting_s(2 * ring, CORE_BACKWARD * core_s, exposed), 2 * ring)
-    traded = _traded_s(job, attained)
+    traded = _traded_s(job, attained, trading)
     fetched = where(job.gathers_keys > 0, gather * exposed, ring_ahead)
     returned = where(job.gathers_keys > 0, 2 * gather * exposed, ring_back)
-    trades = job.trades_heads > 0
-    return where(trades, traded, fetched), where(trades, traded, returned)
+    return traded + fetched, traded + returned
 
 
-def _traded_s(job: Job, attained: Attained) -> Number:
+def _trading(job: Job) -> Number:
+    """Context ranks that trade heads with each other: all, those of a node, or each with itself."""
+    alone = where(job.trades_in_node > 0, _context_in_node(job), 1)
+    return where(job.trades_heads > 0, job.cp, alone)
+
+
+def _context_in_node(job: Job) -> Number:
+    return maximum(1, minimum(job.cp, job.gpus_per_node / job.tp))
+
+
+def _copies(job: Job, trading: Number) -> Number:
+    """Copies of keys and values if they have fewer heads than there are ranks that trade them."""
+    return maximum(1, trading / maximum(1, job.key_value_heads / job.tp))
+
+
+def _traded_s(job: Job, attained: Attained, trading: Number) -> Number:
     """Return the time of the all-to-alls of queries, keys, values and outputs.
 
-    Messages inside a node and between nodes move at once. Keys and values are copied if they have
-    fewer heads than there are ranks.
+    Messages inside a node and between nodes move at once.
     """
-    heads = maximum(1, job.key_value_heads / job.tp)
-    copied = 2 * job.key_value_width * maximum(1, job.cp / heads)
+    copied = 2 * job.key_value_width * _copies(job, trading)
     sent = job.tokens * (2 * job.attention_width + copied) * ACTIVATION_BYTES / job.tp
-    members = maximum(1, minimum(job.cp, job.gpus_per_node / job.tp))
-    inside = sent * (members - 1) / job.cp / attained.scale_up_bytes_per_s
-    return maximum(inside, sent * (job.cp - members) / job.cp / attained.network_bytes_per_s)
+    members = minimum(trading, _context_in_node(job))
+    inside = sent * (members - 1) / trading / attained.scale_up_bytes_per_s
+    return maximum(inside, sent * (trading - members) / trading / attained.network_bytes_per_s)
 
 
 def _shuffle_s(job: Job, attained: Attained, routed: Number, hiding_s: Number) -> Number:

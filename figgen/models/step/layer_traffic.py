@@ -19,7 +19,7 @@ from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
 from figgen.models.shape.model_shape import ExpertShape
 from figgen.models.shape.visited_groups import visited_groups, within_reach
-from figgen.models.step.step_links import NETWORK, group_link
+from figgen.models.step.step_links import BETWEEN_NODES, NETWORK, WITHIN_NODE, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
 
 LAYERS = "layers"
@@ -163,7 +163,8 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
     A ring passes blocks on, C − 1 sends a time; a gather takes the place of a round. An all-to-all
     trades tokens of queries, keys and values for heads, and those of the outputs back; so do their
-    gradients. What recomputes the attention core fetches keys and values once more.
+    gradients. If only ranks of a node trade, a ring between nodes passes on what they have. What
+    recomputes the attention core fetches keys and values once more.
     """
     cp: Group = ("cp", setup.parallel.cp)
     if setup.parallel.cp == 1:
@@ -171,13 +172,14 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     layers = share.layers - share.mixer_layers
     again = layers + repeated_parts(setup, share).core
     width = 2 * key_value_width(setup) * ACTIVATION_BYTES
-    if setup.trades_heads:
+    trading = setup.traded_ranks
+    if trading > 1:
         yield from _traded(setup, layers, again)
-        return
-    if setup.context_exchange == "p2p":
-        block, sends = setup.tokens * width, setup.parallel.cp - 1
-        yield _call(cp, KEYS, SEND, FORWARD, layers * sends, block)
-        yield _call(cp, KEYS, SEND, BACKWARD, (again + layers) * sends, block)
+    if setup.context_exchange != "all-gather":
+        ring = cp if trading == 1 else (BETWEEN_NODES, setup.parallel.cp // trading)
+        block, sends = traded_copies(setup) * setup.tokens * width, ring[1] - 1
+        yield _call(ring, KEYS, SEND, FORWARD, layers * sends, block)
+        yield _call(ring, KEYS, SEND, BACKWARD, (again + layers) * sends, block)
         return
     whole = setup.tokens * setup.parallel.cp * width
     yield _call(cp, KEYS, GATHER, FORWARD, layers, whole)
@@ -187,7 +189,7 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 def _traded(setup: TrainingSetup, layers: int, again: int) -> Iterator[Traffic]:
     """Four all-to-alls of a layer: queries, keys and values by head, outputs by token."""
-    cp: Group = ("cp", setup.parallel.cp)
+    cp: Group = ("cp" if setup.trades_heads else WITHIN_NODE, setup.traded_ranks)
     keys = 2 * traded_copies(setup) * key_value_width(setup)
     mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
     outputs = heads * (setup.shape.head_dim if mla is None else mla.value_head_dim)

@@ -24,6 +24,7 @@ from figgen.models.machine.mesh import IntArray, RankMesh, coordinate_array, gro
 from figgen.models.machine.placement import members_of_node, nodes_touched
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import step_calls
+from figgen.models.step.step_links import BETWEEN_NODES, NETWORK, WITHIN_NODE, group_link
 from figgen.models.step.step_traffic import FORWARD, SEND, Traffic, sent_bytes
 
 FloatArray = NDArray[np.float64]
@@ -91,6 +92,11 @@ def leaving_bytes(setup: TrainingSetup, *, without: Iterable[str] = ()) -> dict[
     found: dict[str, FloatArray] = defaultdict(lambda: np.zeros(parallel.world_size))
     skipped = frozenset(without)
     for (axis, collective), sent in _sent_by_pipeline_rank(setup, skipped).items():
+        if axis in (WITHIN_NODE, BETWEEN_NODES):
+            # The ranks of a node trade inside it; each has a counterpart on the next node.
+            apart = group_link(parallel, axis).level == NETWORK
+            found[axis] += sent[stage_of] * float(apart)
+            continue
         rows = group_array(mesh_of(parallel, axis), axis)
         found[axis][rows] += sent[stage_of[rows]] * leaving_share(rows, width, collective)
     for (axis, source, target), sent_once in _sent_between_stages(setup, skipped).items():

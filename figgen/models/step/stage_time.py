@@ -23,6 +23,9 @@ from figgen.models.step.stage_work import layer_core_flops, stage_work
 from figgen.models.step.step_links import CallTime, GroupLink, call_time, group_link
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
 
+RINGS = ("p2p", "a2a+p2p")
+"""Exchanges of context ranks in which keys and values go around a ring."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimedTraffic:
@@ -99,8 +102,9 @@ def _ring_blocks(
     A window leaves fewer pairs in all blocks together and is not spared any of the sends.
     """
     windowed = share.windowed_layers / share.layers if share.layers else 0.0
+    blocks = setup.parallel.cp / setup.traded_ranks
     return tuple(
-        (part, layer_core_flops(setup, windowed=kind) / flops_per_s / setup.parallel.cp)
+        (part, layer_core_flops(setup, windowed=kind) / flops_per_s / blocks)
         for part, kind in ((1 - windowed, False), (windowed, True))
         if part
     )
@@ -131,7 +135,7 @@ def _exposed(
 
 def _in_turns(setup: TrainingSetup) -> bool:
     """Whether blocks of keys arrive in one buffer while another one is read."""
-    return setup.context_exchange == "p2p" and setup.double_buffering
+    return setup.context_exchange in RINGS and setup.double_buffering
 
 
 def _with_data(
@@ -189,7 +193,7 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     """What the traffic can hide behind, in words."""
     if traffic.purpose in (AGAIN, HEAD_AGAIN):
         return "behind the gradients of inputs"
-    if traffic.purpose == KEYS and setup.context_exchange == "p2p":
+    if traffic.purpose == KEYS and setup.context_exchange in RINGS:
         return "each send behind the attention of one block" if _in_turns(setup) else ALONE
     if traffic.purpose in (TOKENS, WITHIN) and setup.overlaps:
         return "behind the other half of a forward-backward pair"

@@ -124,9 +124,11 @@ def _fullest(shares: Sequence[StageShare]) -> StageShare:
 def _inner_work(setup: TrainingSetup, recompute: str, share: StageShare, cp: int) -> StageWork:
     """Return the work of layers; of the layout, only context ranks change what shares it has."""
     alone = layout(nodes=1, gpus_per_node=cp, cp=cp, order=setup.parallel.order)
+    # A ring between nodes is cut in zig-zag, whatever a node is.
+    exchange = "p2p" if setup.context_exchange == "a2a+p2p" else setup.context_exchange
     one = replace(
         setup, parallel=alone, microbatches=1, schedule="1f1b", chunks=None, layers_per_stage=(),
-        recompute=recompute,
+        recompute=recompute, context_exchange=exchange,
     )  # fmt: skip
     return stage_work(one, share)
 

@@ -21,6 +21,8 @@ from figgen.models.machine.mesh import group_offsets, group_starts
 from figgen.models.step.step_traffic import PASSES, SEND, Traffic
 
 SCALE_UP, NETWORK = "scale-up", "network"
+WITHIN_NODE, BETWEEN_NODES = "cp-within", "cp-between"
+"""Communicators of context ranks that trade heads inside a node, and of a ring between nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,25 @@ def group_link(parallel: ParallelLayout, axis: str) -> GroupLink:
         starts = group_starts(parallel.dense, "pp")
         apart = any(start // node != (start + last) // node for start in starts)
         return GroupLink(NETWORK if apart else SCALE_UP, 2, 1 if apart else 2)
+    if axis in (WITHIN_NODE, BETWEEN_NODES):
+        return _part_of_context(parallel, axis)
     mesh = mesh_of(parallel, axis)
     offsets = group_offsets(mesh, axis)
     # Groups that begin at the same place of their node lie alike.
     places = {start % node for start in group_starts(mesh, axis)}
     near = min(_fewest_on_a_node(offsets, place, node) for place in places)
     return GroupLink(NETWORK if near < len(offsets) else SCALE_UP, len(offsets), near)
+
+
+def _part_of_context(parallel: ParallelLayout, axis: str) -> GroupLink:
+    """The link of context ranks of a node, or of their counterparts on other nodes."""
+    whole, inside = group_link(parallel, "cp"), parallel.context_in_node
+    if axis == WITHIN_NODE:
+        apart = whole.members_per_node < inside
+        return GroupLink(
+            NETWORK if apart else SCALE_UP, inside, min(inside, whole.members_per_node)
+        )
+    return GroupLink(whole.level, parallel.cp // inside, 1 if whole.level == NETWORK else inside)
 
 
 def _fewest_on_a_node(offsets: Sequence[int], place: int, gpus_per_node: int) -> int:

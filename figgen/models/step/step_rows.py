@@ -11,7 +11,9 @@ from figgen.models.step.stage_time import StageTime, rule_of
 
 MICROBATCH = "microbatch"
 
-FAMILIES = {"dp-cp": "dp", "edp": "dp", "embedding": "dp"}
+FAMILIES = {
+    "dp-cp": "dp", "edp": "dp", "embedding": "dp", "cp-within": "cp", "cp-between": "cp",
+}  # fmt: skip
 """Communicators under whose axis the parts of a step count another one."""
 
 

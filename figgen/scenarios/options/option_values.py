@@ -50,6 +50,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "p2p": "ring (point-to-point)",
         "all-gather": "all-gather of keys and values",
         "all-to-all": "all-to-all, tokens for heads (Ulysses)",
+        "a2a+p2p": "all-to-all in a node, ring between nodes (USP)",
     },
     "dispatcher": {
         "usual": "the usual one of the software's release",

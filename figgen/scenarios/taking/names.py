@@ -225,6 +225,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "context_exchange": (
         "cp_comm_type", "context_parallel_rotate_method", "context_parallel_strategy", "cp_style",
     ),
+    "hierarchical_context": ("hierarchical_context_parallel_sizes",),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
     "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
     "flash": (

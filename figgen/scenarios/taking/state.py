@@ -336,6 +336,7 @@ EXCHANGES = {
     "p2p": "p2p", "all_gather": "all-gather", "allgather": "all-gather", "alltoall": "p2p",
     "a2a": "all-to-all",
     "ulysses": "all-to-all", "ring": "p2p", "all-gather": "all-gather", "all-to-all": "all-to-all",
+    "a2a+p2p": "a2a+p2p", "usp": "a2a+p2p",
 }  # fmt: skip
 
 
@@ -350,6 +351,7 @@ def _take_switches(given: Given, dialect: str) -> None:
     buckets = whole_of(given, "buckets")
     if buckets:
         take(given, "buckets", buckets)
+    text_of(given, "hierarchical_context")  # those of a node are taken to trade heads
     exchange = text_of(given, "context_exchange").split(" ")[0].lower()
     if exchange in EXCHANGES:
         take(given, "context_exchange", EXCHANGES[exchange])

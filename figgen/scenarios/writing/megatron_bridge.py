@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.layouts import cannot_place, megatron_order
-from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES
+from figgen.scenarios.writing.megatron_lm import CP_COMM_TYPES, hierarchical_sizes
 from figgen.scenarios.writing.megatron_options import (
     Option,
     captured_options,
@@ -148,6 +148,8 @@ def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     options.append(("model.hidden_dropout", rate))
     if setup.parallel.cp > 1:
         options.append(("model.cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
+        for name, value in hierarchical_sizes(setup):
+            options.append((f"model.{name}", f"[{value.replace(' ', ',')}]"))
     if setup.dispatcher != "usual":
         chosen = dispatcher_options(setup.dispatcher)
         options = options + [(f"model.{name}", value) for name, value in chosen]

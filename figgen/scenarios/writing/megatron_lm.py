@@ -120,7 +120,9 @@ def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
     return found + _exchanges(setup, left_out)
 
 
-CP_COMM_TYPES = {"p2p": "p2p", "all-gather": "all_gather", "all-to-all": "a2a"}
+CP_COMM_TYPES = {
+    "p2p": "p2p", "all-gather": "all_gather", "all-to-all": "a2a", "a2a+p2p": "a2a+p2p",
+}  # fmt: skip
 """How Megatron-Core calls what context-parallel ranks exchange."""
 
 
@@ -131,9 +133,18 @@ def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         found.append(("sequence_parallel", ""))
     if setup.parallel.cp > 1:
         found.append(("cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
+        found += hierarchical_sizes(setup)
     if setup.parallel.cp > 1 and not setup.flash_attention:
         left_out["flash_attention"] = "context parallelism wants fused attention"
     return found
+
+
+def hierarchical_sizes(setup: TrainingSetup) -> list[Option]:
+    """Context ranks of a node and nodes, where those exchange in another way than these."""
+    if setup.context_exchange != "a2a+p2p":
+        return []
+    inner = setup.traded_ranks
+    return [("hierarchical_context_parallel_sizes", f"{inner} {setup.parallel.cp // inner}")]
 
 
 def _numbers(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> list[Option]:

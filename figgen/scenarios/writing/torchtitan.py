@@ -92,7 +92,7 @@ def _parallelism(
     if parallel.cp > 1:
         method = "allgather" if setup.context_exchange == "all-gather" else "alltoall"
         lines.append(f'context_parallel_rotate_method = "{method}"')
-        if setup.trades_heads:
+        if setup.traded_ranks > 1:
             left_out["context_exchange"] = "keys and values go around a ring, heads are not traded"
     return lines
 
