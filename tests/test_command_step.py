@@ -93,7 +93,7 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
         main(["step", "--help"])
     assert stopped.value.code == 0
     examples = capsys.readouterr().out.split("examples:")[1].strip().splitlines()
-    assert len(examples) == 7
+    assert len(examples) == 8
     for example in examples:
         words = example.split()
         assert words[:2] == ["figgen", "step"]
@@ -184,3 +184,32 @@ def test_latencies_of_a_reader_change_the_predicted_time_in_proportion(said: Sai
     first, second = (step_s - known_s for step_s in longer)
     assert first > 0
     assert second == pytest.approx(3 * first, rel=1e-4)
+
+
+def test_operations_of_a_layer_add_up_to_what_its_microbatches_take(said: Said) -> None:
+    answer = json.loads(said(*GPT_3, "--operations", "--json"))
+    (layer,) = answer["operations"].values()
+    whole = sum(one["time_s"] for one in layer)
+    waits = sum(one["time_s"] for one in layer if one["kind"] == "message")
+    kinds = answer["kinds_s"]
+    inside = sum(kinds[name] for name in ("matmuls", "attention", "elementwise"))
+    inside += kinds["waiting for the host"] + kinds["recomputation"] + answer["exposed_s"]["tp"]
+    # 16 microbatches of the 12 layers of a stage.
+    assert 16 * 12 * whole == pytest.approx(inside, rel=1e-6)
+    assert 16 * 12 * waits == pytest.approx(answer["exposed_s"]["tp"])
+    # 24·s·h² FLOPs of four matmuls forward, thrice over a layer, a seq of 2048 on 8 GPUs.
+    flops = sum(one["flops"] for one in layer if one["kind"] == "matmul")
+    assert flops == pytest.approx(3 * 24 * 2048 * 12288**2 / 8)
+
+
+def test_operations_are_listed_with_what_bounds_them(said: Said) -> None:
+    lines = said("--preset", "deepseek-v3", "--operations").splitlines()
+    head = next(line for line in lines if line.startswith("operation "))
+    assert head.split() == ["operation", "phase", "kind", "FLOPs", "bytes", "time", "bound", "by"]
+    assert sum(line.startswith("operation ") for line in lines) == 2, (
+        "DeepSeek-V3 has dense layers and layers of experts"
+    )
+    rows = [line for line in lines if line.startswith("expert gate and up")]
+    assert len(rows) == 3, "forward and both gradients"
+    assert all(row.endswith("compute") for row in rows)
+    assert next(line for line in lines if line.startswith("rotation")).endswith("memory")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from figgen import catalog
 from figgen.commands import Answer, add_verb
+from figgen.commands.step_operations import operations_data, operations_lines
 from figgen.commands.step_runs import device_step, predicted_runs
 from figgen.commands.training import (
     add_options,
@@ -20,6 +21,7 @@ from figgen.commands.training import (
     scenario_of,
     seconds_of,
 )
+from figgen.errors import InputError
 from figgen.models.step.compute import MFU_CONVENTION
 from figgen.models.step.level_loads import level_loads
 from figgen.models.step.predicted_parts import RECOMPUTED, computing_kinds
@@ -49,6 +51,7 @@ def add(verbs: Verbs) -> None:
         "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --microbatches 32",
         "--model mixtral-8x7b --nodes 4 --gpus-per-node 8 --ep 8 --zero 1 --sequence 4096 --json",
         "--model llama-3-8b --nodes 16 --gpus-per-node 8 --zero 3 --microbatches 2 --nic ib-hdr",
+        "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --operations",
         "--preset deepseek-v3 --schedule zb1p",
         "--preset map-64 --model llama-3-70b",
         "--model llama-3-1b --nodes 1 --gpus-per-node 1 --sequence 4096 --transformers compiled",
@@ -64,12 +67,20 @@ def add(verbs: Verbs) -> None:
         choices=WAYS,
         help="plain transformers on one GPU, predicted from its operations",
     )
+    parser.add_argument(
+        "--operations",
+        action="store_true",
+        help="list the operations of a layer: FLOPs, bytes, time, and what bounds each",
+    )
     add_options(parser, "step")
 
 
 def _step(options: argparse.Namespace) -> Answer:
     alone = options.run_name and options.run_name not in catalog.RUNS
     measured_s = seconds_of(options.step_time)
+    if options.operations and (alone or options.transformers):
+        got = "--run FILE" if alone else "--transformers"
+        raise InputError("--operations", expected="a job of a stack with fused kernels", got=got)
     if alone:
         chosen = chosen_of(options)
         measured = str(chosen.get("measured") or "")
@@ -94,6 +105,7 @@ def _step(options: argparse.Namespace) -> Answer:
         **step_data(found, asked.cluster, asked.compute_efficiency),
         "gradient_buckets": buckets_data(found, asked.stages),
         **_muon_data(asked),
+        **({"operations": operations_data(asked)} if options.operations else {}),
     }
     lines = [
         _answer(asked),
@@ -103,6 +115,7 @@ def _step(options: argparse.Namespace) -> Answer:
         *_table(found),
         *_summary(found, asked),
         *_muon_lines(asked),
+        *(operations_lines(asked) if options.operations else []),
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))

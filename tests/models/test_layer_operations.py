@@ -15,6 +15,7 @@ from figgen.models.operations.tuned_layer import (
     routed_operations,
 )
 from figgen.models.shape.transformer import attention_weights, ffn_weights, mixer_weights
+from figgen.models.step.layer_list import ListedJob, layer_list
 from figgen.models.step.layer_time import dense_layer, expert_layer, head_s
 from figgen.models.step.timed_step import timed_step
 from tests.models.drawn_layers import CASES, MODELS, case
@@ -78,3 +79,31 @@ def test_passes_and_casts_of_llama_add_up_to_what_they_were_counted_as() -> None
     assert work.forward.cast_bytes == 5 * (hidden + 8192 + hidden + ffn)
     assert work.backward.cast_bytes == 5 * (projected + hidden + 2 * ffn + hidden)
     assert work.weight.pass_bytes == work.weight.cast_bytes == 0
+
+
+@pytest.mark.parametrize("number", range(0, CASES, 5))
+def test_seconds_of_a_list_add_up_to_its_layer(number: int) -> None:
+    job, at = case(number)
+    listed = ListedJob(
+        shape=catalog.model(MODELS[number % len(MODELS)]).shape,
+        job=job,
+        attained=at,
+        peak_flops_per_s=1e15,
+        peak_bytes_per_s=3e12,
+    )
+    step = timed_step(job, at)
+    for layer, experts in ((step.dense, False), (step.expert, True)):
+        if experts and not job.expert_layers:
+            continue
+        found = layer_list(listed, layer, experts=experts)
+        assert sum(one.time_s for one in found) == pytest.approx(layer.total_s, rel=1e-9)
+        for phase, seconds in (
+            ("forward", layer.forward_s),
+            ("backward", layer.backward_s),
+            ("backward by weight", layer.weight_s),
+        ):
+            if not job.lora_rank:
+                taken = sum(one.time_s for one in found if one.phase == phase)
+                assert taken == pytest.approx(seconds, rel=1e-9), phase
+        names = {one.name for one in found}
+        assert ("adapters" in names) == (job.lora_rank > 0)

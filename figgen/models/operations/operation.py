@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 MATMUL, GROUPED, ATTENTION = "matmul", "grouped matmul", "attention"
 CONTIGUOUS, BROADCAST, STRIDED = "contiguous", "broadcast", "strided"
 SOFTMAX, SCATTER, FUSED, OPTIMIZER, COPY = "softmax", "scatter", "fused", "optimizer", "copy"
-CAST, MESSAGE = "cast", "message"
+CAST, MESSAGE, WAIT = "cast", "message", "wait"
 """Kinds of operations. `contiguous` passes read and write whole vectors of one format; `broadcast`
 passes reduce, broadcast, or widen 16 bits to 32; `strided` passes go against the layout of a tensor
 (rotation, concatenation, transposition); `fused` passes are what a compiler or a library made of

@@ -34,26 +34,24 @@ scales."""
 READ_AND_WRITTEN = 2 * ACTIVATION_BYTES
 SUMMED = 3 * ACTIVATION_BYTES
 """Two read, one written."""
+FEED_FORWARD = "feed-forward"
 BACKWARD_PASSES = 2
 """Bytes of a pass backward over those forward."""
 
 
 def dense_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
     """A layer with a plain feed-forward block, without its attention core."""
-    return (
-        *attention_operations(shape, tokens, tp),
-        *_block(shape, "", shape.ffn_hidden, tokens, tp),
-    )
+    block = _block(shape, "", shape.ffn_hidden, tokens, tp)
+    return (*_mixing(shape, tokens, tp), *_beside(shape, FEED_FORWARD, tokens / tp, block))
 
 
 def expert_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
     """A layer of experts, without its attention core and its routed experts."""
-    attention, experts = attention_operations(shape, tokens, tp), shape.experts
-    if experts is None or not experts.shared:
-        return attention
-    width = experts.shared * experts.ffn_hidden
-    shared = _block(shape, "shared ", width, tokens, tp)
-    return (*attention, *(one for one in shared if one.kind == MATMUL))
+    experts, shared = shape.experts, tuple[Operation, ...]()
+    if experts is not None and experts.shared:
+        block = _block(shape, "shared ", experts.shared * experts.ffn_hidden, tokens, tp)
+        shared = tuple(one for one in block if one.kind == MATMUL)
+    return (*_mixing(shape, tokens, tp), *_beside(shape, FEED_FORWARD, tokens / tp, shared))
 
 
 def routed_operations(shape: ModelShape, rows: float) -> tuple[Operation, ...]:
@@ -68,15 +66,14 @@ def head_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operat
     return _linear("head", tokens, shape.hidden, shape.vocab / tp)
 
 
-def attention_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
-    """Both norms and residual sums of a layer and its attention or mixer, a mean one of both."""
-    share = shape.state_space_layers / shape.layers
-    found = _stream(shape, tokens / tp)
+def _mixing(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
+    """The attention or the mixer of a layer, a mean one of both."""
+    share, found = shape.state_space_layers / shape.layers, tuple[Operation, ...]()
     if share < 1:
         found += times(_attention(shape, tokens, tp), 1 - share)
     if share > 0:
         found += times(_mixer(shape, tokens, tp), share)
-    return found
+    return _beside(shape, "attention", tokens / tp, found)
 
 
 def projected_width(shape: ModelShape) -> int:
@@ -87,12 +84,16 @@ def projected_width(shape: ModelShape) -> int:
     return shape.heads * (2 * (mla.nope_head_dim + mla.rope_head_dim) + mla.value_head_dim)
 
 
-def _stream(shape: ModelShape, tokens: float) -> tuple[Operation, ...]:
-    found: tuple[Operation, ...] = ()
-    for of in ("attention", "feed-forward"):
-        found += _pass(f"norm before {of}", tokens * shape.hidden, READ_AND_WRITTEN)
-        found += _pass(f"residual sum after {of}", tokens * shape.hidden, SUMMED)
-    return found
+def _beside(
+    shape: ModelShape, of: str, tokens: float, block: tuple[Operation, ...]
+) -> tuple[Operation, ...]:
+    """A block between its norm and its residual sum."""
+    elements = tokens * shape.hidden
+    return (
+        *_pass(f"norm before {of}", elements, READ_AND_WRITTEN),
+        *block,
+        *_pass(f"residual sum after {of}", elements, SUMMED),
+    )
 
 
 def _attention(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
@@ -105,13 +106,11 @@ def _attention(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, 
     else:
         for one in first:
             found += _linear(one.name, tokens, one.inputs, one.outputs / tp)
-    width = shape.attention_width
+    output = _linear("output", tokens, part[-1].inputs / tp, shape.hidden)
     return (
-        *found,
+        *_cast(found, "query, key and value", rows * shape.hidden, rows * projected_width(shape)),
         *_pass("rotation", rows * projected_width(shape), READ_AND_WRITTEN),
-        *_linear("output", tokens, part[-1].inputs / tp, shape.hidden),
-        *_casts("query, key and value", rows * shape.hidden, rows * projected_width(shape)),
-        *_casts("output", rows * width, rows * shape.hidden),
+        *_cast(output, "output", rows * shape.attention_width, rows * shape.hidden),
     )
 
 
@@ -121,12 +120,12 @@ def _mixer(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]
         return ()
     # Into and out of the convolution, the scan and the gate.
     between = mixers.projected + 2 * mixers.inner
+    first = _linear("mixer in", tokens, shape.hidden, mixers.projected / tp)
+    last = _linear("mixer out", tokens, mixers.inner / tp, shape.hidden)
     return (
-        *_linear("mixer in", tokens, shape.hidden, mixers.projected / tp),
+        *_cast(first, "mixer in", rows * shape.hidden, rows * mixers.projected),
         *_pass("convolution and gate", rows * between, READ_AND_WRITTEN),
-        *_linear("mixer out", tokens, mixers.inner / tp, shape.hidden),
-        *_casts("mixer in", rows * shape.hidden, rows * mixers.projected),
-        *_casts("mixer out", rows * mixers.inner, rows * shape.hidden),
+        *_cast(last, "mixer out", rows * mixers.inner, rows * shape.hidden),
     )
 
 
@@ -135,13 +134,13 @@ def _block(
 ) -> tuple[Operation, ...]:
     """A feed-forward block; where it has a gate, gate and up are one matmul."""
     first, rows = FFN_MATRICES[shape.ffn] - 1, tokens / tp
-    name = f"{of}gate and up" if first > 1 else f"{of}up"
+    name, down = f"{of}gate and up" if first > 1 else f"{of}up", f"{of}down"
+    up = _linear(name, tokens, shape.hidden, first * width / tp, kind)
+    back = _linear(down, tokens, width / tp, shape.hidden, kind)
     return (
-        *_linear(name, tokens, shape.hidden, first * width / tp, kind),
+        *_cast(up, name, rows * shape.hidden, rows * first * width),
         *_pass(f"{of}activation", rows * (first + 1) * width, ACTIVATION_BYTES),
-        *_linear(f"{of}down", tokens, width / tp, shape.hidden, kind),
-        *_casts(name, rows * shape.hidden, rows * first * width),
-        *_casts(f"{of}down", rows * width, rows * shape.hidden),
+        *_cast(back, down, rows * width, rows * shape.hidden),
     )
 
 
@@ -164,13 +163,13 @@ def _pass(name: str, elements: float, each: float) -> tuple[Operation, ...]:
     )
 
 
-def _casts(name: str, inputs: float, outputs: float) -> tuple[Operation, ...]:
-    """Of the elements of a matmul's input, and of the gradient of its output."""
+def _cast(
+    matmuls: tuple[Operation, ...], name: str, inputs: float, outputs: float
+) -> tuple[Operation, ...]:
+    """Matmuls between the casts of their input and, backward, of the gradient of their output."""
+    ahead, behind = CAST_BYTES * inputs, CAST_BYTES * outputs
     return (
-        Operation(
-            name=f"cast of {name}", kind=CAST, phase=FORWARD, moved_bytes=CAST_BYTES * inputs
-        ),
-        Operation(
-            name=f"cast of {name}", kind=CAST, phase=BACKWARD, moved_bytes=CAST_BYTES * outputs
-        ),
+        Operation(name=f"cast of {name}", kind=CAST, phase=FORWARD, moved_bytes=ahead),
+        *matmuls,
+        Operation(name=f"cast of {name}", kind=CAST, phase=BACKWARD, moved_bytes=behind),
     )

@@ -144,7 +144,7 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     """A layer whose feed-forward block is a mixture of experts, on the fullest rank of experts."""
-    routed = job.tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
+    routed = routed_tokens(job)
     work, inner = job.expert_work, job.routed_work
     forward = _with_routed(job, attained, work.forward, inner.forward, routed)
     held = job.experts * job.expert_weights / (job.ep * job.etp)
@@ -165,8 +165,13 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
         _launching_s(job, attained),
         _shuffle_s(job, attained, routed, forward.products_s),
         _within_s(job, attained, routed),
-        _sorted_s(job, attained, routed),
+        sorted_s(job, attained, routed),
     )
+
+
+def routed_tokens(job: Job) -> Number:
+    """Copies of tokens that experts of the fullest rank get in a microbatch."""
+    return job.tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
 
 
 def phase_s(
@@ -420,7 +425,7 @@ def _leaving(job: Job, dispatcher: Number) -> Number:
     return where(dispatcher >= RECEIVED_ONCE, distinct, copies) / maximum(1, job.top_k)
 
 
-def _sorted_s(job: Job, attained: Attained, routed: Number) -> Number:
+def sorted_s(job: Job, attained: Attained, routed: Number) -> Number:
     """Return the time of sorting routed tokens for their experts and back, once.
 
     An all-to-all sorts copies by rank (reads a token, writes its copies), and once more by expert

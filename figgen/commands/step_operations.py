@@ -1,0 +1,60 @@
+"""step --operations: a layer of the model, operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from figgen.commands.training import aligned
+from figgen.models.step.layer_list import ListedJob, TimedOperation, layer_list
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.units import format_quantity
+
+
+def listed_layers(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperation, ...]]]:
+    """Every kind of layer that the model has with its operations, on the fullest rank."""
+    found, shape = asked.predicted, asked.setup.shape
+    listed = ListedJob(
+        shape=shape,
+        job=found.job,
+        attained=found.attained,
+        peak_flops_per_s=asked.cluster.peak_flops_per_s,
+        peak_bytes_per_s=asked.accelerator.hbm_bandwidth_bytes_per_s,
+    )
+    if shape.dense_layers:
+        yield "dense", layer_list(listed, found.parts.dense, experts=False)
+    if shape.expert_layers:
+        yield "experts", layer_list(listed, found.parts.expert, experts=True)
+
+
+def operations_data(asked: TrainingStep) -> dict[str, object]:
+    """The lists for JSON."""
+    return {name: [asdict(one) for one in found] for name, found in listed_layers(asked)}
+
+
+def operations_lines(asked: TrainingStep) -> list[str]:
+    """The lists as tables, each with its sum."""
+    lines = []
+    for name, found in listed_layers(asked):
+        kind = "a layer" if name == "dense" else "a layer of experts"
+        lines.append(f"{kind}, one microbatch, operation by operation:")
+        lines += aligned(_rows(found), left=3)
+    return lines
+
+
+def _rows(found: Sequence[TimedOperation]) -> list[list[str]]:
+    head = ["operation", "phase", "kind", "FLOPs", "bytes", "time", "bound by"]
+    rows = [
+        [
+            one.name,
+            one.phase,
+            one.kind,
+            format_quantity(one.flops, "FLOP") if one.flops else "",
+            format_quantity(one.moved_bytes, "B", "bytes") if one.moved_bytes else "",
+            format_quantity(one.time_s, "s", "time"),
+            one.bound,
+        ]
+        for one in found
+    ]
+    whole_s = sum(one.time_s for one in found)
+    return [head, *rows, ["layer", "", "", "", "", format_quantity(whole_s, "s", "time"), ""]]
