@@ -148,7 +148,8 @@ def _times(ratio: str, number: int) -> int:
     whole, _, part = ratio.partition(".")
     if not is_whole(whole) or not (part == "" or is_whole(part)):
         return 0
-    return int(whole + part) * number // 10 ** len(part)
+    scale: int = 10 ** len(part)
+    return int(whole + part) * number // scale
 
 
 FAIRSEQ2 = {
