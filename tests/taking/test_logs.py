@@ -9,7 +9,13 @@ import pytest
 
 from figgen import catalog
 from figgen.__main__ import main
-from figgen.scenarios.taking.log_words import HEALTHY, logged_step_s, step_beside
+from figgen.scenarios.taking.log_words import (
+    HEALTHY,
+    collective_rows,
+    log_sentences,
+    logged_step_s,
+    step_beside,
+)
 from figgen.scenarios.taking.logs import CollectiveLog, OutOfMemory, StepLog, read_log
 
 NCCL = """# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5
@@ -108,8 +114,8 @@ def test_a_log_stands_beside_the_configuration(
     assert isinstance(titan, StepLog)
     assert isinstance(megatron, StepLog)
     # 5,850 tokens a second on each of 8 GPUs are a million tokens in 22.4 s.
-    assert logged_step_s(titan, 2**20, 8) == pytest.approx(22.4, rel=1e-3)
-    assert logged_step_s(megatron, 2**20, 8) == pytest.approx(4.05)
+    assert logged_step_s(titan, 2**20, 8, 128) == pytest.approx(22.4, rel=1e-3)
+    assert logged_step_s(megatron, 2**20, 8, 128) == pytest.approx(4.05)
     assert step_beside(megatron, 4.05, 2.7, 512)[1].startswith("A step took 4.05\u00a0s, 1.50 ×")
     assert (
         "global batch is 512, and this configuration's 24"
@@ -246,6 +252,12 @@ def test_pytorchs_out_of_memory_is_read_in_both_wordings() -> None:
             10154.5,
             61.5e9,
         ),
+        (
+            "  throughput/device/tokens_per_second=4,123.5\n  System/Peak GPU Memory (MB)=61,500",
+            "olmo",
+            4123.5,
+            61.5e9,
+        ),
     ],
 )
 def test_rates_and_memory_of_other_frameworks_are_read(
@@ -275,3 +287,110 @@ def test_steps_in_the_comments_of_a_script_do_not_make_it_a_log() -> None:
     script = "torchrun x.py --micro-batch-size 4\n# elapsed time per iteration (ms): 5861.0 |\n"
     assert read_log(script) is None
     assert read_log(script.replace("# ", "")) is not None
+
+
+DEEPSPEED = (
+    "[2022-12-20 08:26:26,101] [INFO] [timer.py:197:stop] 0/17, RunningAvgSamplesPerSec=158.3, "
+    "CurrSamplesPerSec=160.0, MemAllocated=1.75GB, MaxMemAllocated=2.5GB\n"
+    "[2022-12-20 08:26:26,325] [INFO] [timer.py:197:stop] 0/18, RunningAvgSamplesPerSec=157.4, "
+    "CurrSamplesPerSec=128.0, MemAllocated=1.75GB, MaxMemAllocated=2.5GB\n"
+)
+
+
+def test_samples_a_second_make_a_step_of_the_jobs_batch() -> None:
+    log = read_log(DEEPSPEED)
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.steps, log.samples_per_s) == ("deepspeed", 2, 128.0)
+    assert log.memory_bytes == 2.5 * 2**30
+    assert logged_step_s(log, 2**20, 8, 256) == 2.0
+    older = read_log("0/40, SamplesPerSec=83.5, MemAllocated=0.26GB, MaxMemAllocated=9.02GB")
+    assert isinstance(older, StepLog)
+    assert older.samples_per_s == 83.5
+
+
+def test_a_line_of_gpt_neox_has_its_rate_of_flops() -> None:
+    log = read_log(
+        " samples/sec: 7.799 | iteration       34/   10000 | elapsed time per iteration (ms): "
+        "4103.1 | learning rate: 2.111E-06 | approx flops per GPU: 112.9TFLOPS | lm_loss: 1.1E+01"
+    )
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.step_time_s) == ("gpt-neox", pytest.approx(4.1031))
+    assert log.flops_per_s_per_gpu == pytest.approx(112.9e12)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "[1,0]<stdout>:", "0: "], ids=["plain", "mpirun", "srun --label"]
+)
+def test_tables_are_read_without_their_signs_and_behind_the_number_of_a_process(
+    prefix: str,
+) -> None:
+    text = "\n".join(prefix + line.removeprefix("#") for line in NCCL.split("\n"))
+    log = read_log(text)
+    assert isinstance(log, CollectiveLog)
+    assert log == read_log(NCCL)
+
+
+def test_tables_of_older_programs_have_fewer_columns() -> None:
+    head = (
+        "#       size         count    type   time   algbw   busbw  error  time algbw busbw error\n"
+    )
+    row = "   134217728      16777216   float   3298.6   20.34   20.34  0e+00    3070.3   21.86"
+    log = read_log(head + row + "   21.86  0e+00\n")
+    assert isinstance(log, CollectiveLog)
+    assert log.rows[0].bus_bandwidth == pytest.approx(20.34e9)
+
+
+def test_processes_that_ran_alone_are_told_to_join() -> None:
+    alone = NCCL.replace("30.31", "0.00").replace("481.28", "0.00").replace("0.00    0.00", "1 0")
+    log = read_log(alone)
+    assert isinstance(log, CollectiveLog)
+    assert "Build with MPI=1" in log_sentences(log, None)[1][1]
+    assert collective_rows(log, None)[1][-1] == "–"
+
+
+@pytest.mark.parametrize(
+    ("text", "capacity", "held", "torn"),
+    [
+        (
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 11.00 GiB total "
+            "capacity; 8.00 GiB already allocated; 512.00 MiB free; 256.00 MiB cached)",
+            11.0,
+            8.0,
+            0.25,
+        ),
+        (
+            "RuntimeError: MPS backend out of memory (MPS allocated: 17.00 GB, other allocations: "
+            "384.00 KB, max allowed: 18.00 GB). Tried to allocate 2.00 GB on private pool.",
+            18.0,
+            17.0,
+            None,
+        ),
+        (
+            "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
+            "total capacity of 64.00 GiB. Of the allocated memory 61.00 GiB is allocated by "
+            "PyTorch, and 1.50 GiB is reserved by PyTorch but unallocated.",
+            64.0,
+            61.0,
+            1.5,
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
+            "total capacity of 80.00 GiB of which 1.00 GiB is free. Including non-PyTorch memory, "
+            "this process has 79.00 GiB memory in use. Of the allocated memory 70.00 GiB is "
+            "allocated by PyTorch, with 2.00 GiB allocated in private pools (e.g., CUDA Graphs), "
+            "and 6.50 GiB is reserved by PyTorch but unallocated.",
+            80.0,
+            70.0,
+            6.5,
+        ),
+    ],
+    ids=["2019", "Apple", "Intel", "graphs"],
+)
+def test_out_of_memory_is_read_in_the_words_of_every_release_and_device(
+    text: str, capacity: float, held: float, torn: float | None
+) -> None:
+    log = read_log(text)
+    assert isinstance(log, OutOfMemory)
+    assert (log.asked_bytes, log.capacity_bytes) == (2 * 2**30, capacity * 2**30)
+    assert log.allocated_bytes == held * 2**30
+    assert log.reserved_unallocated_bytes == (None if torn is None else torn * 2**30)

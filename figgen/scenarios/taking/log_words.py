@@ -35,7 +35,7 @@ def collective_rows(log: CollectiveLog, line_rate: float | None) -> list[list[st
                 shown(row.time_s, "s"),
                 shown(row.algorithm_bandwidth, "B/s"),
                 shown(row.bus_bandwidth, "B/s"),
-                f"{row.bus_bandwidth / (line_rate or best):.0%}",
+                f"{row.bus_bandwidth / (line_rate or best):.0%}" if line_rate or best else "–",
             ]
         )
     return rows
@@ -52,12 +52,17 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
     where = f" on nodes of {log.ranks_per_node:,}" if log.ranks_per_node else ""
     bound = [row.message_bytes for row in log.rows if 2 * latency >= row.time_s]
     half = next(row for row in log.rows if row.bus_bandwidth >= 0.5 * _best(log))
+    sizes = "1 size" if len(log.rows) == 1 else f"{len(log.rows)} sizes"
+    read = (
+        "plain",
+        f"Read as nccl-tests: {log.collective or 'a collective that the text does not name'}"
+        f"{ranks}{where}, {sizes}.",
+    )
+    if not _best(log):
+        alone = "The bus bandwidth is zero: each process ran alone. Build with MPI=1 to join them."
+        return [read, ("warning", alone)]
     return [
-        (
-            "plain",
-            f"Read as nccl-tests: {log.collective or 'a collective that the text does not name'}"
-            f"{ranks}{where}, {len(log.rows)} sizes.",
-        ),
+        read,
         *_verdict(log, line_rate),
         (
             "plain",
@@ -96,6 +101,8 @@ def _steps(log: StepLog) -> str:
         facts.append(f"{shown(log.step_time_s, 's')} a step")
     if log.tokens_per_s_per_gpu:
         facts.append(f"{format_number(log.tokens_per_s_per_gpu)} tokens/s per GPU")
+    if log.samples_per_s:
+        facts.append(f"{format_number(log.samples_per_s)} samples/s of all replicas")
     if log.flops_per_s_per_gpu:
         facts.append(f"{shown(log.flops_per_s_per_gpu, 'FLOP/s')} per GPU")
     if log.utilisation:
@@ -137,12 +144,16 @@ def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
     return found
 
 
-def logged_step_s(log: StepLog, tokens_per_step: float, gpus: int) -> float | None:
-    """Seconds of a step of a job as a log has them, or as its rate of tokens makes them."""
+def logged_step_s(
+    log: StepLog, tokens_per_step: float, gpus: int, global_batch: int
+) -> float | None:
+    """Seconds of a step of a job as a log has them, or from its rate of tokens or samples."""
     if log.step_time_s:
         return log.step_time_s
     if log.tokens_per_s_per_gpu:
         return tokens_per_step / (log.tokens_per_s_per_gpu * gpus)
+    if log.samples_per_s:
+        return global_batch / log.samples_per_s
     return None
 
 

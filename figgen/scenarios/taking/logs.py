@@ -1,7 +1,8 @@
 """Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
 
-The frameworks are Megatron-LM, Megatron-DeepSpeed, NeMo, nanotron, torchtitan, MaxText, torchtune,
-LLM Foundry, ms-swift and the trainer of transformers, and whatever shows tqdm's progress bar.
+The frameworks are Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, NeMo, nanotron, torchtitan, DeepSpeed,
+MaxText, torchtune, LLM Foundry, OLMo, ms-swift and the trainer of transformers, and whatever shows
+tqdm's progress bar.
 
 Sizes are in bytes, times in seconds, rates in bytes a second.
 """
@@ -64,6 +65,7 @@ class StepLog:
     utilisation: float | None = None
     memory_bytes: float | None = None
     global_batch: int | None = None
+    samples_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +90,14 @@ UNITS = {
 
 def read_log(text: str) -> Log | None:
     """The log in a text, None where there is none."""
-    if re.search(r"#\s+size\s+count\s+type", text) is not None:
+    if re.search(r"\bsize\s+count\s+type\b", text) is not None:
         return _collective(text)
     # In the comments of a script stands what an earlier run printed.
     text = "\n".join([line for line in text.split("\n") if not line.lstrip().startswith("#")])
     if "out of memory" in text and "Tried to allocate" in text:
         return _out_of_memory(text)
-    for read in (_megatron, _torchtitan, _nemo, _nanotron, _others, _trainer, _progress):
+    readers = (_megatron, _torchtitan, _nemo, _nanotron, _others, _deepspeed, _trainer, _progress)
+    for read in readers:
         found = read(text)
         if found is not None:
             return found
@@ -104,7 +107,8 @@ def read_log(text: str) -> Log | None:
 def _collective(text: str) -> CollectiveLog | None:
     rows: list[SizedTime] = []
     for line in text.split("\n"):
-        words = line.split()
+        # mpirun and srun write the number of the process before each line.
+        words = re.sub(r"^\s*(?:\[[\d,]+\](?:<stdout>)?:?|\d+:)\s", "", line).split()
         # size count type redop root, then twice: time algbw busbw wrong. Times from a millisecond
         # on have no decimals, and what is wrong may be N/A.
         if len(words) < 11 or not is_whole(words[0]) or not is_whole(words[1]):
@@ -119,8 +123,8 @@ def _collective(text: str) -> CollectiveLog | None:
     name = found[1] if found is not None else ""
     named = [ours for theirs, ours in COLLECTIVES if theirs in name]
     collective = named[0] if named else ""
-    ranks = re.findall(r"#\s+Rank\s+\d+", text)
-    hosts = re.findall(r"#\s+Rank\s+\d+ .*? on\s+(\S+)\s+device", text)
+    ranks = re.findall(r"\bRank\s+\d+\s.*?\bPid\b", text)
+    hosts = re.findall(r"\bRank\s+\d+ .*? on\s+(\S+)\s+device", text)
     nodes = len(set(hosts))
     even = nodes > 0 and len(hosts) == len(ranks) and len(ranks) % nodes == 0
     return CollectiveLog(
@@ -141,17 +145,20 @@ def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
 
 
 def _megatron(text: str) -> StepLog | None:
-    """Lines of Megatron-LM, and of Megatron-DeepSpeed, which prints seconds and TFLOPs."""
+    """Lines of Megatron-LM, GPT-NeoX, and Megatron-DeepSpeed, which prints seconds and TFLOPs."""
     times = _numbers(text, r"elapsed time per iteration \(ms\):\s*([\d.]+)")
     seconds = _numbers(text, r"elapsed time per iteration \(s\):\s*([\d.]+)")
     if not times and not seconds:
         return None
     flops = _numbers(text, r"throughput per GPU \(TFLOP/s/GPU\):\s*([\d.]+)")
     flops = flops or _numbers(text, r"\|\s*TFLOPs:\s*([\d.]+)")
+    flops = flops or _numbers(text, r"([\d.]+)\s*MODEL_TFLOP/s/GPU")
+    neox = _numbers(text, r"approx flops per GPU:\s*([\d.]+)")
+    flops = flops or neox
     batch = _numbers(text, r"global batch size:\s*(\d+)")
     memory = _numbers(text, r"max allocated:\s*([\d.]+)")
     return StepLog(
-        framework="megatron-lm" if times else "megatron-deepspeed",
+        framework="gpt-neox" if neox else "megatron-lm" if times else "megatron-deepspeed",
         steps=len(times or seconds),
         step_time_s=_middle(times) / 1e3 if times else _middle(seconds),
         flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
@@ -165,10 +172,12 @@ def _nemo(text: str) -> StepLog | None:
     if not times:
         return None
     batch = _numbers(text, r"global_batch_size[:=]\s*(\d+)")
+    flops = _numbers(text, r"TFLOPS_per_GPU:?\s*=?\s*([\d.]+)")
     return StepLog(
         framework="nemo",
         steps=len(times),
         step_time_s=_middle(times),
+        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
         global_batch=int(batch[-1]) if batch else None,
     )
 
@@ -200,6 +209,21 @@ def _trainer(text: str) -> StepLog | None:
     return StepLog(framework="transformers", steps=max(steps, 1), step_time_s=exact)
 
 
+def _deepspeed(text: str) -> StepLog | None:
+    """DeepSpeed's own lines count samples of all replicas; older ones have one rate, the mean."""
+    rates = _numbers(text, r"CurrSamplesPerSec=([\d.]+)")
+    rates = rates or _numbers(text, r"\bSamplesPerSec=([\d.]+)")
+    memory = _numbers(text, r"MaxMemAllocated=([\d.]+)\s*GB")
+    if not rates:
+        return None
+    return StepLog(
+        framework="deepspeed",
+        steps=len(rates),
+        samples_per_s=_middle(rates),
+        memory_bytes=max(memory) * 2**30 if memory else None,
+    )
+
+
 OTHERS: dict[str, tuple[str, str, str, str]] = {
     "maxtext": (
         r"completed step: \d+, seconds: ([\d.]+)", r"Tokens/s/device: ([\d.]+)",
@@ -212,6 +236,10 @@ OTHERS: dict[str, tuple[str, str, str, str]] = {
         "", r"throughput/device/tokens_per_sec:\s*([\d.,]+)", "",
         r"memory/peak_reserved_mem:\s*([\d.]+)",
     ),
+    "olmo": (
+        "", r"throughput/device/(?:tokens_per_second|TPS)\s*[=:]\s*([\d.,]+)", "",
+        r"Peak GPU Memory \(MB\)\s*[=:]\s*([\d.,]+)",
+    ),
     "ms-swift": (
         r"train_speed\((?:s/it|iter/s)\)'?\"?:\s*'?([\d.]+)", "", "",
         r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",
@@ -221,7 +249,10 @@ OTHERS: dict[str, tuple[str, str, str, str]] = {
 
 
 def _others(text: str) -> StepLog | None:
-    """Lines that name each number; LLM Foundry writes gigabytes of 10⁹ bytes, others GiB."""
+    """Lines that name each number.
+
+    LLM Foundry writes gigabytes of 10⁹ bytes, OLMo MB of 10⁶ bytes, and others GiB.
+    """
     for framework, (seconds, tokens, flops, memory) in OTHERS.items():
         times = _numbers(text, seconds) if seconds else []
         rates = _numbers(text, tokens) if tokens else []
@@ -237,11 +268,12 @@ def _others(text: str) -> StepLog | None:
             step_time_s=_middle(times) if times else None,
             tokens_per_s_per_gpu=_middle(rates) if rates else None,
             flops_per_s_per_gpu=_middle(speeds) * 1e12 if speeds else None,
-            memory_bytes=max(held) * (1e9 if framework == "llm-foundry" else 2**30)
-            if held
-            else None,
+            memory_bytes=max(held) * MEMORY_UNITS.get(framework, 2**30) if held else None,
         )
     return None
+
+
+MEMORY_UNITS: dict[str, float] = {"llm-foundry": 1e9, "olmo": 1e6}
 
 
 def _progress(text: str) -> StepLog | None:
@@ -295,6 +327,7 @@ def _out_of_memory(text: str) -> OutOfMemory | None:
     asked = _bytes(text, r"Tried to allocate ([\d.]{1,16}) (\w{1,8})")
     capacity = _bytes(text, r"total capaci?ty of ([\d.]{1,16}) (\w{1,8})")
     capacity = capacity or _bytes(text, r"([\d.]{1,16}) (\w{1,8}) total capacity")
+    capacity = capacity or _bytes(text, r"max allowed: ([\d.]{1,16}) (\w{1,8})")
     free = _bytes(text, r"of which ([\d.]{1,16}) (\w{1,8}) is free")
     free = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) free") if free is None else free
     if asked is None or capacity is None:
@@ -305,7 +338,11 @@ def _out_of_memory(text: str) -> OutOfMemory | None:
         if allocated is None
         else allocated
     )
+    allocated = (
+        _bytes(text, r"MPS allocated: ([\d.]{1,16}) (\w{1,8})") if allocated is None else allocated
+    )
     held = _bytes(text, r"and ([\d.]{1,16}) (\w{1,8}) is reserved by PyTorch but unallocated")
+    held = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) cached") if held is None else held
     reserved = _bytes(text, r"([\d.]{1,16}) (\w{1,8}) reserved in total by PyTorch")
     if held is None and reserved is not None and allocated is not None:
         held = max(0.0, reserved - allocated)

@@ -89,8 +89,9 @@ def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:
     found = read_log(text)
     if not isinstance(found, StepLog):
         raise InputError("log", expected="step lines of a training framework", got="none")
+    counted = run.global_batch / found.samples_per_s if found.samples_per_s else None
     named = {
-        "step_time": found.step_time_s,
+        "step_time": found.step_time_s or counted,
         "tokens_per_s": found.tokens_per_s_per_gpu,
         "tflops": found.flops_per_s_per_gpu,
     }

@@ -18,7 +18,7 @@ export function logOf(text, found, scale, judge) {
   const said = log.rows ? [] : memory_beside(log, fullestOf(found).total_bytes);
   if (log.steps) {
     const { step, setup } = found;
-    const seconds = logged_step_s(log, step.tokens_per_step, setup.parallel.world_size);
+    const seconds = logged_step_s(log, step.tokens_per_step, setup.parallel.world_size, setup.global_batch);
     const beside = step_beside(log, seconds, stepOf(found), setup.global_batch);
     if (beside[0] === "good") scale(seconds);
     said.unshift(beside);

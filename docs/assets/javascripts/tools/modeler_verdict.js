@@ -31,7 +31,7 @@ export function verdictOf(catalog, found, text) {
   const sequence = setup.sequence;
   const peak = rates.peak_flops_per_s;
   const log = read_log(text);
-  const [kind, speed] = log?.steps ? speedOf(log, setup.tokens_per_step, gpus) : typed_speed(text);
+  const [kind, speed] = log?.steps ? speedOf(log, setup, gpus) : typed_speed(text);
   const measured = seconds_of_speed(kind, speed, setup.tokens_per_step / gpus, training_flops_per_token(shape, undefined, sequence), peak);
   const timed = record(TimedJob, {
     job: numbers, rates: attained, seconds: predicted, head_dim: shape.head_dim, framework: rates.framework,
@@ -54,8 +54,8 @@ export function verdictOf(catalog, found, text) {
   };
 }
 
-function speedOf(log, tokens, gpus) {
-  const seconds = logged_step_s(log, tokens, gpus);
+function speedOf(log, setup, gpus) {
+  const seconds = logged_step_s(log, setup.tokens_per_step, gpus, setup.global_batch);
   return seconds === null ? ["tflops", log.flops_per_s_per_gpu] : ["step_time", seconds];
 }
 
