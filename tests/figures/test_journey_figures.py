@@ -83,7 +83,7 @@ def test_page_3_plays_the_machine_that_it_is_scored_on() -> None:
     assert shown["hidden"].value == pytest.approx(0.5, abs=0.03)  # "about half"
     one = job("llama-3-1b", "nodes=8 gpus_per_node=1", "sequence=8192 zero_stage=0 global_batch=8")
     # The fitted model and the film's buckets agree on what sticks out.
-    assert one.exposed_s == pytest.approx(shown["exposed_s"].value, rel=0.12)
+    assert one.exposed_s == pytest.approx(shown["exposed_s"].value, rel=0.15)
     assert one.exposed_s / one.step_time_s == pytest.approx(1 / 4, abs=0.02)
     assert found.exposed_s / found.step_time_s < 0.06
 
@@ -187,7 +187,8 @@ def test_the_missing_seconds_are_those_of_a_ring_at_a_third_of_a_healthy_one() -
     bytes_ = 7 / 8 * 8192 * 8192 * 2
     rates = rung(10).predicted.attained
     matmuls_s = 2 * 8192 * 855_638_016 / 8 / rates.product_flops_per_s
-    healthy_s, weak_s = (bytes_ / (0.8 * 450e9 / n) + 7 * 3.9e-6 for n in (1, 3))
+    hop_s = constants()["near_latency_s.all"].value
+    healthy_s, weak_s = (bytes_ / (0.8 * 450e9 / n) + 7 * hop_s for n in (1, 3))
     computed_s = constants()["exposed_tensor.megatron"].value * 10 * healthy_s
     weak_wait_s = 10 * weak_s - 3 * matmuls_s
     for name, seconds in (("tp_computed", computed_s), ("tp_measured", weak_wait_s)):

@@ -46,7 +46,7 @@ def products_s(
 def core_s(job: Job, at: Attained, passes: int) -> float:
     """Products over the visible pairs of queries and keys: scores and values forward. A query of
     a layer with a window sees the keys before it, or so many of them. A mixer's scan goes at a
-    quarter of the rate."""
+    quarter of the rate. Tiles of a query begin, as long as some keys take."""
     window = min(job.window, job.sequence)
     within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
     whole = 1 - job.windowed_share - job.mixer_share
@@ -54,7 +54,8 @@ def core_s(job: Job, at: Attained, passes: int) -> float:
     chunk *= trading(job)
     if job.in_order:  # the last rank: all other chunks, half of its own
         seen = fsum(chunk for _ in range(round(job.sequence / chunk) - 1)) + chunk / 2
-    pairs = job.tokens * (whole * seen + job.windowed_share * within - job.keys_apart / 2)
+    begun = (1 - job.mixer_share) * at.attention_start_keys / 2
+    pairs = job.tokens * (whole * seen + job.windowed_share * within - job.keys_apart / 2 + begun)
     scans = passes / 2 * job.mixer_share * job.tokens * job.mixer_work * 4
     work = passes * 2 * pairs * job.attention_width + scans
     return work / job.tp / at.attention_flops_per_s

@@ -42,7 +42,7 @@ MIXED = "mbridge-25.11-deepseek-v3-gb200-bf16-g256-b4096-w-o-mtp"
 def test_products_are_those_that_the_model_of_work_counts(name: str) -> None:
     run = RUNS[name]
     job, rates = run_job(run), attained(run)
-    rates = replace(rates, expert_flops_per_s=rates.product_flops_per_s)
+    rates = replace(rates, expert_flops_per_s=rates.product_flops_per_s, attention_start_keys=0.0)
     expert = float(run.shape.experts is not None)
     share = StageShare(
         first_layer=0, layers=1, expert_layers=int(expert), embedding=False, head=False
@@ -340,7 +340,7 @@ def test_a_predicted_step_takes_what_its_own_passes_take_in_the_simulator(
     stages = with_waits(setup, stage_times(setup, one.cluster, share), parts)
     trace, before_s, after_s = carried_out(setup, stages)
     simulated_s = before_s + trace.makespan + after_s
-    assert one.estimate.step_time_s == pytest.approx(simulated_s, rel=0.06)
+    assert one.estimate.step_time_s == pytest.approx(simulated_s, rel=0.065)
 
 
 KINDS_OF = {
@@ -370,6 +370,7 @@ def test_kinds_of_a_rank_with_all_layers_are_counted_from_its_kernels() -> None:
     block = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14_336
     products = 6 * job.tokens * block / 2 / at.product_flops_per_s + 12 * at.product_start_s
     assert kinds["matmuls"] == pytest.approx(microbatches * layers * products)
-    core = 3.5 * 4 * job.tokens * job.sequence / 2 * 4096 / 2 / at.attention_flops_per_s
+    keys = job.sequence + at.attention_start_keys
+    core = 3.5 * 4 * job.tokens * keys / 2 * 4096 / 2 / at.attention_flops_per_s
     assert kinds["attention"] == pytest.approx(microbatches * layers * core)
     assert kinds["head and loss"] == pytest.approx(microbatches * one.predicted.parts.head_s)

@@ -96,8 +96,8 @@ def test_a_source_says_how_its_software_fuses() -> None:
     assert of(attention="FlashAttention 2, fused rotary and loss", compiled=False) == EAGER
     assert of(attention="unfused (explicit scores)", compiled=False) == MODULES
     assert of(framework="megatron-lm", compiled=False) == MEGATRON
-    assert of(framework="something else") == MEGATRON
-    assert of(framework="something else", compiled=False) == EAGER
+    assert of(framework="something else") == EAGER
+    assert of(hardware="TPU v5p") == of(hardware="Gaudi 2", framework="something else") == COMPILED
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_errors_are_worse_for_who_had_no_part_in_the_fit() -> None:
         for fitted in (True, False)
     }
     assert 0.05 < means[True] < 0.12
-    assert 0.15 < means[False] < 0.2
+    assert 0.12 < means[False] < 0.16
 
 
 def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None:
@@ -139,7 +139,6 @@ def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None
 SHORT = {
     "huggingface-ultrascale-playbook": "nanotron's waits of the host, which no other publisher has",
     "modelscope-ms-swift": "data sets whose sequences are shorter than the maximum that is printed",
-    "nvidia-megatron-bridge-cards": "some cards whose storage was slow, packed and uneven routing",
 }
 """Publishers of ten runs or more of whose runs fewer than three quarters are in intervals that
 others make, and what is known of them."""

@@ -24,9 +24,10 @@ class Attained:
 
     Rates: `product_flops_per_s` of products in the job's format, `plain_flops_per_s` of those kept
     in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of its
-    core in both passes, `memory_bytes_per_s` of everything that reads and writes; bandwidths
-    are of one GPU and one direction, those of shuffles of all-to-alls. Each product takes
-    `product_start_s` beside its work, which is in its rate where nobody measured it.
+    core in both passes over long sequences, to whose keys every query adds `attention_start_keys`,
+    `memory_bytes_per_s` of everything that reads and writes; bandwidths are of one GPU and one
+    direction, those of shuffles of all-to-alls. Each product takes `product_start_s` beside its
+    work, which is in its rate where nobody measured it.
 
     Work: `elementwise`, `cast` and `permutation` multiply the least number of bytes that norms and
     activations, changes of format, and the sorting of tokens move; `loss_bytes` per logit,
@@ -51,6 +52,7 @@ class Attained:
     plain_flops_per_s: Number
     expert_flops_per_s: Number
     attention_flops_per_s: Number
+    attention_start_keys: Number
     memory_bytes_per_s: Number
     scale_up_bytes_per_s: Number
     network_bytes_per_s: Number

@@ -209,7 +209,9 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
     return {
         **shape_numbers(setup.shape, setup.mtp_layers),
         "sequence": setup.sequence,
-        "keys_apart": _keys_apart(setup),
+        "keys_apart": keys_apart(
+            setup.shape, setup.sequence, setup.document_tokens if setup.flash_attention else ()
+        ),
         "scattered_bytes": setup.recipe.gradient_bytes,
         "offloaded": setup.offloaded_optimizer,
         "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
@@ -229,10 +231,9 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
     }
 
 
-def _keys_apart(setup: TrainingSetup) -> float:
+def keys_apart(shape: ModelShape, sequence: int, documents: tuple[int, ...]) -> float:
     """Keys of other documents in a mean layer, which FlashAttention skips."""
-    shape, sequence, documents = setup.shape, setup.sequence, setup.document_tokens
-    if not documents or not setup.flash_attention:
+    if not documents:
         return 0.0
     windowed = shape.windowed_layers(0, shape.layers)
     whole = sequence - packed_keys(sequence, sequence, documents)

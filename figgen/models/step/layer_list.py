@@ -8,7 +8,7 @@ axis, with what is not hidden of them, and what backward computes again in one l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.models.operations.operation import (
     ATTENTION,
@@ -34,7 +34,12 @@ from figgen.models.operations.tuned_layer import (
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
-from figgen.models.step.layer_time import LayerSeconds, routed_tokens, sorted_s
+from figgen.models.step.layer_time import (
+    LayerSeconds,
+    attention_core_s,
+    routed_tokens,
+    sorted_s,
+)
 
 BOTH = "forward and backward"
 """The phase of what is summed over a layer."""
@@ -129,6 +134,8 @@ def _of_layout(
     """Those that the layout decides."""
     job, at = listed.job, listed.attained
     core_s = layer.attention_s / (1 + CORE_BACKWARD)
+    # Tiles that begin take time and multiply nothing.
+    busy_s = float(attention_core_s(job, replace(at, attention_start_keys=0.0)))
     core_bytes = ACTIVATION_BYTES * job.tokens * 2 * (job.attention_width + job.key_value_width)
     found = [
         _placed(
@@ -137,7 +144,7 @@ def _of_layout(
             ATTENTION,
             phase,
             core_s * times,
-            flops=core_s * times * at.attention_flops_per_s,
+            flops=busy_s * times * at.attention_flops_per_s,
             # Forward: queries, keys and values, and the output. Backward: the same, and gradients.
             moved_bytes=core_bytes / job.tp * (1 if phase == FORWARD else 2),
         )

@@ -248,7 +248,7 @@ def _layer(
     """A layer from its phases, of which frozen matrices lack the last; `blocks` exchange
     tensor-parallel halves. Gradients of the weights that are `trained` are added up.
     """
-    core = _core_s(job, attained)
+    core = attention_core_s(job, attained)
     keys_s, keys_back_s = context_s(job, attained, core)
     accumulated = attained.accumulate_bytes * trained / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
@@ -296,17 +296,19 @@ def projection_s(job: Job, attained: Attained) -> Number:
     return work / attained.product_flops_per_s + 3 * attained.product_start_s
 
 
-def _core_s(job: Job, attained: Attained) -> Number:
+def attention_core_s(job: Job, attained: Attained) -> Number:
     """The attention core of a layer forward, a mean one; the masked half is skipped.
 
     A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)²; pairs of two documents are
     skipped. Cut in order, the last of C ranks has (2C − 1)/C of the mean in layers without one.
+    Tiles of a query begin and are not always full, which takes as long as so many more keys.
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
     keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside - job.keys_apart
     chunks = job.cp / _trading(job)
     more = where(job.in_order > 0, (chunks - 1) / chunks, 0.0)
     keys = keys + more * (1 - job.mixer_share - job.windowed_share) * job.sequence
+    keys = keys + (1 - job.mixer_share) * attained.attention_start_keys
     scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE
     work = 2 * job.tokens * keys * job.attention_width / job.tp
     return (work + scanned) / attained.attention_flops_per_s

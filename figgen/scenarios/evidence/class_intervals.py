@@ -25,8 +25,9 @@ from figgen.scenarios.runs.classes import RunClass
 from figgen.scenarios.runs.residual_classes import UNKNOWN, interval_class
 
 NOMINAL = 0.8
-FEWEST = 2
-"""Houses that a class must have for its interval to come from it alone."""
+FEWEST, SEVERAL = 4, 2
+"""Houses that a class must have for its interval to come from it alone, and from which on what they
+took widens the interval of a residual class."""
 
 PRIOR = 3
 """How many publishers the spreads of all publishers count for in that of a class."""
@@ -146,7 +147,7 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
 def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
     """Low and high of what other publishers' runs of a class took, by class of residuals.
 
-    Of classes that `FEWEST` houses or more have timed: where one house has, leaving it out shows
+    Of classes that `SEVERAL` houses or more have timed: where one house has, leaving it out shows
     how far off constants are that nothing fitted, and not how far others lie.
     """
     by_name: dict[str, list[Judged]] = {}
@@ -168,7 +169,7 @@ def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
     return {
         name: ends_of(rows, timed[rows[0].published.run_class.experts])
         for name, rows in by_name.items()
-        if len({one.published.house for one in rows}) >= FEWEST
+        if len({one.published.house for one in rows}) >= SEVERAL
     }
 
 

@@ -22,8 +22,9 @@ class DescribedRun:
     whose habits fill the memory where it is not the `framework` that is timed; its attention
     `stores_scores`, and drops some of them, where its source says so. `flash_attention` is the
     version of FlashAttention that it names, 0 for none; `dispatcher` the way to send tokens to
-    experts, `expert_overlap` and `cuda_graphs` as in a `TrainingSetup`, and `offloaded_optimizer`
-    the share of the optimizer's state in the host's memory.
+    experts, `expert_overlap`, `cuda_graphs`, `context_exchange` and `document_tokens` as in a
+    `TrainingSetup`, and `offloaded_optimizer` the share of the optimizer's state in the host's
+    memory.
     `compiled` is whether a compiler fuses its kernels, None where nobody says, and `own_kernels`
     what the source calls kernels that somebody fused by hand, empty for none. With a
     `sixteen_bit_state` weights and moments have 16 bits, as the source says.
@@ -66,6 +67,8 @@ class DescribedRun:
     dispatcher: str = "usual"
     expert_overlap: str = "usual"
     cuda_graphs: str = "usual"
+    context_exchange: str = "p2p"
+    document_tokens: tuple[int, ...] = ()
     offloaded_optimizer: float = 0.0
     compiled: bool | None = None
     sixteen_bit_state: bool = False

@@ -23,15 +23,27 @@ SCORE_BYTES, DROPPED_BYTES = 38.0, 10.0
 backward, and for one that may be dropped: products, scaling, mask and softmax, each with 16 bits in
 and out (`transformer_benchmark.py` of alfredyu24/amd-mi350-benchmarks@f57fa76a)."""
 
+FUSED_SCORE_BYTES = 30.0
+"""The same where scaling, mask and softmax are one kernel, as in Megatron-LM of 2021, which drops a
+tenth of the scores: 11 bytes forward (scores written and read, softmax written and read, kept ones
+with their mask written, and read) and 19 backward."""
+
 USUAL = {
     "nanotron": EAGER, "llm-foundry": EAGER, "torchtitan": COMPILED, "torchtune": COMPILED,
-    "pytorch": MODULES,
+    "pytorch": MODULES, UNKNOWN_SOFTWARE: EAGER,
 }  # fmt: skip
 """How software fuses where nobody says; all other software as Megatron-Core does. What torchtitan
 and torchtune print of their speed is compiled, though neither compiles by default."""
 
 TORCH = ("torchtitan", "torchtune", "pytorch", "fsdp")
 """Software made of PyTorch's modules, which a compiler may fuse."""
+
+COMPILING = ("Google", "AWS", "Intel")
+"""Makers of chips whose software compiles PyTorch's modules to one graph: XLA, Neuron and Gaudi's
+graph compiler."""
+
+WHOLE_GRAPH = ("maxtext", "paxml")
+"""Frameworks whose step XLA compiles to one program, which the host starts once."""
 
 OWN_KERNELS = r"(?<!un)fused|transformer engine"
 """Words of a source for kernels that somebody fused by hand."""
@@ -43,14 +55,19 @@ SIXTEEN_BITS_MOVED, USUALLY_MOVED = 20.0, 40.0
 
 def fusing_of(run: DescribedRun) -> str:
     """How a run's software fuses, by its framework and by what its source says of it."""
+    if run.accelerator.vendor in COMPILING and run.framework in (*TORCH, UNKNOWN_SOFTWARE):
+        return COMPILED
     usual = USUAL.get(run.framework, MEGATRON)
     if run.framework in TORCH and run.compiled is not None:
         usual = COMPILED if run.compiled else MODULES
-    if run.framework == UNKNOWN_SOFTWARE and run.compiled is False:
-        return EAGER
     if usual == MODULES and run.own_kernels:
         return MEGATRON if run.own_kernels == "transformer engine" else EAGER
     return usual
+
+
+def is_one_program(run: DescribedRun) -> bool:
+    """Whether a step is one program, so that the host launches no layer by itself."""
+    return run.framework in WHOLE_GRAPH or run.accelerator.vendor in COMPILING
 
 
 def own_kernels(words: str) -> str:

@@ -21,7 +21,7 @@ from figgen.models.setup.training_setup import (
     sharded_calls,
 )
 from figgen.models.shape.model_shape import ModelShape
-from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.job import Job, keys_apart, shape_numbers
 from figgen.models.step.stage_work import passes_split, repeated
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.setup import before_flash, memory_framework
@@ -30,6 +30,11 @@ SUMS_IN_FP32 = ("torchtitan",)
 """Who scatters gradients of every microbatch in FP32 (its mixed_precision_reduce). Others
 have 16 bits: llm-foundry's PURE, MaxText, recipes of Megatron-Bridge, and what Megatron-LM's user
 guide of Megatron-FSDP recommends (--grad-reduce-in-bf16)."""
+
+WITHOUT_SECOND_BUFFER = ("paxml",)
+"""Who gathers weights of a layer only when the layer before it has finished: Paxml's recipes switch
+XLA's double buffering of loops off (NVIDIA/dgxc-benchmarking at 35a9aec, paxml/configure.sh), and
+those of MaxText on."""
 
 
 def run_job(run: DescribedRun) -> Job:
@@ -66,11 +71,15 @@ def run_job(run: DescribedRun) -> Job:
         gathers=gathers,
         scatters=scatters,
         scattered_bytes=scattered_bytes(run.framework),
-        overlapped=1.0,
+        overlapped=0.0 if run.framework in WITHOUT_SECOND_BUFFER else 1.0,
         per_tensor=float(run.framework == "nanotron"),
         dispatcher=float(DISPATCHERS[run.dispatcher]),
         expert_overlap=float(EXPERT_OVERLAPS[run.expert_overlap]),
         cuda_graphs=float(CUDA_GRAPHS[run.cuda_graphs]),
+        gathers_keys=float(run.context_exchange == "all-gather"),
+        trades_heads=float(run.context_exchange == "all-to-all"),
+        trades_in_node=float(run.context_exchange == "a2a+p2p"),
+        keys_apart=keys_apart(run.shape, run.sequence, run.document_tokens),
         offloaded=run.offloaded_optimizer,
     )
 

@@ -121,6 +121,9 @@ DTYPE_OF = {
     "bf16": "bf16", "fp16": "fp16", "tf32": "tf32",
 }  # fmt: skip
 
+UNKNOWN_SOFTWARE = "unknown"
+"""The framework of a run that names one which nothing here knows."""
+
 FRAMEWORKS = (
     (r"nanotron", "nanotron"),
     (r"foundry|composer|mosaic", "llm-foundry"),
@@ -128,16 +131,20 @@ FRAMEWORKS = (
     (r"deepseek_v3\.pdf|2412\.19437", "deepseek"),
     (r"maxtext", "maxtext"),
     (r"paxml|praxis", "paxml"),
-    (r"^deepspeed", "pytorch"),
-    (r"deepspeed|bloom|mt-nlg|glm", "megatron-deepspeed"),
+    (r"^deepspeed|automodel", "pytorch"),
+    (r"megatron-deepspeed|deepspeed.*megatron|bloom|mt-nlg|glm", "megatron-deepspeed"),
     (r"bridge", "megatron-bridge"),
     (r"megascale|veomni", "megascale"),
     (r"nemo", "nemo"),
-    (r"megatron|mcore|narayanan|korthikanti", "megatron-lm"),
+    (r"megatron|mcore|narayanan|korthikanti|mindspeed|primus", "megatron-lm"),
     (r"mlperf", "nemo"),
     (r"torchtune", "torchtune"),
-    (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
-    (r"pytorch(?!/xla)|litgpt|nanogpt|nanochat|hf trainer|hugging ?face", "pytorch"),
+    (r"metaseq|fairscale|^fsdp$|2407\.21783|^llama-3: table", "fsdp"),
+    (
+        r"fsdp|torch(?!prime|.?xla)|deepspeed|lit-?gpt|nanogpt|nanochat|\bhf\b|hugging ?face|"
+        r"transformers|optimum|accelerate|lightning|llama-?factory|axolotl|unsloth|\btrl\b|\bddp\b|swift",
+        "pytorch",
+    ),
 )
 DISPATCH = (
     (r"hybrid", "hybridep"),
@@ -151,13 +158,10 @@ HABITS = (
     (r"prime-rl.*-sft-", "prime-rl-logits"),
     (r"prime-rl", "prime-rl"),
     (r"^deepspeed", "deepspeed"),
+    (r"^(?!torchtitan|llm-foundry|composer|mosaic)(\S+ )?\S*fsdp", "fsdp"),
     (r"hf trainer|hugging ?face|\bhf\b", "hf-trainer"),
 )
 """Software that fills memory in its own way but is timed as another, by framework and id."""
-
-UNKNOWN_SOFTWARE = "unknown"
-"""The framework of a run that names one which nothing here knows."""
-
 
 MAXTEXT_POLICIES = {
     "minimal_with_context": "none", "minimal_flash": "none", "minimal": "core_attn",
@@ -171,6 +175,19 @@ at e591f30c, src/maxtext/layers/decoders.py, `get_remat_policy`).
 `save_qkv_proj` also runs the output projection again, an eighth of a layer of Llama at most, and
 XLA leaves out the second product of the feed-forward block, which is counted.
 """
+
+NOT_SAID = r"unstated|unknown|unspecified|not (stated|said|given|printed|known)|n/?a|default|usual|"
+"""Words for what nobody said."""
+
+OFF = r"false|off|no|none|disabled|without|never|0"
+ON = r"true|on|yes|enabled|with|always|1"
+
+SWITCHED = (
+    (OFF, "none"),
+    (ON + r"|(gradient|activation)[ _-]checkpointing|ac", "full"),
+    (r"sac", "selective"),
+)
+"""What is recomputed where a source only says whether."""
 
 RECOMPUTED = (
     (r"norm", ("layernorm", "latent_norm")),
@@ -194,12 +211,20 @@ def recompute_of(words: str) -> str:
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """
     low = words.strip().lower()
+    if re.fullmatch(NOT_SAID, low):
+        return ""
+    for pattern, name in SWITCHED:
+        if re.fullmatch(pattern, low):
+            return name
     policy = MAXTEXT_POLICIES.get(low.split()[0]) if low else None
     if policy is not None:
         return policy
     with suppress(InputError):
         recomputation(written := low.replace(" ", ""))
         return written
+    behind = low.removeprefix("selective").strip(" ,:+")
+    if behind not in ("", low):
+        return recompute_of(behind)
     named = next((name for name in NAMED if low.startswith(name)), "")
     modules = [name for words, names in RECOMPUTED if re.search(words, low) for name in names]
     return named or ",".join(modules) or ("selective" if low else "")

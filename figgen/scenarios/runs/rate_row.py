@@ -16,7 +16,8 @@ class RateRow:
 
     `rates` are those of attention over heads of 128 and of a network of 1 B/s; matmuls and
     attention have there what lone kernels reach, of which a step sustains the four shares. EFA has
-    a share of its own, `efa_share`. `dtype` is the format that is multiplied and
+    a share of its own, `efa_share`. Where attention writes every score to memory, it and its
+    gradient move `score_bytes`, 0 elsewhere. `dtype` is the format that is multiplied and
     `peak_flops_per_s` its dense peak. `framework_class` and `dense_class` are as `residual_class`
     takes them.
     """
@@ -28,6 +29,7 @@ class RateRow:
     expert_share: float
     attention_share: float
     efa_share: float
+    score_bytes: float
     dtype: str
     framework: str
     framework_class: str
@@ -68,13 +70,12 @@ def attained_of(
     known, share = row.rates, row.rates.network_bytes_per_s
     if is_efa(network):
         share = row.efa_share
-    heads = head_share(head_dim)
     rates = replace(
         known,
         product_flops_per_s=known.product_flops_per_s * row.product_share,
         plain_flops_per_s=known.plain_flops_per_s * row.plain_share,
         expert_flops_per_s=known.expert_flops_per_s * row.expert_share,
-        attention_flops_per_s=known.attention_flops_per_s * heads * row.attention_share,
+        attention_flops_per_s=_attention_flops_per_s(row, head_dim),
         network_bytes_per_s=network_bytes_per_s * share,
         shuffle_bytes_per_s=network_bytes_per_s * known.shuffle_bytes_per_s,
     )
@@ -85,6 +86,26 @@ def attained_of(
     if said.compute_efficiency is not None:
         rates = at_share(rates, row.peak_flops_per_s, said.compute_efficiency)
     return rates if said.time_factor is None else slowed(rates, said.time_factor)
+
+
+def _attention_flops_per_s(row: RateRow, head_dim: int) -> float:
+    """The rate of attention's core over heads of a width."""
+    lone, moving = float(row.rates.attention_flops_per_s), float(row.rates.memory_bytes_per_s)
+    if row.score_bytes == 0:
+        return lone * head_share(head_dim) * row.attention_share
+    return written_flops_per_s(lone * row.attention_share, moving, row.score_bytes, head_dim)
+
+
+def written_flops_per_s(
+    flops_per_s: float, memory_bytes_per_s: float, score_bytes: float, head_dim: int
+) -> float:
+    """Return the rate of attention that writes every score, masked ones too.
+
+    Six products of the whole square, and what passes over scores move, take the time of seven
+    products of half of it.
+    """
+    score_s = 12 * head_dim / flops_per_s + score_bytes / memory_bytes_per_s
+    return 7 * head_dim / score_s
 
 
 def is_efa(network: str) -> bool:
@@ -133,7 +154,8 @@ def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int
         rates = replace(rates, plain_flops_per_s=measured[plain][0] * row.plain_share)
     if "attention" in measured:
         core = measured["attention"][0] * head_share(head_dim)
-        rates = replace(rates, attention_flops_per_s=core)
+        # Its starts are in a rate that was measured at the lengths of a file.
+        rates = replace(rates, attention_flops_per_s=core, attention_start_keys=0.0)
     if "memory" in measured:
         rates = replace(rates, memory_bytes_per_s=measured["memory"][0])
     # All-to-alls that nobody measured are taken for as fast as rings.

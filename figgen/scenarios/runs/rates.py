@@ -29,15 +29,26 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.fusing import (
     COMPILED,
     DROPPED_BYTES,
+    FUSED_SCORE_BYTES,
+    MEGATRON,
     MODULES,
     SCORE_BYTES,
     TORCH,
+    WHOLE_GRAPH,
     fusing_of,
+    is_one_program,
     torch_update_bytes,
 )
 from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
-from figgen.scenarios.runs.rate_row import NOTHING_SAID, RateRow, SaidRates, attained_of, is_efa
+from figgen.scenarios.runs.rate_row import (
+    NOTHING_SAID,
+    RateRow,
+    SaidRates,
+    attained_of,
+    is_efa,
+    written_flops_per_s,
+)
 from figgen.scenarios.runs.residual_classes import (
     dense_class,
     family_of,
@@ -72,6 +83,9 @@ with its all-to-all."""
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 """torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
 
+PLAIN_ATTENTION = ("pytorch", UNKNOWN_SOFTWARE)
+"""Families whose attention is that of torchtitan unless a source names another."""
+
 
 Terms = Mapping[str, tuple[float, tuple[str, ...]]]
 """By field of `Attained`: a number, and the names of the constants that multiply it."""
@@ -105,12 +119,13 @@ def terms_of(run: DescribedRun) -> Terms:
     network = run.network.bandwidth_bytes_per_s / sharing
     share = "efa" if is_efa(run.network.name) else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
-    usual = USUAL[era]
+    usual, launching = USUAL[era], 0.0 if is_one_program(run) else 1.0
     return {
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
         "expert_flops_per_s": (rate, (*product, "expert_share.all")),
         "attention_flops_per_s": (attention_peak * head_share(run.shape.head_dim), attention),
+        "attention_start_keys": _start_keys(run),
         "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
         "scale_up_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
         "network_bytes_per_s": (network, (_one("network_share", share),)),
@@ -119,12 +134,13 @@ def terms_of(run: DescribedRun) -> Terms:
         "product_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
-        "permutation": (1.0, (f"permutation.{usual[3]}",)),
+        # PyTorch's frameworks sort tokens with its indexing.
+        "permutation": (1.0, (f"permutation.{usual[3] if fusing == MEGATRON else 'unfused'}",)),
         "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
         "optimizer": _optimizer(run, family),
-        "host_layer_s": (1.0, (_one("host_layer_s", family, fusing),)),
-        "host_expert_layer_s": (1.0, _expert_host(run)),
+        "host_layer_s": (launching, (_one("host_layer_s", family, fusing),)),
+        "host_expert_layer_s": (launching, _expert_host(run)),
         **{
             field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
             for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
@@ -157,9 +173,9 @@ def _matmul_shares(run: DescribedRun, family: str) -> tuple[str, ...]:
     """The constants that the peak of matmuls in 16 bits is multiplied by."""
     chip = run.accelerator
     found: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
-    # The shares of MaxText and Paxml are those of XLA on GPUs.
+    # XLA's share is that of GPUs.
     if chip.vendor == "NVIDIA" or family == UNKNOWN_SOFTWARE:
-        found += _optional("framework_share", family)
+        found += _optional("framework_share", "xla" if family in WHOLE_GRAPH else family)
     return found + _optional("power_share", chip.name) + _release(run, generation_of(chip))
 
 
@@ -183,12 +199,12 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
     and is taken to be as fast on a multiprocessor of Blackwell.
     """
     chip, named, generation = run.accelerator, run.flash_attention, generation_of(run.accelerator)
-    if run.stores_scores and fusing_of(run) == MODULES:
+    if _writes_scores(run):
         return _written_scores(run)
     if (named, generation) == (2, "blackwell"):
         return hopper_peak_on(generation), ("attention_share.hopper", FLASH_2_ON_HOPPER)
     family = family_of(run)
-    usual = _optional("attention_kernel", "torchtitan" if family == "pytorch" else family)
+    usual = _optional("attention_kernel", "torchtitan" if family in PLAIN_ATTENTION else family)
     if usual == (FLASH_2_ON_HOPPER,) and generation not in ("hopper", "blackwell"):
         usual = ()
     native = (named, generation) == (3, "hopper") or (named == 2 and generation != "hopper")
@@ -199,17 +215,34 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
     return plain_peak(chip), (share, *older)
 
 
-def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
-    """The same where PyTorch's operators write every score to memory, masked ones too.
+def _start_keys(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
+    """Keys that tiles of FlashAttention take beyond their own, none where scores are written."""
+    flash = 0.0 if _writes_scores(run) else 1.0
+    return flash, (_one("attention_start_keys", *attention_by(run.accelerator)),)
 
-    Six products of the whole square, and what passes over scores move, take the time of seven
-    products of half of it.
-    """
+
+def _writes_scores(run: DescribedRun) -> bool:
+    """Whether every score goes to memory: with PyTorch's operators, and before FlashAttention."""
+    if family_of(run) == "megatron-2021":
+        return not run.flash_attention
+    return run.stores_scores and fusing_of(run) == MODULES
+
+
+def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
+    """FLOP/s of attention, and its constants, where every score is written."""
     chip, head = run.accelerator, run.shape.head_dim
     peak, bandwidth = plain_peak(chip), chip.hbm_bandwidth_bytes_per_s
-    moved = SCORE_BYTES + (DROPPED_BYTES if run.dropout else 0.0)
-    rate = 7 * head / (12 * head / peak + moved / bandwidth)
+    rate = written_flops_per_s(peak, bandwidth, _score_bytes(run), head)
     return rate / head_share(head), ("memory_share.all",)
+
+
+def _score_bytes(run: DescribedRun) -> float:
+    """Bytes that a score moves which is written, 0 where none is."""
+    if not _writes_scores(run):
+        return 0.0
+    if fusing_of(run) == MODULES:
+        return SCORE_BYTES + (DROPPED_BYTES if run.dropout else 0.0)
+    return FUSED_SCORE_BYTES
 
 
 TORCH_UPDATE_S = 1.4e-9
@@ -280,7 +313,9 @@ def rate_row(run: DescribedRun) -> RateRow:
         "product_flops_per_s": product,
         "plain_flops_per_s": terms["plain_flops_per_s"][0],
         "expert_flops_per_s": product,
-        "attention_flops_per_s": _attention(run)[0],
+        "attention_flops_per_s": (
+            plain_peak(run.accelerator) if _writes_scores(run) else _attention(run)[0]
+        ),
         "network_bytes_per_s": values[_one("network_share", family_of(run))],
         "shuffle_bytes_per_s": shares["shuffle_bytes_per_s"],
     }
@@ -292,6 +327,7 @@ def rate_row(run: DescribedRun) -> RateRow:
         expert_share=shares["expert_flops_per_s"],
         attention_share=shares["attention_flops_per_s"],
         efa_share=values[_one("network_share", "efa")],
+        score_bytes=_score_bytes(run),
         dtype=run.dtype,
         framework=run.framework,
         framework_class=framework_class(run),

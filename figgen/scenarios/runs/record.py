@@ -33,6 +33,14 @@ from figgen.scenarios.runs.names import (
 from figgen.scenarios.runs.setup import memory_framework
 from figgen.scenarios.runs.shape import shape_of
 from figgen.scenarios.runs.speed import measured_s
+from figgen.scenarios.runs.switches import (
+    documents_of,
+    exchange_of,
+    expert_overlap_of,
+    graphs_of,
+    offloaded_of,
+    switch,
+)
 from figgen.scenarios.runs.usual import (
     USUAL_ZERO,
     usual_chunks,
@@ -40,6 +48,9 @@ from figgen.scenarios.runs.usual import (
     usual_microbatch,
     usual_recompute,
 )
+
+MOST_IN_A_NODE = 16
+"""GPUs of a scale-up domain that is one node: racks and pods have more than a node of theirs."""
 
 NUMBERED = r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b"
 DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
@@ -91,7 +102,7 @@ def described_run(record: Record) -> DescribedRun:
     microbatch = whole_of(record, "micro_batch", usual)
     chunks = whole_of(record, "vpp", _said_chunks(record, framework, shape, sizes["pp"]))
     stages = sizes["pp"] * (chunks if sizes["pp"] > 1 else 1)
-    number_format = format_of(str(record.get("precision") or "bf16"))
+    number_format = format_of(str(record.get("precision") or ("bf16" if chip.bf16 else "fp16")))
     _check_peak(chip, number_format)
     tokens = batch * sequence
     attention = str(record.get("attention") or "").lower()
@@ -102,7 +113,7 @@ def described_run(record: Record) -> DescribedRun:
         accelerator=chip,
         network=network_of(words, chip),
         gpus=sizes["gpus"],
-        gpus_per_node=domain_width(chip, sizes["gpus"]),
+        gpus_per_node=_node_width(record, chip, sizes["gpus"]),
         tp=sizes["tp"],
         cp=sizes["cp"],
         pp=sizes["pp"],
@@ -131,10 +142,12 @@ def described_run(record: Record) -> DescribedRun:
         dropout="dropout" in attention,
         flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
         dispatcher=dispatcher_of(str(record.get("dispatcher") or "")),
-        expert_overlap=str(record.get("expert_overlap") or "usual"),
-        cuda_graphs=str(record.get("cuda_graphs") or "usual"),
-        offloaded_optimizer=number_of(record, "offloaded_optimizer") or 0.0,
-        compiled=record["compiled"] if isinstance(record.get("compiled"), bool) else None,
+        expert_overlap=expert_overlap_of(record),
+        cuda_graphs=graphs_of(record),
+        context_exchange=exchange_of(record),
+        document_tokens=documents_of(record, sequence),
+        offloaded_optimizer=offloaded_of(record),
+        compiled=switch(record.get("compiled")),
         sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),
         own_kernels=own_kernels(f"{record.get('framework') or ''} {attention}"),
         habits=first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}"),
@@ -204,6 +217,14 @@ def _sizes(record: Record) -> dict[str, int]:
         raise InputError("num_accelerators", expected=expected, got=found["gpus"])
     found["dp"] = found["gpus"] // model_parallel
     return found
+
+
+def _node_width(record: Record, chip: Accelerator, gpus: int) -> int:
+    """GPUs of a scale-up domain: of smaller nodes than are usual where the record has such."""
+    usual = domain_width(chip, gpus)
+    given = whole_of(record, "gpus_per_node", usual)
+    narrower = chip.scale_up_domain <= MOST_IN_A_NODE and given < usual and gpus % given == 0
+    return given if narrower else usual
 
 
 def _expert_tp(

@@ -58,6 +58,8 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         dispatcher=run.dispatcher,
         expert_overlap=run.expert_overlap,
         cuda_graphs=run.cuda_graphs,
+        context_exchange=run.context_exchange,
+        document_tokens=run.document_tokens,
         offloaded_optimizer=run.offloaded_optimizer,
         framework=framework.name,
     )

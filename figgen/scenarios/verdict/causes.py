@@ -130,7 +130,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "--overlap-param-gather and --tp-comm-overlap, and check "
             "CUDA_DEVICE_MAX_CONNECTIONS",
             named=1,
-            concerned=11,
+            concerned=12,
             mistake=nothing_hidden,
         ),
         "experts": SlowCause(

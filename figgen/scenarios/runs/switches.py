@@ -1,0 +1,74 @@
+"""Options of a run that sources write as a switch, a number or words of their own."""
+
+from __future__ import annotations
+
+import re
+
+from figgen.scenarios.runs.fields import Record, number_of, whole_of
+from figgen.scenarios.runs.names import NOT_SAID, OFF, ON, first_match
+
+GRAPHS = (
+    (r"full.?iteration|step|whole|local", "step"),
+    (r"layer|attn|attention|moe|mlp|te\b|transformer.?engine|partial|scope", "layers"),
+)
+"""What CUDA graphs hold, by Megatron-Core's names of implementations and scopes."""
+
+EXCHANGES = (
+    (r"ulysses.*(ring|p2p)|(ring|p2p).*ulysses|a2a ?\+ ?p2p|\busp\b", "a2a+p2p"),
+    (r"ulysses|a2a|all-?to-?all|trad", "all-to-all"),
+    (r"all-?gather", "all-gather"),
+    (r"ring|p2p", "p2p"),
+)
+"""How context-parallel ranks exchange keys and values."""
+
+
+def switch(value: object) -> bool | None:
+    """What a switch says, in whatever way it is written; None for other words and for nothing."""
+    words = str(value).strip().lower()
+    if value is None or re.fullmatch(NOT_SAID, words):
+        return None
+    if re.fullmatch(OFF, words):
+        return False
+    return True if re.fullmatch(ON, words) else None
+
+
+def graphs_of(record: Record) -> str:
+    """What CUDA graphs hold: parts of layers where a source only says that there are some."""
+    value = record.get("cuda_graphs")
+    said, words = switch(value), str(value or "").strip().lower()
+    if said is not None:
+        return "layers" if said else "none"
+    return "usual" if re.fullmatch(NOT_SAID, words) else first_match(GRAPHS, words) or "layers"
+
+
+def expert_overlap_of(record: Record) -> str:
+    """Whether messages of experts overlap, as a field of its own says or one of all overlaps."""
+    said = switch(record.get("expert_overlap"))
+    if said is None:
+        words = str(record.get("overlap") or "").lower()
+        said = True if re.search(r"\bep\b|expert|a2a|all-?to-?all", words) else None
+    return "usual" if said is None else "on" if said else "off"
+
+
+def exchange_of(record: Record) -> str:
+    """How context-parallel ranks exchange keys and values, a ring where nobody says."""
+    return first_match(EXCHANGES, str(record.get("context_exchange") or "")) or "p2p"
+
+
+def offloaded_of(record: Record) -> float:
+    """The share of the optimizer's state in the host's memory."""
+    if record.get("offloaded_optimizer") is not None:
+        return min(1.0, number_of(record, "offloaded_optimizer") or 0.0)
+    return float(switch(record.get("optimizer_offload")) or False)
+
+
+def documents_of(record: Record, sequence: int) -> tuple[int, ...]:
+    """Lengths of the documents of a packed sequence that attend to themselves, if they are equal.
+
+    Of a sequence that isn't a multiple of the length, the last document is shorter.
+    """
+    span = whole_of(record, "attention_span", sequence)
+    if span >= sequence:
+        return ()
+    full, rest = divmod(sequence, span)
+    return (span,) * full + ((rest,) if rest else ())
