@@ -126,6 +126,8 @@ def _indexer(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
 def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) -> int:
     if kind.special == "xielu":
         return 2 * sizes.layers
+    if kind.special == "bitnet":
+        return sizes.layers * (sizes.hidden + sizes.ffn)  # norms before two projections
     if kind.special == "embedding_norm":
         return 2 * sizes.hidden
     if kind.special == "opt":
