@@ -154,6 +154,12 @@ def _time(value: float, unit: str, digits: int) -> str:
     return f"{number}{NBSP}{name}{plural}{unit[1:]}"
 
 
+def span_shown(low_s: float, high_s: float) -> str:
+    """Two times, in seconds both where they lie on two sides of a second or of a minute."""
+    crosses = low_s < 1 <= high_s or low_s < 60 <= high_s
+    return " to ".join([shown(end, "s", "unit" if crosses else "") for end in (low_s, high_s)])
+
+
 def _plain(value: float, unit: str, digits: int) -> str:
     above, slash, below = unit.partition("/")
     counted = is_counted(above) or above in ("month", "nat")

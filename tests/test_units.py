@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
+from figgen.quantity_shown import span_shown
 from figgen.quantity_units import MEASURED
 from figgen.units import canonical_unit, format_quantity, parse_quantity
 
@@ -261,3 +262,16 @@ def test_an_amount_of_any_size_reads_back(unit: str, spec: str) -> None:
         read = parse_quantity(format_quantity(value, unit, spec))
         assert read.unit == unit
         assert read.value == pytest.approx(value, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (45.3, 64.2, "45.3\u00a0s to 64.2\u00a0s"),
+        (0.953, 1.07, "0.953\u00a0s to 1.07\u00a0s"),
+        (4.1, 5.2, "4.1\u00a0s to 5.2\u00a0s"),
+        (90, 150, "1.5\u00a0min to 2.5\u00a0min"),
+    ],
+)
+def test_both_ends_of_an_interval_have_one_unit(low: float, high: float, said: str) -> None:
+    assert span_shown(low, high) == said

@@ -14,6 +14,7 @@ from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
 from figgen.models.memory.fit_probability import LEAST_PERCENT, MOST_PERCENT, SAFE, fit_words
 from figgen.models.step.compute import MFU_CONVENTION
+from figgen.quantity_shown import span_shown
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
@@ -216,10 +217,9 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
 
 def _fastest(found: Plan) -> str:
     [row] = plan_rows(found, [0])
-    time, low, high = (
-        format_quantity(seconds, "s", "time") for seconds in (row.step_s, row.low_s, row.high_s)
-    )
-    return f"the fastest takes {time} ({low} to {high}) and {fit_words(found.chance(0))}"
+    time = format_quantity(row.step_s, "s", "time")
+    within = span_shown(row.low_s, row.high_s)
+    return f"the fastest takes {time} ({within}) and {fit_words(found.chance(0))}"
 
 
 def _bytes(count: float) -> str:

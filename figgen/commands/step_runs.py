@@ -14,6 +14,7 @@ from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.compute import MFU_CONVENTION, utilisation
+from figgen.quantity_shown import span_shown
 from figgen.scenarios.options.calibrated import (
     Calibration,
     calibration,
@@ -221,11 +222,9 @@ def _measured(run: DescribedRun, predicted_s: float) -> dict[str, object]:
 def _line(row: Mapping[str, Any]) -> str:
     if "step_time_s" not in row:
         return f"{row['id']}: {row['error']}"
-    time, *ends = (
-        format_quantity(seconds, "s", "time")
-        for seconds in (row["step_time_s"], *row.get("step_time_interval_s", ()))
-    )
-    within = f" ({' to '.join(ends)})" if ends else ""
+    time = format_quantity(row["step_time_s"], "s", "time")
+    ends = row.get("step_time_interval_s")
+    within = f" ({span_shown(*ends)})" if ends else ""
     if "time_factor" in row:
         within = f", {row['time_factor']:.3g} × the prediction"
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"

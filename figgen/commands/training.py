@@ -10,6 +10,7 @@ from figgen.errors import InputError, unknown
 from figgen.models.memory.trained_state import trained_parameters
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import ADAPTED
+from figgen.quantity_shown import span_shown
 from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Choices, Option, Value
 from figgen.scenarios.options.own_model import SIZES, OwnModel, kind_of_size
@@ -227,16 +228,16 @@ def interval_lines(found: TrainingStep) -> list[str]:
         return [f"all times are {found.time_factor:.3g} × the prediction, as you asked"]
     if not found.has_interval:
         return []
-    low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
+    between = span_shown(*found.interval_s)
     software = f"{found.software}{' on what was measured' if found.measured else ''}"
     if found.predicted.residuals.name == UNKNOWN:
         return [
             f"as predicted for {software}; no similar run was part of the fit, so the interval is "
-            f"the widest, {low} to {high}"
+            f"the widest, {between}"
         ]
     return [
         f"as predicted for {software}; eight of ten runs of the class "
-        f"{found.predicted.residuals.name!r} are within {low} to {high}"
+        f"{found.predicted.residuals.name!r} are within {between}"
     ]
 
 

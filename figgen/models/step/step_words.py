@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from figgen.models.memory.fit_probability import fit_words
-from figgen.quantity_shown import shown
+from figgen.quantity_shown import shown, span_shown
 
 TELLING = 0.02
 """The least share of a step that is called its largest loss."""
@@ -48,7 +48,7 @@ def step_sentence(
     negative for what does not fit, are None where no capacity is known. `loss` is that of
     `largest_loss`.
     """
-    between = " to ".join(shown(seconds, "s") for seconds in interval_s)
+    between = span_shown(interval_s[0], interval_s[1]) if interval_s else ""
     text = f"{model} on {gpus:,} × {chip} takes {shown(step_time_s, 's')} a step"
     text += f" ({between})" if between else ""
     text += f" at an MFU of {utilisation:.1%}"

@@ -192,7 +192,13 @@ def _raise_missing(fields: Fields) -> None:
     if fields.missing:
         names = ", ".join(fields.missing)
         number = "a whole number" if len(fields.missing) == 1 else "whole numbers"
-        raise InputError(f"{names}", expected=number, got=None)
+        said = [name for name in SAID if fields.values.get(name, "")]
+        got = ", ".join([f"{name} {fields.values[name]}" for name in said])
+        raise InputError(f"{names}", expected=number, got=f"only {got}" if got else None)
+
+
+SAID = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+"""Fields that a message names where others are missing."""
 
 
 def _latent(fields: Fields) -> LatentAttention | None:

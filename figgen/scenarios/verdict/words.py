@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
-from figgen.quantity_shown import shown
+from figgen.quantity_shown import shown, span_shown
 from figgen.quantity_text import read_quantity
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.reasons import Reason
@@ -28,7 +28,7 @@ def verdict_sentence(
     return (
         f"{word}: a step took {shown(measured_s, 's')}, {ratio:.2f} × the predicted "
         f"{shown(predicted_s, 's')}; eight of ten runs of '{class_name}' are within "
-        f"{shown(low_s, 's')} to {shown(high_s, 's')}"
+        f"{span_shown(low_s, high_s)}"
     )
 
 

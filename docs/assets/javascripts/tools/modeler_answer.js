@@ -6,7 +6,7 @@ import { SAFE, fit_words } from "../models/memory/fit_probability.js";
 import { LEVELS, bottleneckOf, fullestOf, lossOf, mfuOf } from "./modeler_model.js";
 import { MFU_CONVENTION, MFU_LABEL } from "../models/step/compute.js";
 import { step_sentence } from "../models/step/step_words.js";
-import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { bytes, percent, plainNumber, quantity, seconds, span } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
 export const value = (text, how, of = 0) =>
@@ -57,7 +57,7 @@ export function answer(found) {
 // Where eight of ten runs of the class were measured; nothing for a share that a reader chose.
 function intervalNote({ step_time_interval_s: interval }, of) {
   if (!interval) return null;
-  return el("small", {}, value(interval.map(seconds).join(" to "), "interval", of), " by its class");
+  return el("small", {}, value(span(...interval), "interval", of), " by its class");
 }
 
 // Of which peak; or what was published, and what this run is when it is counted as there.

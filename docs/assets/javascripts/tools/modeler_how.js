@@ -9,7 +9,7 @@ import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { operationsOf } from "./modeler_counts.js";
 import { LEVELS, fullestOf, kindsOf, partsOf } from "./modeler_model.js";
-import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { bytes, percent, plainNumber, quantity, seconds, span } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
 
@@ -38,7 +38,7 @@ const HOW = {
     plainLine(
       `Eight of ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
-      `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
+      `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
     ),
   ],
 

@@ -16,7 +16,7 @@ import { frontPicture } from "./planner_picture.js";
 import { tellJob } from "./job_record.js";
 import { askedJob, fromQuery, jobOf, planChoices, planSchema, questionOf, searchOf, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
-import { bytes, percent, plainNumber, seconds } from "./quantities.js";
+import { bytes, percent, plainNumber, seconds, span } from "./quantities.js";
 import { addressWriter } from "./address.js";
 import { served_shape } from "../scenarios/tools/served_shape.js";
 import { plainQuery, readAddress } from "./state.js";
@@ -288,9 +288,9 @@ async function build(root, signal, catalog) {
     const head = (...words) => (sized.hidden ? answered.replaceChildren(...words) : lines.unshift(el("p", { class: "plan-best" }, ...words)));
     if (fitting) {
       const [fastest] = found.rows;
-      const [low, high] = interval.map((factor) => seconds(fastest.step_s * factor));
+      const within = span(...interval.map((factor) => fastest.step_s * factor));
       const likely = fastest.chance === null ? "" : ` It ${fit_words(fastest.chance)}.`;
-      head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${low} to ${high}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
+      head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${within}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
       lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
     } else head(`No layout fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.most_bytes)}, which fit with a chance of ${plainNumber(found.asked.chance, 3)}%: use more nodes, or fix fewer sizes.`);
     if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));

@@ -4,7 +4,7 @@ import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
 import { button, el } from "./dom.js";
 import { wordOf } from "./modeler_options.js";
-import { bytes, percent, plainNumber, seconds } from "./quantities.js";
+import { bytes, percent, plainNumber, seconds, span } from "./quantities.js";
 
 /** A layout in one line; axes of one rank are left out. */
 export function nameOf({ tp, cp, pp, ep, etp, dp, schedule, chunks, microbatches, microbatch_size, zero_stage, recompute }) {
@@ -93,7 +93,7 @@ export function layoutTable(caption, ways, onTicked = null) {
     return el("label", { class: "plan-tick" }, box, String(row.place));
   }
   function line(row, shown) {
-    const [low, high] = found.interval.map((factor) => seconds(row.step_s * factor));
+    const within = span(...found.interval.map((factor) => row.step_s * factor));
     const fastest = found.best[0].step_s;
     const { modeler, map } = ways(row, found);
     const name = nameOf(row);
@@ -102,7 +102,7 @@ export function layoutTable(caption, ways, onTicked = null) {
         isTimed(row, found) ? "" : el("abbr", { title: "nobody has published a time for such a layout" }, "°"),
         row.variants > 1 ? el("small", { title: "layouts of this mesh that fit" }, `of ${plainNumber(row.variants)}`) : ""),
       shown.map(([key, , , words]) => el("td", { class: TEXTS.includes(key) ? null : "num" }, words(row))),
-      el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
+      el("td", { class: "num" }, seconds(row.step_s), el("small", {}, within)),
       el("td", { class: "num" }, percent(row.mfu)),
       el("td", { class: "num" }, bytes(row.memory_bytes)),
       el("td", { class: "num", "data-chance": "" }, row.chance === null ? "–" : `${Math.round(100 * Math.min(row.chance, 0.99))}%`),

@@ -1,8 +1,8 @@
 // Numbers as a reader of the tools sees them, written by the code of the guide.
 
-import { format_number, shown } from "../quantity_shown.js";
+import { format_number, shown, span_shown } from "../quantity_shown.js";
 
-export { format_number as plainNumber };
+export { format_number as plainNumber, span_shown as span };
 
 /** `value`, in SI and in `unit`, as a page of the guide would print it. */
 export const quantity = (value, unit = "1", spec = "") => shown(value, unit, spec);
