@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from figgen.catalog.load import content
+from figgen.lookups import remembered
 
 MICRO = 1e-6
 BYTES_PER_ELEMENT = 4
@@ -44,7 +44,7 @@ def _span(start: float, length: float) -> Span:
     return start * MICRO, (start + length) * MICRO
 
 
-@cache
+@remembered(1)
 def recorded_ddp() -> RecordedDdp:
     """The step."""
     found = json.loads(content("recorded-ddp.json"))

@@ -290,7 +290,7 @@ def test_a_changed_hook_is_told_of_by_its_name(server: Server) -> None:
     """MkDocs loads hooks once."""
     name = "hooks/about.py"
     file = server.folder / name
-    text, said = file.read_text(encoding="utf-8"), f"{file} changed; what it does now begins with"
+    text, said = file.read_text(encoding="utf-8"), f"{file} changed; restart the server to use it"
     assert said not in server.log()
     server.edit(name, text, f"{text}# a remark\n")
     assert said in server.log()
