@@ -56,11 +56,11 @@ class ToolScripts:
     """The sources of a site's live tools.
 
     `data` makes JSON by the name that a tool's page requests. `printed` makes scripts by path,
-    given the formulas that other scripts import from the script `formulas`; `imported` selects
-    those that tools import and returns them for joining. `models` prints the parts of the subject's
-    code that given scripts import. `later` lists every tool that is joined into one file, with the
-    parts that it loads later; a part that ends in "/" is a folder of parts. `written` makes the
-    scripts that the build writes.
+    given the formulas that other scripts import from the script `formulas`; `imported` returns the
+    printed scripts that tools import, which are joined with them. `models` prints the parts of
+    the subject's code that given scripts import. `later` lists every tool that is joined into one
+    file, with the parts that it loads later; a part that ends in "/" is a folder of parts.
+    `written` makes the scripts that the build writes.
     """
 
     data: Mapping[str, Callable[[], str]]

@@ -85,7 +85,7 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     - `bytes`, `gib`: decimal or binary prefix; only for units that start with B
     - `time`: ns, µs, ms, s, min, h, days; `flops`: GFLOP/s, TFLOP/s and so on
     - `unit`: the number and its own unit, no prefix
-    - nothing: the one of these that suits the unit
+    - an empty string: whichever of these suits the unit
 
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
     padded (80 GB), a rounded one keeps its zeros (3.00 ms), digits before the point are never

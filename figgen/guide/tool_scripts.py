@@ -120,11 +120,11 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
 
 
 def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
-    """The models that scripts import by name, printed with all that these need and nothing else.
+    """Print the models that scripts import by name, with everything they need and nothing else.
 
-    Records keep the properties and methods whose names stand in the scripts; those that a stored
-    lookup answers with, the fields that a script reads as `.name`.  Raises InputError for a script
-    that would be overwritten.
+    A record keeps only the properties and methods that a script names.  A record that answers a
+    stored lookup keeps only the fields that a script reads as `.name`.  Raises InputError if a
+    script would be overwritten.
     """
     wanted = {
         Place(module, name)

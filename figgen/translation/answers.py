@@ -75,9 +75,8 @@ class AnswerPrinter(Statements):
         parts = []
         for name, hint in self.fields(cls, node):
             given = getattr(value, name)
-            is_whole = (
-                isinstance(given, int) and without_none(hint) == FLOAT
-            )  # as datasheets have it, 1.5e16
+            # Datasheets write 1.5e16 without a decimal point.
+            is_whole = isinstance(given, int) and without_none(hint) == FLOAT
             shown = self.data(float(given) if is_whole else given, node)
             if self.answering:
                 shown = f"{_BEGIN}{_owner(cls, name)}{_MEANS}{shown}{_END}"

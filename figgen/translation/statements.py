@@ -114,9 +114,9 @@ class Statements(CallPrinter):
         total = count_of(node, name)
         for block in blocks:
             if block and sum(count_of(one, name) for one in block) == total:
-                chained = block is getattr(node, "orelse", []) and isinstance(node, ast.If)
-                if chained and len(block) == 1 and isinstance(block[0], ast.If):
-                    return cls.fits(block[0], name)
+                match node:
+                    case ast.If(orelse=[ast.If() as inner]) if block is node.orelse:
+                        return cls.fits(inner, name)
                 return True
         return False
 

@@ -8,6 +8,7 @@ from figgen.catalog.recorded_ddp import BYTES_PER_ELEMENT, RecordedCall, Span, r
 from figgen.charts import Named, Slot, Timeline
 from figgen.errors import check_between
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
+from figgen.models.profiles.intervals import length, union, within
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -20,16 +21,17 @@ def _all_reduces() -> list[RecordedCall]:
     return [call for call in recorded_ddp().calls if call.collective == "allreduce"]
 
 
-def _overlap(span: Span, others: tuple[Span, ...]) -> float:
-    """Seconds of a span in which one of the others, which follow one another, runs too."""
-    return fsum(max(0.0, min(span[1], end) - max(span[0], start)) for start, end in others)
+def _busy_s(span: Span) -> float:
+    """Return the seconds of a span in which the GPU computes."""
+    starts, ends = zip(*recorded_ddp().kernels_s, strict=True)
+    return length(within(union(starts, ends), *span))
 
 
 def _values() -> dict[str, Named]:
     found, calls = recorded_ddp(), _all_reduces()
     busy = fsum(end - start for start, end in found.kernels_s)
     sending = fsum(call.span_s[1] - call.span_s[0] for call in calls)
-    hidden = fsum(_overlap(call.span_s, found.kernels_s) for call in calls)
+    hidden = fsum(_busy_s(call.span_s) for call in calls)
     largest = max(calls, key=lambda call: call.message_bytes)
     lasts = largest.span_s[1] - largest.span_s[0]
     rate = all_reduce_bus_bandwidth(ranks=RANKS, message_bytes=largest.message_bytes, time_s=lasts)
@@ -118,9 +120,8 @@ def _kernels() -> list[tuple[str, str, Span]]:
 def _shares(start: float, end: float) -> dict[str, Named]:
     """What the GPU computes between two moments, as a share of them."""
     shown = [span for span in recorded_ddp().kernels_s if span[0] < end and span[1] > start]
-    busy = _overlap((start, end), tuple(shown))
     return {
         "shown": Named(len(shown)),
-        "shown_busy": Named(busy / (end - start)),
+        "shown_busy": Named(_busy_s((start, end)) / (end - start)),
         "window": Named(end - start, "s"),
     }

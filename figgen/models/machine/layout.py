@@ -18,6 +18,11 @@ MOST_RANKS = 2**20
 """Largest world: what is beyond it is a slip of the pen, and would fill the memory."""
 
 
+def context_in_node(cp: int, tp: int, gpus_per_node: int) -> int:
+    """Return how many of `cp` context-parallel ranks share a node, next to `tp` ranks each."""
+    return max(1, min(cp, gpus_per_node // tp))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelLayout:
     """Sizes of every parallel axis on `nodes` × `gpus_per_node` GPUs, in a rank order.
@@ -70,7 +75,7 @@ class ParallelLayout:
     @property
     def context_in_node(self) -> int:
         """Context-parallel ranks that share a node, next to those of tensor parallelism."""
-        return max(1, min(self.cp, self.gpus_per_node // self.tp))
+        return context_in_node(self.cp, self.tp, self.gpus_per_node)
 
     @property
     def dense(self) -> RankMesh:

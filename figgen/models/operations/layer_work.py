@@ -1,4 +1,4 @@
-"""What a list of operations takes for each token, by phase: sums that rates turn into seconds."""
+"""FLOPs and bytes of a list of operations, by phase; rates turn these sums into seconds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from figgen.models.operations.operation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseWork:
-    """The operations of one phase: FLOPs and number of matmuls, bytes of passes and of casts.
+    """The sums of one phase: FLOPs and number of matmuls, bytes of passes and of casts.
 
-    All but the number grow with tokens, and are of one token on a GPU that has all of a layer.
+    All but the number of matmuls are for one token on a GPU that has the whole layer.
     """
 
     matmul_flops: Number

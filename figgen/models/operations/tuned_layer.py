@@ -2,13 +2,14 @@
 
 Queries, keys and values are one matmul, gate and up another; norms, residual sums, the rotation of
 queries and keys, and the gate of the block are a kernel each. Under sequence parallelism a GPU has
-its part of the tokens wherever it does not have its part of a width. Attention, what sorts and
-sends tokens, and sums of gradients depend on the layout: `figgen.models.step.layer_list` adds them.
+its part of the tokens wherever it does not have its part of a width. Attention, sorting and sending
+tokens, and sums of gradients depend on the layout; `figgen.models.step.layer_list` adds them.
 
 Passes move tensors of 16 bits, backward twice as many as forward: beside each tensor its gradient.
-Where matmuls are quantized, each casts its input forward, and the gradient of its output backward.
-Left out, as when the rates were fitted, are the router, a matmul of a few hundred columns, and the
-passes and casts of shared experts. Casts of latent attention are those of its core's inputs.
+A quantized matmul casts its input in forward, and the gradient of its output in backward. The rates
+were fitted without the router, a matmul of a few hundred columns, and without the passes and casts
+of shared experts, so the list leaves these out. Casts of latent attention are those of its core's
+inputs.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 
+from figgen.models.machine.layout import context_in_node
 from figgen.models.machine.nearest import Sizes, problem
 from figgen.models.pipeline.schedules import MOST_STAGES
 from figgen.models.setup.training_setup import ZERO_STAGES, TrainingSetup
@@ -142,7 +143,7 @@ def _divides_sequence(setup: TrainingSetup, tp: int, cp: int) -> bool:
     if setup.trades_heads:
         ranks = cp
     elif setup.context_exchange == "a2a+p2p":
-        ranks = max(1, min(cp, setup.parallel.gpus_per_node // tp))
+        ranks = context_in_node(cp, tp, setup.parallel.gpus_per_node)
     if cp % ranks or (shape.attention_layers > 0 and shape.heads // tp % ranks):
         return False
     return _divides_mixers(shape, tp, cp)

@@ -1,8 +1,9 @@
-"""The operations of one layer and microbatch with the seconds of each, which add up to the layer.
+"""The operations of one layer and microbatch and the seconds of each, which add up to the layer.
 
-Those that depend on the layout stand beside the list of `figgen.models.operations.tuned_layer`:
-the attention core, sorting and sending tokens, sums of gradients, adapters. Messages are listed by
-axis, with what is not hidden of them, and what backward computes again in one line.
+`figgen.models.operations.tuned_layer` lists what depends on the model alone. This module adds what
+depends on the layout: the attention core, sorting and sending tokens, sums of gradients, adapters.
+Messages have one line for each axis, with the exposed part of their time, and recomputation has
+one line.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ BOTH = "forward and backward"
 """The phase of what is summed over a layer."""
 
 LEAST = 1e-9
-"""The least share of a layer that is no rounding."""
+"""A smaller share of a layer is a rounding error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +80,9 @@ class ListedJob:
 def layer_list(
     listed: ListedJob, layer: LayerSeconds, *, experts: bool
 ) -> tuple[TimedOperation, ...]:
-    """The operations of a layer that takes the seconds of `layer`, as they run.
+    """Return the operations of a layer that takes the seconds of `layer`, in running order.
 
-    Backward goes the other way; by weight it is listed behind.
+    Backward by input runs in reverse; backward by weight is listed after it.
     """
     found = _kernels(listed, experts=experts)
     beside = _of_layout(listed, layer, found, experts=experts)
@@ -105,7 +106,7 @@ def layer_list(
 
 
 def _kernels(listed: ListedJob, *, experts: bool) -> list[TimedOperation]:
-    """Those that the list of the model has."""
+    """Return the kernels that depend on the model alone, with their seconds."""
     job, shape = listed.job, listed.shape
     found = expert_operations if experts else dense_operations
     operations = found(shape, job.tokens, job.tp)
@@ -122,7 +123,7 @@ def _kernels(listed: ListedJob, *, experts: bool) -> list[TimedOperation]:
 def _between(
     found: list[TimedOperation], more: list[TimedOperation], before: str
 ) -> list[TimedOperation]:
-    """The operations with more of them before the first of a name, or that casts for it."""
+    """Insert operations before the first whose name starts with `before`, or before its cast."""
     names = [one.name.removeprefix("cast of ") for one in found]
     place = next((at for at, name in enumerate(names) if name.startswith(before)), len(found))
     return [*found[:place], *more, *found[place:]]
@@ -131,7 +132,7 @@ def _between(
 def _of_layout(
     listed: ListedJob, layer: LayerSeconds, kernels: Sequence[TimedOperation], *, experts: bool
 ) -> list[TimedOperation]:
-    """Those that the layout decides."""
+    """Return the operations that depend on the layout, with their seconds."""
     job, at = listed.job, listed.attained
     core_s = layer.attention_s / (1 + CORE_BACKWARD)
     # Tiles that begin take time and multiply nothing.
@@ -227,7 +228,7 @@ def _placed(
 
 
 def _lasting(name: str, kind: str, phase: str, time_s: float) -> TimedOperation:
-    """Something that takes time and has no FLOPs or bytes of its own here."""
+    """Return a line that takes time but counts no FLOPs or bytes."""
     return TimedOperation(
         name=name,
         kind=kind,

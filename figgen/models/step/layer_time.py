@@ -46,10 +46,9 @@ class LayerSeconds:
     """Seconds of one layer and one microbatch, forward and backward together, by part.
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
-    way to experts, and tokens within experts that several GPUs share. What sorts them is memory's.
-    Of the kernels, `forward_s` are those of forward, run once, and `weight_s` those of backward by
-    weight.
-    Copies of activations to the host and back count what outlasts the rest.
+    way to experts, and tokens within experts that several GPUs share. Sorting counts as memory.
+    `forward_s` is the time of the kernels of one forward pass, `weight_s` that of backward by
+    weight. Copies of activations to the host and back count only what outlasts the rest.
     """
 
     products_s: Number
@@ -245,8 +244,10 @@ def _layer(
     within_s: Number,
     sorted_s: Number,
 ) -> LayerSeconds:
-    """A layer from its phases, of which frozen matrices lack the last; `blocks` exchange
-    tensor-parallel halves. Gradients of the weights that are `trained` are added up.
+    """Return a layer from its phases.
+
+    Frozen matrices have no backward by weight. `blocks` is the number of blocks that exchange
+    tensor-parallel halves. Gradients of the `trained` weights are added up.
     """
     core = attention_core_s(job, attained)
     keys_s, keys_back_s = context_s(job, attained, core)
@@ -301,7 +302,7 @@ def attention_core_s(job: Job, attained: Attained) -> Number:
 
     A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)²; pairs of two documents are
     skipped. Cut in order, the last of C ranks has (2C − 1)/C of the mean in layers without one.
-    Tiles of a query begin and are not always full, which takes as long as so many more keys.
+    Starting tiles and partly full ones take as long as `attention_start_keys` more keys.
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
     keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside - job.keys_apart
@@ -339,7 +340,7 @@ def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Num
     A ring sends keys and values from neighbor to neighbor, and in backward their gradients too;
     with two buffers that runs behind the attention, which takes `core_s` forward. A gather sends as
     much over all links. An all-to-all can't hide: each tensor has to arrive first. Ranks that have
-    traded heads hold the keys of all their tokens, which a ring between nodes passes on.
+    traded heads hold the keys of all their tokens; a ring between nodes passes these on.
     """
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     crosses, trading = job.tp * job.cp > job.gpus_per_node, _trading(job)

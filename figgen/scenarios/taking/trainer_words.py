@@ -155,7 +155,7 @@ NEMO_RL = {
 
 
 def _nemo_rl(entries: list[Entry]) -> list[Entry]:
-    """The policy's training, with the settings of the one of two backends that is on."""
+    """Return the settings with which the policy is trained, from the backend that is enabled."""
     values = {one.name: one.value.lower() for one in entries}
     megatron = values.get("policy.megatron_cfg.enabled", "") == "true" or (
         "policy.dtensor_cfg.enabled" in values and values["policy.dtensor_cfg.enabled"] == "false"

@@ -33,18 +33,27 @@ def attained_rows() -> dict[str, Any]:
     """What software attains on every chip in each of its formats, as `RateRow` has it.
 
     Rows are in the order of the catalog's chips and of their peaks; the last are shares of the
-    numbers that a reader gives of a chip, by `own` formats. `columns` has, by field, the values of
-    all rows for the usual software, or one where all are alike, and `others` what other software
-    has instead (`_beside`). Peaks stand beside the chips.
+    numbers that a reader gives of a chip, by `own` formats. `columns` are those of all rows for the
+    usual software (`_columns`), and `others` what other software has instead (`_beside`), or the
+    name of software that has the same. Peaks stand beside the chips.
     """
-    usual = _all_rows(SOFTWARE)
-    rows = list(usual.values())
+    rows = list(_all_rows(SOFTWARE).values())
+    others: dict[str, Any] = {}
+    for name in known_software()[1:]:
+        beside = _beside(rows, _all_rows(name))
+        others[name] = next((one for one, known in others.items() if known == beside), beside)
     return {
         "usual": SOFTWARE,
         "own": list(OWN_PEAKS),
-        "columns": {name: _column([row[name] for row in rows]) for name in rows[0]},
-        "others": {name: _beside(rows, _all_rows(name)) for name in known_software()[1:]},
+        "columns": _columns(rows),
+        "others": others,
     }
+
+
+def _columns(rows: list[Row]) -> dict[str, Any]:
+    """The values of all rows by field, or one value if all are equal; None in rows without it."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
 def _column(values: list[Any]) -> Any:
@@ -65,10 +74,10 @@ def _all_rows(software: str) -> dict[tuple[str, str], Row]:
 
 
 def _beside(usual: list[Row], rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
-    """What rows of other software have instead of the usual.
+    """Return the columns of the kinds of rows that other software has instead of the usual.
 
-    `kinds` are what they have, that of the H100 in BF16 first; `rows` has the number of each row's
-    kind, null for a format that the software does not take.
+    The kind of the H100 in BF16 comes first. `rows` has the number of each row's kind, None for a
+    format that the software does not take.
     """
     kinds: list[Row] = []
     numbers: dict[int, int | None] = {}
@@ -78,7 +87,7 @@ def _beside(usual: list[Row], rows: dict[tuple[str, str], Row]) -> dict[str, Any
         if kind is not None and kind not in kinds:
             kinds.append(kind)
         numbers[place] = None if kind is None else kinds.index(kind)
-    return {"kinds": kinds, "rows": [numbers[place] for place in range(len(rows))]}
+    return {"columns": _columns(kinds), "rows": [numbers[place] for place in range(len(rows))]}
 
 
 def _differences(row: Row, base: Row) -> Row:

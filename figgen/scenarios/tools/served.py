@@ -97,24 +97,34 @@ def served_row(catalog: ServedCatalog, software: str, chip: Chip, dtype: str) ->
     multiply there.
     """
     table, own = catalog.attained, chip.name == OWN
-    columns: Entry = table["columns"]
-    others: Mapping[str, Mapping[str, list[Any]]] = table["others"]
     place = _own_place(catalog, dtype) if own else _rows(catalog).index(f"{chip.name} {dtype}")
-    values: dict[str, Any] = {
-        name: column[place] if isinstance(column, list) else column
-        for name, column in columns.items()
-    }
+    values = _row_of(table["columns"], place)
     if software != table["usual"]:
-        kind: int | None = others[software]["rows"][place]
+        others: Mapping[str, Any] = table["others"]
+        alike: Any = others[software]
+        beside: Mapping[str, Any] = others[alike] if isinstance(alike, str) else alike
+        kinds: list[int | None] = beside["rows"]
+        columns: Entry = beside["columns"]
+        kind = kinds[place]
         if kind is None:
             chip.peak_flops_per_s("fp8")
         else:
-            values |= others[software]["kinds"][kind]
+            values |= _row_of(columns, kind)
     peak = 1.0 if own else chip.peak_flops_per_s(values["dtype"])
     return record_of(
         RateRow,
         {**values, "rates": record_of(Attained, values), "peak_flops_per_s": peak},
     )
+
+
+def _row_of(columns: Entry, place: int) -> dict[str, Any]:
+    """Return the fields that a row has; a column with one value has it in every row."""
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        value: Any = column[place] if isinstance(column, list) else column
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def _rows(catalog: ServedCatalog) -> list[str]:

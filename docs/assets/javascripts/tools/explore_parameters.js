@@ -55,7 +55,7 @@ export function choicesOf({ name, kind, value, choices, optional }, lookups) {
   return optional ? [[null, "–"], ...found] : found;
 }
 
-/** The value of a parameter that has choices, from the places of those that are chosen. Throws InputError. */
+/** Returns the value of a parameter with choices, given the indices of the selected ones. Throws InputError. */
 export function readChoice({ name, list }, choices, places) {
   const chosen = places.map((place) => choices[place][0]);
   if (!chosen.length) throw new InputError(name, { expected: "at least one" });
