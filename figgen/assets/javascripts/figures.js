@@ -80,7 +80,8 @@ async function explore(button) {
     await paint(element);
     still.hidden = true;
     button.textContent = "Back to the figure";
-    if (figure.parameters) await recompute(figure, element);
+    // The plot can be closed before its controls have come.
+    if (figure.parameters) recompute(figure, element).catch(console.warn);
   } catch (error) {
     close(element);
     button.textContent = "Explore (could not be loaded, try again)";
