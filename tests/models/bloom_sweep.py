@@ -71,7 +71,6 @@ BF16 = Recipe(
     weight_bytes=2,
     gradient_bytes=6,
     optimizer_bytes=12,
-    source="bloom: chronicles",
 )
 
 # Rows with a whole layout and nothing wrong in the log.

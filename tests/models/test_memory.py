@@ -102,9 +102,7 @@ def test_recipes_cost_what_their_names_say() -> None:
     with pytest.raises(InputError, match="did you mean mcore18"):
         recipe("mcore16")
     with pytest.raises(InputError, match="weight_bytes of a recipe: expected >= 0"):
-        Recipe(
-            name="odd", label="", weight_bytes=-1, gradient_bytes=0, optimizer_bytes=0, source=""
-        )
+        Recipe(name="odd", label="", weight_bytes=-1, gradient_bytes=0, optimizer_bytes=0)
 
 
 def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:

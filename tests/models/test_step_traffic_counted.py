@@ -55,7 +55,6 @@ COSTS = Recipe(
     weight_bytes=2,
     gradient_bytes=3,
     optimizer_bytes=5,
-    source="",
 )
 
 

@@ -126,7 +126,6 @@ def setup_of(
             weight_bytes=2,
             gradient_bytes=gradient_bytes,
             optimizer_bytes=12,
-            source="",
         ),
         context_exchange="all-gather",
         buckets=1,

@@ -61,29 +61,29 @@ def peak_by_type(
 
 
 FP8_RECIPES = (
+    # Derived: 2 + 1 + 1 bytes of weights.
     Recipe(
         name="te20",
         label="BF16 weights, two FP8 copies kept",
         weight_bytes=4,
         gradient_bytes=4,
         optimizer_bytes=12,
-        source="derivation: 2 + 1 + 1",
     ),
+    # DeepSeek-V3, arXiv:2412.19437, section 3.3.
     Recipe(
         name="dsv3",
         label="DeepSeek-V3: FP8 weights, BF16 moments",
         weight_bytes=1,
         gradient_bytes=4,
         optimizer_bytes=8,
-        source="DeepSeek-V3, arXiv:2412.19437, section 3.3",
     ),
+    # MS-AMP, optimization levels.
     Recipe(
         name="msamp",
         label="MS-AMP O3: FP8 nearly throughout",
         weight_bytes=1,
         gradient_bytes=1,
         optimizer_bytes=5,
-        source="MS-AMP, optimization levels",
     ),
 )
 SHOWN = ("fp32_16", "mcore20", "mcore18", "zero16")

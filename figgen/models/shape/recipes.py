@@ -26,7 +26,6 @@ class Recipe:
     weight_bytes: float
     gradient_bytes: float
     optimizer_bytes: float
-    source: str
     table_bytes: float = 0
     iterations: int = 0
 
@@ -41,40 +40,33 @@ class Recipe:
         return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes
 
 
-ZERO = "Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 3.1"
-DISTRIBUTED = "Megatron-LM docs, dist_optimizer.md"
-FSDP = (
-    "pytorch/torchtitan@b5bcd76c, training.mixed_precision_param; half of the weight's four bytes "
-    "is counted with the optimizer, because messages carry the other half"
-)
-TORCHTUNE = "pytorch/torchtune@0031bfb0, recipes/configs/llama3_1/8B_lora.yaml: dtype bf16, AdamW"
 EIGHT_BITS = 1 + 4 / 2048
 """A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
 
 _ALL = (
+    # Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 3.1.
     Recipe(
         name="zero16",
         label="16-bit weights and gradients, Adam in FP32",
         weight_bytes=2,
         gradient_bytes=2,
         optimizer_bytes=12,
-        source=ZERO,
     ),
+    # Megatron-LM docs, dist_optimizer.md, as for mcore20 and fp32_16.
     Recipe(
         name="mcore18",
         label="BF16 weights, FP32 gradients, Adam in FP32",
         weight_bytes=2,
         gradient_bytes=4,
         optimizer_bytes=12,
-        source=DISTRIBUTED,
     ),
+    # DeepSeek-V3, arXiv:2412.19437, section 3.3.3; Megatron-LM docs, dist_optimizer.md.
     Recipe(
         name="mcore14",
         label="BF16 weights and moments, the rest in FP32",
         weight_bytes=2,
         gradient_bytes=4,
         optimizer_bytes=8,
-        source=f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
     ),
     Recipe(
         name="mcore20",
@@ -82,7 +74,6 @@ _ALL = (
         weight_bytes=2,
         gradient_bytes=2,
         optimizer_bytes=16,
-        source=DISTRIBUTED,
     ),
     Recipe(
         name="fp32_16",
@@ -90,48 +81,47 @@ _ALL = (
         weight_bytes=4,
         gradient_bytes=4,
         optimizer_bytes=8,
-        source=DISTRIBUTED,
     ),
+    # pytorch/torchtune@0031bfb0, recipes/configs/llama3_1/8B_lora.yaml: dtype bf16, AdamW.
     Recipe(
         name="bf16_8",
         label="everything in BF16, no master copy",
         weight_bytes=2,
         gradient_bytes=2,
         optimizer_bytes=4,
-        source=TORCHTUNE,
     ),
+    # pytorch/torchtitan@b5bcd76c, training.mixed_precision_param; half of the weight's four
+    # bytes is counted with the optimizer, because messages carry the other half.
     Recipe(
         name="fsdp16",
         label="FP32 throughout, weights gathered in BF16",
         weight_bytes=2,
         gradient_bytes=4,
         optimizer_bytes=10,
-        source=FSDP,
     ),
+    # Dettmers et al. 2021, arXiv:2110.02861, section 2.
     Recipe(
         name="adam10",
         label="16-bit weights and gradients, moments in 8 bits",
         weight_bytes=2,
         gradient_bytes=2,
         optimizer_bytes=4 + 2 * EIGHT_BITS,
-        source="Dettmers et al. 2021, arXiv:2110.02861, section 2",
     ),
+    # Shazeer and Stern 2018, arXiv:1804.04235; sums of rows and columns left out: < 0.1 %.
     Recipe(
         name="adafactor8",
         label="16-bit weights and gradients, Adafactor without momentum",
         weight_bytes=2,
         gradient_bytes=2,
         optimizer_bytes=4,
-        source="Shazeer and Stern 2018, arXiv:1804.04235; "
-        "sums of rows and columns left out: < 0.1 %",
     ),
+    # Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3.
     Recipe(
         name="muon14",
         label="BF16 weights, the rest in FP32, one momentum; tables with Adam",
         weight_bytes=2,
         gradient_bytes=4,
         optimizer_bytes=8,
-        source="Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
         table_bytes=4,
         iterations=5,
     ),

@@ -53,7 +53,12 @@ def attained_rows() -> dict[str, Any]:
 def _columns(rows: list[Row]) -> dict[str, Any]:
     """The values of all rows by field, or one value if all are equal; None in rows without it."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _column([row.get(name) for row in rows]) for name in names}
+    return {name: _column([_short(row.get(name)) for row in rows]) for name in names}
+
+
+def _short(value: Any) -> Any:
+    """Return 4e11 as 400000000000, which JavaScript reads alike and JSON writes without `.0`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _column(values: list[Any]) -> Any:
