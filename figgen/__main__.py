@@ -51,6 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "JSON compliant" in str(error):
             return _refuse("the answer is not a finite number")
         raise
+    except Exception as error:
+        from figgen.serving.code import own_fault
+
+        if fault := own_fault(error):
+            return _refuse(fault)
+        raise
     _say(text)
     return int(answer.status)
 

@@ -193,11 +193,11 @@ def _term(written: str, whole: str) -> Factor:
     base = base_unit(word[1:])
     if power and (base in MEASURED or base in ("param", "token")):
         return Factor(unit=base, power=power)
-    raise _unknown_unit(whole)
+    raise _unknown_unit(whole, written)
 
 
-def _unknown_unit(whole: str) -> InputError:
-    """Return the error for an unknown unit, with similar units."""
+def _unknown_unit(whole: str, written: str) -> InputError:
+    """Return the error for a unit of which `written` is unknown, with similar units."""
     known = [*MEASURED, *THINGS, *AMOUNTS, *OTHER, *TIMES]
     for prefix, power in POWERS.items():
         if power > 0:
@@ -209,7 +209,7 @@ def _unknown_unit(whole: str) -> InputError:
     meant = f"{meant[:-2]}/s" if meant.endswith("ps") else meant
     folded = [unit for unit in sorted(known) if unit.lower() == meant]
     return InputError(
-        f"unknown unit {whole!r}",
+        f"unknown unit {whole!r}" if written == whole else f"unknown unit {written!r} in {whole!r}",
         expected=None if folded else "a unit such as B, GB/s, TFLOP/s, µs or ranks",
         nearest=folded or closest(whole, sorted(known)),
     )

@@ -100,6 +100,42 @@ MISTAKES = {
 }  # fmt: skip
 
 
+OF_CODE = {
+    "a module that isn't there": ("mkdocs.yml", "modules: [heat]", "modules: [haet]",
+                                  "modules: there is no haet.py in this folder"),
+    "a slip of syntax": ("heat.py", "SUBJECT = Subject(", "SUBJECT = Subject((",
+                                        "heat.py:135: invalid syntax"),
+    "a name that nobody defined": ("heat.py", 'unit("K")', 'unti("K")',
+                                   "heat.py:26: NameError: name 'unti' is not defined"),
+    "a unit that nobody declared": ("heat.py", 'unit("K")\n', "\n",
+                                    "heat.py:59: unknown unit 'K' in 'W/m²/K'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OF_CODE)
+def test_a_mistake_in_a_module_is_one_line_of_build_and_command(tmp_path: Path, what: str) -> None:
+    file, old, new, told = OF_CODE[what]
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    text = (folder / file).read_text("utf-8")
+    assert text.count(old) == 1
+    (folder / file).write_text(text.replace(old, new), "utf-8")
+    done = build("mkdocs", folder, "--strict")
+    assert done.returncode != 0
+    assert told in done.stdout
+    assert "Traceback" not in done.stdout
+    listed = subprocess.run(
+        [sys.executable, "-m", "figgen", "list", "formulas"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert listed.returncode == 2
+    assert told.partition(": ")[2] in listed.stderr
+    assert listed.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("file", MISTAKES)
 def test_a_mistake_fails_the_build_with_its_place(tmp_path: Path, file: str) -> None:
     old, new, told = MISTAKES[file]

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.test_layers import SUBJECT, within
 
@@ -59,7 +61,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_text(sysconfig.get_path("purelib"))
     options = ("--quiet", "--no-deps", "--ignore-installed", "--no-index", "--find-links")
     pip = (sys.executable, "-m", "pip", "--python", place / "bin/python")
-    run(place, *pip, "install", *options, wheel.parent, "figgen")
+    run(place, *pip, "install", *options, wheel.parent, "mkdocs-figgen")
     return place / "bin"
 
 
@@ -74,7 +76,9 @@ def test_the_wheel_holds_all_that_a_site_is_made_with(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "docs/", "hooks/")) for name in inside)
 
 
-def test_a_new_user_starts_builds_and_tests_a_site(programs: Path, tmp_path: Path) -> None:
+def test_a_new_user_starts_builds_and_tests_a_site(
+    programs: Path, wheel: Path, tmp_path: Path
+) -> None:
     """With nothing of this checkout: the package, its data and its entry points are the wheel's."""
     python, site = programs / "python", tmp_path / "my-site"
     place = run(tmp_path, python, "-c", "import figgen; print(figgen.__file__)").strip()
@@ -90,6 +94,16 @@ def test_a_new_user_starts_builds_and_tests_a_site(programs: Path, tmp_path: Pat
     assert "Kettle in the kitchen" in page
     assert "334\N{NO-BREAK SPACE}kJ" in page
     assert (site / "site" / "assets/javascripts/figures.js").is_file()
+    name = tomllib.loads((site / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"][0]
+    assert (name, wheel.name.partition("-")[0]) == ("mkdocs-figgen", "mkdocs_figgen")
+    steps = yaml.safe_load((site / ".github/workflows/site.yml").read_text("utf-8"))
+    commands = [one["run"] for one in steps["jobs"]["build"]["steps"] if "run" in one]
+    assert commands == [
+        "pip install --find-links wheels .",
+        "python -m pytest",
+        "figgen lint docs",
+        "mkdocs build --strict",
+    ], "what is run here, below"
     assert "1 passed" in run(site, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert "every page keeps to the rules" in run(site, programs / "figgen", "lint", "docs")
     shown = run(site, programs / "figgen", "show", "time-to-boil", "preset=travel")

@@ -252,6 +252,19 @@ def own_place(error: BaseException) -> str:
     return f"{found[0]}:{found[1]}: " if found else ""
 
 
+def own_fault(error: BaseException) -> str:
+    """Return what is wrong in the site's own modules, with file and line; "" if it isn't there."""
+    place = own_place(error)
+    if not place and isinstance(error, ModuleNotFoundError) and error.name in modules():
+        return f"modules: there is no {error.name}.py in this folder, and no such package installed"
+    if isinstance(error, SyntaxError) and error.filename:
+        path = Path(error.filename)
+        own = own_sources(modules()).values()
+        if any(root == path or root in path.parents for root in own):
+            return f"{path.name}:{error.lineno}: {error.msg}"
+    return f"{place}{type(error).__name__}: {error}" if place else ""
+
+
 def _innermost(error: BaseException, roots: Sequence[Path]) -> tuple[str, int] | None:
     for frame in reversed(extract_tb(error.__traceback__)):
         path = Path(frame.filename)
