@@ -19,7 +19,7 @@ from figgen.generated.presets import preset_pages
 from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
 from figgen.generated.validation import validation_pages
-from figgen.publish.changelog import PAGE, changelog_page
+from figgen.publish.changelog import changelog_pages
 from figgen.subject import Keep, Terms, made, nowhere
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
@@ -73,7 +73,7 @@ def site_pages(
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():
-        pages[PAGE] = changelog_page(history.read_text(encoding="utf-8"))
+        pages |= changelog_pages(history.read_text(encoding="utf-8"))
     if terms:  # without them, the navigation names a page that is not there
         pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()

@@ -68,9 +68,9 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
             made[card_path(one.page)] = card(site.name, one.title, one.page.picture)
     listed = sorted((f"{one.url}index.md", one.title, one.about) for one in pages)
     made["llms.txt"] = llms_txt(site.name, summary, listed, site.address)
-    for one in pages:
-        if one.page.path == PAGE:
-            made[FEED] = feed(one.page.source, site.name, site.address, changed)
+    sources = {one.page.path: one.page.source for one in pages}
+    if PAGE in sources:
+        made[FEED] = feed(sources, site.name, site.address, changed)
     return made
 
 

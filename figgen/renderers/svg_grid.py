@@ -29,7 +29,7 @@ TALL = 460
 
 
 def render_grid(chart: RankGrid) -> str:
-    """One rounded box per node, one `<rect data-rank>` per GPU, its rank and group number inside.
+    """One rounded box per node, one titled `<rect>` per GPU, its rank and group number inside.
 
     Raises InputError for a communicator that `figgen.theme.COMMUNICATORS` has no hue for.
     """
@@ -130,7 +130,6 @@ def _cell(chart: RankGrid, index: int, place: _Layout) -> str:
         "rect",
         title(describe(chart, cell)),
         class_=classes,
-        data_rank=cell.rank,
         x=x + 0.5,
         y=y + 0.5,
         width=place.cell - 1,

@@ -31,6 +31,7 @@ nav: [{sources}]
 exclude_docs: |
   *.toml
   /about/changelog.md
+  /about/releases/
   /overrides/
   /search.md
   {without}

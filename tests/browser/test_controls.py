@@ -18,7 +18,7 @@ def style(element: Locator, name: str) -> str:
 def fills(grid: Locator) -> list[str]:
     """The colour of every GPU of a rank grid, in the order of ranks."""
     colours: list[str] = grid.evaluate(
-        "(svg) => [...svg.querySelectorAll('rect[data-rank]')].map((r) => getComputedStyle(r).fill)"
+        "(svg) => [...svg.querySelectorAll('.cells rect')].map((r) => getComputedStyle(r).fill)"
     )
     return colours
 

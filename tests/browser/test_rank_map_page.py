@@ -226,7 +226,7 @@ def test_without_scripts_the_first_configuration_and_the_presets_are_there(
     unscripted.goto(f"{site}{MAP}")
     assert unscripted.locator("#fig-map-gpus").is_visible()
     assert unscripted.locator("#fig-map-gpus .fig-tabs input").count() == 5
-    assert unscripted.locator("#fig-map-gpus [data-rank]").count() >= 128
+    assert unscripted.locator("#fig-map-gpus .cells rect").count() >= 128
     assert unscripted.locator("#rank-map").inner_text().strip() == ""
     opened(page, site)
     expect(page.locator("#fig-map-gpus")).to_be_hidden()

@@ -11,7 +11,7 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.changes.feed import MOST_ENTRIES
-from figgen.publish.changelog import FEED, feed
+from figgen.publish.changelog import FEED, PAGE, feed
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CHANGELOG = "# Changelog\n\n## [0.1.0] - 2026-05-04\n\n- First.\n"
@@ -28,7 +28,8 @@ def site(folder: Path, value: float, catalog: str = "1") -> Path:
     }
     (folder / "figures.json").write_text(json.dumps([entry]))
     (folder / "sources.json").write_text(json.dumps({"catalog": {"a.toml/x/v": catalog}}))
-    (folder / FEED).write_text(feed(CHANGELOG, "Guide", "https://x.org/", "2026-11-01"), "utf-8")
+    told = feed({PAGE: CHANGELOG}, "Guide", "https://x.org/", "2026-11-01")
+    (folder / FEED).write_text(told, "utf-8")
     return folder
 
 

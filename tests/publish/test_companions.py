@@ -16,7 +16,8 @@ from markdown import Markdown
 from figgen.charts import Column, Table
 from figgen.publish.about import about, reading_minutes
 from figgen.publish.begin import begin_build
-from figgen.publish.changelog import changelog_page, feed, releases
+from figgen.publish.changelog import PAGE as CHANGELOG_PAGE
+from figgen.publish.changelog import changelog_pages, feed, releases
 from figgen.publish.companions import companions
 from figgen.publish.history import last_changes
 from figgen.publish.twins import MOST_ROWS, figure_twin
@@ -120,9 +121,15 @@ def test_a_card_is_a_picture_of_the_size_that_links_show(made: dict[str, str | b
 
 CHANGELOG = """# Changelog
 
+What changes.
+
 ## [Unreleased]
 
 - One <b> & two.
+
+## [0.2.0] - 2026-06-04
+
+- Second.
 
 ## [0.1.0] - 2026-05-04
 
@@ -130,25 +137,57 @@ CHANGELOG = """# Changelog
 """
 
 
-def test_the_feed_has_an_entry_for_each_release() -> None:
-    root = etree.fromstring(feed(CHANGELOG, "A & B", "https://x.org/", "2026-11-01"))
+def test_the_feed_has_an_entry_for_each_release_with_the_page_that_shows_it() -> None:
+    pages = changelog_pages(CHANGELOG) | {"guide/page.md": "## [9.9.9] - 2027-01-01\n"}
+    root = etree.fromstring(feed(pages, "A & B", "https://x.org/", "2026-11-01"))
     atom = "{http://www.w3.org/2005/Atom}"
+    page = "https://x.org/about/changelog/"
     found = [
-        (entry.findtext(f"{atom}title"), entry.findtext(f"{atom}updated"))
+        (
+            entry.findtext(f"{atom}title"),
+            entry.findtext(f"{atom}updated"),
+            entry.findtext(f"{atom}id"),
+            entry.find(f"{atom}link").get("href"),  # type: ignore[union-attr]
+        )
         for entry in root.findall(f"{atom}entry")
     ]
+    older = "https://x.org/about/releases/0.1.0/"
     assert found == [
-        ("Unreleased", "2026-11-01T00:00:00Z"),
-        ("0.1.0", "2026-05-04T00:00:00Z"),
+        ("Unreleased", "2026-11-01T00:00:00Z", f"{page}#unreleased", page),
+        ("0.2.0", "2026-06-04T00:00:00Z", f"{page}#0.2.0", page),
+        ("0.1.0", "2026-05-04T00:00:00Z", f"{page}#0.1.0", older),
     ]
-    ids = [entry.findtext(f"{atom}id") for entry in root.findall(f"{atom}entry")]
-    assert len(set(ids)) == 2
-    assert "- One <b> & two." in (root.findtext(f"{atom}entry/{atom}content") or "")
+    assert root.findtext(f"{atom}entry/{atom}content") == "- One <b> & two."
 
 
-def test_a_changelog_without_releases_has_an_empty_feed() -> None:
+def test_the_changelog_shows_the_newest_release_and_links_to_the_older_ones() -> None:
+    pages = changelog_pages(CHANGELOG)
+    assert list(pages) == [CHANGELOG_PAGE, "about/releases/0.1.0.md"]
+    current, older = pages.values()
+    assert "One <b>" in current
+    assert "- Second." in current
+    assert "- First." not in current
+    assert "[0.1.0](releases/0.1.0.md)" in current
+    assert "../../changes.xml" in current
+    assert "# Release 0.1.0\n" in older
+    assert "(../changelog.md)" in older
+    assert "## [0.1.0] - 2026-05-04\n\n- First.\n" in older
+
+
+def test_the_pages_of_a_changelog_have_each_of_its_lines_once() -> None:
+    source = (Path(__file__).parents[2] / "CHANGELOG.md").read_text("utf-8")
+    shown = "\n".join(changelog_pages(source).values()).splitlines()
+    assert len(list(releases(source))) >= 6
+    for line in source.splitlines():
+        if line.startswith(("- ", "## ")):
+            assert shown.count(line) == source.splitlines().count(line)
+
+
+def test_a_changelog_without_releases_is_a_page_with_an_empty_feed() -> None:
     assert list(releases("# Changelog\n")) == []
-    assert "../../changes.xml" in changelog_page(CHANGELOG)
+    pages = changelog_pages("# Changelog\n")
+    assert list(pages) == [CHANGELOG_PAGE]
+    assert etree.fromstring(feed(pages, "A", "https://x.org/", "")).findall("{*}entry") == []
 
 
 def test_reading_time_counts_prose_alone() -> None:

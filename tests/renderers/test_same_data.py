@@ -163,7 +163,8 @@ def test_a_grid_has_the_groups_of_every_rank_everywhere() -> None:
     assert [int(r["rank"]) for r in listed] == list(range(8))
     for view in GRID.communicators:
         assert [int(r[f"{view.label} group"]) for r in listed] == list(view.group_of_cell)
-    cells = {int(r.get("data-rank", "-1")): r for r in drawn(GRID).iter("rect")}
+    named = [(r.findtext("title", ""), r) for r in drawn(GRID).iter("rect")]
+    cells = {int(words.split()[1]): rect for words, rect in named if words.startswith("rank ")}
     for index, cell in enumerate(GRID.cells):
         classes = cells[cell.rank].get("class", "").split()
         for view in GRID.communicators:

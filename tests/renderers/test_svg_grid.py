@@ -48,13 +48,13 @@ def grid(ranks: int = 256, per_node: int = 8, world: int | None = None) -> RankG
 
 
 def cells(drawn: str) -> list[ElementTree.Element]:
-    return [rect for rect in ElementTree.fromstring(drawn).iter("rect") if rect.get("data-rank")]
+    return ElementTree.fromstring(drawn).findall(".//*[@class='cells']/rect")
 
 
 @pytest.mark.parametrize(("ranks", "per_node"), [(1, 1), (8, 8), (16, 4), (72, 72), (512, 8)])
 def test_every_gpu_is_one_cell_that_says_where_it_is(ranks: int, per_node: int) -> None:
     drawn = cells(svg.render(grid(ranks, per_node), "map"))
-    assert [int(cell.get("data-rank", "")) for cell in drawn] == list(range(ranks))
+    assert len(drawn) == ranks
     for rank, cell in enumerate(drawn):
         tp, dp, pp = rank % 8, rank // 8 % 16, rank // 128 % 2
         where = f"rank {rank} · node {rank // per_node} · GPU {rank % per_node}"
