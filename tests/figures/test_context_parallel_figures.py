@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "balance": ("cp-balance", {}),
     "ring-contiguous": ("ring-attention", {"scheme": "contiguous"}),
     "ring-zig-zag": ("ring-attention", {}),
+    "online-softmax": ("online-softmax", {}),
     "identity": ("cp-identity", {}),
     "overlap": ("cp-overlap", {}),
     "min-tokens": ("cp-min-tokens", {}),
@@ -46,6 +48,15 @@ def test_triangle_has_every_block_once_and_fits(cp: int) -> None:
         work = sum(0.5 if box.lines == ("½",) else 1.0 for box in cells)
         assert work == (2 * cp) ** 2 / 2
     assert value(chart, "first_zigzag") == value(chart, "last_zigzag") == 2 * cp
+
+
+@pytest.mark.parametrize("keys_per_block", [1, 2, 3, 4, 6])
+def test_blocks_of_any_size_end_at_the_softmax_over_all_keys(keys_per_block: int) -> None:
+    chart = build("online-softmax", {"keys_per_block": keys_per_block})
+    weights = [math.exp(score) for score in (1, 0, 3, 1, 2, 0)]
+    mean = sum(w * v for w, v in zip(weights, range(10, 70, 10), strict=True)) / sum(weights)
+    assert value(chart, "result") == pytest.approx(mean)
+    assert value(chart, "whole") == pytest.approx(mean)
 
 
 def test_balance_is_the_triangle_counted() -> None:

@@ -151,6 +151,11 @@ def test_overlap_keeps_order_and_lanes_free_of_collisions(tp: int) -> None:
     assert 0 <= value(chart, "hidden_share") <= 1 + 1e-9
 
 
+def test_the_way_up_counts_a_gate_only_where_there_is_one() -> None:
+    chart = build("tp-overlap", {"model": "gpt-3-175b"})
+    assert value(chart, "product_s") == pytest.approx(2 * 2048 * 12288 * 49152 / 8 / 794.5e12)
+
+
 def test_identity_differs_only_where_gelu_comes_before_the_sum() -> None:
     for tp in (2, 4):
         chart = build("tp-identity", {"tp": tp})

@@ -122,8 +122,9 @@ def test_the_tanh_form_is_the_gaussian_one_to_a_thousandth() -> None:
 def test_gelu_before_the_sum_is_another_function() -> None:
     x, given = drawn(TOKENS, HIDDEN), weights("mlp")
     whole = gelu(x @ given[0]) @ given[1]
-    assert np.allclose(row_first_mlp(x, given, 1), whole)
-    assert np.abs(row_first_mlp(x, given, 2) - whole).max() > 0.1
+    assert np.allclose(row_first_mlp(x, given, 1, sum_first=False), whole)
+    assert np.allclose(row_first_mlp(x, given, 2, sum_first=True), whole)
+    assert np.abs(row_first_mlp(x, given, 2, sum_first=False) - whole).max() > 0.1
 
 
 def test_tp_that_does_not_divide_is_refused() -> None:

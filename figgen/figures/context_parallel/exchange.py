@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Slot, Table, Timeline
+from figgen.charts import (
+    Axis,
+    Bars,
+    Box,
+    Column,
+    Diagram,
+    Named,
+    Scalar,
+    Slot,
+    Table,
+    Timeline,
+)
 from figgen.errors import check_between
 from figgen.formulas.context_parallel import tokens_per_context_rank
 from figgen.models.algorithms.context_parallel import (
     SCHEMES,
+    RunningSoftmax,
     causal_attention,
     chunks_of_rank,
+    no_keys_yet,
     pairs_by_step,
     ring_attention,
     ring_timeline,
@@ -164,6 +177,55 @@ def ring_attention_timeline(
 
 
 DIGITS = 10
+
+
+WORKED = ((1.0, 10.0), (0.0, 20.0), (3.0, 30.0), (1.0, 40.0), (2.0, 50.0), (0.0, 60.0))
+"""Keys of a worked case: their score with the one query, and their value, a single number."""
+
+
+@figure("online-softmax")
+def online_softmax(*, keys_per_block: int = 2) -> Table:
+    """One query's attention to six keys that arrive in blocks, and to all of them at once."""
+    check_between("keys_per_block", keys_per_block, 1, len(WORKED))
+    rows: list[tuple[Scalar, ...]] = []
+    state = no_keys_yet(1, 1)
+    for start in range(0, len(WORKED), keys_per_block):
+        label = "own block" if start == 0 else f"block {start // keys_per_block + 1} arrives"
+        row, state = _arrival(label, WORKED[start : start + keys_per_block], state)
+        rows.append(row)
+    last = rows[-1]
+    rows.append(_arrival("all keys at once", WORKED, no_keys_yet(1, 1))[0])
+    return Table(
+        columns=(
+            Column(label="what arrives"),
+            Column(label="scores"),
+            Column(label="values"),
+            Column(label="largest score m", spec="g"),
+            Column(label="old sums times"),
+            Column(label="sum of weights l", spec=".3f"),
+            Column(label="weighted values o", spec=".2f"),
+            Column(label="o ÷ l", spec=".2f"),
+        ),
+        rows=tuple(rows),
+        values={
+            "result": Named(float(last[-1])),
+            "whole": Named(float(rows[-1][-1])),
+            "first": Named(float(rows[0][-1])),
+            "fade": Named(float(np.exp(WORKED[0][0] - WORKED[2][0]))),
+        },
+    )
+
+
+def _arrival(
+    label: str, keys: tuple[tuple[float, float], ...], old: RunningSoftmax
+) -> tuple[tuple[Scalar, ...], RunningSoftmax]:
+    """The row of a block that arrives, and the sums after it."""
+    scores, values = (np.array(side) for side in zip(*keys, strict=True))
+    new = old.after(scores[None, :], values[:, None])
+    highest, total, output = (float(part[0, 0]) for part in (new.highest, new.total, new.output))
+    fade = f"{np.exp(old.highest[0, 0] - highest):.3f}" if old.total[0, 0] else "–"
+    said = (", ".join(f"{one:g}" for one in side) for side in (scores, values))
+    return (label, *said, highest, fade, total, output, output / total), new
 
 
 @figure("cp-identity")

@@ -29,7 +29,7 @@ from figgen.models.algorithms.tensor_parallel import (
     row_first_mlp,
     sharded_pass,
 )
-from figgen.models.shape.model_shape import check_gpt_layer
+from figgen.models.shape.model_shape import ModelShape, check_gpt_layer
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -61,8 +61,14 @@ def tp_identity(*, tp: int = 4) -> Table:
         found = largest_difference(block(x, weights, upstream), sharded)
         rows.append((f"{name}, columns then rows", *(round(d, DIGITS) for d in found), "1", "1"))
     whole = gelu(x @ mlp[0]) @ mlp[1]
-    wrong = float(np.abs(row_first_mlp(x, mlp, tp) - whole).max())
-    rows.append(("MLP, rows first, GELU of each part", wrong, "–", "–", "2", "2"))
+    right, wrong = (
+        float(np.abs(row_first_mlp(x, mlp, tp, sum_first=first) - whole).max())
+        for first in (True, False)
+    )
+    rows += [
+        ("MLP, rows first, summed before GELU", round(right, DIGITS), "–", "–", "2", "2"),
+        ("MLP, rows first, GELU of each part", wrong, "–", "–", "–", "–"),
+    ]
     columns = (
         Column(label="block and split"),
         Column(label="output", spec=".3g"),
@@ -102,11 +108,10 @@ def tp_limits(
         node.accelerator.peak_flops_per_s(), node.accelerator.hbm_bandwidth_bytes_per_s
     )
     rows, values = [], {"hbm_ridge": Named(ridge, "FLOP/B"), "tokens": Named(tokens, "token")}
-    ways = 2 if found.shape.ffn in ("swiglu", "geglu") else 1
     for tp in sizes:
         if found.heads % tp or found.shape.ffn_hidden % tp:
             raise InputError("tp", expected=f"a divisor of {found.heads} heads", got=tp)
-        width = ways * found.shape.ffn_hidden // tp
+        width = _way_up(found.shape) // tp
         moved = BYTES * (tokens * found.hidden + found.hidden * width + tokens * width)
         intensity = 2 * tokens * found.hidden * width / moved
         tiles = ceil(tokens / tile_rows) * ceil(width / tile_columns)
@@ -140,6 +145,11 @@ def tp_limits(
         Column(label="waves filled", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _way_up(shape: ModelShape) -> int:
+    """Columns of the matmul that enters the MLP: a gated one has the gate beside the way up."""
+    return (2 if shape.ffn in ("swiglu", "geglu") else 1) * shape.ffn_hidden
 
 
 @figure("sp-memory", recomputed=True)
@@ -189,7 +199,7 @@ def tp_overlap(
     measured = node.accelerator.measured_bf16
     rate = measured.value if measured else node.accelerator.peak_flops_per_s()
     tokens = shape.shape.sequence
-    width = 2 * shape.shape.ffn_hidden // tp
+    width = _way_up(shape.shape) // tp
     piece = 2 * tokens * shape.hidden * width / rate / tp
     send = tokens / tp * shape.hidden * BYTES / node.scale_up_bandwidth_bytes_per_s
     send += node.scale_up_latency_s

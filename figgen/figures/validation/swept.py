@@ -1,10 +1,11 @@
-"""One job of the big sweep: each mesh measured, beside what is predicted for it."""
+"""Jobs of the big sweep: each mesh measured, beside what is predicted for it."""
 
 from __future__ import annotations
 
 from figgen.charts import Axis, Bars, Named
-from figgen.errors import unknown
+from figgen.errors import InputError, unknown
 from figgen.plotting.series import segments
+from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import JudgedRun, judged_runs, swept_model
 
@@ -15,14 +16,9 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
 
     Raises InputError for a model or number of GPUs that it did not run.
     """
-    swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
-    jobs = [f"{swept_model(judged.run)} on {judged.run.gpus}" for judged in swept]
-    asked = f"{model} on {gpus}"
-    if asked not in jobs:
-        raise unknown("job of the sweep", asked, jobs)
-    own = [judged for judged, job in zip(swept, jobs, strict=True) if job == asked]
+    own = _runs_of(model, gpus)
     fastest: dict[tuple[int, int], JudgedRun] = {}
-    for judged in sorted(own, key=lambda one: one.measured_s):
+    for judged in own:
         fastest.setdefault((judged.run.tp, judged.run.pp), judged)
     shown = list(fastest.values())
     chosen = min(shown, key=lambda one: one.predicted_s)
@@ -48,6 +44,59 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
             "largest_error": Named(max(abs(one.error) for one in shown)),
         },
     )
+
+
+@figure("swept-tensor")
+def swept_tensor(*, jobs: tuple[str, ...] = ("3B on 64", "8B on 128")) -> Bars:
+    """Measured and predicted tokens per second and GPU over T, of swept runs without stages.
+
+    A job is written "MODEL on GPUS"; of each T the fastest run counts, whatever its microbatch.
+    Raises InputError for a job that the sweep did not run.
+    """
+    shown: list[tuple[str, JudgedRun]] = []
+    values: dict[str, Named] = {}
+    for job in jobs:
+        model, _, gpus = job.partition(" on ")
+        if not gpus.isdigit():
+            raise InputError("jobs", expected='"MODEL on GPUS", as in "3B on 64"', got=job)
+        fastest: dict[int, JudgedRun] = {}
+        for judged in _runs_of(model, int(gpus)):
+            if judged.run.pp == judged.run.cp == 1:
+                fastest.setdefault(judged.run.tp, judged)
+        found = sorted(fastest.items())
+        shown += [(f"{job}, TP {tp}", judged) for tp, judged in found]
+        values |= {
+            f"share_{identifier(model)}_tp{tp}": Named(found[0][1].measured_s / judged.measured_s)
+            for tp, judged in found
+        }
+    return Bars(
+        labels=tuple(label for label, _ in shown),
+        segments=segments(
+            {
+                "measured": [_tokens_per_s(one, one.measured_s) for _, one in shown],
+                "predicted": [_tokens_per_s(one, one.predicted_s) for _, one in shown],
+            }
+        ),
+        axis=Axis(label="tokens per second and GPU", low=0.0, spec=",.0f"),
+        stacked=False,
+        values={**values, "bars": Named(len(shown))},
+    )
+
+
+def _runs_of(model: str, gpus: int) -> list[JudgedRun]:
+    """The sweep's runs of a model on a number of GPUs, the fastest first."""
+    swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
+    jobs = [f"{swept_model(judged.run)} on {judged.run.gpus}" for judged in swept]
+    asked = f"{model} on {gpus}"
+    if asked not in jobs:
+        raise unknown("job of the sweep", asked, jobs)
+    own = [judged for judged, job in zip(swept, jobs, strict=True) if job == asked]
+    return sorted(own, key=lambda one: one.measured_s)
+
+
+def _tokens_per_s(judged: JudgedRun, step_s: float) -> float:
+    run = judged.run
+    return run.global_batch * run.sequence / step_s / run.gpus
 
 
 def _mesh(judged: JudgedRun) -> str:

@@ -109,25 +109,47 @@ def causal_attention(q: Matrix, k: Matrix, v: Matrix) -> Matrix:
     return np.asarray(powers @ v / powers.sum(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True, slots=True)
+class RunningSoftmax:
+    """What queries keep between blocks of keys: one row per query.
+
+    `highest` is the largest score so far, `total` the sum of e^(score − highest), and `output` the
+    sum of values with these weights; `output` over `total` is attention to the keys so far.
+    """
+
+    highest: Matrix
+    total: Matrix
+    output: Matrix
+
+    def after(self, scores: Matrix, values: Matrix) -> RunningSoftmax:
+        """Scale the sums to the new largest score, then add a block (queries × keys)."""
+        highest = np.maximum(self.highest, scores.max(axis=1, keepdims=True))
+        fade, powers = np.exp(self.highest - highest), np.exp(scores - highest)
+        return RunningSoftmax(
+            highest,
+            self.total * fade + powers.sum(axis=1, keepdims=True),
+            self.output * fade + powers @ values,
+        )
+
+
+def no_keys_yet(queries: int, width: int) -> RunningSoftmax:
+    """The state before the first block, which has to show every query at least one key."""
+    zeros = np.zeros((queries, width))
+    return RunningSoftmax(np.full((queries, 1), -np.inf), zeros[:, :1], zeros)
+
+
 def ring_attention(q: Matrix, k: Matrix, v: Matrix, *, cp: int, scheme: str) -> Matrix:
     """The same, block by block on `cp` ranks, each with running maxima, sums and outputs."""
     length, width = v.shape
     held = [tokens_of_rank(scheme, cp, rank, length) for rank in range(cp)]
     result = np.empty((length, width))
     for rank, mine in enumerate(held):
-        highest = np.full((len(mine), 1), -np.inf)
-        total = np.zeros((len(mine), 1))
-        output = np.zeros((len(mine), width))
+        state = no_keys_yet(len(mine), width)
         for step in range(cp):
+            # The rank's own block comes first, so that no row is still without any key.
             theirs = held[(rank - step) % cp]
             scores = q[mine] @ k[theirs].T / np.sqrt(q.shape[1])
             scores = np.where(mine[:, None] >= theirs, scores, -np.inf)
-            best = np.maximum(highest, scores.max(axis=1, keepdims=True))
-            # The rank's own block comes first, so that no row is still without any key.
-            powers = np.exp(scores - best)
-            fade = np.exp(highest - best)
-            total = total * fade + powers.sum(axis=1, keepdims=True)
-            output = output * fade + powers @ v[theirs]
-            highest = best
-        result[mine] = output / total
+            state = state.after(scores, v[theirs])
+        result[mine] = state.output / state.total
     return result

@@ -131,12 +131,14 @@ def sharded_pass(block: Block, x: Matrix, slices: Sequence[Weights], upstream: M
     )
 
 
-def row_first_mlp(x: Matrix, weights: Weights, tp: int) -> Matrix:
-    """What comes out if A is split by rows and GELU is applied before the sum: not the block."""
+def row_first_mlp(x: Matrix, weights: Weights, tp: int, *, sum_first: bool) -> Matrix:
+    """The MLP with A split by rows: right if the parts are summed before GELU, and else not."""
     up, down = weights
     inputs, rows = np.split(x, tp, axis=1), np.split(up, tp, axis=0)
-    hidden = np.sum([gelu(part @ row) for part, row in zip(inputs, rows, strict=True)], axis=0)
-    return np.asarray(hidden @ down)
+    parts = [part @ row for part, row in zip(inputs, rows, strict=True)]
+    if sum_first:
+        return np.asarray(gelu(np.sum(parts, axis=0)) @ down)
+    return np.asarray(np.sum([gelu(part) for part in parts], axis=0) @ down)
 
 
 def largest_difference(whole: BlockPass, sharded: BlockPass) -> tuple[float, float, float]:

@@ -321,6 +321,16 @@ class JourneyStep:
         return self.memory.fullest.bytes_of("activations")
 
     @property
+    def buffers_bytes(self) -> float:
+        """Buffers of communication on the fullest GPU: gathered weights, gradients under way."""
+        return self.memory.fullest.bytes_of("communication")
+
+    @property
+    def reserve_bytes(self) -> float:
+        """What the allocator, CUDA and NCCL hold beyond tensors, on the fullest GPU."""
+        return self.memory.fullest.bytes_of("reserve")
+
+    @property
     def rest_bytes(self) -> float:
         """Buffers, the allocator's loss and what the driver takes, on the fullest GPU."""
         return self.total_bytes - self.state_bytes - self.activations_bytes
