@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.equations.ops import Number, maximum, minimum, power, where
+from figgen.equations.ops import Number, maximum, minimum, sqrt, where
 from figgen.models.operations.layer_work import PhaseWork
 from figgen.models.operations.tuned_layer import ACTIVATION_BYTES
 from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
@@ -37,8 +37,6 @@ SCAN_SHARE = 0.25
 """The rate of a state-space mixer's scan over the rate of attention: its authors found it as
 fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
 wide has four times the products. No run of the fit has such layers."""
-SHARPNESS = 6
-"""How sharply a layer turns from bound by the GPU to bound by the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +89,31 @@ class LayerSeconds:
 
 
 def longer(one_s: Number, other_s: Number) -> Number:
-    """The longer of two times that overlap; a little more where they are alike."""
+    """The longer of two times that overlap; a little more where they are alike.
+
+    It is their norm of order six, which says how sharply a layer that is bound by the GPU becomes
+    one that is bound by the host.
+    """
     high, low = maximum(one_s, other_s), minimum(one_s, other_s)
-    alike = power(low / maximum(high, 1e-30), SHARPNESS)
-    return high * power(1 + alike, 1 / SHARPNESS)
+    ratio = low / maximum(high, 1e-30)
+    cubed = ratio * ratio * ratio
+    return high * _sixth_root(1 + cubed * cubed)
+
+
+def _sixth_root(number: Number) -> Number:
+    """The sixth root of a number from 1 to 2, without a power, which is slow on arrays.
+
+    Two steps of Halley's method reach the last digits from a straight line that is 0.4% off.
+    """
+    square = sqrt(number)
+    root = 1 + 0.2957 * (square - 1)
+    root = _nearer_to_cube_root(root, square)
+    return _nearer_to_cube_root(root, square)
+
+
+def _nearer_to_cube_root(root: Number, number: Number) -> Number:
+    cubed = root * root * root
+    return root * (cubed + 2 * number) / (2 * cubed + number)
 
 
 @dataclass(frozen=True, slots=True)
