@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = parser_of(words)
     except InputError as error:
         return _refuse(str(error))
+    except ImportError as error:
+        return _refuse_fault(error)
     options = parser.parse_args(words)
     try:
         answer = options.run(options)
@@ -52,13 +54,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _refuse("the answer is not a finite number")
         raise
     except Exception as error:
-        from figgen.serving.code import own_fault
-
-        if fault := own_fault(error):
-            return _refuse(fault)
-        raise
+        return _refuse_fault(error)
     _say(text)
     return int(answer.status)
+
+
+def _refuse_fault(error: Exception) -> int:
+    """Refuse with one line for a fault of the site's modules; raise any other error again."""
+    from figgen.serving.code import own_fault
+
+    if fault := own_fault(error):
+        return _refuse(fault)
+    raise error
 
 
 def _use_modules_here() -> None:

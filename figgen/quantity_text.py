@@ -33,6 +33,9 @@ ALIASES: dict[str, str] = {
     "micro-batch": "microbatch",
 }  # fmt: skip
 
+SPELLED_OUT: dict[str, str] = {"d": "days", "mo": "months", "hr": "h", "hrs": "h"}
+"""Abbreviations that are not read, since they have other meanings too, and what to write."""
+
 MOST_DIGITS, MOST_POWER = 60, 300
 
 _NUMBER = re.compile(
@@ -208,6 +211,9 @@ def _unknown_unit(whole: str, written: str) -> InputError:
     meant = whole.lower().replace("flops", "flop/s")
     meant = f"{meant[:-2]}/s" if meant.endswith("ps") else meant
     folded = [unit for unit in sorted(known) if unit.lower() == meant]
+    if written in SPELLED_OUT:
+        terms = [SPELLED_OUT.get(term.strip(), term) for term in whole.split("/")]
+        folded = ["/".join(terms)]
     return InputError(
         f"unknown unit {whole!r}" if written == whole else f"unknown unit {written!r} in {whole!r}",
         expected=None if folded else "a unit such as B, GB/s, TFLOP/s, µs or ranks",

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from figgen.__main__ import main
 from figgen.agreement import Number, compared
 from figgen.agreement.manifest import numbers_of, with_quantities
 from figgen.agreement.numbers import numbers
@@ -237,7 +239,7 @@ def test_numbers_in_sentences_tables_and_captions_are_read_and_code_is_not() -> 
         "```figure\nfigure: pipeline-timeline\nschedule: 1f1b\nstages: 4\nmicrobatches: 8\n"
         "caption: One.\nalt: Two.\n```\n"
     )
-    found = list(numbers("page.md", page))
+    found = [one for one in numbers("page.md", page) if isinstance(one, Number)]
     assert [(n.kind, n.source, n.where) for n in found[:2]] == [
         ("formula", "bubble_fraction", "page.md:1"),
         ("lookup", "model.parameters", "page.md:3"),
@@ -246,6 +248,38 @@ def test_numbers_in_sentences_tables_and_captions_are_read_and_code_is_not() -> 
     assert found[1].inputs == {"model": "llama-3-8b"}
     assert {n.where for n in found[2:]} == {"page.md:9"}
     assert {n.name: n.value for n in found[2:]}["bubble_fraction"] == found[0].value
+
+
+FAILING = """# T
+
+It is {{ bubble_fraction(stages=0, microbatches=8):.1% }}.
+
+```figure
+figure: pipeline-timeline
+schedule: 1f1b
+stages: 3
+microbatches: no
+caption: One.
+alt: Two.
+```
+"""
+
+
+def test_numbers_and_figures_that_fail_are_named_with_their_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = SimpleNamespace(pages=lambda docs, terms: {})  # generating the others takes seconds
+    monkeypatch.setattr("figgen.agreement.numbers.subject", lambda: without)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text(FAILING, "utf-8")
+    number, figure = numbers("page.md", FAILING)
+    assert str(number).startswith("page.md:3: ")
+    assert str(figure).startswith("page.md:5: figure 'pipeline-timeline': microbatches: expected")
+    assert main(["agree", str(tmp_path / "docs")]) == 1
+    told = capsys.readouterr().out
+    assert f"docs/{number}\n" in told
+    assert f"docs/{figure}\n" in told
+    assert "2 not computed" in told
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,9 @@ REFUSED = {
     "12 GBps": "GB/s",
     "3 rankz": "rank",
     "4 Gb": "GB",
+    "3 d": "days",
+    "2 GPU/d": "GPU/days",
+    "5 hrs": "h",
 }
 
 

@@ -6,6 +6,6 @@ figure); `ways` reads the table, `check` compares the numbers.
 """
 
 from figgen.agreement.check import Disagreement, Outcome, compared
-from figgen.agreement.numbers import Number, numbers_of_folder
+from figgen.agreement.numbers import Number, Uncomputed, numbers_of_folder
 
-__all__ = ["Disagreement", "Number", "Outcome", "compared", "numbers_of_folder"]
+__all__ = ["Disagreement", "Number", "Outcome", "Uncomputed", "compared", "numbers_of_folder"]

@@ -46,33 +46,46 @@ class Number:
     text: str = ""
 
 
-def numbers_of_folder(docs: Path) -> list[Number]:
-    """Return the numbers of all pages, including generated ones, that can be computed.
+@dataclass(frozen=True, slots=True)
+class Uncomputed:
+    """A number or figure that cannot be computed, with the reason."""
 
-    The build reports the others with their line.
-    """
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}"
+
+
+def numbers_of_folder(docs: Path) -> tuple[list[Number], list[Uncomputed]]:
+    """Return the numbers of all pages, including generated ones, and what cannot be computed."""
     pages = {
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(docs.rglob("*.md"))
     }
     made = subject().pages(docs, {})
-    return [number for page, text in (pages | made).items() for number in numbers(page, text)]
+    found = [one for page, text in (pages | made).items() for one in numbers(page, text)]
+    return (
+        [one for one in found if isinstance(one, Number)],
+        [one for one in found if isinstance(one, Uncomputed)],
+    )
 
 
-def numbers(page: str, source: str) -> Iterator[Number]:
-    """Yield the numbers of one page, first in sentences and then in figures."""
+def numbers(page: str, source: str) -> Iterator[Number | Uncomputed]:
+    """Yield what one page computes or fails to, first in sentences and then in figures."""
     yield from _in_sentences(page, source)
     for fence in fences(source):
         yield from _in_figure(f"{page}:{fence.line}", fence)
 
 
-def _in_sentences(page: str, source: str) -> Iterator[Number]:
+def _in_sentences(page: str, source: str) -> Iterator[Number | Uncomputed]:
     text = _CODE.sub(lambda code: "\n" * code[0].count("\n"), source)
     for line, words in enumerate(text.split("\n"), 1):
         for match in re.finditer(PATTERN, words):
             try:
                 found, _ = compute(match[1])
-            except InputError:
+            except InputError as error:
+                yield Uncomputed(f"{page}:{line}", str(error))
                 continue
             yield Number(
                 kind="formula" if found.evaluation else "lookup",
@@ -86,7 +99,7 @@ def _in_sentences(page: str, source: str) -> Iterator[Number]:
             )
 
 
-def _in_figure(where: str, fence: Fence) -> Iterator[Number]:
+def _in_figure(where: str, fence: Fence) -> Iterator[Number | Uncomputed]:
     try:
         asked = directive.parse(fence.body)
         for _, _, arguments in asked.variants():
@@ -105,5 +118,7 @@ def _in_figure(where: str, fence: Fence) -> Iterator[Number]:
                     beside=beside,
                     text=fence.body,
                 )
-    except (InputError, ArithmeticError, LookupError):
-        return
+    except InputError as error:
+        yield from (Uncomputed(where, str(fault)) for fault in error.all)
+    except Exception as error:  # a bug in a figure's code
+        yield Uncomputed(where, f"{type(error).__name__}: {error}")

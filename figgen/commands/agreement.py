@@ -28,11 +28,14 @@ def _agree(options: argparse.Namespace) -> Answer:
     if not options.docs.is_dir():
         raise InputError("pages", expected="a folder", got=str(options.docs))
     known = quantities()
-    found = compared(numbers_of_folder(options.docs), known)
-    told = [f"{options.docs.name}/{each}" for each in found.disagreements]
+    numbers, failed = numbers_of_folder(options.docs)
+    found = compared(numbers, known)
+    told = [f"{options.docs.name}/{each}" for each in (*failed, *found.disagreements)]
     told.append(
         f"{found.numbers:,} numbers; {found.identified:,} of {len(known)} quantities that"
         f" are computed in several ways, {found.points:,} points where they can be compared,"
         f" {len(found.disagreements) or 'no'} disagreement{'s' * (len(found.disagreements) != 1)}"
+        + (f", {len(failed)} not computed" if failed else "")
     )
-    return Answer(asdict(found), "\n".join(told), status=int(bool(found.disagreements)))
+    data = asdict(found) | {"failed": [asdict(one) for one in failed]}
+    return Answer(data, "\n".join(told), status=int(bool(failed or found.disagreements)))

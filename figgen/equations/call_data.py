@@ -1,7 +1,7 @@
 """Calls on a page as data that a script can recompute; printed to JavaScript.
 
 A number stands for itself. A formula is `[name, {argument: data}]`, a lookup for a machine
-`[name, [arguments], field]`, and a sum or product `["+", data, data]`.
+`[name, [arguments], field]`, and a sum, product or quotient `["+", data, data]`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ def followed(asked: CallData, compute: Compute, look_up: LookUp) -> float:
         return followed(first, compute, look_up) + followed(second, compute, look_up)
     if name == "*":
         return followed(first, compute, look_up) * followed(second, compute, look_up)
+    if name == "/":
+        below = followed(second, compute, look_up)
+        return math.nan if below == 0 else followed(first, compute, look_up) / below
     return look_up(name, first, second)
 
 

@@ -2,7 +2,7 @@
 
 The page shows the first wording; a condition that fails is an error of the page. Where a script
 recomputes the page for a different machine, the condition decides which wording is shown.
-Conditions compare sums and products of inline values and numbers:
+Conditions compare sums, products and quotients of inline values and numbers:
 
     {? rung(1).total_bytes < 0.9 * rung(1).capacity_bytes :: It fits. :: It does not fit. ?}
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 import xml.etree.ElementTree as etree
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from markdown.inlinepatterns import InlineProcessor
 
@@ -22,7 +22,7 @@ from figgen.json_text import compact_json
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 from figgen.markdown.questions import QUESTION
-from figgen.values import compute, evaluated_or_nan, looked_up_again
+from figgen.values import compute, evaluated_or_nan, looked_up_again, parse
 
 CLAIM = (
     r"\{\?[ ]*(?P<condition>[^\n]+?)[ ]*::"
@@ -32,6 +32,7 @@ GRAMMAR = "comparisons such as rung(1).total_bytes < 0.9 * rung(1).capacity_byte
 
 _SIGNS: dict[type[ast.AST], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Add: "+", ast.Mult: "*",
+    ast.Div: "/",
 }  # fmt: skip
 
 
@@ -48,32 +49,54 @@ def holds(condition: str) -> bool:
 
 def comparisons(condition: str) -> list[Comparison]:
     """Parse a condition; values that depend on the machine stay calls, all others are numbers."""
+    return _parsed(condition, _computed)
+
+
+def check_form(condition: str) -> None:
+    """Raise InputError for a condition that cannot be parsed. Nothing is computed."""
+    _parsed(condition, _unread)
+
+
+def _parsed(condition: str, number: Callable[[str], CallData]) -> list[Comparison]:
+    """Parse a condition, whose calls `number` turns into data."""
     try:
         tree = ast.parse(condition, mode="eval").body
     except (SyntaxError, ValueError):
-        raise InputError("a claim's condition", expected=GRAMMAR, got=condition) from None
+        raise _unparsed(condition) from None
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
-    return [pair for part in parts for pair in _compared(part, condition)]
+    found: list[Comparison] = []
+    for part in parts:
+        if not isinstance(part, ast.Compare) or any(type(op) not in _SIGNS for op in part.ops):
+            raise _unparsed(condition)
+        sides = [_side(side, number) for side in (part.left, *part.comparators)]
+        signs = [_SIGNS[type(op)] for op in part.ops]
+        found += zip(signs, sides, sides[1:], strict=False)
+    return found
 
 
-def _compared(node: ast.expr, text: str) -> Iterator[Comparison]:
-    if not isinstance(node, ast.Compare) or any(type(op) not in _SIGNS for op in node.ops):
-        raise InputError("a claim's condition", expected=GRAMMAR, got=text)
-    sides = [_side(side, text) for side in (node.left, *node.comparators)]
-    for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
-        yield _SIGNS[type(op)], left, right
+def _unparsed(condition: str) -> InputError:
+    return InputError("a claim's condition", expected=GRAMMAR, got=condition)
 
 
-def _side(node: ast.expr, text: str) -> CallData:
+def _side(node: ast.expr, number: Callable[[str], CallData]) -> CallData:
     match node:
-        case ast.BinOp(op=ast.Add() | ast.Mult() as op, left=left, right=right):
-            return [_SIGNS[type(op)], _side(left, text), _side(right, text)]
+        case ast.BinOp(op=ast.Add() | ast.Mult() | ast.Div() as op, left=left, right=right):
+            return [_SIGNS[type(op)], _side(left, number), _side(right, number)]
         case ast.Constant(value=int() | float() as value):
             return float(value)
-    computed, _ = compute(ast.unparse(node))
+    return number(ast.unparse(node))
+
+
+def _computed(call: str) -> CallData:
+    computed, _ = compute(call)
     if isinstance(computed.value, str):
         raise InputError("a claim's condition", expected="numbers", got=computed.value)
     return float(computed.value) if computed.follows is None else computed.follows
+
+
+def _unread(call: str) -> CallData:
+    parse(call)
+    return 0.0
 
 
 class ClaimInline(InlineProcessor):

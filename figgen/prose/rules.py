@@ -18,6 +18,7 @@ from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 from figgen.markdown.lists import TERM, read_list
+from figgen.prose.caption_names import misnamed
 from figgen.prose.density import MOST_IN_JOURNEY, in_text
 from figgen.prose.idiom import mannered, spoken
 from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, prose_lines
@@ -162,6 +163,7 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         ),
         *_dense(page, source),
         *_values(page, source),
+        *_captions(page, source),
         *_figures(page, source),
         *_symbols(page, source),
     ]
@@ -189,6 +191,18 @@ def _values(page: str, source: str) -> Iterator[Finding]:
     """Yield inline values that cannot be parsed."""
     for line, expected, got in unparsed(source):
         yield Finding(page=page, line=line, what="an inline value", expected=expected, got=got)
+
+
+def _captions(page: str, source: str) -> Iterator[Finding]:
+    """Yield names in the texts of figures that are no values of theirs."""
+    for line, error in misnamed(source):
+        yield Finding(
+            page=page,
+            line=line,
+            what="a value in a caption",
+            expected=f"{', '.join(error.nearest)}" if error.nearest else "a value of the figure",
+            got=error.what,
+        )
 
 
 def _symbols(page: str, source: str) -> Iterator[Finding]:

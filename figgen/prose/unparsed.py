@@ -1,4 +1,4 @@
-"""Find inline values that cannot be parsed, and suggest the nearest valid form."""
+"""Find inline values and claims that cannot be parsed, and suggest the nearest valid form."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from figgen.errors import InputError
+from figgen.markdown.claims import CLAIM, check_form
+from figgen.markdown.claims import GRAMMAR as CLAIM_GRAMMAR
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
 from figgen.quantity_shown import format_number
@@ -20,7 +22,7 @@ _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 
 
 def unparsed(source: str) -> Iterator[tuple[int, str, str]]:
-    """Yield line, nearest valid form and text of each inline value that cannot be parsed."""
+    """Yield line, nearest valid form and text of each value or claim that cannot be parsed."""
     figures = {fence.line for fence in fences(source)}
     fence, of_figure = "", False
     for number, line in enumerate(source.split("\n"), 1):
@@ -43,6 +45,11 @@ def _faults(line: str, of_figure: bool) -> Iterator[tuple[str, str]]:
             parse(asked)
         except InputError:
             yield nearest(asked, spec), found[0]
+    for claim in re.finditer(CLAIM, plain):
+        try:
+            check_form(claim["condition"])
+        except InputError:
+            yield CLAIM_GRAMMAR, claim["condition"]
     for rest in re.finditer(r"\{\{.{0,40}", _VALUE.sub("", plain)):
         yield "{{ …:… }}, both braces closed", rest[0]
 

@@ -253,7 +253,12 @@ def own_place(error: BaseException) -> str:
 
 
 def own_fault(error: BaseException) -> str:
-    """Return what is wrong in the site's own modules, with file and line; "" if it isn't there."""
+    """Return what is wrong in the site's own modules, with file and line; "" if it isn't there.
+
+    A circle of imports is named wherever it is.
+    """
+    if circle := import_circle(error):
+        return circle
     place = own_place(error)
     if not place and isinstance(error, ModuleNotFoundError) and error.name in modules():
         return f"modules: there is no {error.name}.py in this folder, and no such package installed"
@@ -263,6 +268,29 @@ def own_fault(error: BaseException) -> str:
         if any(root == path or root in path.parents for root in own):
             return f"{path.name}:{error.lineno}: {error.msg}"
     return f"{place}{type(error).__name__}: {error}" if place else ""
+
+
+def import_circle(error: BaseException) -> str:
+    """Return the modules that import each other in a circle, each with its line; "" for none."""
+    if not isinstance(error, ImportError) or "partially initialized" not in str(error):
+        return ""
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.name == "<module>"]
+    begin = next((at for at, frame in enumerate(frames) if frame.filename == error.path), None)
+    if begin is None:
+        return ""
+    roots = [PACKAGE, *own_sources(modules()).values()]
+    steps = [f"{_relative(frame.filename, roots)}:{frame.lineno}" for frame in frames[begin:]]
+    back = _relative(frames[begin].filename, roots)
+    return (
+        f"circle of imports: {' → '.join([*steps, back])}; "
+        "move what both sides need into a module that imports neither"
+    )
+
+
+def _relative(filename: str, roots: Sequence[Path]) -> str:
+    path = Path(filename)
+    root = next((one for one in roots if one == path or one in path.parents), path)
+    return path.relative_to(root.parent).as_posix()
 
 
 def _innermost(error: BaseException, roots: Sequence[Path]) -> tuple[str, int] | None:

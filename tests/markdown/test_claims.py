@@ -12,6 +12,7 @@ import pytest
 from figgen.errors import InputError
 from figgen.markdown.claims import CLAIM, holds, stated
 
+ROOMY = 'model("llama-3-8b").parameters'
 HOLDS = 'model("llama-3-8b").parameters < 2 * model("llama-3-8b").parameters'
 JOURNEY = Path(__file__).parents[2] / "docs/journey"
 
@@ -43,9 +44,12 @@ def test_a_claim_that_does_not_hold_is_refused_with_its_line(convert: Callable[.
         ("1 < 2 < 3 and 4 > 2 * 2", False),
         ("0.5 * 4 + 1 >= 3", True),
         ("1e3 > 999", True),
+        ("3 / 2 < 2 and 8 / 2 / 2 >= 2", True),
+        ("1 / 0 > 2", False),
+        (f"{ROOMY} / {ROOMY} < 1.01 * 1", True),
     ],
 )
-def test_conditions_compare_sums_and_products(condition: str, truth: bool) -> None:
+def test_conditions_compare_sums_products_and_quotients(condition: str, truth: bool) -> None:
     assert holds(condition) is truth
 
 

@@ -141,6 +141,37 @@ def test_an_inline_value_that_cannot_be_parsed_is_found_with_the_nearest_form(
     assert (one.line, one.what, one.got, one.expected) == (3, "an inline value", got, expected)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["1 - 2 < 3", "1 == 1", "bubble_fraction < 1", "f(a=1) < 2 or 1 < 2", "f(a=1) / (f(a=2) < 1"],
+)
+def test_a_claim_whose_condition_cannot_be_parsed_is_found(condition: str) -> None:
+    page = f"First.\n\nIt is {{? {condition} :: so :: not so ?}}."
+    (one,) = lint("page.md", page, TERMS)
+    assert (one.line, one.what, one.got) == (3, "an inline value", condition)
+    assert lint("page.md", page.replace(condition, "f(a=1) / f(a=2) < 3"), TERMS) == []
+
+
+def test_a_name_in_a_caption_that_its_figure_has_no_value_of_is_found() -> None:
+    figure = """First, as in [](#fig-pipeline-timeline).
+
+```figure
+figure: pipeline-timeline
+schedule: 1f1b
+stages: 4
+microbatches: 8
+caption: "It is {{ bubble_fraction:.1%}}."
+alt: "It is {{ bubble_fractoin:.1%}}."
+```
+"""
+    (one,) = lint("page.md", figure, TERMS)
+    assert str(one) == (
+        "page.md:9: a value in a caption: expected bubble_fraction, got "
+        "\"unknown value of pipeline-timeline 'bubble_fractoin'\""
+    )
+    assert lint("page.md", figure.replace("fractoin", "fraction"), TERMS) == []
+
+
 def test_a_value_of_a_figure_may_go_by_its_name_and_code_is_no_value() -> None:
     figure = "```figure\nfigure: a\ncaption: '{{ most:.0%}} {{ 3:d}}'\n```\n`{{ 1 }}` {{ most }}"
     assert [(line, got) for line, _, got in unparsed(figure)] == [

@@ -7,7 +7,7 @@ import random
 import re
 import tomllib
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,70 @@ def test_what_is_written_is_read_as_the_same_job(software: str) -> None:
         for name, why in written.left_out.items():
             assert f"# Not in this file: {name}, {why}." in written.text
     assert whole >= JOBS / 4, seen
+
+
+BASES: dict[str, dict[str, Any]] = {
+    "megatron-lm": {"model": "mixtral-8x7b", "tp": 2, "cp": 2, "pp": 2, "ep": 2, "etp": 1},
+    "megatron-bridge": {"model": "qwen-3-30b-a3b", "tp": 2, "cp": 2, "pp": 2, "ep": 2, "etp": 1},
+    "torchtitan": {
+        "model": "llama-3-8b", "tp": 2, "cp": 2, "pp": 2, "zero_stage": 2, "recipe": "fsdp16",
+        "order": "torchtitan",
+    },
+    "deepspeed": {"model": "mixtral-8x7b", "zero_stage": 3, "recipe": "zero16"},
+    "accelerate": {"model": "llama-3-8b", "zero_stage": 3, "recipe": "fsdp16"},
+    "fsdp2": {"model": "llama-3-8b", "zero_stage": 3, "recipe": "fsdp16"},
+}  # fmt: skip
+"""A job with every kind of parallelism that a format can express."""
+CHANGES: dict[str, list[Any]] = {
+    "microbatches": [32], "sequence": [4096], "microbatch_size": [2], "document_tokens": [(2048,)],
+    "schedule": ["gpipe", "zb-h1"], "chunks": [4], "recipe": ["mcore14", "zero16", "fsdp16"],
+    "zero_stage": [0, 1, 2, 3], "recompute": ["full", "selective"], "activations": ["fp8"],
+    "sequence_parallel": [False], "flash_attention": [False], "dropout": [True],
+    "context_exchange": ["all-gather", "a2a+p2p"], "zigzag": [False], "dispatcher": ["deepep"],
+    "expert_overlap": ["on"], "cuda_graphs": ["none", "step"], "expert_skew": [1.2],
+    "buckets": [8], "overlap_data_parallel": [False], "double_buffering": [False],
+    "layers_per_stage": [(17, 15), (25, 23)], "mtp_layers": [1], "offloaded_optimizer": [0.5, 1],
+    "offloaded_activations": [0.5, 1], "offload_overlap": [False], "lora_rank": [16],
+    "lora_matrices": ["attention"], "frozen_weights": ["nf4"],
+}  # fmt: skip
+"""Other values of each field of a job than those of BASES."""
+BESIDE: dict[str, dict[str, Any]] = {
+    "chunks": {"schedule": "interleaved-1f1b"},
+    "offload_overlap": {"offloaded_optimizer": 1},
+    "lora_matrices": {"lora_rank": 16},
+    "frozen_weights": {"lora_rank": 16},
+}
+"""What a field needs to have an effect."""
+AXIS = {
+    "schedule": "pp", "chunks": "pp", "layers_per_stage": "pp", "sequence_parallel": "tp",
+    "context_exchange": "cp", "zigzag": "cp", "dispatcher": "ep", "expert_overlap": "ep",
+    "expert_skew": "ep",
+}  # fmt: skip
+"""Fields without an effect on a job that has no such axis."""
+
+
+@pytest.mark.parametrize("software", WRITERS)
+def test_every_option_of_a_job_is_written_or_named_as_left_out(software: str) -> None:
+    elsewhere = {"shape", "parallel", "framework"}  # model and layout, above; the format itself
+    assert CHANGES.keys() == {one.name for one in fields(TrainingSetup)} - elsewhere
+    base = BASES[software] | {"nodes": 2, "gpus_per_node": 8, "microbatches": 16, "sequence": 8192}
+    silent, tried = [], 0
+    for name, values in CHANGES.items():
+        if AXIS.get(name, "nodes") not in base:
+            continue
+        before = job_of(base | BESIDE.get(name, {}))
+        assert before is not None
+        first = write_job(software, before)
+        for value in values:
+            job = job_of(base | BESIDE.get(name, {}) | {name: value})
+            if job is None or job == before or first.refused:
+                continue
+            tried += 1
+            written = write_job(software, job)
+            if not written.refused and written.text == first.text:
+                silent.append((name, value))
+    assert silent == []
+    assert tried >= 20
 
 
 def test_the_command_line_writes_and_reads_back(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.megatron_options import Option
 
-KNOWN = ("offload", "away")
+KNOWN = ("offload", "away", "behind")
 """What of a job these options say."""
 
 

@@ -91,12 +91,19 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
         left_out["offloaded_optimizer"] = "the optimizer's state stays on the GPU"
     if setup.offloaded_activations and "away" not in known:
         left_out["offloaded_activations"] = "activations stay on the GPU"
+    copied = setup.offloaded_activations + (0 if "behind" in known else setup.offloaded_optimizer)
+    if copied and not setup.offload_overlap:
+        left_out["offload_overlap"] = "the framework decides whether copies hide behind computing"
     if setup.document_tokens and "documents" not in known:
         left_out["document_tokens"] = "the loader decides whether it masks documents"
     if setup.dropout and "dropout" not in known:
         left_out["dropout"] = "the model's file decides it"
     if setup.mtp_layers and "mtp" not in known:
         left_out["mtp_layers"] = "the model's file decides it"
+    if not setup.zigzag and setup.parallel.cp > 1:
+        left_out["zigzag"] = "the framework decides how it deals tokens to context-parallel ranks"
+    if setup.expert_skew != 1 and setup.parallel.ep > 1:
+        left_out["expert_skew"] = "it is measured: the router decides how many tokens each gets"
     if setup.dispatcher != "usual" and setup.parallel.ep > 1 and "dispatcher" not in known:
         left_out["dispatcher"] = "the framework decides how tokens reach their experts"
     if setup.expert_overlap != "usual" and setup.parallel.ep > 1 and "captured" not in known:
