@@ -12,6 +12,7 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
+from figgen.scenarios.texts.entry import normal
 
 TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune")
 """Frameworks whose steps have one microbatch unless gradients are accumulated."""
@@ -28,6 +29,11 @@ SCHEDULES = {
 def take_batch(given: Given, dialect: str) -> None:
     """Takes sequence length, microbatches and global batch."""
     sequence = whole_of(given, "sequence")
+    decoder = whole_of(given, "decoder_sequence")
+    if decoder and any(normal(one.name) == "language_model_type" for one in given.entries):
+        sequence = decoder  # the other length is that of an image
+    elif decoder:
+        given.notes.append("of an encoder with a decoder, only layers of a decoder are computed")
     positions = whole_of(given, "positions")
     if sequence:
         take(given, "sequence", sequence)
@@ -40,8 +46,11 @@ def take_batch(given: Given, dialect: str) -> None:
         )
     size = whole_of(given, "microbatch_size") or _plain_batch(given, dialect)
     count = whole_of(given, "accumulation")
+    count = 0 if dialect == "nemo" and count == 1 else count  # its trainer leaves it to Megatron
     whole = whole_of(given, "global_batch")
     local = whole_of(given, "local_batch")
+    if dialect == "fsdp" and whole and not size and not count:
+        size, whole = whole, 0  # a program with PyTorch's loader counts the batch of a GPU
     if dialect in ("torchtitan", "colossalai"):
         _take_local(given, local, size)
     elif dialect == "llm-foundry" and local and not whole:

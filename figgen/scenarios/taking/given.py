@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from figgen.scenarios.taking.names import VARIABLES, key_of
 from figgen.scenarios.taking.shell import asked_in, is_known
-from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
+from figgen.scenarios.texts.entry import ASIDE, Entry, entry, is_whole, normal
 
 MOST = 10**9
 
@@ -44,13 +44,21 @@ class Given:
 def sorted_entries(entries: list[Entry]) -> Given:
     """Entries under the keys that they mean."""
     given = Given(entries=entries)
-    for one in entries:
-        key = _key(one)
+    for said in entries:
+        key = _key(said)
+        one = _without_place(said) if key == "model_name" else said
         if one.origin == "config" and one.words in NOTHING:
             given.heeded.append(one.name)
         elif key:
             given.keys[key] = [*given.keys.get(key, []), one]
     return given
+
+
+def _without_place(one: Entry) -> Entry:
+    """A model's name without a folder that nobody knows: `$HOME/models/Llama-3-8B`."""
+    name = one.value.rpartition("/")[2]
+    known = is_known(one.value) or not name or not is_known(name)
+    return one if known else entry(one.name, name, one.origin)
 
 
 def _key(one: Entry) -> str:
@@ -184,10 +192,17 @@ def switch_of(given: Given, key: str) -> bool | None:
         return None
     if word in OFF:
         return False
-    if word in ON:
-        return True
-    # `--bf16 train.py` and `--fp8 hybrid` are on.
-    return True
+    if word in ON or not _is_placeholder(text):
+        return True  # `--bf16 train.py` and `--fp8 hybrid` are on
+    note = f"{given.keys[key][-1].name}: expected true or false, got {text[:40]!r}"
+    if note not in given.notes:
+        given.notes.append(note)
+    return None
+
+
+def _is_placeholder(text: str) -> bool:
+    """Whether a text is a word of a template, such as CONFIG_BF16_ENABLED."""
+    return "_" in text and text.upper() == text
 
 
 def take(given: Given, option: str, value: int | str | bool) -> None:

@@ -154,10 +154,12 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "llm-foundry"
     if any(name.startswith("trainer.") and "num_nodes" in name for name in names):
         return "nemo"
+    if "model_recipe_name" in names or ("compute_dtype" in names and "num_gpus" in names):
+        return "megatron-bridge"
     if any(name.endswith("tensor_model_parallel_size") for name in names):
         return _megatron(entries, names, programs)
-    if "compute_dtype" in names or "model_recipe_name" in names:
-        return "megatron-bridge"
+    if "sharding_strategy" in names:
+        return "fsdp"
     if any(
         name in ("num_layers", "micro_batch_size") and one.origin == "script"
         for name, one in zip(names, entries, strict=True)
@@ -233,7 +235,9 @@ def _note_files(given: Given) -> None:
     for one in given.entries:
         if one.name in ("defaults", "base_config") and one.words and one.name not in given.heeded:
             given.heeded.append(one.name)
-            given.notes.append(f"this file builds on {one.words}; add the content of that to it")
+            files = " ".join([word for word in one.words.split() if word != "_self_"])
+            if files:
+                given.notes.append(f"this file builds on {files}; add the content of that to it")
 
 
 MOST_SLIPS = 200

@@ -22,6 +22,9 @@ WRAPPERS = (
 )  # fmt: skip
 """Programs that start another one."""
 
+GENERATING = ("vllm-serve", "vllm", "sglang.launch_server", "sglang_router.launch_router")
+"""Programs that serve a model."""
+
 LAUNCHER_MODULES = (
     "torch.distributed.launch",
     "torch.distributed.run",
@@ -71,7 +74,12 @@ def _is_options(value: str) -> bool:
 
 
 def command_entries(command: list[str], shell: Shell) -> list[Entry]:
-    """The options of one command, through all the launchers that stand before each other."""
+    """The options of one command, through all the launchers that stand before each other.
+
+    What generates tokens beside the training, such as `vllm serve`, is no part of the job.
+    """
+    if any(word in GENERATING for word in command):
+        return []
     entries: list[Entry] = []
     words: list[str] = []
     for said in command:
@@ -155,7 +163,8 @@ def _holds_options(word: str, before: list[str]) -> bool:
         return False
     if before and before[-1].startswith("--") and not word.strip().startswith("--"):
         return " -" in word or "=" in word
-    return word.strip().startswith("-") or " --" in word or "=" in word
+    starts = _is_program(word.split()[0]) and before[:1] != ["echo"]
+    return starts or word.strip().startswith("-") or " --" in word or "=" in word
 
 
 def _split(word: str) -> list[str]:
@@ -279,6 +288,8 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
             found.extend(read_script(one.words, shell.answers, inner))
         elif len(words) > 2 and _is_program(words[0]):
             found.extend(command_entries(words, shell))
+        elif len(words) > 1 and all(word.startswith("--") for word in words):
+            _options(words, 0, "script", found)  # the arguments of a container
         else:
             found.append(one)
     return found

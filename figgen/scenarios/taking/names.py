@@ -97,6 +97,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size",
         "device_train_microbatch_size", "tokens.micro_batch_size", "microbatch_size",
         "pipeline_parallel_microbatch_size", "device_train_batch_size_micro",
+        "batch_size_training", "data.batch_size",
     ),
     "local_batch": ("local_batch_size", "training.batch_size", "device_train_batch_size"),
     "plain_batch": ("batch_size",),
@@ -112,6 +113,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length",
         "max_seq_len", "cutoff_len", "model_max_length", "encoder_seq_length", "max_length",
         "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size",
+        "max_context_width",
     ),
     "document_mask": (
         "dataloader_inter_document_masking", "reset_attention_mask", "sample_packing", "packing",
@@ -141,6 +143,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "activation_checkpointing", "enable_activation_checkpointing", "recompute_layer",
         "fsdp_config.activation_checkpointing", "use_gradient_checkpointing", "use_gc",
         "enable_gradient_checkpointing", "deepspeed_activation_checkpointing",
+        "grad_checkpoint", "gradient_checkpointing.enable",
     ),
     "ac_mode": ("activation_checkpoint.mode", "ac_config.mode"),
     "ac_option": (
@@ -148,12 +151,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "bf16": ("bf16", "bf16.enabled", "bfloat16.enabled", "bfloat16"),
     "fp16": ("fp16", "fp16.enabled"),
-    "fp8": ("fp8", "fp8_format", "fp8.enabled", "enable_fp8", "transformer_engine.fp8"),
+    "fp8": (
+        "fp8", "fp8_format", "fp8.enabled", "enable_fp8", "transformer_engine.fp8", "model.fp8",
+    ),
     "fp8_recipe": ("fp8_recipe",),
     "fp4": ("fp4", "fp4_format"),
     "precision": (
         "precision", "mixed_precision", "compute_dtype", "trainer.precision", "model.dtype",
-        "mixed_precision_param", "dtype", "torch_dtype",
+        "mixed_precision_param", "dtype", "torch_dtype", "distributed.model_dtype",
     ),
     "state_dtype": ("training.dtype",),
     "precision_reduce": ("mixed_precision_reduce", "fsdp_config.mixed_precision"),
@@ -166,7 +171,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "main_grads_dtype": ("main_grads_dtype",),
     "accumulate_bf16": ("grad_reduce_in_bf16", "accumulate_allreduce_grads_in_bf16"),
     "zero": (
-        "zero_optimization.stage", "zero_stage", "optimizer.zero_stage", "zero",
+        "zero_optimization.stage", "zero_stage", "deepspeed_stage", "optimizer.zero_stage", "zero",
         "deepspeed_config.zero_stage",
     ),
     "offload": (
@@ -189,10 +194,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "offload_modules": ("fine_grained_activation_offloading", "offload_modules"),
     "use_fsdp": (
         "use_fsdp", "use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp",
-        "distributed_type", "use_deepspeed", "dist_config.name",
+        "distributed_type", "use_deepspeed", "dist_config.name", "enable_fsdp",
+        "use_mcore_fsdp",
+        "fsdp_config.fsdp_mode", "model.fsdp",
     ),
     "fsdp_strategy": (
         "fsdp_sharding_strategy", "sharding_strategy", "data_parallel_sharding_strategy",
+        "fsdp_type",
     ),
     "fsdp_reshard": ("fsdp_reshard_after_forward", "reshard_after_forward"),
     "deepspeed_file": ("deepspeed", "deepspeed_config", "deepspeed_config_file"),
@@ -237,18 +245,20 @@ KEYS: dict[str, tuple[str, ...]] = {
         "model_name_or_path", "base_model", "pretrained_model_name_or_path", "hf_model_path",
         "model_id", "model_recipe_name", "recipe", "model.path", "hf_assets_path",
         "model_path", "model_name", "load_hf_model", "pretrained_model", "from_pretrained",
-        "policy.model_name", "model", "model.name",
+        "policy.model_name", "model", "model.name", "llm_path",
     ),
     "model_size_name": ("flavor", "model.flavor", "model_size"),
     "config": ("config",),
     "layers": ("num_layers", "num_hidden_layers", "n_layers", "n_layer", "nlayers"),
-    "hidden": ("hidden_size", "d_model", "n_embd", "dim", "model.dim"),
+    "hidden": ("hidden_size", "hidden_width", "d_model", "n_embd", "dim", "model.dim"),
     "heads": ("num_attention_heads", "n_heads", "n_head", "num_heads"),
     "kv_heads": (
         "num_query_groups", "num_key_value_heads", "n_kv_heads", "kv_n_heads", "num_kv_heads",
     ),
     "head_dim": ("kv_channels", "head_dim"),
-    "ffn": ("ffn_hidden_size", "intermediate_size", "ffn_dim", "n_inner"),
+    "ffn": (
+        "ffn_hidden_size", "intermediate_size", "ffn_dim", "n_inner", "llama_intermediate_size",
+    ),
     "expansion": ("expansion_ratio",),
     "vocab": ("vocab_size", "padded_vocab_size"),
     "swiglu": ("swiglu", "gated_linear_unit"),
@@ -258,13 +268,17 @@ KEYS: dict[str, tuple[str, ...]] = {
     "window_skip": ("window_attn_skip_freq", "sliding_window_pattern"),
     "norm": ("normalization", "norm"),
     "no_bias": ("disable_bias_linear",),
-    "bias": ("bias", "add_bias_linear", "use_bias_in_mlp", "use_bias_in_attn_linear"),
+    "bias": ("bias", "model.bias", "add_bias_linear", "use_bias_in_mlp", "use_bias_in_attn_linear"),
     "qkv_bias": ("add_qkv_bias", "attention_bias"),
     "model_kind": ("model_type",),
     "qk_norm": ("qk_layernorm",),
     "untied": ("untie_embeddings_and_output_weights", "no_weight_tying"),
     "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
     "position_kind": ("position_embedding_type", "pos_emb"),
+    "no_positions": ("no_position_embedding",),
+    "rotary": ("use_rotary_position_embeddings",),
+    "ffn_block": ("multiple_of",),
+    "decoder_sequence": ("decoder_seq_length",),
     "grouped": ("group_query_attention",),
     "experts": (
         "num_experts", "num_moe_experts", "moe_num_experts", "n_routed_experts",
@@ -285,7 +299,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "mtp_layers": ("mtp_num_layers", "num_nextn_predict_layers"),
     # Fine-tuning
     "adapter": ("adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora"),
-    "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim"),
+    "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim",
+        "use_llm_lora", "lora_config.rank"),
     "lora_targets": ("lora_target_modules", "lora_target", "target_modules", "lora_attn_modules"),
     "lora_all": ("lora_target_linear", "apply_lora_to_mlp"),
     "four_bit": ("load_in_4bit", "use_qlora"),
@@ -355,6 +370,6 @@ TOP_ONLY = (
 OTHER_SECTIONS = (
     "validation", "eval", "evaluation", "checkpoint_engine", "comm", "metrics", "wandb", "logging",
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
-    "rollout",
+    "rollout", "sglang", "vllm", "exp_manager",
 )  # fmt: skip
 """Sections of files that are about something else than the step of training."""

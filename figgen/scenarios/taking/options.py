@@ -76,8 +76,12 @@ def named_after_sizes(job: TakenJob) -> TakenJob:
 
 @remembered(1)
 def catalog_sizes() -> dict[str, Sizes]:
-    """The sizes of the catalog's models, as `name_of_sizes` compares them."""
-    return {name: _sizes(model.shape) for name, model in catalog.MODELS.items()}
+    """The sizes of the catalog's decoders, as `name_of_sizes` compares them.
+
+    BERT, whose stack ends without a norm, is as large as many a GPT.
+    """
+    models = catalog.MODELS.items()
+    return {name: _sizes(model.shape) for name, model in models if model.shape.final_norm}
 
 
 def _sizes(shape: ModelShape) -> Sizes:

@@ -6,6 +6,7 @@ and actor/actor.yaml; meta-pytorch/torchtune recipes/configs; modelscope/ms-swif
 
 from __future__ import annotations
 
+from figgen.scenarios.taking.lab_words import lab_words
 from figgen.scenarios.taking.trainer_words import trainer_words
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
@@ -22,6 +23,9 @@ def in_known_words(entries: list[Entry]) -> list[Entry]:
     trainer = trainer_words(entries)
     if trainer:
         return trainer
+    lab = lab_words(entries)
+    if lab:
+        return lab
     if any(one.name == "program" and one.value == "megatron" for one in entries):
         return [*entries, entry("recipe_of", "megatron-core", "script")]
     return entries

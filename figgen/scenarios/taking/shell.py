@@ -24,6 +24,9 @@ KEYWORDS = (
 )  # fmt: skip
 """Words before a command that leave the command what it is."""
 
+DECLARING = ("declare", "local", "typeset", "export", "readonly")
+"""Those of them that take options of their own, as in `declare -a ARGS=(…)`."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Shell:
@@ -308,7 +311,7 @@ def _finish(command: list[str], shell: Shell, end: str) -> None:
         name, sign, value = word.partition("=")
         if sign and is_name(name.rstrip("+")):
             _assign(name.rstrip("+"), value, name.endswith("+"), shell)
-        elif word not in KEYWORDS:
+        elif word not in KEYWORDS and not (word[:1] == "-" and command[at - 1] in DECLARING):
             break
         at += 1
     if 0 < at < len(command) and command[at][:1] in DIGITS and "=" in command[at - 1]:

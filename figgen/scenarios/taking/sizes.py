@@ -206,7 +206,9 @@ def _take_norm(given: Given, megatron: bool) -> None:
     elif megatron:
         assume(given, "tied", True)
     kind = text_of(given, "position_kind").split(" ")[0].lower()
-    if kind in ("rope", "rotary", "yarn", "none", "alibi"):
+    turned = switch_of(given, "rotary")
+    without = switch_of(given, "no_positions")
+    if turned or without or kind in ("rope", "mrope", "rotary", "yarn", "none", "alibi"):
         take(given, "learned_positions", False)
     elif kind in ("learned_absolute", "learned"):
         take(given, "learned_positions", True)
@@ -225,7 +227,12 @@ def _assume_ffn(given: Given, dialect: str) -> None:
     if ratio:
         take(given, "ffn", ratio * hidden)
     elif given.taken.get("activation") in ("swiglu", "geglu") and _is_megatron_line(dialect):
-        assume(given, "ffn", (hidden * 8 // 3) // 64 * 64)
+        block = whole_of(given, "ffn_block")
+        width = hidden * 8 // 3
+        if block:  # as Llama's own code rounds it
+            take(given, "ffn", (width + block - 1) // block * block)
+        else:
+            assume(given, "ffn", width // 64 * 64)
     else:
         assume(given, "ffn", 4 * hidden)
 

@@ -22,7 +22,7 @@ NOT_TELLING = (
     "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
     "lr_", "log_", "tensorboard", "wandb", "comm_backend", "warmup", "loss_scale", "dataloader",
     "eval_", "val_", "batch_size_val", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32",
-    "checkpoint_folder",
+    "checkpoint_folder", "checkpoint_callback",
     "lora_alpha", "lora_dropout", "bucket_size", "contiguous_gradients", "allgather_partitions",
     "stage3_",
 )  # fmt: skip

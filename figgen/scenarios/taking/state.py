@@ -38,7 +38,7 @@ def take_state(given: Given, dialect: str) -> None:
 STRATEGIES = {
     "full_shard": 3, "1": 3, "hybrid_shard": 3, "4": 3, "optim_grads_params": 3,
     "shard_grad_op": 2, "2": 2, "_hybrid_shard_zero2": 2, "5": 2, "optim_grads": 2,
-    "no_shard": 0, "3": 0, "optim": 1,
+    "no_shard": 0, "3": 0, "optim": 1, "fsdp": 3, "hsdp": 3, "ddp": 0, "full": 3, "hybrid": 3,
 }  # fmt: skip
 """ZeRO stages by the strategies of FSDP, of PyTorch and of Megatron; accelerate numbers them."""
 
@@ -60,9 +60,9 @@ def _take_zero(given: Given, dialect: str) -> None:
     distributed = switch_of(given, "distributed_optimizer")
     if zero in ("0", "1", "2", "3"):
         take(given, "zero_stage", int(zero))
-    elif strategy in STRATEGIES:
+    elif strategy in STRATEGIES and used.split(" ")[0] not in ("false", "no"):
         take(given, "zero_stage", STRATEGIES[strategy])
-        if "hybrid" in strategy or strategy in ("4", "5"):
+        if "hybrid" in strategy or strategy in ("4", "5", "hsdp"):
             given.notes.append(
                 "hybrid sharding shards within a node; the predicted step shards over all replicas"
             )
@@ -229,7 +229,13 @@ def _take_recomputation(given: Given, dialect: str) -> None:
     full = switch_of(given, "recompute_full")
     if granularity == "full":
         take(given, "recompute", _whole_layers(given))
-    elif granularity == "selective" or switch_of(given, "recompute_selective"):
+    elif (
+        granularity == "selective"
+        or switch_of(given, "recompute_selective")
+        or (
+            dialect == "megatron-bridge" and not granularity and text_of(given, "recompute_modules")
+        )
+    ):
         take(given, "recompute", _modules(given))
     elif granularity in ("none", "null"):
         take(given, "recompute", "none")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.errors import InputError
-from figgen.scenarios.texts.entry import Entry, entry
+from figgen.scenarios.texts.entry import Entry, entry, is_whole
 from figgen.scenarios.texts.flow import read_flow, scalar_text
 
 
@@ -307,23 +307,46 @@ def _unlike(line: Line) -> InputError:
 
 
 def _interpolated(entries: list[Entry]) -> list[Entry]:
-    """Entries with `${a.b}` in the place of which the value of that entry stands."""
+    """Entries with what `${…}` stands for, from the innermost on, as far as the text tells."""
     if not any("${" in one.words for one in entries):
         return entries
     values = {one.name: one.words for one in entries}
     found: list[Entry] = []
     for one in entries:
         text = one.words
-        for _ in range(4):
-            start = text.find("${")
+        for _ in range(MOST_REFERENCES):
+            start = text.rfind("${")
             end = text.find("}", start)
             if start < 0 or end < 0:
                 break
-            name = text[start + 2 : end]
-            if name.startswith(".") and "." in one.name:
-                name = one.name.rpartition(".")[0] + name
-            if name not in values or "${" in name:
+            value = _stands_for(text[start + 2 : end], one.name, values)
+            if value == "":
                 break
-            text = text[:start] + values[name] + text[end + 1 :]
+            text = text[:start] + value + text[end + 1 :]
         found.append(entry(one.name, text, one.origin))
     return found
+
+
+MOST_REFERENCES = 8
+
+
+def _stands_for(inner: str, place: str, values: dict[str, str]) -> str:
+    """The value of what stands in `${…}`: another setting, or a default; "" where none is known.
+
+    OmegaConf has resolvers, as in `${oc.env:TP,4}` and NeMo's `${multiply:4,2}`, Primus defaults of
+    variables, as in `${TP:4}`, and a dot before the name of a setting in the same section.
+    """
+    name = inner.strip()
+    if name.startswith(".") and "." in place:
+        name = place.rpartition(".")[0] + name
+    if name in values:
+        return values[name]
+    resolver, sign, rest = inner.partition(":")
+    if not sign:
+        return ""
+    parts = [part.strip() for part in rest.split(",")]
+    if resolver == "multiply" and len(parts) == 2 and is_whole(parts[0]) and is_whole(parts[1]):
+        return str(int(parts[0]) * int(parts[1]))
+    if resolver == "oc.env":
+        return parts[1] if len(parts) == 2 else ""
+    return rest.strip().lstrip("-=") if resolver.upper() == resolver else ""

@@ -1,0 +1,93 @@
+"""Puts what Megatron-Bridge's launcher, Primus, slime and open-instruct say into known words.
+
+Sources: NVIDIA-NeMo/Megatron-Bridge scripts/performance; AMD-AGI/Primus
+examples/megatron/configs and primus/configs/modules/megatron; THUDM/slime scripts and
+slime/utils/arguments.py; allenai/open-instruct scripts/train, mason.py and
+open_instruct/grpo_fast.py.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.research_words import renamed
+from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
+
+
+def lab_words(entries: list[Entry]) -> list[Entry]:
+    """The same settings in known words; nothing for another text.
+
+    Megatron-Bridge's `--num_gpus` are those of all nodes.
+    """
+    names = [normal(one.name) for one in entries]
+    if "compute_dtype" in names and "num_gpus" in names:
+        found = renamed(entries, {"num_gpus": "num_processes"})
+        return [*found, entry("recipe_of", "megatron-bridge", "script")]
+    if any(name.startswith("modules.") and name.endswith(".framework") for name in names):
+        return _primus(entries)
+    if "actor_num_gpus_per_node" in names and "rollout_batch_size" in names:
+        return _slime(entries)
+    if any(one.name == "program" and one.value.endswith("mason.py") for one in entries):
+        return _open_instruct(entries)
+    return []
+
+
+def _primus(entries: list[Entry]) -> list[Entry]:
+    """A module names the file of its model, and trains in BF16 unless its overrides say otherwise.
+
+    Its settings of Megatron-LM are those of the command line under `overrides`.
+    """
+    found: list[Entry] = []
+    megatron = False
+    for one in entries:
+        section, _, last = one.name.rpartition(".")
+        if last == "model" and section.startswith("modules."):
+            found.append(entry("model_name", one.words.removesuffix(".yaml"), "script"))
+        elif section.endswith(".overrides") and one.words:
+            found.append(entry("--" + last, one.words, "script"))
+        elif last == "framework":
+            megatron = one.value == "megatron"
+        else:
+            found.append(one)
+    if megatron and not any(normal(one.name) in ("bf16", "fp16") for one in found):
+        found.append(entry("--bf16", "true", "script"))
+    return found
+
+
+def _slime(entries: list[Entry]) -> list[Entry]:
+    """The actor's training with Megatron-LM, in BF16; tokens are generated beside it."""
+    found: list[Entry] = []
+    for one in entries:
+        name = normal(one.name)
+        if name in SLIME:
+            found.append(entry(SLIME[name], one.words, one.origin))
+        elif name.startswith(("rollout_", "sglang", "eval_", "critic_", "ref_", "n_samples")):
+            found.append(aside(one))
+        else:
+            found.append(one)
+    return [*found, entry("--bf16", "true", "script")]
+
+
+SLIME = {
+    "actor_num_nodes": "num_nodes", "actor_num_gpus_per_node": "num_gpus_per_node",
+    "hf_checkpoint": "model_name",
+}  # fmt: skip
+
+
+def _open_instruct(entries: list[Entry]) -> list[Entry]:
+    """mason.py asks for GPUs of each node; learners have some of them, one number for each node."""
+    learners = [one for one in entries if normal(one.name) == "num_learners_per_node"]
+    each = [int(word) for word in learners[-1].words.split() if is_whole(word)] if learners else []
+    found: list[Entry] = []
+    for one in entries:
+        name = normal(one.name)
+        if name.startswith("vllm_") or (each and name in ("num_nodes", "gpus")):
+            found.append(aside(one))
+        elif name == "gpus":
+            found.append(entry("--gpus-per-node", one.words, "launcher"))
+        elif name == "pack_length":
+            found.append(entry("seq_length", one.words, one.origin))
+        elif name != "num_learners_per_node":
+            found.append(one)
+    if each:
+        found.append(entry("--num-nodes", str(len(each)), "launcher"))
+        found.append(entry("--gpus-per-node", str(max(each)), "launcher"))
+    return found
