@@ -43,6 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "fusion-bytes": {},
     "decode-techniques": {},
     "two-times": {},
+    "two-times-remedies": {},
     "product-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},
@@ -163,6 +164,16 @@ def test_ddp_loses_the_forward_pass_that_hides_nothing() -> None:
     assert sending > backward
     share = (forward + backward) / (forward + sending)
     assert value(chart, "ddp_share") == pytest.approx(share)
+
+
+def test_a_remedy_shortens_the_longer_of_two_times_or_nothing() -> None:
+    work, sending = (value(bars("two-times"), name) for name in ("work_8192", "sending"))
+    after = {name: one.value for name, one in bars("two-times-remedies").values.items()}
+    assert after["now"] == after["gpu"] == pytest.approx(sending)
+    assert after["network"] == after["tokens"] == pytest.approx(sending / 2)
+    assert after["gathers"] == pytest.approx(sending * 4 / 6)
+    assert after["ports"] == pytest.approx(work)
+    assert after["sending_ports"] == pytest.approx(sending / 8)
 
 
 def test_the_longer_of_two_times_is_the_step() -> None:

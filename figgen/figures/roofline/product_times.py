@@ -68,7 +68,7 @@ def product_times(
             Segment(name=name, role=role, lengths=tuple(each[name] for each in times))
             for name, role in roles.items()
         ),
-        axis=Axis(label="time of the product", unit="s", low=0.0, spec="time"),
+        axis=Axis(label="time of the matmul", unit="s", low=0.0, spec="time"),
         stacked=False,
         values=values,
     )

@@ -1,6 +1,8 @@
-"""The roofline as two times: computing a microbatch, and sending its messages."""
+"""The roofline as two times: computing a microbatch, and sending its messages; what helps."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
@@ -51,4 +53,61 @@ def two_times(
         axis=Axis(label="time of a microbatch", unit="s", low=0.0, spec="time"),
         stacked=False,
         values=values,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """One change of a sharded job, as factors of what it was."""
+
+    name: str
+    label: str
+    tokens: float = 1.0
+    peak: float = 1.0
+    bandwidth: float = 1.0
+    gathered_bytes: int = BYTES
+    shares_ports: bool = False
+
+
+REMEDIES = (
+    Remedy(name="now", label="as it is"),
+    Remedy(name="gpu", label="a GPU twice as fast", peak=2),
+    Remedy(name="gathers", label="weights gathered in 8 bits", gathered_bytes=1),
+    Remedy(name="network", label="a network twice as fast", bandwidth=2),
+    Remedy(name="tokens", label="two sequences per microbatch", tokens=2),
+    Remedy(name="ports", label="eight ports for one copy", shares_ports=True),
+)
+
+
+@figure("two-times-remedies")
+def two_times_remedies(
+    *, preset: str = "h100-ndr", model: str = "llama-3-8b", tokens: int = 8192
+) -> Bars:
+    """Seconds of computing and of sending for `tokens` tokens of a sharded job, change by change.
+
+    As in `two-times`; where eight ports serve one copy, each carries its share of the bytes.
+    """
+    check_between("tokens", tokens, 1, 10**9)
+    node, parameters = hardware_preset(preset), catalog_model(model).parameters
+    computing, sending = [], []
+    for one in REMEDIES:
+        peak = one.peak * node.accelerator.peak_flops_per_s("bf16")
+        computing.append(float(training_flops(parameters, tokens)) / peak)
+        sent = ((PASSES - 1) * one.gathered_bytes + BYTES) * parameters / one.tokens
+        ports = node.gpus_per_node if one.shares_ports else 1
+        sending.append(sent / (one.bandwidth * node.network_bandwidth_bytes_per_s * ports))
+    steps = [max(pair) for pair in zip(computing, sending, strict=True)]
+    return Bars(
+        labels=tuple(one.label for one in REMEDIES),
+        segments=(
+            Segment(name="computing", role="forward", lengths=tuple(computing)),
+            Segment(name="sending", role="exposed", lengths=tuple(sending)),
+        ),
+        axis=Axis(label=f"time for {tokens:,} tokens", unit="s", low=0.0, spec="time"),
+        stacked=False,
+        values={
+            **{one.name: Named(step, "s") for one, step in zip(REMEDIES, steps, strict=True)},
+            "sending_ports": Named(sending[-1], "s"),
+            "changes": Named(len(REMEDIES) - 1),
+        },
     )
