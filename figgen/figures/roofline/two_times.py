@@ -57,7 +57,7 @@ def two_times(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
+class ShardedJobChange:
     """One change of a sharded job, as factors of what it was."""
 
     name: str
@@ -70,12 +70,12 @@ class Remedy:
 
 
 REMEDIES = (
-    Remedy(name="now", label="as it is"),
-    Remedy(name="gpu", label="a GPU twice as fast", peak=2),
-    Remedy(name="gathers", label="weights gathered in 8 bits", gathered_bytes=1),
-    Remedy(name="network", label="a network twice as fast", bandwidth=2),
-    Remedy(name="tokens", label="two sequences per microbatch", tokens=2),
-    Remedy(name="ports", label="eight ports for one copy", shares_ports=True),
+    ShardedJobChange(name="now", label="as it is"),
+    ShardedJobChange(name="gpu", label="a GPU twice as fast", peak=2),
+    ShardedJobChange(name="gathers", label="weights gathered in 8 bits", gathered_bytes=1),
+    ShardedJobChange(name="network", label="a network twice as fast", bandwidth=2),
+    ShardedJobChange(name="tokens", label="two sequences per microbatch", tokens=2),
+    ShardedJobChange(name="ports", label="eight ports for one copy", shares_ports=True),
 )
 
 
