@@ -120,6 +120,30 @@ def test_the_pictures_in_contributing_are_those_of_the_code(pytestconfig: pytest
         assert shown[3] == picture(shown[2]), message
 
 
+MOST_LINES_OF_A_FUNCTION, MOST_LINES_OF_A_FILE = 60, 500
+LONG_FUNCTIONS = {"figgen/scenarios/architectures/shape_of_file.py: _experts",
+                  "figgen/scenarios/runs/record.py: described_run"}  # fmt: skip
+"""Not split yet."""
+LONG_FILES = {"docs/tools/measure/measure.py"}
+"""Readers download this program as one file, and run it where nothing else of ours is."""
+
+
+def test_functions_and_files_are_short() -> None:
+    """Of the package, of hooks, and of the programs that readers download."""
+    functions, files = set(), set()
+    for path in [*SOURCES, *(ROOT / "docs").rglob("*.py")]:
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+        if text.count("\n") > MOST_LINES_OF_A_FILE:
+            files.add(name)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES_OF_A_FUNCTION:
+                    functions.add(f"{name}: {node.name}")
+    assert functions <= LONG_FUNCTIONS
+    assert files <= LONG_FILES
+
+
 def test_a_class_has_a_name_of_its_own() -> None:
     """There were three `Job`, four `Plan` and three `Kept`, each of another thing."""
     declared = re.compile(r"^class (\w+)", re.M)

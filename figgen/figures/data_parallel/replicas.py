@@ -199,6 +199,21 @@ def _replica(
     )
 
 
+def _step_of(
+    rank: int, turn: float, ready: float, meet: float, reduced: float, end: float
+) -> list[Slot]:
+    """Return a rank's step: forward until `turn`, backward until `ready`, then all from `meet` on.
+
+    Times are in seconds from the start of the step.
+    """
+    return [
+        Slot(lane=rank, start=0.0, end=turn, role="forward", label="F"),
+        Slot(lane=rank, start=turn, end=ready, role="backward", label="B"),
+        Slot(lane=rank, start=meet, end=reduced, role="exposed", label="all-reduce"),
+        Slot(lane=rank, start=reduced, end=end, role="neutral", label="U"),
+    ]
+
+
 @figure("data-parallel-step", of_reference=True, recomputed=True)
 def data_parallel_step(
     *,
@@ -230,17 +245,11 @@ def data_parallel_step(
     size = 2 * found.parameters
     reduced = meet + found.bucket_overhead_s + size * found.seconds_per_byte
     end = reduced + found.update_s
-    slots = []
+    slots: list[Slot] = []
     for rank in range(ranks):
         turn = pace[rank] * found.forward_s
         ready = pace[rank] * (found.forward_s + found.backward_s)
-        for start, stop, role, label in (
-            (0.0, turn, "forward", "F"),
-            (turn, ready, "backward", "B"),
-            (meet, reduced, "exposed", "all-reduce"),
-            (reduced, end, "neutral", "U"),
-        ):
-            slots.append(Slot(lane=rank, start=start, end=stop, role=role, label=label))
+        slots += _step_of(rank, turn, ready, meet, reduced, end)
     values = {
         "forward_s": Named(found.forward_s, "s"),
         "backward_s": Named(found.backward_s, "s"),

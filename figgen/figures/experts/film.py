@@ -19,7 +19,7 @@ def moe_film() -> Film:
     """
     routing = routed()
     loads = routing.loads
-    at_home, away = _places(routing)
+    at_home, _ = _places(routing)
     tokens = tuple(
         Thing(
             name=f"token {t}",
@@ -33,10 +33,25 @@ def moe_film() -> Film:
         for t in range(len(LOGITS))
         for x, y in [at_home[t, 0]]
     )
+    width = AWAY + max(loads) * (CHIP + 3) + 8
+    return Film(
+        width=width,
+        height=TOP + RANKS * ROW,
+        scenes=_scenes(routing, tokens),
+        stills=(1, 2, 3, 5),
+        opens=3,
+        values=values_of(routing),
+    )
+
+
+def _scenes(routing: Routing, tokens: tuple[Thing, ...]) -> tuple[Scene, ...]:
+    """Return the scenes from the router's choice to the sum of the experts' results."""
+    loads = routing.loads
+    at_home, away = _places(routing)
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)
     slowest = loads.index(max(loads))
-    scenes = (
+    return (
         Scene(
             says="Two tokens on each of four ranks, and one expert on each rank.",
             things=(*_frame(), *tokens),
@@ -63,15 +78,6 @@ def moe_film() -> Film:
             says="Each token's results are added up, weighted by their gates.",
             things=(*_frame(), *(_done(thing) for thing in tokens)),
         ),
-    )
-    width = AWAY + max(loads) * (CHIP + 3) + 8
-    return Film(
-        width=width,
-        height=TOP + RANKS * ROW,
-        scenes=scenes,
-        stills=(1, 2, 3, 5),
-        opens=3,
-        values=values_of(routing),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
@@ -131,9 +131,6 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     """
     check_between("gpus", gpus, 2, 8)
     layer = dense_layer_weights(catalog_model(model).shape) * 2
-    pitch = ACROSS / gpus
-    width = pitch - 0.12
-    cell = width / gpus
     part, others = _bytes(layer / gpus), gpus - 1
     rows = {
         "before": (0.0, f"between steps each GPU keeps 1/{gpus} of the layer, {part}"),
@@ -150,31 +147,7 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
             Box(name=row, lines=(says,), x=0, y=y, width=ACROSS - 0.12, height=0.5, role="")
         )
         for gpu in range(gpus):
-            x, whole = gpu * pitch, f"GPU {gpu} {row}"
-            boxes.append(
-                Box(
-                    name=whole,
-                    lines=(f"GPU {gpu}",),
-                    x=x,
-                    y=y + 0.5,
-                    width=width,
-                    height=0.95,
-                    frame=True,
-                )
-            )
-            boxes += [
-                Box(
-                    name=f"part {owner} {row} on GPU {gpu}",
-                    lines=(f"{owner}",),
-                    x=x + owner * cell,
-                    y=y + 0.8,
-                    width=cell,
-                    height=0.65,
-                    role=f"rank-{owner}",
-                )
-                for owner in range(gpus)
-                if row == "during" or owner == gpu
-            ]
+            boxes += _layer_on(gpu, range(gpus) if row == "during" else (gpu,), row, y, gpus)
     return Diagram(
         boxes=tuple(boxes),
         links=(),
@@ -187,6 +160,31 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
             "layers": Named(catalog_model(model).shape.layers),
         },
     )
+
+
+def _layer_on(gpu: int, owners: Iterable[int], row: str, y: float, gpus: int) -> list[Box]:
+    """Return the box of a GPU in a row at `y` with the parts of the layer that it has."""
+    pitch = ACROSS / gpus
+    width, x, whole = pitch - 0.12, gpu * pitch, f"GPU {gpu} {row}"
+    cell = width / gpus
+    frame = Box(
+        name=whole, lines=(f"GPU {gpu}",), x=x, y=y + 0.5, width=width, height=0.95, frame=True
+    )
+    return [
+        frame,
+        *(
+            Box(
+                name=f"part {owner} {row} on GPU {gpu}",
+                lines=(f"{owner}",),
+                x=x + owner * cell,
+                y=y + 0.8,
+                width=cell,
+                height=0.65,
+                role=f"rank-{owner}",
+            )
+            for owner in owners
+        ),
+    ]
 
 
 SHARDED_BYTES = 2.0 * 2 + 4

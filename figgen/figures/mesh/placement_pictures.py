@@ -13,6 +13,8 @@ from figgen.scenarios.options.resolve import parallel_layout
 from figgen.scenarios.options.written import written_layout
 
 WIDTH, HEIGHT, ROW = 0.86, 0.86, 1.2
+CUBE_LEFT, CUBE_STEP = 1.0, WIDTH + 0.22
+LEAVES_LEFT, LEAF = 0.8, 0.54
 MOST_ACROSS = 5
 FULL = 10.0
 """Grid units of the column's width."""
@@ -53,8 +55,27 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
     check_between("pp", parallel.pp, 1, MOST_ACROSS)
     check_between("dp", parallel.dp, 1, MOST_ACROSS)
     check_between("cp", parallel.cp, 1, 1)
-    left, step = 1.0, WIDTH + 0.22
-    boxes = [
+    cells = [(d, p) for d in range(parallel.dp) for p in range(parallel.pp)]
+    links: list[DiagramLink] = []
+    for d, p in cells:
+        if p:
+            links.append(DiagramLink(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
+        if d:
+            links.append(
+                DiagramLink(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
+            )
+    return Diagram(
+        boxes=(*_heads(parallel), *(_tensor_group(parallel, d, p) for d, p in cells)),
+        links=tuple(links),
+        width=CUBE_LEFT + parallel.pp * CUBE_STEP - 0.22,
+        height=0.75 + parallel.dp * ROW - (ROW - HEIGHT),
+        values=_axis_values(parallel),
+    )
+
+
+def _heads(parallel: ParallelLayout) -> list[Box]:
+    """Return the titles of the rows, which are replicas, and of the columns, which are stages."""
+    return [
         Box(
             name=f"replica {d}",
             lines=(f"replica {d}",),
@@ -69,7 +90,7 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
         Box(
             name=f"stage {p}",
             lines=(f"stage {p}",),
-            x=left + p * step,
+            x=CUBE_LEFT + p * CUBE_STEP,
             y=0,
             width=WIDTH,
             height=0.45,
@@ -77,34 +98,19 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
         )
         for p in range(parallel.pp)
     ]
-    links = []
-    for d in range(parallel.dp):
-        for p in range(parallel.pp):
-            first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
-            node = first // parallel.gpus_per_node
-            boxes.append(
-                Box(
-                    name=f"{d}.{p}",
-                    lines=("ranks", f"{first}–{last}", f"node {node}"),
-                    x=left + p * step,
-                    y=0.75 + d * ROW,
-                    width=WIDTH,
-                    height=HEIGHT,
-                    role="tp",
-                )
-            )
-            if p:
-                links.append(DiagramLink(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
-            if d:
-                links.append(
-                    DiagramLink(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
-                )
-    return Diagram(
-        boxes=tuple(boxes),
-        links=tuple(links),
-        width=left + parallel.pp * step - 0.22,
-        height=0.75 + parallel.dp * ROW - (ROW - HEIGHT),
-        values=_axis_values(parallel),
+
+
+def _tensor_group(parallel: ParallelLayout, d: int, p: int) -> Box:
+    """Return the box of the tensor-parallel group in replica `d` and stage `p`."""
+    first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
+    return Box(
+        name=f"{d}.{p}",
+        lines=("ranks", f"{first}–{last}", f"node {first // parallel.gpus_per_node}"),
+        x=CUBE_LEFT + p * CUBE_STEP,
+        y=0.75 + d * ROW,
+        width=WIDTH,
+        height=HEIGHT,
+        role="tp",
     )
 
 
@@ -221,49 +227,26 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
     check_between("nodes", nodes, 2, 6)
     check_between("gpus_per_node", gpus_per_node, 2, 8)
     check_between("rank", rank, 0, nodes * gpus_per_node - 1)
-    left, wide = 0.8, 0.54
-    right = left + gpus_per_node * wide
     rail = rank % gpus_per_node
-    boxes = [
-        Box(name="spine", lines=("spine switches",), x=left, y=0, width=right - left, height=0.5)
-    ]
-    links = []
-    bottom = 1.75 + nodes * 0.75
+    right, bottom = LEAVES_LEFT + gpus_per_node * LEAF, 1.75 + nodes * 0.75
+    spine = Box(
+        name="spine",
+        lines=("spine switches",),
+        x=LEAVES_LEFT,
+        y=0,
+        width=right - LEAVES_LEFT,
+        height=0.5,
+    )
+    boxes = [spine]
     for local in range(gpus_per_node):
-        role = "dp" if local == rail else "neutral"
-        x = left + local * wide
-        boxes.append(
-            Box(
-                name=f"leaf {local}",
-                lines=("leaf", f"{local}"),
-                x=x,
-                y=1.0,
-                width=wide - 0.04,
-                height=bottom - 1.0,
-                frame=True,
-                role=role,
-            )
-        )
-        links.append(DiagramLink(source="spine", target=f"leaf {local}", both_ways=True))
-        boxes += [
-            Box(
-                name=f"rank {node * gpus_per_node + local}",
-                lines=(f"{node * gpus_per_node + local}",),
-                x=x + 0.05,
-                y=1.65 + node * 0.75,
-                width=wide - 0.14,
-                height=0.5,
-                role=role,
-            )
-            for node in range(nodes)
-        ]
+        boxes += _leaf(nodes, gpus_per_node, local, "dp" if local == rail else "neutral")
     boxes += [
         Box(
             name=f"node {node}",
             lines=(f"node {node}",),
             x=0,
             y=1.65 + node * 0.75,
-            width=left - 0.1,
+            width=LEAVES_LEFT - 0.1,
             height=0.5,
         )
         for node in range(nodes)
@@ -275,9 +258,41 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
         "nodes": Named(nodes),
         "rails": Named(gpus_per_node),
     }
-    return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=right, height=bottom, values=values
+    links = tuple(
+        DiagramLink(source="spine", target=f"leaf {local}", both_ways=True)
+        for local in range(gpus_per_node)
     )
+    return Diagram(boxes=tuple(boxes), links=links, width=right, height=bottom, values=values)
+
+
+def _leaf(nodes: int, gpus_per_node: int, local: int, role: str) -> list[Box]:
+    """Return the switch of a local rank with that rank of every node in it."""
+    x = LEAVES_LEFT + local * LEAF
+    switch = Box(
+        name=f"leaf {local}",
+        lines=("leaf", f"{local}"),
+        x=x,
+        y=1.0,
+        width=LEAF - 0.04,
+        height=0.75 + nodes * 0.75,
+        frame=True,
+        role=role,
+    )
+    return [
+        switch,
+        *(
+            Box(
+                name=f"rank {node * gpus_per_node + local}",
+                lines=(f"{node * gpus_per_node + local}",),
+                x=x + 0.05,
+                y=1.65 + node * 0.75,
+                width=LEAF - 0.14,
+                height=0.5,
+                role=role,
+            )
+            for node in range(nodes)
+        ),
+    ]
 
 
 @figure("fragmentation")

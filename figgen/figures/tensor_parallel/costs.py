@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Curves, Named, Rule, Series
+from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
 from figgen.figures.parameters import HardwareName, ModelName
 from figgen.formulas.collectives import ring_all_reduce_time
@@ -140,17 +140,18 @@ def tp_link_ratio(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
         y=Axis(label="time of messages ÷ time of work: below 1 is good", scale="log10", spec="g"),
         series=tuple(
-            Series(
-                name=title,
-                x=tuple(map(float, points)),
-                y=tuple(points.values()),
-                role=role,
-                style="dashed" if points is alone else "line",
-            )
+            _ratios(title, role, points, "dashed" if points is alone else "line")
             for title, role, points in lines
         ),
         rules=(Rule(axis="y", at=1.0, label="as long as the work"),),
         values=values,
+    )
+
+
+def _ratios(title: str, role: str, points: dict[int, float], style: Style) -> Series:
+    """Return the line through ratios by tensor-parallel size."""
+    return Series(
+        name=title, x=tuple(map(float, points)), y=tuple(points.values()), role=role, style=style
     )
 
 

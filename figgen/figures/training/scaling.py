@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 from figgen.catalog import Run, accelerator, model
@@ -99,10 +99,6 @@ def scaling_breaks(
                 most,
             )
         )
-    ends = {words: losses[-1][words] for words in REASONS}
-    stepping = fsum(share for words, share in ends.items() if words != FAILURES)
-    order = sorted(ends, key=lambda words: -ends[words])
-    middle = losses[_place(found, batch)]
     return Table(
         columns=(
             Column(label="GPUs", spec=",d"),
@@ -115,23 +111,33 @@ def scaling_breaks(
             Column(label="largest loss"),
         ),
         rows=tuple(rows),
-        values={
-            "first_mfu": Named(found[0].step.model_flops_utilisation),
-            "last_mfu": Named(found[-1].step.model_flops_utilisation),
-            "first_gpus": Named(found[0].run.gpus),
-            "last_gpus": Named(found[-1].run.gpus),
-            "first_step": Named(found[0].step.step_time_s, "s"),
-            "last_step": Named(found[-1].step.step_time_s, "s"),
-            "worst": Named(order[0]),
-            "worst_share": Named(ends[order[0]]),
-            "second": Named(order[1]),
-            "second_share": Named(ends[order[1]]),
-            "stepping_share": Named(stepping),
-            "trained_share": Named(stepping / (1 - ends[FAILURES])),
-            "middle": Named(max(middle, key=middle.__getitem__)),
-            "middle_share": Named(max(middle.values())),
-        },
+        values=_loss_values(found, losses, losses[_place(found, batch)]),
     )
+
+
+def _loss_values(
+    found: Sequence[Scaled], losses: Sequence[Mapping[str, float]], middle: Mapping[str, float]
+) -> dict[str, Named]:
+    """Return the ends of the table, and the reasons of most losses at the end and at `middle`."""
+    ends = {words: losses[-1][words] for words in REASONS}
+    stepping = fsum(share for words, share in ends.items() if words != FAILURES)
+    order = sorted(ends, key=lambda words: -ends[words])
+    return {
+        "first_mfu": Named(found[0].step.model_flops_utilisation),
+        "last_mfu": Named(found[-1].step.model_flops_utilisation),
+        "first_gpus": Named(found[0].run.gpus),
+        "last_gpus": Named(found[-1].run.gpus),
+        "first_step": Named(found[0].step.step_time_s, "s"),
+        "last_step": Named(found[-1].step.step_time_s, "s"),
+        "worst": Named(order[0]),
+        "worst_share": Named(ends[order[0]]),
+        "second": Named(order[1]),
+        "second_share": Named(ends[order[1]]),
+        "stepping_share": Named(stepping),
+        "trained_share": Named(stepping / (1 - ends[FAILURES])),
+        "middle": Named(max(middle, key=middle.__getitem__)),
+        "middle_share": Named(max(middle.values())),
+    }
 
 
 REASONS = (*dict.fromkeys(PARTS.values()), FAILURES)

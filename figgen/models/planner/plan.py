@@ -247,10 +247,7 @@ def _pipeline(
     """Return the layouts of a schedule whose number of microbatches it can have."""
     setup = job.setup
     stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
-    ways: dict[Recomputation, int] = {}
-    for text in job.recompute:
-        if _whole_layers(text) not in ways:
-            ways[_whole_layers(text)] = len(ways)
+    ways = _ways(job.recompute)
     loads = [
         _loads(job, stages, schedule, pp, number, chunks, tuple(ways)) for number in found.numbers
     ]
@@ -296,6 +293,15 @@ def _pipeline(
         job_time=_job_time(job, pp, chunks, stages),
         job_memory=job_sizes(setup, setup.framework_memory.allocator_share, job.reserve_bytes),
     )
+
+
+def _ways(recompute: tuple[str, ...]) -> dict[Recomputation, int]:
+    """Number the ways in which whole layers are recomputed, in the order of their first use."""
+    ways: dict[Recomputation, int] = {}
+    for text in recompute:
+        if _whole_layers(text) not in ways:
+            ways[_whole_layers(text)] = len(ways)
+    return ways
 
 
 def _repeats(setup: TrainingSetup, stages: StageNumbers, recompute: str, cp: int) -> Repeats:

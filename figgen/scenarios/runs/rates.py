@@ -115,11 +115,8 @@ def terms_of(run: DescribedRun) -> Terms:
     rate = chip.peak_flops_per_s(dtype) * matmul_share(chip, dtype)
     plain_rate = plain_peak(chip) * matmul_share(chip, "bf16")
     attention_peak, attention = _attention(run)
-    sharing = run.gpus_per_node if run.network.per == "node" else 1
-    network = run.network.bandwidth_bytes_per_s / sharing
-    share = "efa" if is_efa(run.network.name) else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
-    usual, launching = USUAL[era], 0.0 if is_one_program(run) else 1.0
+    usual = USUAL[era]
     return {
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
@@ -127,10 +124,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "attention_flops_per_s": (attention_peak * head_share(run.shape.head_dim), attention),
         "attention_start_keys": _start_keys(run),
         "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
-        "scale_up_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
-        "network_bytes_per_s": (network, (_one("network_share", share),)),
-        "shuffle_bytes_per_s": (network, ("shuffle_share.all",)),
-        "near_shuffle_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
+        **_link_terms(run, family),
         "product_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
@@ -139,12 +133,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
         "optimizer": _optimizer(run, family),
-        "host_layer_s": (launching, (_one("host_layer_s", family, fusing),)),
-        "host_expert_layer_s": (launching, _expert_host(run)),
-        **{
-            field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
-            for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
-        },
+        **_launch_terms(run, family, fusing),
         "scatter_latency_s": _present("scatter_latency_s", family),
         "step_s": (1.0, (_one("step_s", family),)),
         # Megatron-Core hides them with Transformer Engine's buffers, which need CUDA.
@@ -166,6 +155,33 @@ def terms_of(run: DescribedRun) -> Terms:
         "host_link_bytes_per_s": (host_link_bytes_per_s(chip), ()),
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
         "host_bytes_per_s": (host_bytes_per_s(chip), ()),
+    }
+
+
+def _link_terms(run: DescribedRun, family: str) -> Terms:
+    """Return the bandwidths, in bytes per second, inside a node and between nodes."""
+    near = run.accelerator.scale_up_bandwidth_bytes_per_s
+    sharing = run.gpus_per_node if run.network.per == "node" else 1
+    network = run.network.bandwidth_bytes_per_s / sharing
+    share = "efa" if is_efa(run.network.name) else family
+    return {
+        "scale_up_bytes_per_s": (near, ("scale_up_share.all",)),
+        "network_bytes_per_s": (network, (_one("network_share", share),)),
+        "shuffle_bytes_per_s": (network, ("shuffle_share.all",)),
+        "near_shuffle_bytes_per_s": (near, ("scale_up_share.all",)),
+    }
+
+
+def _launch_terms(run: DescribedRun, family: str, fusing: str) -> Terms:
+    """Return the seconds that the host needs to launch layers and messages."""
+    launching = 0.0 if is_one_program(run) else 1.0
+    return {
+        "host_layer_s": (launching, (_one("host_layer_s", family, fusing),)),
+        "host_expert_layer_s": (launching, _expert_host(run)),
+        **{
+            field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
+            for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
+        },
     }
 
 
