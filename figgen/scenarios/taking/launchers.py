@@ -14,6 +14,10 @@ from figgen.scenarios.texts.flow import read_flow
 
 SLURM = ("srun", "sbatch", "salloc")
 MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")
+LAUNCHING: dict[tuple[str, str], str] = {
+    ("accelerate", "launch"): "accelerate", ("tune", "run"): "torchtune",
+}  # fmt: skip
+"""Launchers that are a word of a program, by both."""
 LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
 SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "megatron", "figgen", "nemo", "litgpt")
 WRAPPERS = (
@@ -97,13 +101,9 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
         elif origin != "script" and program in LAUNCHERS:
             origin = "launcher"
             entries.append(entry("launcher", program, "launcher"))
-        elif origin != "script" and program == "accelerate" and follows == "launch":
+        elif origin != "script" and (program, follows) in LAUNCHING:
             origin = "launcher"
-            entries.append(entry("launcher", program, "launcher"))
-            at += 1
-        elif origin != "script" and program == "tune" and follows == "run":
-            origin = "launcher"
-            entries.append(entry("launcher", "torchtune", "launcher"))
+            entries.append(entry("launcher", LAUNCHING[(program, follows)], "launcher"))
             at += 1
         elif origin != "script" and program.startswith("python"):
             origin, at = _python(words, at, entries)
