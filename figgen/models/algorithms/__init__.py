@@ -1,1 +1,1 @@
-"""Parallel algorithms, one at a time: what each sends, splits and can hide."""
+"""Models of single parallel algorithms: the bytes they send, the work they split, and overlap."""

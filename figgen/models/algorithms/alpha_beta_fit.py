@@ -1,4 +1,4 @@
-"""Latency and bandwidth from measurements: a least-squares line through times over sizes."""
+"""Fit latency and bandwidth: a least-squares line through measured times over message sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from figgen.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The line t = `intercept_s` + `seconds_per_byte` · S, and how far it misses each point.
+    """The line t = `intercept_s` + `seconds_per_byte` · S, and its residuals.
 
     `residuals[i]` is fitted over measured time, minus 1: positive where the line is too slow.
     """
@@ -21,12 +21,12 @@ class Fit:
     residuals: tuple[float, ...]
 
     def time_s(self, message_bytes: float) -> float:
-        """The fitted time (s); may be negative where an unweighted fit has gone wrong."""
+        """Return the fitted time in seconds, which a poor unweighted fit can make negative."""
         return self.intercept_s + self.seconds_per_byte * message_bytes
 
     @property
     def half_bytes(self) -> float:
-        """Size at which intercept and transfer take equally long (Hockney's n½), in bytes."""
+        """The size in bytes at which intercept and transfer take equally long (Hockney's n½)."""
         return self.intercept_s / self.seconds_per_byte
 
     @property
@@ -36,9 +36,9 @@ class Fit:
 
 
 def fit_line(sizes: Sequence[float], times_s: Sequence[float], *, relative: bool = True) -> Fit:
-    """The line that minimises the sum of squared misses, as shares of the measured times.
+    """Fit the line with the least sum of squared residuals, relative to the measured times.
 
-    With `relative=False` the misses count in seconds, and the largest messages decide alone.
+    With `relative=False` residuals are in seconds, so that the largest messages dominate.
     Raises InputError for fewer than three points, for unequal lengths, for times ≤ 0 and for
     sizes that are all the same.
     """

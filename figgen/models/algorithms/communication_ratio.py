@@ -1,7 +1,7 @@
-"""Work per byte sent (CCR) of what depends on a model's shape or on where a group's ranks sit.
+"""Work per byte sent (CCR) where it depends on a model's shape or on the placement of a group.
 
-All are FLOP/B of one endpoint, for forward and backward together, nothing recomputed. The
-ratios of plain data parallelism need neither and are formulas.
+All ratios are in FLOP/B of one rank, for forward and backward together, without recomputation.
+The ratios of plain data parallelism are in `figgen.formulas`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BACKWARD_SHARE = 2 / 3
 def layer_training_flops_per_token(shape: ModelShape, *, sequence: int | None = None) -> int:
     """FLOP of one layer for one token, forward and backward, with full (unmasked) attention.
 
-    6 per weight and 12·s·(a·d) for the two attention products; three times
+    It is 6 per weight and 12·s·(a·d) for the two matmuls of attention: three times
     `layer_forward_flops` per token for a layer with a 4h MLP. Source: PaLM, arXiv:2204.02311,
     appendix B. Raises InputError for a mixture of experts, whose layers differ.
     """
@@ -40,7 +40,7 @@ def tensor_parallel_ccr(
 ) -> float:
     """FLOP of one rank per byte that it sends for tensor parallelism, the same for every layer.
 
-    Work and bytes both grow with the microbatch, which therefore cancels: what stays is
+    Work and bytes both grow with the microbatch, which therefore cancels; the ratio is
     about 9h/((T − 1)·bytes) for a 4h MLP. With sequence parallelism a layer gathers two inputs
     again, as many bytes as one more of the `all_reduces`.
     Raises InputError for `tp` below 2 (a rank alone sends nothing).

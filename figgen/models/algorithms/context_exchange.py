@@ -1,4 +1,4 @@
-"""Bytes that the ways to share attention over a cut sequence send, whatever kind of heads.
+"""Bytes sent by each form of context parallelism, for all kinds of attention heads.
 
 Sources: Jacobs et al. 2023 (DeepSpeed Ulysses), arXiv:2309.14509, section 3.2, with key and
 value heads counted apart; DeepSeek-V2, arXiv:2405.04434, section 2.1, for latent attention.
@@ -13,10 +13,10 @@ KV_FORMS = ("expanded", "latent")
 
 
 def kv_elements_per_token(shape: ModelShape, form: str = "expanded") -> int:
-    """Elements of keys and values of one token and layer.
+    """Return the elements of keys and values of one token in one layer.
 
     `latent` is what latent attention would send if receivers expand it themselves: the
-    compressed vector and the shared rotary key. Raises InputError where there is none.
+    compressed vector and the shared rotary key. Raises InputError for a shape without it.
     """
     if form not in KV_FORMS:
         raise unknown("form of keys and values", form, KV_FORMS)
@@ -31,7 +31,7 @@ def kv_elements_per_token(shape: ModelShape, form: str = "expanded") -> int:
 
 
 def ulysses_bytes(shape: ModelShape, *, cp: int, tokens: int, kv_heads: int | None = None) -> float:
-    """Bytes that a rank sends per layer in forward, in 16 bits, to trade tokens for heads and back.
+    """Return the bytes in 16 bits that a rank sends in a layer's forward to trade tokens for heads.
 
     `tokens` are those of the rank. Queries, keys and values go out by head, the output comes
     back by token; where ranks outnumber the key and value heads, each gets a copy of one.

@@ -1,4 +1,4 @@
-"""Attention over a sequence that is cut over ranks: who holds what, who works when, what results.
+"""Attention over a sequence that is split over ranks: placement, timing and results.
 
 A sequence is cut into 2C chunks for C ranks, of which each rank holds two, or (striped) dealt
 token by token. Keys and values travel round a ring; a rank attends to each block as it passes
@@ -46,12 +46,12 @@ def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
 
 
 def causal_pairs(queries: Tokens, keys: Tokens) -> int:
-    """Pairs of a query and a key that is not later."""
+    """Count the pairs of a query and a key at the same or an earlier position."""
     return int(np.searchsorted(np.sort(keys), queries, side="right").sum())
 
 
 def pairs_by_step(scheme: str, cp: int, sequence: int) -> tuple[tuple[int, ...], ...]:
-    """Pairs that each rank computes at each of C steps; at step t it has the keys of rank r − t."""
+    """Count pairs by rank and step; at step t, rank r has the keys of rank r − t."""
     held = [tokens_of_rank(scheme, cp, rank, sequence) for rank in range(cp)]
     return tuple(
         tuple(causal_pairs(held[rank], held[(rank - step) % cp]) for step in range(cp))
@@ -73,7 +73,7 @@ class RingStep:
 def ring_timeline(
     pairs: tuple[tuple[int, ...], ...], *, pair_s: float, block_s: float
 ) -> tuple[RingStep, ...]:
-    """When every rank works. A block is passed on while it is worked on, with two buffers.
+    """Return when every rank works; with two buffers it sends a block while computing with it.
 
     A rank sends its block as soon as it has it and its neighbour has begun the block before;
     it begins a step when the block is there and its own work is done.
@@ -111,7 +111,7 @@ def causal_attention(q: Matrix, k: Matrix, v: Matrix) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class RunningSoftmax:
-    """What queries keep between blocks of keys: one row per query.
+    """The state of softmax between blocks of keys, with one row per query.
 
     `highest` is the largest score so far, `total` the sum of e^(score − highest), and `output` the
     sum of values with these weights; `output` over `total` is attention to the keys so far.
@@ -133,13 +133,13 @@ class RunningSoftmax:
 
 
 def no_keys_yet(queries: int, width: int) -> RunningSoftmax:
-    """The state before the first block, which has to show every query at least one key."""
+    """Return the state before the first block, in which every query must see at least one key."""
     zeros = np.zeros((queries, width))
     return RunningSoftmax(np.full((queries, 1), -np.inf), zeros[:, :1], zeros)
 
 
 def ring_attention(q: Matrix, k: Matrix, v: Matrix, *, cp: int, scheme: str) -> Matrix:
-    """The same, block by block on `cp` ranks, each with running maxima, sums and outputs."""
+    """Compute `causal_attention` block by block on `cp` ranks with running maxima and sums."""
     length, width = v.shape
     held = [tokens_of_rank(scheme, cp, rank, length) for rank in range(cp)]
     result = np.empty((length, width))

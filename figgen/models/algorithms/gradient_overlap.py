@@ -1,4 +1,4 @@
-"""How a backward pass makes gradients ready, fills buckets, and hides their all-reduces.
+"""Overlap of all-reduces with the backward pass: ready gradients, buckets and exposed time.
 
 Tensors come in the order of the backward pass, last layer first. A bucket is closed as soon as
 it holds its cap, so that a tensor larger than the cap has a bucket to itself and is never cut;
@@ -132,7 +132,7 @@ def reduced_buckets(
     """Every bucket's all-reduce beside a backward of `backward_s` that starts at 0.
 
     An all-reduce of S bytes takes `bucket_overhead_s` + S · `seconds_per_byte`; it starts when
-    its last gradient exists and the one before it is through.
+    its last gradient exists and the previous all-reduce has ended.
     """
     sizes = [tensor.elements * bytes_per_element for tensor in tensors]
     found: list[ReducedBucket] = []
@@ -150,5 +150,5 @@ def reduced_buckets(
 
 
 def exposed_s(buckets: Sequence[ReducedBucket], backward_s: float) -> float:
-    """Time by which the last all-reduce outlasts the backward."""
+    """Return the time from the end of the backward pass to the end of the last all-reduce."""
     return max(0.0, buckets[-1].end_s - backward_s)

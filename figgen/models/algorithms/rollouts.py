@@ -1,4 +1,4 @@
-"""How long a group of GPUs takes to write a batch of answers, token by token.
+"""The time in which a group of GPUs generates a batch of answers, token by token.
 
 A decode step adds one token to every answer that is still being written: it reads the weights
 once and the caches of those answers, and waits for its messages. An answer that ends leaves its
@@ -17,10 +17,10 @@ from figgen.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """What a decode step costs one copy of the model.
+    """The cost of a decode step for one copy of the model.
 
     It reads `held_bytes` of weights, and `cache_bytes_per_token` for every token of every answer,
-    at `bandwidth_bytes_per_s`; `latency_s` is what its messages take beside that.
+    at `bandwidth_bytes_per_s`; `latency_s` is the time of its messages.
     """
 
     held_bytes: float
@@ -31,7 +31,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
-    """A batch of answers: seconds by what they go to, and the answers alive over time.
+    """A generated batch: its seconds by kind, and the number of unfinished answers over time.
 
     `alive` are pairs of a time and the number of answers from then on; the last is 0 at the end.
     """
@@ -75,8 +75,8 @@ def answer_lengths(mean: float, longest: int, count: int) -> tuple[int, ...]:
 def rollout(decoding: Decoding, lengths: Sequence[int], *, prompt: int, slots: int) -> Rollout:
     """Write answers of these total `lengths`, prompts included, with `slots` places at once.
 
-    Prompts are read for free. The longest begin first, as a scheduler that knew would have it, so
-    that the time is a lower bound. Raises InputError where there is no slot or no answer.
+    Reading prompts takes no time. The longest answers begin first, as if the scheduler knew their
+    lengths, so that the time is a lower bound. Raises InputError without slots or answers.
     """
     if slots < 1 or not lengths:
         raise InputError("slots and answers", expected="one at least", got=(slots, len(lengths)))

@@ -1,4 +1,4 @@
-"""One forward and backward of fully sharded layers: what runs when on two streams.
+"""Forward and backward of fully sharded layers: the timing of work and collectives.
 
 The compute stream runs the layers in order and back. The network stream runs one collective at
 a time, in the order of issue: a layer's weights are gathered before its forward and again before
@@ -115,12 +115,12 @@ class _Network:
 
 
 def makespan_s(actions: tuple[ShardedAction, ...]) -> float:
-    """Time of the last action's end."""
+    """Return the time at which the last action ends."""
     return max(action.end_s for action in actions)
 
 
 def peak_gathered(actions: tuple[ShardedAction, ...]) -> int:
-    """Most layers whose whole weights are held at once, from a gather's start to the work's end."""
+    """Return the most layers held whole at once, from a gather's start to the end of the work."""
     ends = {(a.layer, a.phase): a.end_s for a in actions if a.stream == COMPUTE}
     again = {a.layer for a in actions if a.kind == GATHER and a.phase == BACKWARD}
     changes = []

@@ -1,4 +1,4 @@
-"""Tensor parallelism carried out: one block on slices of its weights, summed, beside the whole.
+"""Tensor parallelism in NumPy: a block computed on slices of its weights, and as a whole.
 
 Every rank runs the ordinary block on its own slices. What Megatron's two operators do is then
 plain: g sums the outputs in forward, f sums the gradients of the input in backward, and each is
@@ -94,7 +94,7 @@ def attention_block(head_dim: int, group: int) -> Block:
 
 
 def _attend(q: Matrix, k: Matrix) -> tuple[Matrix, float]:
-    """Causal softmax of q·kᵀ/√d, and 1/√d."""
+    """Return the causal softmax of q·kᵀ/√d and the factor 1/√d."""
     scale = float(1 / np.sqrt(q.shape[1]))
     scores = q @ k.T * scale
     scores[np.triu_indices(len(q), 1)] = -np.inf
@@ -132,7 +132,7 @@ def sharded_pass(block: Block, x: Matrix, slices: Sequence[Weights], upstream: M
 
 
 def row_first_mlp(x: Matrix, weights: Weights, tp: int, *, sum_first: bool) -> Matrix:
-    """The MLP with A split by rows: right if the parts are summed before GELU, and else not."""
+    """Compute the MLP with A split by rows, correct only if parts are summed before GELU."""
     up, down = weights
     inputs, rows = np.split(x, tp, axis=1), np.split(up, tp, axis=0)
     parts = [part @ row for part, row in zip(inputs, rows, strict=True)]

@@ -1,9 +1,9 @@
-"""A small network, trained: what another order of its sums, another seed and a bug do to it.
+"""Train a small network to compare the effects of summation order, seed and a bug.
 
-Two layers with a ReLU learn what such a network with other weights says, by plain gradient descent
-on batches that are never seen again. Sums over the samples of a batch are made as a layout makes
-them: each rank adds those of its own, then the ranks' sums are added. Multiplications, additions
-and maxima are all that is used, element by element, so that every machine finds the same bits.
+Two layers with a ReLU learn the outputs of such a network with other weights, by plain gradient
+descent on batches that are used once. Sums over the samples of a batch follow a layout: each rank
+adds its own samples, then the sums of the ranks are added. Only elementwise multiplications,
+additions and maxima are used, so that every machine computes the same bits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def trained(run: DriftRun, steps: int) -> Iterator[Array]:
 
 
 def said(x: Array, first: Array, second: Array) -> tuple[Array, Array]:
-    """Hidden values (samples × width) and what the network says of every sample."""
+    """Return the hidden values (samples × width) and the output for every sample."""
     hidden = np.maximum(added(x.T[:, :, None] * first[:, None], narrow=False), np.float32(0))
     return hidden, added(hidden.T * second[:, None], narrow=False)
 
@@ -77,7 +77,7 @@ def gradients(x: Array, y: Array, first: Array, second: Array) -> tuple[Array, A
 
 
 def summed(parts: Array, run: DriftRun) -> Array:
-    """Samples' gradients added up rank by rank, every sum rounded to the format of the run."""
+    """Add the gradients of samples rank by rank, and round every sum to the format of the run."""
     shards = parts.reshape(run.ranks, -1, *parts.shape[1:])
     sums = added(shards.swapaxes(0, 1), run.narrow)  # of all ranks at once
     kept = [r for r in range(run.ranks) if r != run.left_out]
@@ -85,7 +85,7 @@ def summed(parts: Array, run: DriftRun) -> Array:
 
 
 def added(parts: Array, narrow: bool) -> Array:
-    """The parts one after the other in FP32, or each sum rounded to BF16."""
+    """Add the parts one after the other in FP32, or round each sum to BF16."""
     if not narrow:
         # Rows that lie apart are added one after the other; only within a row NumPy makes pairs.
         total: Array = np.add.reduce(np.ascontiguousarray(parts), axis=0)
@@ -98,7 +98,7 @@ def added(parts: Array, narrow: bool) -> Array:
 
 
 def round_to_bf16(numbers: Array) -> None:
-    """Make them the nearest BF16 numbers, ties to even: the upper half of the bits of FP32."""
+    """Round FP32 numbers to the nearest BF16 numbers, ties to even."""
     bits = numbers.view(np.uint32)
     carry = bits >> WIDE
     carry &= ODD
@@ -110,19 +110,19 @@ def round_to_bf16(numbers: Array) -> None:
 # Runs of one seed see the same batches.
 @lru_cache(maxsize=2048)
 def _batch(seed: int, samples: int) -> tuple[Array, Array]:
-    """Inputs, and what the network that is to be learnt says of them."""
+    """Return the inputs of a batch and the outputs of the network to be learned."""
     x = drawn(seed, samples, INPUTS)
     return x, said(x, *_learnt())[1]
 
 
 @lru_cache(maxsize=1)
 def _learnt() -> tuple[Array, Array]:
-    """Weights of the network that is to be learnt."""
+    """Return the weights of the network to be learned."""
     return drawn(3, INPUTS, WIDTH), drawn(4, WIDTH)
 
 
 def drawn(seed: int, *shape: int) -> Array:
-    """Numbers between −1 and 1, of Python's own generator, which is the same everywhere."""
+    """Draw numbers between −1 and 1 with Python's generator, which is the same on all machines."""
     # What its `random` makes of 8 bytes, for all at once.
     made = random.Random(seed).randbytes(8 * math.prod(shape))
     high, low = np.frombuffer(made, "<u4").reshape(-1, 2).T

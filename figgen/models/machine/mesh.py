@@ -1,4 +1,4 @@
-"""The rank mesh: how a global rank is a point on a grid of parallel axes, and which ranks talk.
+"""The rank mesh: global ranks as points on a grid of parallel axes, and their groups.
 
 A mesh is one array, `arange(world)` reshaped to the axis sizes; every group of every axis is that
 array with the axis moved last. This gives the same groups in the same order as the prefix products

@@ -1,4 +1,4 @@
-"""The ranks that NCCL tunes for, the constants it tunes with, and what it can choose from."""
+"""A communicator as NCCL's tuning sees it, with its constants and its candidates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NcclGroup:
     as NCCL does. `host` is the make of the CPU, `transport` the link between GPUs of a node.
     `switched` are the channels of NVLS, which NCCL searches for apart; without them the others
     are taken.
-    Raises InputError for anything that cannot be.
+    Raises InputError for sizes and bandwidths that no group has.
     """
 
     ranks: int

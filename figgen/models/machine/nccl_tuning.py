@@ -1,9 +1,9 @@
 """How NCCL predicts the time of its own algorithms, and so chooses between them.
 
 NCCL (2.30.7, src/graph/tuning.cc) gives each pair of algorithm and protocol a latency and a
-bandwidth, and runs the pair with the smallest `latency + bytes / bandwidth`. The constants were
-tuned until the choice was right; they are good published defaults for α and for the share of a
-link that a protocol reaches, and no measurement of any machine.
+bandwidth, and runs the pair with the smallest `latency + bytes / bandwidth`. Its authors
+tuned the constants until the choice was right; they are good published defaults for α and for the
+share of a link that a protocol reaches, but they are not measurements of a machine.
 
 Left out: CollNet (reduction in network switches), the extra latency that a network plug-in may
 report, the penalty of trees whose root has one port (0.85), trees on POWER hosts. Where NCCL
@@ -47,7 +47,7 @@ TREE_CORRECTION: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What NCCL's model says of one way to run a collective."""
+    """NCCL's predicted latency, bandwidth and time of an algorithm with a protocol."""
 
     algorithm: str
     protocol: str

@@ -12,7 +12,7 @@ from figgen.models.machine.frameworks import Convention
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Parallel sizes as asked for. `dp` and `etp` are None when they are left to be derived."""
+    """Requested parallel sizes; `dp` and `etp` are None if they are to be derived."""
 
     tp: int
     cp: int
@@ -122,8 +122,9 @@ def nearest_valid(
 ) -> tuple[str, ...]:
     """Up to three configurations that fit, closest first, as words to type ("tp=8 pp=2 dp=16").
 
-    Distance is one per size changed plus the powers of two that it changes by; data parallelism,
-    which is what is left over, changes at half the price. The last may change `nodes` instead.
+    The distance is one per changed size plus the powers of two that it changes by; data
+    parallelism, which follows from the other sizes, counts half. The last may change
+    `nodes` instead.
     """
     world_size = nodes * gpus_per_node
     found: list[tuple[float, str]] = []

@@ -1,4 +1,4 @@
-"""Where ranks sit: nodes, which groups cross them, and by how many links.
+"""The placement of ranks on nodes: which groups cross nodes, and by how many links.
 
 Ranks fill nodes in order: node = rank // gpus_per_node, local rank = rank % gpus_per_node. A group
 of n > 1 ranks is a ring in ascending rank order with n directed links, each to the next neighbour
@@ -133,7 +133,7 @@ def communicators(parallel: ParallelLayout) -> tuple[Communicator, ...]:
 
 
 def warnings(parallel: ParallelLayout) -> tuple[str, ...]:
-    """What is allowed but slow: tensor or expert groups that leave a node. Empty when none do."""
+    """Return warnings about slow layouts: tensor- or expert-parallel groups that leave a node."""
     found = []
     # Undivided experts lie as their dense layers do.
     divided = parallel.has_experts and (parallel.ep > 1 or parallel.etp != parallel.tp)

@@ -1,1 +1,1 @@
-"""Pipeline schedules: stage placement, order of passes, and what simulating them gives."""
+"""Pipeline schedules: placement of stages, order of passes, and their simulation."""

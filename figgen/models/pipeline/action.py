@@ -1,4 +1,4 @@
-"""The words of a pipeline schedule: what a stage does with a microbatch, and orders of it."""
+"""The actions of a pipeline schedule: one pass of a stage over a microbatch, and orders of them."""
 
 from __future__ import annotations
 

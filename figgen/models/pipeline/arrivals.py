@@ -1,4 +1,4 @@
-"""What an action of a pipeline schedule waits for, and when it is on its rank."""
+"""The inputs that an action of a pipeline schedule waits for, and when they arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Arrival:
 
 
 def by_action(lanes: Iterable[Sequence[PlacedAction]]) -> dict[Action, PlacedAction]:
-    """Where and when each action of these lanes runs."""
+    """Return the rank and time of each action of these lanes."""
     return {placed.action: placed for lane in lanes for placed in lane}
 
 
@@ -43,7 +43,7 @@ def arrivals(
 
 
 def free_at(lane: Sequence[PlacedAction], place: int) -> float:
-    """When a lane's rank ended what it ran before the action, or the pair, at `place`."""
+    """Return when a rank is free for the action or pair at `place` in its lane."""
     placed = lane[place]
     first = place - 1 if placed.overlapped and placed.action.kind != "F" else place
     return lane[first - 1].end if first else 0.0

@@ -1,4 +1,4 @@
-"""A schedule that is made one action at a time: what may be placed, when it runs, why it may not.
+"""A schedule that is built one action at a time, with the reason if an action cannot be placed.
 
 An action starts when its rank is free and its inputs have arrived, as in
 `figgen.models.pipeline.simulate`. It can be placed once its inputs are, and nothing that has been
@@ -29,7 +29,7 @@ _SAME_WORK: dict[Kind, tuple[Kind, ...]] = {
 
 @dataclass(slots=True, kw_only=True)
 class Board:
-    """What has been placed of `schedule`, whose sizes and stages the board has.
+    """The placed actions of a schedule with the sizes and stages of `schedule`.
 
     `times` are numbered by kind, then by stage; `lanes[rank]` and `moves` are in the order in
     which actions were placed.
@@ -44,7 +44,7 @@ class Board:
 
 
 def empty_board(schedule: Schedule, durations: Durations) -> Board:
-    """A board on which nothing has been placed; pairs do not overlap on it."""
+    """Return a board without actions, on which pairs do not overlap."""
     times, _ = action_times(durations, schedule.placement.stages)
     return Board(
         schedule=schedule,
@@ -82,7 +82,7 @@ def action_of(board: Board, text: str) -> Action:
 
 
 def refusal(board: Board, action: Action) -> str | None:
-    """Why `action` cannot be placed now; None if it can."""
+    """Return why `action` cannot be placed now, or None if it can."""
     stage, kind, microbatch = action
     if action in board.placed:
         return f"{action} has been placed already: every action runs once"
@@ -125,14 +125,14 @@ def place(board: Board, action: Action) -> PlacedAction:
 
 
 def undo(board: Board) -> None:
-    """Take the last action back, if there is one."""
+    """Remove the action that was placed last, if there is one."""
     if board.moves:
         placed = board.placed.pop(board.moves.pop())
         board.lanes[placed.rank].pop()
 
 
 def left(board: Board) -> int:
-    """Passes that still have to be placed; an I counts as a backward once its W is placed too."""
+    """Count the passes still to be placed; I and W together count as one backward."""
     count = 0
     for stage in range(board.schedule.placement.stages):
         for microbatch in board.schedule.microbatches_of(stage):
@@ -189,7 +189,7 @@ def follow(board: Board, trace: Trace, before: float | None = None) -> int:
 
 
 def _is_done(board: Board, action: Action) -> bool:
-    """Whether the work of `action` has been placed, as it is or in the other parts."""
+    """Return whether `action` has been placed, as B or as I and W."""
     stage, kind, microbatch = action
     return any(Action(stage, one, microbatch) in board.placed for one in _SAME_WORK[kind])
 

@@ -1,7 +1,7 @@
-"""The blocks of a schedule in an order in which they can be carried out, whatever they take.
+"""An order in which the blocks of a schedule can be executed, whatever their durations.
 
-Which block may follow which says the order alone, so this is found once for a schedule; with
-durations only the times remain (`figgen.models.pipeline.simulate`).
+Which block may follow which depends only on the orders of the ranks, so it is computed once for a
+schedule; `simulate` then adds the times (`figgen.models.pipeline.simulate`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def plan_of(
 
 
 class _Board:
-    """How far every rank has come, and which outputs are there."""
+    """The position of every rank in its order, and the outputs that exist so far."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _Board:
         self.steps: list[Step] = []
 
     def half(self, action: Action) -> Half:
-        """What `action` waits for and makes; an I and a B make the same, a W nothing."""
+        """Return the inputs and the output of `action`; I and B share one, W has none."""
         stage, kind, microbatch = action
         time, ready = self.times[kind] + stage, self.ready
         slot = stage * self.microbatches + microbatch

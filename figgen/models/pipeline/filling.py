@@ -1,4 +1,4 @@
-"""How long a stage idles while a pipeline fills and drains, in microbatches' worth of its time."""
+"""The idle time of a stage while a pipeline fills and drains, in times of one microbatch."""
 
 from __future__ import annotations
 

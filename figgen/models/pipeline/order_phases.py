@@ -56,7 +56,7 @@ def write_order(
 
 
 def _told(part: str) -> tuple[Kind, int, str]:
-    """A word's kind, which of the two stages (−1: the oldest W owed), and what counts it."""
+    """Return a word's kind, its stage (−1 for the oldest W owed), and the key of its counter."""
     kind = cast(Kind, part[0])
     if part == "W":
         return kind, -1, ""

@@ -34,7 +34,7 @@ class IdleShares:
 
 
 def idle_shares(trace: Trace) -> IdleShares:
-    """When the ranks of a schedule idle."""
+    """Return the idle shares of a schedule before, between and after actions."""
     wall = trace.makespan * len(trace.busy)
     filling = fsum(starts[0] for starts in trace.starts) / wall
     draining = fsum(trace.makespan - ends[-1] for ends in trace.ends) / wall
@@ -73,7 +73,7 @@ def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]
 
 
 def held_words(amount: str, rank: int) -> str:
-    """What the fullest rank holds, in words."""
+    """Describe in words the activations of the rank that holds most."""
     return f"rank {rank} holds most, {amount}"
 
 

@@ -1,4 +1,4 @@
-"""A pipeline schedule with the work that each stage has, and the activations that it holds for it.
+"""Pipeline schedules whose stages have different work and hold different activations.
 
 Stages may have unequal numbers of layers. A layer takes the same time and keeps the same bytes
 wherever it is, so a stage's share of the layers is its share of both.
@@ -20,7 +20,7 @@ from figgen.models.pipeline.trace import PerStage, PlacedAction
 def stage_shares(
     placement: Placement, layers: tuple[float, ...] | None = None
 ) -> tuple[float, ...]:
-    """The work of each virtual stage in terms of what a rank has on average: 1/V where all alike.
+    """Return the work of each virtual stage relative to the mean of a rank; 1/V for equal stages.
 
     `layers` has one number for each rank, which its chunks share alike, or one for each stage
     that a microbatch passes. Raises InputError for another count, for negative numbers, and for a
@@ -206,5 +206,5 @@ def slots_csv(trace: Trace) -> str:
 
 
 def _plain(time: float) -> str:
-    """A time in digits that give it back, whole ones without a point."""
+    """Format a time so that it can be read back exactly, whole numbers without a point."""
     return str(int(time)) if time == int(time) else repr(float(time))

@@ -1,4 +1,4 @@
-"""When every action of a pipeline schedule runs, given how long actions take.
+"""Compute when every action of a pipeline schedule runs from the durations of actions.
 
 A rank runs its order without skipping; an action starts as soon as the rank is free and its
 inputs have arrived. Sending costs the sender nothing and links never queue.
@@ -44,7 +44,7 @@ def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
 
 
 def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes]:
-    """When each block of each rank starts and ends."""
+    """Return the start and end of each block of each rank."""
     plan = schedule.plan
     times, pairs = action_times(durations, schedule.placement.stages)
     hops = (0, durations.latency)

@@ -1,4 +1,4 @@
-"""A pipeline schedule in time: how long actions take, when they ran, and what follows from it."""
+"""A simulated pipeline schedule: durations and times of actions, idle time and memory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PlacedAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A schedule carried out: when each action of each rank's order ran, and what follows.
+    """A simulated schedule with the time of each action on each rank.
 
     `starts[rank][i]` and `ends[rank][i]` belong to block i of `schedule.blocks(rank)`; `busy` is
     the time that each rank works. The wall is [0, `makespan`] on every rank: idle time counts
@@ -137,7 +137,7 @@ class Trace:
 
     @property
     def span_by_rank(self) -> tuple[float, ...]:
-        """From each rank's first start to its last end."""
+        """Return the time from each rank's first start to its last end."""
         return tuple(
             ends[-1] - starts[0] for starts, ends in zip(self.starts, self.ends, strict=True)
         )

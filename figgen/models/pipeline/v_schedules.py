@@ -55,7 +55,7 @@ def v_min(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
 
 @dataclass(slots=True, kw_only=True)
 class _Rank:
-    """A rank at work: what is to come, the W it owes, what it has done.
+    """A rank in a schedule under construction: actions to come, pending W, and finished actions.
 
     `bound` counts the W that still stand at their place in the block, among what is to come.
     """
@@ -125,5 +125,5 @@ def _step(rank: _Rank, placement: Placement, done: set[Action]) -> list[Action]:
 
 
 def _weight_part(action: Action) -> tuple[Action, ...]:
-    """The W that an I leaves behind."""
+    """Return the W that belongs to an I."""
     return (Action(action.stage, "W", action.microbatch),) if action.kind == "I" else ()

@@ -1,1 +1,1 @@
-"""A training job put together from shape, layout and options, checked and cut into stages."""
+"""Training jobs: shape, layout and options, checked and divided into pipeline stages."""

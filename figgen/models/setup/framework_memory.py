@@ -1,9 +1,9 @@
-"""What frameworks keep in memory besides what each of them must, read in their sources.
+"""Memory that frameworks use beyond what a job needs, as read in their sources.
 
 All but one number of an entry are facts of a program. The other, `allocator_share`, is the
 memory that the allocator holds beyond the tensors, as a share of the temporary ones, fitted on the
-calibration half of the measured peaks: with least mean error for hundreds of runs, with the least
-worst error for a handful. `tests/models/test_memory_peaks.py` fits it again.
+calibration half of the measured peaks: with the least mean error where there are hundreds of runs,
+with the least maximum error where there are few. `tests/models/test_memory_peaks.py` fits it again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The matrices of a layer one by one: what adapters lie beside, and what Muon makes orthogonal."""
+"""The matrices of a layer one by one, for adapters and for Muon, which orthogonalizes them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def matrices_of(shape: ModelShape, share: StageShare) -> Iterator[tuple[int, Lay
 
 
 def held_matrices(setup: TrainingSetup, *, experts: bool) -> tuple[LayerMatrix, ...]:
-    """The same as one GPU holds them, tensor- and expert-parallel parts.
+    """Return the parts of the matrices that one GPU holds under tensor and expert parallelism.
 
     Down-projections of latent attention and routers stay whole.
     """

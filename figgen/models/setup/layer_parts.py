@@ -1,4 +1,4 @@
-"""How many layers of a virtual stage run each part of a layer, once in forward or once again."""
+"""How many layers of a virtual stage run each part of a layer, in forward and in recomputation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LayerParts:
 
 
 def parts_of(share: StageShare) -> LayerParts:
-    """What the layers run in forward."""
+    """Count the parts that the layers run in forward."""
     experts, attention = share.expert_layers, share.layers - share.mixer_layers
     return LayerParts(
         attention=attention,
@@ -47,10 +47,10 @@ def parts_of(share: StageShare) -> LayerParts:
 
 
 def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
-    """What the layers run once more in backward.
+    """Count the parts that the layers recompute in backward.
 
-    Norms, activations and gates are left out: they have no products to speak of. A kernel that
-    stores no scores has none to compute again.
+    Norms, activations and gates are left out: they have no matmuls. A kernel that does
+    not store scores recomputes them anyway.
     """
     again = setup.recomputation
     whole = again.whole_layers(share.layers)

@@ -1,6 +1,6 @@
-"""Which layers each pipeline stage holds, with the embedding on the first and the head on the last.
+"""The layers of each pipeline stage, with the embedding on the first and the head on the last.
 
-Layers are spread as evenly as they go. What does not divide goes to stages inside the pipeline
+Layers are spread as evenly as possible. What does not divide goes to stages inside the pipeline
 first, so that the two ends, which also hold a table, have no more layers than any other stage:
 Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction there are fewer
 (`layers_beside_mtp`). A setup may say otherwise.
@@ -21,7 +21,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageShare:
-    """What one virtual stage holds: a run of layers, and maybe the embedding or the head.
+    """The consecutive layers of one virtual stage, with the embedding or the head if it has them.
 
     `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
     `windowed_layers` see a window only. The last `mtp_layers` of them belong to modules of
@@ -45,7 +45,7 @@ class StageShare:
 
     @property
     def anywhere(self) -> StageShare:
-        """The same for all that hold as much, wherever they stand.
+        """Return a key that is equal for stages with equal contents, wherever they are.
 
         Where some layers have mixers or windows, which of them do follows from the place.
         """
@@ -61,7 +61,7 @@ def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple
 
 
 def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
-    """Number of layers of each of `stages` consecutive stages, as even as they go."""
+    """Return the number of layers of each of `stages` stages, spread as evenly as possible."""
     least, spare = divmod(layers, stages)
     inner_first = sorted(range(stages), key=lambda stage: stage in (0, stages - 1))
     fuller = set(inner_first[:spare])
@@ -71,7 +71,7 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
 def layers_beside_mtp(layers: int, stages: int) -> tuple[int, ...]:
     """Layers of each stage where modules of multi-token prediction stand beside the head.
 
-    Its stage has what is left where all others have as many as the fullest of an even cut.
+    All other stages have as many layers as the largest of an even division, its stage has the rest.
     Source: NVIDIA-NeMo/Megatron-Bridge, recipes/deepseek/deepseek_v3.py, whose layouts of 61 layers
     on 4, 8 and 16 stages these are.
     """

@@ -1,8 +1,8 @@
-"""One training step as configured: a model, a layout, a batch, a schedule, what is sharded or kept.
+"""The configuration of a training step: model, layout, batch, schedule, sharding, recomputation.
 
-`figgen.models.memory.memory` says what it needs on each GPU, `figgen.models.step.step` what it
-sends and how long it takes. Gradients of activations are 16 bits wide, and so are activations
-unless said.
+`figgen.models.memory.memory` computes its memory on each GPU, `figgen.models.step.step` its traffic
+and its time. Gradients of activations have 16 bits, and so have activations unless configured
+otherwise.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class TrainingSetup:
 
     @property
     def short_order(self) -> Schedule:
-        """The same of fewer microbatches, which places stages and holds activations alike."""
+        """Return an order of fewer microbatches with equal placement and activations."""
         return build_short(
             self.schedule,
             stages=self.parallel.pp,
@@ -200,7 +200,7 @@ class TrainingSetup:
 
     @property
     def recomputation(self) -> Recomputation:
-        """What runs forward twice."""
+        """Return the modules or layers that run forward twice."""
         return recomputation(self.recompute)
 
     @property
@@ -215,7 +215,7 @@ class TrainingSetup:
 
     @property
     def framework_memory(self) -> FrameworkMemory:
-        """What the framework keeps besides."""
+        """Return how the framework uses memory beyond what the job needs."""
         return framework_memory(self.framework)
 
     @property
@@ -272,7 +272,7 @@ class TrainingSetup:
 
     @property
     def trades_heads(self) -> bool:
-        """Whether context ranks attend to whole sequences with some of the heads."""
+        """Return whether each context rank attends to the whole sequence with some of the heads."""
         return self.context_exchange == "all-to-all"
 
     @property
@@ -350,7 +350,7 @@ def _check_stages(setup: TrainingSetup) -> None:
 
 
 def _check_adapters(setup: TrainingSetup) -> None:
-    """Refuse adapters that nobody makes, and frozen weights where all are trained."""
+    """Refuse unsupported adapters, and frozen weights where all weights are trained."""
     form, which = frozen_format(setup.frozen_weights), setup.lora_matrices
     if which not in ADAPTED:
         raise unknown("lora_matrices", which, ADAPTED).about("lora_matrices")
@@ -378,7 +378,7 @@ def _check_adapters(setup: TrainingSetup) -> None:
 
 
 def _check_division(setup: TrainingSetup) -> None:
-    """Refuse widths that the axes do not divide, and experts that nobody lays out."""
+    """Refuse widths that the axes do not divide, and unsupported layouts of experts."""
     shape, parallel = setup.shape, setup.parallel
     even = "document_tokens" if setup.document_tokens else setup.context_exchange
     if not setup.zigzag and even in ("document_tokens", "a2a+p2p"):

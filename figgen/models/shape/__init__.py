@@ -1,1 +1,1 @@
-"""What a model is: its dimensions, layers, number formats, adapters and recomputation."""
+"""Descriptions of models: dimensions, layers, number formats, adapters and recomputation."""

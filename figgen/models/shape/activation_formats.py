@@ -1,7 +1,7 @@
-"""How many bytes an element of a kept activation takes, tensor by tensor.
+"""Bytes per element of each activation that is kept for the backward pass.
 
-Products in 8 bits halve what only they read: the inputs of linear layers. The residual stream,
-norms, the attention core, the router and what experts return stay in 16 bits; logits take 32.
+Matmuls in 8 bits halve the tensors that only they read: the inputs of linear layers. The residual
+stream, norms, the attention core, the router and what experts return stay in 16 bits; logits take 32.
 Sources: DeepSeek-V3, arXiv:2412.19437, section 3.3.3; Yan et al. 2026, arXiv:2603.07685.
 """
 
@@ -25,7 +25,7 @@ E5M6_BYTES = 1.5 + SCALE_BYTES
 class ActivationFormat:
     """Bytes per element of what is not always 16 bits wide.
 
-    `linear_bytes` are those of inputs that only matrix products read, `gated_bytes` of what the
+    `linear_bytes` are those of inputs that only matmuls read, `gated_bytes` of what the
     activation of experts reads, `attention_bytes` of what attention returns; `dispatch_bytes` are
     those of tokens on their way to their experts, and of the gradients that take the same way in
     backward. What comes back is always 16 bits wide. `cast_weight_bytes` are those of 8-bit copies
@@ -41,7 +41,7 @@ class ActivationFormat:
 
     @property
     def eight_bit(self) -> bool:
-        """Whether matrix products read 8 bits, each linear layer a copy of its own."""
+        """Return whether matmuls read 8 bits, from a separate copy for each linear layer."""
         return self.linear_bytes < 2
 
 

@@ -63,7 +63,7 @@ LAYER_KERNELS = 160
 class FrozenFormat:
     """How frozen matrices of layers are kept: bytes of a weight, and of a scale for each output.
 
-    `keeps_inputs` if products with them keep their input though nothing needs it.
+    `keeps_inputs` if matmuls with them keep their input although backward does not need it.
     """
 
     label: str
@@ -74,7 +74,7 @@ class FrozenFormat:
 
     @property
     def quantized(self) -> bool:
-        """Whether every pass makes 16 bits of them first."""
+        """Return whether every pass first converts the weights to 16 bits."""
         return self.weight_bytes < PLAIN_BYTES
 
 

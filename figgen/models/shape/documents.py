@@ -1,8 +1,8 @@
-"""Keys that tokens meet where a sequence is packed with documents that see only themselves.
+"""Keys per token in a sequence of packed documents, each of which attends only to itself.
 
-The attention core then multiplies pairs of one document only. Of documents only the mean length
-may be known: they are then taken to end anywhere with equal chance, so that lengths are exponential
-and a pair of tokens u apart shares a document with probability exp(−u/d).
+The attention core multiplies pairs within a document only. If only the mean length is known,
+documents are assumed to end anywhere with equal probability, so that lengths are exponential and
+a pair of tokens u apart shares a document with probability exp(−u/d).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def windowed_keys(sequence: float, window: float) -> float:
 
 
 def packed_keys(sequence: float, window: float, documents: tuple[int, ...] = ()) -> float:
-    """Return the same where a sequence is packed with `documents`, all one if there are none.
+    """Return the keys of a windowed layer if `documents` are packed into a sequence (() is one).
 
     Several are the lengths of all documents of a sequence, a single one is their mean: twice the
     integral of (s − u)·exp(−u/d) over the window, over s.

@@ -1,4 +1,4 @@
-"""What decides the size of a transformer: its counts and widths, checked where they enter."""
+"""The counts and widths that determine the size of a transformer, with their checks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ExpertShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSpace:
-    """Mamba-2 mixers in the place of attention, in all layers but some.
+    """Mamba-2 mixers instead of attention, in all or most layers.
 
     A mixer has `mixer_heads` of `mixer_head_dim` channels, each with a state of `state` numbers;
     `groups` of heads share the maps into and out of it. It is computed in chunks of `chunk` tokens
@@ -99,7 +99,7 @@ class StateSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """What decides the size of a transformer: counts and widths, no units.
+    """The counts and widths that determine the size of a transformer.
 
     `sequence` is the main pre-training length in tokens. `extra` counts parameters outside
     the regular blocks (an embedding LayerNorm, a pooler, attention sinks). With a `window` a token
@@ -191,9 +191,9 @@ class ModelShape:
 
     @property
     def attention_width(self) -> int:
-        """Mean width of the score and value products: heads · head_dim.
+        """Return the mean width of the score and value matmuls: heads · head_dim.
 
-        Latent attention has wider keys than values; the products then cost what a width of
+        Latent attention has wider keys than values; the matmuls then cost what a width of
         heads · (key width + value width) / 2 would.
         """
         if self.latent is None:

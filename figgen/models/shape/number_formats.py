@@ -1,6 +1,6 @@
-"""Binary floating-point formats: what they can hold, and what a number becomes in them.
+"""Binary floating-point formats: their ranges, and how they round numbers.
 
-A format is its exponent and mantissa bits and what its topmost codes mean. IEEE-like formats
+A format has exponent and mantissa bits and a meaning for its highest codes. IEEE-like formats
 (FP16, BF16, E5M2) give the whole top exponent to infinities and NaN, E4M3 only its last code,
 E2M1 nothing. Sources: IEEE 754; Micikevicius et al. 2022, arXiv:2209.05433; OCP MX 1.0.
 """
@@ -37,7 +37,7 @@ class FloatFormat:
 
     @property
     def bias(self) -> int:
-        """What is subtracted from the stored exponent."""
+        """Return the number that is subtracted from the stored exponent."""
         return int(2 ** (self.exponent_bits - 1)) - 1
 
     @property
@@ -125,7 +125,7 @@ class BlockFormat:
 
     @property
     def bits_per_element(self) -> float:
-        """Bits of an element and of its part of the scale; a scale per tensor counts nothing."""
+        """Return bits per element with its part of the scale; a scale per tensor counts as 0."""
         share = self.scale_bits / self.block if self.block else 0.0
         return float_format(self.element).bits + share
 

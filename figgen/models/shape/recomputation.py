@@ -1,10 +1,10 @@
-"""What runs forward twice so that less is kept: modules of a layer, or whole layers.
+"""Recomputation of modules or whole layers in backward, which saves memory.
 
 The modules are those of Megatron-LM's `--recompute-modules` for transformers, and three more that
 the flag does not accept (`NOT_MEGATRON`): `latent_norm`, because DeepSeek-V3 recomputes all of its
 norms, `moe_gate`, which Megatron-LM does always (its memory-efficient permutation), and
 `every_second_product`, which torchtitan calls selective: it keeps what attention returns and every
-second of the products with weights (query, value, gate, way down), and makes the rest again.
+second matmul with weights (query, value, gate, down-projection), and recomputes the rest.
 Source: Megatron-LM core at d98e8a64, transformer_config.py, transformer_layer.py, recompute.py;
 DeepSeek-V3, arXiv:2412.19437, sections 3.2.3 and 3.3.3; pytorch/torchtitan@b5bcd76c,
 distributed/activation_checkpoint.py.

@@ -1,4 +1,4 @@
-"""Parameters of ResNet-50, with which data parallelism was measured before transformers."""
+"""Parameters of ResNet-50, on which data parallelism was measured before transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures of experts: who goes where, how even that is, what overflows, how a bias evens it out.
+"""Routing of tokens to experts: choices, balance, overflow, and balancing by a bias.
 
 Sources: Shazeer et al. 2017, arXiv:1701.06538 (top-k gating); Fedus et al. 2021 (Switch),
 arXiv:2101.03961, section 2.2 (capacity, auxiliary loss); Wang et al. 2024, arXiv:2408.15664
@@ -21,7 +21,7 @@ Choices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Where tokens go: probabilities (tokens × experts), choices and gates (tokens × k).
+    """A router's output: probabilities (tokens × experts), choices and gates (tokens × k).
 
     Choices are in order of falling score, gates those of the choices, made to sum to one.
     """

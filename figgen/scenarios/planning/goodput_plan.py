@@ -1,4 +1,4 @@
-"""What failures of a published kind leave of a layout's time."""
+"""The share of a layout's time that is useful at a published rate of failures."""
 
 from __future__ import annotations
 

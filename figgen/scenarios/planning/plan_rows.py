@@ -1,4 +1,4 @@
-"""Some layouts of a plan in full: the terms of their time, and what each loses by."""
+"""Layouts of a plan in detail: the terms of their time, and why each is slower than the best."""
 
 from __future__ import annotations
 

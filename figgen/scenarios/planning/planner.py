@@ -1,4 +1,4 @@
-"""The best layouts of a job: every one is tried, those that fit are ranked and explained."""
+"""The best layouts of a job: all layouts are tried, and those that fit are ranked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from figgen.scenarios.planning.plan_question import PlanQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a search found for a question."""
+    """The answer of the planner to a question."""
 
     question: PlanQuestion
     found: Ranked
@@ -60,7 +60,7 @@ class Plan:
 
 
 def plan(question: PlanQuestion) -> Plan:
-    """Search all layouts. Raises InputError where there is none, with what stands in the way."""
+    """Search all layouts. Raises InputError with the reason if there is none."""
     found = ranked(map(tried, pipelines_of(question.job)))
     if not found.layouts:
         raise no_layout(question.job)

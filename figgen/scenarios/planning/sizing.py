@@ -1,4 +1,4 @@
-"""The planner asked the other way round: how many nodes, for a deadline, a budget or memory alone.
+"""How many nodes a training needs for a deadline, for a budget, or to fit in memory.
 
 The batch stays the same whatever the number of nodes. For each number, the layout is the fastest
 that fits with the chance that is asked for.
@@ -159,7 +159,7 @@ def sized_training(
 ) -> Sized:
     """Return the same number of nodes with what a training on `tokens` takes there.
 
-    Steps take so many seconds: predicted, and the ends of their interval.
+    The times of a step are in seconds: the prediction and the ends of its interval.
     """
     size = checkpoint_bytes_of(job.setup)
     saved = saved_training(SAVED, size, job.world_size, gpu_mtbf_s)

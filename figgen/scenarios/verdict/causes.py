@@ -1,4 +1,4 @@
-"""Why a job may run slower than one hopes: each cause, how to tell it, and what it costs."""
+"""Reasons why a job is slower than predicted: how to recognize each, and what it costs."""
 
 from __future__ import annotations
 

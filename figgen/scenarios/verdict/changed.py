@@ -1,7 +1,7 @@
-"""How long a job's step takes with one thing changed, by the model of predicted times.
+"""Predicted step times of a job with one change.
 
-What is a mistake gives two times, with the least and the most that it does; what is a choice of
-the job gives the time without it, for as many tokens. Each is None where it cannot concern the job.
+A mistake has two times, for its least and its largest effect; a choice of the job has the time
+without it, for the same number of tokens. Each is None if it does not apply to the job.
 """
 
 from __future__ import annotations

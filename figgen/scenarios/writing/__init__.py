@@ -1,1 +1,1 @@
-"""Writes the file that starts a training job, for each framework, and names what it cannot say."""
+"""Writes the file that starts a job in each framework, and names the options it leaves out."""

@@ -28,7 +28,7 @@ def divides_experts(parallel: ParallelLayout) -> bool:
 def same_ranks(parallel: ParallelLayout, order: str) -> bool:
     """Return whether an order puts every rank where the layout has it.
 
-    Axes of one rank don't count, and what an order says of experts counts only if they are divided.
+    Axes of one rank are ignored, and so are axes of experts unless experts are divided.
     """
     divided = divides_experts(parallel)
     try:

@@ -1,4 +1,4 @@
-"""Writes the command that starts a job under Megatron-Bridge: a recipe of it, and what differs.
+"""Writes the command that starts a job under Megatron-Bridge: one of its recipes with overrides.
 
 Recipes and fields: NVIDIA-NeMo/Megatron-Bridge at 067f987d, scripts/training/run_recipe.py,
 src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed_precision.py.
@@ -103,7 +103,7 @@ def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
 
 
 def _state(setup: TrainingSetup) -> list[Option]:
-    """What is sharded, and what runs behind computing."""
+    """Return the overrides for sharding and for overlap with computing."""
     sharded = setup.zero_stage >= 1
     behind = setup.overlap_data_parallel
     found: list[Option] = [

@@ -69,7 +69,7 @@ def megatron_lm(job: JobToWrite) -> Written:
 
 
 def not_megatron(setup: TrainingSetup) -> str:
-    """Why Megatron-Core's GPT cannot be trained like this, "" if it can."""
+    """Return why Megatron-Core's GPT cannot be trained with this job, or ""."""
     if setup.shape.state_space is not None:
         return "pretrain_gpt.py has no state-space layers"
     if setup.lora_rank is not None:
@@ -100,7 +100,7 @@ def _needs_free_queues(setup: TrainingSetup) -> bool:
 
 
 def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Options for sharding, and for what runs behind computing."""
+    """Return the options for sharding and for overlap with computing."""
     found: list[Option] = []
     if setup.zero_stage >= 1:
         found.append(("use_distributed_optimizer", ""))

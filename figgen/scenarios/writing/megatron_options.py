@@ -19,7 +19,7 @@ FORMATS = ("bf16", "fp16", "fp8", "fp4", "tf32")
 
 
 def model_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """What the layers are made of."""
+    """Return the options for the model's layers."""
     shape = setup.shape
     options: list[Option] = [
         ("num_layers", str(shape.layers)),
@@ -117,7 +117,7 @@ def _experts(shape: ModelShape, dispatcher: str) -> list[Option]:
 
 
 def recompute_options(recompute: str, left_out: dict[str, str]) -> list[Option]:
-    """What is computed again in backward."""
+    """Return the options for recomputation."""
     if recompute == "none":
         return []
     if recompute == "full":
