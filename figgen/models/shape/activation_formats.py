@@ -1,7 +1,7 @@
 """Bytes per element of each activation that is kept for the backward pass.
 
 Matmuls in 8 bits halve the tensors that only they read: the inputs of linear layers. The residual
-stream, norms, the attention core, the router and what experts return stay in 16 bits; logits take 32.
+stream, norms, the attention core, the router and outputs of experts stay in 16 bits, logits in 32.
 Sources: DeepSeek-V3, arXiv:2412.19437, section 3.3.3; Yan et al. 2026, arXiv:2603.07685.
 """
 
