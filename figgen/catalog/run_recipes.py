@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from figgen.catalog.load import content
 from figgen.lookups import remembered
@@ -12,12 +13,12 @@ FILE = "run-recipes.json"
 
 
 @remembered(1)
-def run_recipes() -> Mapping[str, dict[str, str]]:
-    """By run: fields of its record, of which `expert_overlap` and `cuda_graphs` are options."""
-    held: dict[str, dict[str, str]] = json.loads(content(FILE))["recipes"]
+def run_recipes() -> Mapping[str, dict[str, Any]]:
+    """By run: fields that its record gets, see `figgen.scenarios.runs.record`."""
+    held: dict[str, dict[str, Any]] = json.loads(content(FILE))["recipes"]
     return held
 
 
-def recipe_of(run: str) -> dict[str, str]:
+def recipe_of(run: str) -> dict[str, Any]:
     """The fields that a run's recipe adds to its record, none for a run without one."""
     return run_recipes().get(run, {})

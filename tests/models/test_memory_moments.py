@@ -16,6 +16,7 @@ from figgen.models.memory.memory import RankMemory, memory
 from figgen.models.memory.rank_bytes import FRAGMENTED
 from figgen.models.setup.framework_memory import FRAMEWORKS
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.device_run import measured_steps
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
@@ -27,7 +28,8 @@ FREED = [name for name, one in FRAMEWORKS.items() if one.frees_gradients]
 def recorded_step(name: str) -> tuple[dict[str, Any], TrainingSetup]:
     """A measured step of plain PyTorch on one GPU, and its setup."""
     (record,) = (one for one in measured_steps() if one["id"] == name)
-    return record, run_setup(described_run({**record, "framework": "PyTorch"}))
+    said = {"framework": "PyTorch", "habits": "hf-trainer", "state_bytes": [2, 2, 4]}
+    return record, run_setup(described_run({**record, **said}))
 
 
 def first_rank(setup: TrainingSetup, **options: Any) -> RankMemory:
@@ -90,9 +92,66 @@ def test_a_norm_written_out_keeps_its_input_in_fp32_and_its_product() -> None:
     )
     kept = [
         memory(replace(setup, framework=name)).ranks[0].held.activations / 1024
-        for name in ("torchtune", "pytorch")
+        for name in ("pytorch-compiled", "pytorch")
     ]
     h, f, q, kv = shape.hidden, shape.ffn_hidden, 4096, 1024
     ends = [2 * h + 2 * h + 8 + size * shape.vocab for size in (2, 4)]
     layers = [(found - end) / shape.layers for found, end in zip(kept, ends, strict=True)]
     assert layers == [8 * h + 4 * q + 4 * kv + 6 * f, 16 * h + 4 * q + 4 * kv + 8 * f]
+
+
+def test_the_update_needs_most_where_gradients_are_widened_and_little_is_kept() -> None:
+    """Gradients in BF16 beside FP32 copies of a rank's share: Megatron-LM at d98e8a64,
+    core/optimizer/distrib_optimizer.py, `_copy_model_grads_to_main_grads`."""
+    setup = TrainingSetup(
+        shape=catalog.model("llama-3-8b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=2,
+        sequence=1024,
+        recompute="full",
+        recipe=replace(RECIPES["zero16"], update_bytes=4),
+        zero_stage=0,
+    )
+    found, without = first_rank(setup), first_rank(setup, recipe=RECIPES["zero16"])
+    assert found.allocated_bytes == (2 + 2 + 12 + 4) * found.parameters
+    assert found.bytes_of("activations") == found.bytes_of("communication") == 0
+    assert without.bytes_of("activations") > 0
+    # What is kept for backward needs more than the copies.
+    kept = first_rank(setup, recompute="none", sequence=32768)
+    assert kept.held.update == 0 < kept.bytes_of("activations")
+
+
+def test_an_optimizer_in_backward_leaves_one_gradient() -> None:
+    """The largest, of the table: torchtune's `optimizer_in_bwd`."""
+    setup = TrainingSetup(
+        shape=catalog.model("llama-3-8b").shape,
+        parallel=layout(nodes=1, gpus_per_node=1),
+        microbatches=1,
+        sequence=2048,
+        recipe=replace(RECIPES["bf16_8"], gradient_bytes=0),
+        framework="torchtune",
+    )
+    assert first_rank(setup).bytes_of("gradients") == 2 * 128256 * 4096
+
+
+@pytest.mark.parametrize(
+    ("framework", "recipe", "microbatches"),
+    [("megatron", "mcore18", 1), ("torchtitan", "fsdp16", 1), ("pytorch", "bf16_8", 3)],
+)
+@pytest.mark.parametrize("update_bytes", [0, 4, 64])
+def test_the_peak_is_never_below_that_without_an_update(
+    framework: str, recipe: str, microbatches: int, update_bytes: float
+) -> None:
+    setup = TrainingSetup(
+        shape=catalog.model("llama-3-8b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=microbatches,
+        sequence=4096,
+        zero_stage=0,
+        recipe=RECIPES[recipe],
+        framework=framework,
+    )
+    plain = first_rank(setup)
+    found = first_rank(setup, recipe=replace(RECIPES[recipe], update_bytes=update_bytes))
+    updating = plain.parameters * (RECIPES[recipe].total_bytes + update_bytes) + found.held.buckets
+    assert found.allocated_bytes == pytest.approx(max(plain.allocated_bytes, updating))

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, log, sqrt
+from math import log, sqrt
 from statistics import fmean
 
 import pytest
 
+from figgen.catalog.publishers import publisher_records
 from figgen.models.setup.framework_memory import FRAMEWORKS
 from figgen.scenarios.evidence.publisher_peaks import predicted_peaks, publisher_peaks
 from figgen.scenarios.options.resolve import training_step
-from figgen.scenarios.runs.record import framework_of
+from figgen.scenarios.runs.record import described_run, framework_of
+from figgen.scenarios.runs.setup import run_setup
 
 
 def test_a_device_holds_more_than_its_allocator_and_that_more_than_was_asked_for() -> None:
     setup = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8, zero_stage=1).setup
-    found = predicted_peaks(setup)
+    found = predicted_peaks(setup, 1e12)
     assert found["allocated"] < found["reserved"] < found["device"]
+    # An allocator that meets the capacity gives back what no tensor is in.
+    tight = predicted_peaks(setup, found["allocated"])
+    assert tight["allocated"] == tight["reserved"] == found["allocated"]
 
 
 def test_every_kind_is_held_and_no_run_with_adapters() -> None:
@@ -27,13 +32,13 @@ def test_every_kind_is_held_and_no_run_with_adapters() -> None:
     assert not any("lora" in one.name.lower() for one in found)
 
 
-def test_reserved_peaks_of_torchtitan_are_missed_by_a_fifth_at_most_on_average() -> None:
+def test_reserved_peaks_of_torchtitan_are_missed_by_a_tenth_on_average() -> None:
     """Its habits are modelled; the issue threads are of runs that nobody fitted."""
     errors = [
         abs(one.error) for one in publisher_peaks() if one.publisher == "pytorch-torchtitan-threads"
     ]
-    assert len(errors) == 15
-    assert fmean(errors) < 0.2
+    assert len(errors) == 14
+    assert fmean(errors) < 0.105
 
 
 def logarithmic_errors(habits: str) -> dict[str, list[float]]:
@@ -50,44 +55,56 @@ def spread(errors: Iterable[float]) -> float:
     return sqrt(fmean(error**2 for error in errors))
 
 
-@pytest.mark.parametrize(
-    ("name", "publishers"),
-    [("pytorch", 2), ("torchtune", 2), ("deepspeed", 1), ("prime-rl", 1), ("prime-rl-logits", 1)],
-)
-def test_spreads_of_new_stacks_are_those_of_their_publishers(name: str, publishers: int) -> None:
-    """For torchtune and plain PyTorch the habits were chosen while looking at these runs: they
-    describe, and confirm nothing. Habits of the others come from their code, but their peaks had
-    been seen before."""
-    found = logarithmic_errors(name)
-    assert len(found) == publishers
-    errors = [error for of_one in found.values() for error in of_one]
-    assert FRAMEWORKS[name].peak_spread == pytest.approx(spread(errors), abs=0.01)
+LOOKED_AT = (
+    "torchtune", "torchtune-logits", "torchtune-eager", "litgpt", "deepspeed", "deepspeed-liger",
+    "prime-rl", "prime-rl-logits", "pytorch-compiled",
+)  # fmt: skip
+"""Software whose habits were read in its code, and whose peaks were known by then: they describe
+these peaks, and confirm nothing."""
 
 
-def test_plain_pytorch_in_16_bits_is_missed_by_a_ninth_on_average_at_each_publisher() -> None:
-    """With 1.64 of itself the spread of either covers eight of nine runs of the other, or more."""
-    found = logarithmic_errors("pytorch")
-    for errors in found.values():
-        assert fmean(map(abs, errors)) < 0.115
-    one, other = found.values()
-    for known, unseen in ((one, other), (other, one)):
-        inside = [abs(error) < 1.64 * spread(known) for error in unseen]
-        assert fmean(inside) >= 8 / 9
-
-
-@pytest.mark.parametrize(
-    ("name", "runs", "most", "covered"),
-    [("deepspeed", 10, 0.26, 7), ("prime-rl", 14, 0.17, 12), ("prime-rl-logits", 8, 0.18, 8)],
-)
-def test_habits_read_in_code_alone_meet_a_publisher_that_had_no_part_in_them(
-    name: str, runs: int, most: float, covered: int
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_a_spread_is_that_of_its_peaks_but_not_below_that_of_peaks_nobody_looked_at(
+    name: str,
 ) -> None:
-    """DeepSpeed's were missed by 120 % with those of Megatron-DeepSpeed of 2022, prime-rl's by
-    107 % with torchtitan's. Three runs of DeepSpeed have a fused loss, which its habits lack."""
-    (errors,) = logarithmic_errors(name).values()
+    errors = [error for of_one in logarithmic_errors(name).values() for error in of_one]
+    least = FRAMEWORKS["torchtitan"].peak_spread
+    assert FRAMEWORKS[name].peak_spread == pytest.approx(max(least, spread(errors)), abs=0.01)
+
+
+def test_modules_of_plain_pytorch_differ_from_author_to_author() -> None:
+    """With the habits of the one LitGPT's peaks would be missed by more than their own."""
+    (own,) = logarithmic_errors("pytorch").values()
+    records = [one for one in publisher_records() if "thunder" in one["id"]]
+    eager = [one for one in records if one.get("compiled") is False]
+    errors = []
+    for record in eager:
+        run = described_run({**record, "habits": "pytorch"})
+        predicted = predicted_peaks(run_setup(run), run.accelerator.capacity_bytes)
+        errors.append(log((run.peak_memory_bytes or 0) / predicted["allocated"]))
+    assert 0.12 < spread(errors) < 0.2
+    assert FRAMEWORKS["pytorch"].peak_spread > spread([*own, *errors])
+
+
+@pytest.mark.parametrize(
+    ("publisher", "kind", "runs", "most"),
+    [
+        ("alfredyu24-mi350x", "allocated", 10, 0.017),
+        ("pytorch-torchtune", "allocated", 8, 0.1),
+        ("nvidia-megatron-bridge-cards", "allocated", 13, 0.16),
+        ("primeintellect-prime-rl", "reserved", 20, 0.1),
+    ],
+)
+def test_what_the_code_of_a_publisher_says_explains_its_peaks(
+    publisher: str, kind: str, runs: int, most: float
+) -> None:
+    errors = [
+        abs(one.error)
+        for one in publisher_peaks()
+        if (one.publisher, one.kind) == (publisher, kind)
+    ]
     assert len(errors) == runs
-    assert fmean(abs(exp(-error) - 1) for error in errors) < most
-    assert sum(abs(error) < 1.64 * spread(errors) for error in errors) >= covered
+    assert max(errors) < most
 
 
 def test_software_that_is_not_known_is_said_to_be_unknown_and_has_the_widest_spread() -> None:

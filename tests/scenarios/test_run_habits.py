@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from figgen import catalog
+from figgen.catalog.publishers import publisher_records
+from figgen.errors import InputError
+from figgen.models.shape.model_shape import LatentAttention
 from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.job import run_job, shares_of
 from figgen.scenarios.runs.rates import rate_row
@@ -202,3 +205,48 @@ def test_a_record_that_stores_scores_says_so() -> None:
     assert (setup.flash_attention, setup.dropout) == (False, True)
     setup = run_setup(described_run({**RECORD, "framework": "PyTorch"}))
     assert (setup.flash_attention, setup.dropout) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "habits"),
+    [
+        ({"framework": "PyTorch", "compiled": True}, "pytorch-compiled"),
+        ({"framework": "PyTorch", "compiled": False}, "pytorch"),
+        ({"framework": "PyTorch (litgpt, Fabric)", "compiled": False}, "litgpt"),
+        ({"framework": "torchtitan", "release": "2025-09", "compiled": False}, "torchtitan-2024"),
+        ({"framework": "torchtune", "habits": "torchtune-eager"}, "torchtune-eager"),
+    ],
+)
+def test_a_record_says_what_fills_its_memory_by_its_compiler_or_by_name(
+    said: dict[str, Any], habits: str
+) -> None:
+    run = described_run({**RECORD, **said})
+    assert run_setup(run).framework == habits
+    # What is timed stays.
+    assert run.habits is None
+
+
+def test_a_record_says_what_is_kept_of_a_parameter_and_what_is_on_the_host() -> None:
+    said = {**RECORD, "state_bytes": [2, 2, 8, 4], "offloaded_activations": 0.5}
+    setup = run_setup(described_run(said))
+    assert (setup.recipe.total_bytes, setup.recipe.update_bytes) == (12, 4)
+    assert setup.offloaded_activations == 0.5
+    assert run_setup(described_run({**RECORD, "state_bytes": [2, 0, 0]})).recipe.update_bytes == 0
+    for wrong in ([2, 2], [2, 2, 8, 4, 1], "16", [2, 2, -1]):
+        with pytest.raises(InputError, match="state_bytes"):
+            described_run({**RECORD, "state_bytes": wrong})
+    with pytest.raises(InputError, match="framework"):
+        described_run({**RECORD, "habits": "nobody"})
+
+
+def test_a_record_with_latent_attention_has_it_in_its_shape() -> None:
+    """Moonlight by Megatron-Core's names of sizes: queries aren't compressed."""
+    sizes = {"kv_lora_rank": 512, "qk_head_dim": 128, "qk_pos_emb_head_dim": 64, "v_head_dim": 128}
+    (record,) = (
+        one for one in publisher_records() if one["id"] == "mbridge-skill-moonlight-tp2ep8-none"
+    )
+    assert {key: record["shape"][key] for key in sizes} == sizes
+    latent = described_run(record).shape.latent
+    assert latent == LatentAttention(
+        query_rank=0, kv_rank=512, nope_head_dim=128, rope_head_dim=64, value_head_dim=128
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from figgen.catalog.publishers import publisher_records
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
 from figgen.scenarios.evidence.publisher_peaks import PublisherPeak, publisher_peaks
@@ -39,5 +40,6 @@ def validation_publisher_memory() -> Table:
         values={
             "runs": Named(len(publisher_peaks())),
             "publishers": Named(len({publisher for publisher, _, _ in grouped})),
+            "aside": Named(sum(bool(one.get("peak_doubt")) for one in publisher_records())),
         },
     )

@@ -108,12 +108,14 @@ class JobSizes:
     weight_bytes: Number
     gradient_bytes: Number
     optimizer_bytes: Number
+    update_bytes: Number
     cast_weight_bytes: Number
     table_bytes: Number
     bucket_bytes: Number
     fresh_gradient_bytes: Number
     frees_gradients: Number
     whole_in_pipeline: Number
+    casts_alone: Number
     offloaded_activations: Number
     returned_layers: Number
     allocator_share: Number
@@ -238,12 +240,14 @@ def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> 
         weight_bytes=recipe.weight_bytes,
         gradient_bytes=recipe.gradient_bytes,
         optimizer_bytes=setup.optimizer_bytes,
+        update_bytes=recipe.update_bytes,
         cast_weight_bytes=setup.activation_format.cast_weight_bytes if stay else 0,
         table_bytes=setup.table_bytes,
         bucket_bytes=framework.bucket_bytes,
         fresh_gradient_bytes=framework.fresh_gradient_bytes,
         frees_gradients=int(framework.frees_gradients),
         whole_in_pipeline=int(framework.whole_in_pipeline),
+        casts_alone=int(framework.casts_alone),
         offloaded_activations=setup.offloaded_activations,
         returned_layers=2 if setup.offload_overlap else 1,
         allocator_share=allocator_share,

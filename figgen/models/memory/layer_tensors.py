@@ -107,8 +107,9 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
         kv_heads = heads
     if shape.qk_norm != "none":
         yield _divided(setup, "query and key norm inputs", (heads + kv_heads) * key_dim)
-    at_once = mla is not None and not mla.query_rank
-    yield _divided(setup, "queries", heads * key_dim, *(() if at_once else made_by))
+    if setup.framework_memory.repeats_keys:
+        kv_heads = heads
+    yield _divided(setup, "queries", heads * key_dim, *made_by)
     yield _divided(setup, "keys", kv_heads * key_dim, *made_by, *second)
     yield _divided(setup, "values", kv_heads * value_dim, *made_by)
     scores = setup.tokens * heads * setup.sequence
@@ -169,6 +170,8 @@ def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     yield _whole(setup, "routed inputs", tokens, "moe", size=linear)
     yield _whole(setup, "routed activation inputs", before * routed, "moe", size=gated)
     yield _whole(setup, "routed products", routed, "moe", "moe_act", size=linear)
+    if gate_bytes := setup.framework_memory.gate_bytes:
+        yield _whole(setup, "routed tokens in FP32", tokens, "moe", size=gate_bytes)
     if not setup.framework_memory.gates_first:
         yield _whole(setup, "routed outputs", tokens, "moe", "moe_gate")
     shared, modules = mixture.shared * mixture.ffn_hidden // setup.parallel.tp, SHARED

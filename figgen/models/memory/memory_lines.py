@@ -1,9 +1,9 @@
 """The lines of what a GPU of one pipeline rank holds at its fullest: names and parts of its bytes.
 
-The lines are those of one moment: all microbatches that the schedule allows are in flight, and
-the loss or the backward of one layer is at work. A caching allocator holds tensors that come and
-go in blocks which do not fit them; what it holds beyond them is a share that is fitted per
-framework. The CUDA context and NCCL's channels are outside of it.
+The lines are those of one moment: all microbatches that the schedule allows are in flight, and the
+loss or the backward of one layer is at work, or the update is. A caching allocator holds tensors
+that come and go in blocks which do not fit them; what it holds beyond them is a share that is
+fitted per framework. The CUDA context and NCCL's channels are outside of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ PARTS = (
     "communication",
     "reserve",
 )
-"""What lines belong to, in order: "working" is what the loss or one layer's backward needs."""
+"""What lines belong to, in order: "working" is what the loss, one layer's backward or the update
+needs."""
 
 UNALLOCATED, CONTEXTS = "allocator", "contexts"
 """Names of the two lines of the reserve: what is in the allocator without a tensor, and outside."""
@@ -62,6 +63,7 @@ def memory_lines(held: RankBytes, *, trades_heads: bool) -> tuple[MemoryLine, ..
         MemoryLine("working", "copies of logits", held.logits),
         MemoryLine("working", "recomputed layers", held.recomputed),
         MemoryLine("working", "gradients of a layer", held.layer_gradients),
+        MemoryLine("working", "copies for the update", held.update),
         MemoryLine("communication", "pipeline messages", held.messages),
         MemoryLine("communication", "gathered layer inputs", held.gathered_inputs),
         MemoryLine("communication", "gathered layer gradients", held.gathered_gradients),

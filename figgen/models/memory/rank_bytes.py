@@ -61,6 +61,7 @@ class RankBytes:
     recomputed: Number
     layer_gradients: Number
     logits: Number
+    update: Number
     messages: Number
     gathered_inputs: Number
     gathered_gradients: Number
@@ -79,10 +80,10 @@ class RankBytes:
 
     @property
     def working(self) -> Number:
-        """What the loss or the backward of one layer needs, and all communication."""
+        """What the loss, the backward of one layer or the update needs, and all communication."""
         within = self.messages + self.gathered_inputs + self.gathered_gradients
         sharded = self.scattered + self.gathered_weights
-        computing = self.recomputed + self.layer_gradients + self.logits
+        computing = self.recomputed + self.layer_gradients + self.logits + self.update
         return within + self.keys + self.routed + sharded + computing
 
     @property
@@ -106,7 +107,8 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
 
     The peak is when all microbatches are in flight and the loss or the backward of one layer is at
     work. Where a framework frees gradients between steps and no backward came before, there are
-    none then, and the end of the only backward may need more: all gradients, with one layer.
+    none then, and the end of the only backward may need more: all gradients, with one layer. The
+    update may need most: no activations and no messages, but copies of its own beside all state.
     """
     job = held.job
     dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
@@ -115,36 +117,48 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     cast_bytes = where(held.zero_stage == 3, 0, job.cast_weight_bytes)
     activations, working = activation_bytes(load, held), _working(load, held)
     messages = _messages(load, held)
+    mine = _divided(dense, routed, held, 1)
     gradients = _divided(dense, routed, held, 2) * job.gradient_bytes
-    fresh = parameters * job.fresh_gradient_bytes
+    fresh = parameters * job.fresh_gradient_bytes + _unkept_gradient(load, held)
     busy = maximum(working.loss, working.backward)
     moving = fresh + activations + busy + messages.total_bytes
-    unfit = FRAGMENTED * minimum(activations + busy, gradients)
     only = (job.frees_gradients > 0) & (held.pp == 1) & (held.microbatches == 1)
     at_end = only & (gradients + working.backward > activations + busy)
-    in_loss = where(at_end, 0, working.loss) > working.backward
+    at_work = where(at_end, gradients + working.backward, where(only, 0, gradients) + activations)
+    at_work = at_work + where(at_end, 0, busy) + fresh + messages.total_bytes
+    # 1 until the update takes more, and 1 until activations are gone.
+    passing = where(gradients + mine * job.update_bytes > at_work, 0, 1)
+    there = where(at_end, 0, passing)
+    in_loss = there * working.loss > working.backward
+    unfit = FRAGMENTED * minimum(activations + busy, gradients)
     return RankBytes(
         weights=_weights(load, held),
         cast_weights=(parameters - tables) * cast_bytes,
-        accumulated=where(at_end, gradients, where(only, 0, gradients)),
+        accumulated=where(only, 1 - there, 1) * gradients,
         buckets=parameters * bucket_bytes,
-        fresh=fresh,
-        optimizer=_divided(dense, routed, held, 1) * job.optimizer_bytes
-        + _divided(tables, 0, held, 1) * job.table_bytes,
-        activations=where(at_end, 0, activations),
-        recomputed=where(in_loss, 0, working.recomputed),
-        layer_gradients=where(in_loss, 0, working.backward - working.recomputed),
+        fresh=passing * fresh,
+        optimizer=mine * job.optimizer_bytes + _divided(tables, 0, held, 1) * job.table_bytes,
+        activations=there * activations,
+        recomputed=passing * where(in_loss, 0, working.recomputed),
+        layer_gradients=passing * where(in_loss, 0, working.backward - working.recomputed),
         logits=where(in_loss, working.loss, 0),
-        messages=messages.stages,
-        gathered_inputs=messages.gathered_inputs,
-        gathered_gradients=messages.gathered_inputs,
-        keys=messages.keys,
-        routed=messages.routed,
-        scattered=messages.scattered,
-        gathered_weights=messages.gathered_weights,
+        update=(1 - passing) * mine * job.update_bytes,
+        messages=passing * messages.stages,
+        gathered_inputs=passing * messages.gathered_inputs,
+        gathered_gradients=passing * messages.gathered_inputs,
+        keys=passing * messages.keys,
+        routed=passing * messages.routed,
+        scattered=passing * messages.scattered,
+        gathered_weights=passing * messages.gathered_weights,
         allocator=job.allocator_share * moving + where(only, unfit, 0),
         contexts=job.contexts,
     )
+
+
+def _unkept_gradient(load: RankLoad, held: HeldSizes) -> Number:
+    """The largest gradient where backward updates each parameter, so that none are kept."""
+    has_table = (load.embeddings + load.heads > 0) & (held.job.gradient_bytes == 0)
+    return where(has_table, held.layer.table * held.job.weight_bytes, 0)
 
 
 def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
@@ -307,5 +321,5 @@ def _sharded(load: RankLoad, held: HeldSizes) -> tuple[Number, Number]:
     whole = (job.whole_in_pipeline > 0) & (held.pp > 1)
     weights = where(whole, stage * job.weight_bytes + frozen_stage, job.prefetched * weights)
     gradients = where(whole, stage, gradients) * job.gradient_bytes
-    sharded = (held.zero_stage >= 2) & (held.shards > 1)
+    sharded = (held.zero_stage >= 2) & (held.shards + job.casts_alone > 1)
     return where(sharded, gradients, 0), where(sharded & (held.zero_stage == 3), weights, 0)

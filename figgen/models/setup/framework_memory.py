@@ -28,19 +28,22 @@ class FrameworkMemory:
     has none. Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while
     the loss is at work. `norm_bytes` per element of the input of an RMS norm: its copy in FP32 and
     its product in 16 bits, where the norm is written out in PyTorch.
-    `keeps_gate` if the activation of a gate is stored beside what it multiplies.
-    `gates_first` if gates multiply inside experts, so that nobody keeps what experts return.
+    `keeps_gate` if the activation of a gate is stored beside what it multiplies, `repeats_keys` if
+    keys and values are, once for each head of queries.
+    `gates_first` if gates multiply inside experts, so that nobody keeps what experts return;
+    `gate_bytes` per element of a token for each of its experts that stay where gates multiply in
+    FP32. `casts_alone` if ZeRO-3's copies of weights and gradients are made on one GPU too.
     `caches_casts` if 8-bit copies of weights stay from one microbatch to the next.
     `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
     ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
     `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
     `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
-    nanotron's 898 measured ones, but for frameworks with measured peaks of their own. For
-    torchtune and plain PyTorch it is that of two publishers each, whose runs were looked at while
-    the habits were chosen; for DeepSpeed and prime-rl, whose habits come from their code, that of
-    one publisher each, whose peaks were known by then. Unknown software and Hugging Face Trainer
-    have the widest.
+    nanotron's 898 measured ones, but for software with measured peaks of its own. Habits of
+    torchtune, LitGPT, DeepSpeed and prime-rl were read in their code, but their peaks were known by
+    then; theirs is that of their peaks, and at least torchtitan's. Modules of plain PyTorch differ
+    from author to author: with its habits LitGPT's peaks are 0.16 off. Unknown software and Hugging
+    Face Trainer have the widest.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
@@ -56,7 +59,10 @@ class FrameworkMemory:
     loss_bytes: float = 2
     norm_bytes: float = 2
     keeps_gate: bool = False
+    repeats_keys: bool = False
     gates_first: bool = False
+    gate_bytes: float = 0
+    casts_alone: bool = False
     caches_casts: bool = False
     keeps_gathered: bool = False
     keeps_outputs: bool = False
@@ -77,6 +83,15 @@ TORCHTITAN: dict[str, Any] = {
     "keeps_outputs": True,
     "whole_in_pipeline": True,
     "selective": "every_second_product",
+}
+
+TORCHTUNE: dict[str, Any] = {
+    "allocator_share": 0.14,
+    "peak_spread": 0.06,
+    "recipe": "bf16_8",
+    "frees_gradients": True,
+    "kept_logit_bytes": 4,
+    "repeats_keys": True,
 }
 
 MEGATRON: dict[str, Any] = {
@@ -133,10 +148,10 @@ _ALL = (
     ),
     FrameworkMemory(
         name="torchtitan-2024",
-        label="torchtitan until 2024",
+        label="torchtitan, loss not compiled",
         kept_logit_bytes=4,
         loss_bytes=8,
-        **TORCHTITAN,
+        **(TORCHTITAN | {"peak_spread": 0.15}),
     ),
     FrameworkMemory(
         name="fsdp",
@@ -151,12 +166,22 @@ _ALL = (
     FrameworkMemory(
         name="torchtune",
         label="torchtune",
-        allocator_share=0.14,
-        peak_spread=0.63,
-        recipe="bf16_8",
-        frees_gradients=True,
-        kept_logit_bytes=2,
         loss_bytes=4 / 8,
+        **(TORCHTUNE | {"kept_logit_bytes": 2}),
+    ),
+    FrameworkMemory(
+        name="torchtune-logits",
+        label="torchtune with whole logits",
+        loss_bytes=8,
+        **TORCHTUNE,
+    ),
+    FrameworkMemory(
+        name="torchtune-eager",
+        label="torchtune with whole logits, not compiled",
+        loss_bytes=8,
+        keeps_gate=True,
+        norm_bytes=6,
+        **TORCHTUNE,
     ),
     FrameworkMemory(
         name="pytorch",
@@ -165,10 +190,35 @@ _ALL = (
         peak_spread=0.13,
         recipe="bf16_8",
         frees_gradients=True,
+        bucket_bytes=2,
         kept_logit_bytes=4,
-        loss_bytes=8,
+        loss_bytes=4,
         keeps_gate=True,
         norm_bytes=6,
+    ),
+    FrameworkMemory(
+        name="pytorch-compiled",
+        label="plain PyTorch, compiled",
+        allocator_share=0.14,
+        peak_spread=0.3,
+        recipe="bf16_8",
+        frees_gradients=True,
+        bucket_bytes=2,
+        kept_logit_bytes=2,
+        loss_bytes=4,
+    ),
+    FrameworkMemory(
+        name="litgpt",
+        label="LitGPT",
+        allocator_share=0.14,
+        peak_spread=0.06,
+        recipe="bf16_8",
+        bucket_bytes=2,
+        kept_logit_bytes=4,
+        loss_bytes=4,
+        keeps_gate=True,
+        repeats_keys=True,
+        norm_bytes=8,
     ),
     FrameworkMemory(
         name="hf-trainer",
@@ -182,16 +232,25 @@ _ALL = (
         name="deepspeed",
         label="DeepSpeed",
         recipe="zero16",
-        peak_spread=0.28,
+        peak_spread=0.06,
         **EAGER,
+    ),
+    FrameworkMemory(
+        name="deepspeed-liger",
+        label="DeepSpeed with Liger kernels",
+        recipe="zero16",
+        peak_spread=0.08,
+        **(EAGER | {"kept_logit_bytes": 0, "loss_bytes": 0, "keeps_gate": False, "norm_bytes": 2}),
     ),
     FrameworkMemory(
         name="prime-rl",
         label="prime-rl",
         allocator_share=0.14,
-        peak_spread=0.21,
+        peak_spread=0.06,
         recipe="fsdp16",
         frees_gradients=True,
+        gate_bytes=4,
+        casts_alone=True,
         kept_logit_bytes=0,
         loss_bytes=0,
     ),
@@ -199,10 +258,12 @@ _ALL = (
         name="prime-rl-logits",
         label="prime-rl with whole logits",
         allocator_share=0.14,
-        peak_spread=0.18,
+        peak_spread=0.06,
         recipe="fsdp16",
         frees_gradients=True,
-        kept_logit_bytes=4,
+        gate_bytes=4,
+        casts_alone=True,
+        kept_logit_bytes=8,
         loss_bytes=8,
     ),
     FrameworkMemory(
@@ -245,8 +306,8 @@ SOURCES = {
         "components/loss.py (compiled), components/metrics.py (max_reserved_gib)"
     ),
     "torchtitan-2024": (
-        "as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
-        "pytorch/torchtitan, train.py of December 2024"
+        "as torchtitan, but a cross entropy of FP32 logits that is not compiled: "
+        "pytorch/torchtitan, train.py of December 2024, components/loss.py without compile"
     ),
     "fsdp": (
         "mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the share "
@@ -254,13 +315,28 @@ SOURCES = {
     ),
     "torchtune": (
         "pytorch/torchtune@0031bfb0 recipes/configs (dtype bf16 for weights, gradients and "
-        "AdamW), modules/loss/ce_chunked_output_loss.py (one of eight chunks of 16-bit logits "
+        "AdamW), modules/attention.py (keys and values are expanded to all heads), "
+        "modules/loss/ce_chunked_output_loss.py (one of eight chunks of 16-bit logits "
         "in FP32 at a time); the share is torchtitan's"
     ),
+    "torchtune-logits": "as torchtune, but a cross entropy of all logits in FP32",
+    "torchtune-eager": (
+        "as torchtune with whole logits; modules/rms_norm.py and feed_forward.py without a compiler"
+    ),
     "pytorch": (
-        "Lightning-AI/litgpt extensions/thunder/pretrain.py (bf16-true); an eager cross "
-        "entropy has three FP32 copies of the logits, as the given trace of one H100 shows; "
-        "the share is torchtitan's"
+        "alfredyu24/amd-mi350-benchmarks@f57fa76a transformer_benchmark.py (weights, moments, "
+        "logits and their cross entropy in 16 bits: four copies); torch.nn.parallel."
+        "DistributedDataParallel (buckets beside the gradients); the share is torchtitan's"
+    ),
+    "pytorch-compiled": (
+        "as plain PyTorch; what a compiled layer and its loss keep is that of the given trace of "
+        "one H100: no gate and no copy of a norm, six bytes a logit"
+    ),
+    "litgpt": (
+        "Lightning-AI/litgpt@26857050 litgpt/model.py (RMSNorm in FP32, keys and values repeated "
+        "for all heads, LLaMAMLP), litgpt/utils.py (chunked_cross_entropy of 16-bit logits), "
+        "extensions/thunder/pretrain.py (bf16-true; gradients are summed over microbatches); the "
+        "share is torchtitan's"
     ),
     "hf-trainer": (
         "huggingface/transformers@0114da07 src/transformers, models/llama/modeling_llama.py "
@@ -273,16 +349,21 @@ SOURCES = {
         "buffer of 16-bit gradients that stays, FP32 weights and moments), with modules of "
         "transformers; the share is torchtitan's"
     ),
+    "deepspeed-liger": (
+        "as DeepSpeed, with linkedin/Liger-Kernel: norms and gates are made anew in backward, and "
+        "its fused cross entropy stores no logits"
+    ),
     "prime-rl": (
         "PrimeIntellect-ai/prime-rl@559b4477 src/prime_rl/trainer/model.py (FSDP2, FP32 shards, "
-        "products in BF16), models/layers/lm_head.py (FusedOutputLinear: log-probabilities by "
+        "products in BF16), models/layers/moe.py (gates multiply in FP32), "
+        "models/layers/lm_head.py (FusedOutputLinear: log-probabilities by "
         "chunks of 8,192 tokens and words, a gigabyte that is left out), rl/train.py "
         "(max_memory_reserved); the share is torchtitan's"
     ),
     "prime-rl-logits": (
         "as prime-rl, but fused_lm_head_token_chunk_size disabled, as in supervised fine-tuning "
-        "until 2026: models/layers/lm_head.py (VanillaOutputLinear, logits in FP32), sft/train.py "
-        "(CrossEntropyLoss)"
+        "until 2026: models/layers/lm_head.py (VanillaOutputLinear, logits in FP32, which its "
+        "caller holds), sft/train.py (CrossEntropyLoss): four copies"
     ),
     "unknown": ("nothing: the habits are Megatron-Core's"),
 }

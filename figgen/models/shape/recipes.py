@@ -10,6 +10,14 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError, unknown
 
+RECIPE_PARTS = (
+    "weight_bytes",
+    "gradient_bytes",
+    "optimizer_bytes",
+    "table_bytes",
+    "update_bytes",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
@@ -17,8 +25,9 @@ class Recipe:
 
     The gradient bytes are those kept between microbatches; they are also what data
     parallelism reduces. `table_bytes` of state come on top for embedding and head, where they
-    have another optimizer than the layers. Matrices are made orthogonal in `iterations` before
-    they are applied, if any. Raises InputError for a negative number.
+    have another optimizer than the layers. While it runs, the update makes `update_bytes` beside
+    all state: gradients in FP32, or temporaries of Adam. Matrices are made orthogonal in
+    `iterations` before they are applied, if any. Raises InputError for a negative number.
     """
 
     name: str
@@ -27,10 +36,11 @@ class Recipe:
     gradient_bytes: float
     optimizer_bytes: float
     table_bytes: float = 0
+    update_bytes: float = 0
     iterations: int = 0
 
     def __post_init__(self) -> None:
-        for part in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "table_bytes"):
+        for part in RECIPE_PARTS:
             if getattr(self, part) < 0:
                 raise InputError(f"{part} of a recipe", expected=">= 0", got=getattr(self, part))
 

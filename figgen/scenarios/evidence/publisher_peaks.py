@@ -1,8 +1,8 @@
 """Peaks of memory that publishers print, each beside the predicted one of the same kind.
 
 A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
-what the whole device holds, as nvidia-smi shows. Runs with adapters are left aside: a run file
-describes full training.
+what the whole device holds, as nvidia-smi shows. Left aside are runs with adapters, since a run file
+describes full training, and peaks whose source leaves open what decides them (`peak_doubt`).
 """
 
 from __future__ import annotations
@@ -52,11 +52,14 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
     found = []
     for record in publisher_records():
         kind = first_match(KINDS, str(record.get("memory_kind") or ""))
-        if kind is None or record.get("training") or not record.get("peak_memory_gib"):
+        if kind is None or not record.get("peak_memory_gib"):
+            continue
+        if record.get("training") or record.get("peak_doubt"):
             continue
         try:
-            setup = run_setup(described_run(record))
-            predicted = predicted_peaks(setup)[kind]
+            run = described_run(record)
+            setup = run_setup(run)
+            predicted = predicted_peaks(setup, run.accelerator.capacity_bytes)[kind]
         except InputError:
             continue
         found.append(
@@ -72,11 +75,18 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
     return tuple(found)
 
 
-def predicted_peaks(setup: TrainingSetup) -> dict[str, float]:
-    """The predicted peak of a setup by kind, in bytes."""
+def predicted_peaks(setup: TrainingSetup, capacity_bytes: float) -> dict[str, float]:
+    """The predicted peak of a setup by kind, in bytes.
+
+    An allocator that meets the capacity gives back what it holds beyond its tensors.
+    """
     held = memory(setup)
+    room = capacity_bytes - held.fullest.outside_bytes
+    allocated = max(rank.allocated_bytes for rank in held.ranks)
+    reserved = max(rank.reserved_bytes for rank in held.ranks)
+    reserved = max(allocated, min(reserved, room))
     return {
-        "allocated": max(rank.allocated_bytes for rank in held.ranks),
-        "reserved": max(rank.reserved_bytes for rank in held.ranks),
-        "device": held.fullest.total_bytes,
+        "allocated": allocated,
+        "reserved": reserved,
+        "device": reserved + held.fullest.outside_bytes,
     }

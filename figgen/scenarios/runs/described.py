@@ -7,6 +7,7 @@ from math import ceil
 
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import Recipe
 from figgen.scenarios.runs.names import DTYPE_OF
 
 
@@ -18,13 +19,15 @@ class DescribedRun:
     recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
     `layers_per_stage` is empty where layers are spread evenly; `mtp_layers` modules of multi-token
     prediction stand beside the head. `step_time_s` and
-    `peak_memory_bytes` are measured, None where the source is silent. `habits` names the software
-    whose habits fill the memory where it is not the `framework` that is timed; its attention
-    `stores_scores`, and drops some of them, where its source says so. `flash_attention` is the
+    `peak_memory_bytes` are measured, None where the source is silent. `habits` names software
+    of which only the memory is known, where it is not the `framework` that is timed, and
+    `memory_habits` the software whose habits fill the memory; its attention `stores_scores`, and
+    drops some of them, where its source says so. `flash_attention` is the
     version of FlashAttention that it names, 0 for none; `dispatcher` the way to send tokens to
     experts, `expert_overlap`, `cuda_graphs`, `context_exchange` and `document_tokens` as in a
-    `TrainingSetup`, and `offloaded_optimizer` the share of the optimizer's state in the host's
-    memory.
+    `TrainingSetup`, `offloaded_optimizer` and `offloaded_activations` the shares of the optimizer's
+    state and of activations in the host's memory. `stated_recipe` is what its source says of bytes
+    a parameter, where that isn't what its software usually keeps.
     `compiled` is whether a compiler fuses its kernels, None where nobody says, and `own_kernels`
     what the source calls kernels that somebody fused by hand, empty for none. With a
     `sixteen_bit_state` weights and moments have 16 bits, as the source says.
@@ -61,6 +64,7 @@ class DescribedRun:
     source: str
     config_key: str
     habits: str | None = None
+    memory_habits: str = "megatron"
     stores_scores: bool = False
     dropout: bool = False
     flash_attention: int = 0
@@ -70,6 +74,8 @@ class DescribedRun:
     context_exchange: str = "p2p"
     document_tokens: tuple[int, ...] = ()
     offloaded_optimizer: float = 0.0
+    offloaded_activations: float = 0.0
+    stated_recipe: Recipe | None = None
     compiled: bool | None = None
     sixteen_bit_state: bool = False
     own_kernels: str = ""

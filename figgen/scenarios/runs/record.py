@@ -33,6 +33,7 @@ from figgen.scenarios.runs.names import (
 from figgen.scenarios.runs.setup import memory_framework
 from figgen.scenarios.runs.shape import shape_of
 from figgen.scenarios.runs.speed import measured_s
+from figgen.scenarios.runs.state import memory_habits, stated_recipe
 from figgen.scenarios.runs.switches import (
     documents_of,
     exchange_of,
@@ -104,7 +105,8 @@ def described_run(record: Record) -> DescribedRun:
     stages = sizes["pp"] * (chunks if sizes["pp"] > 1 else 1)
     number_format = format_of(str(record.get("precision") or ("bf16" if chip.bf16 else "fp16")))
     _check_peak(chip, number_format)
-    tokens = batch * sequence
+    tokens, version = batch * sequence, version_of(record)
+    habits = first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}")
     attention = str(record.get("attention") or "").lower()
     formats = f"{record.get('precision') or ''} {record.get('precision_detail') or ''}".lower()
     return DescribedRun(
@@ -129,7 +131,7 @@ def described_run(record: Record) -> DescribedRun:
         recompute=_recompute(record, framework, shape),
         framework=framework,
         release=str(record.get("release") or ""),
-        version=version_of(record),
+        version=version,
         layers_per_stage=_stage_layers(record, stages, shape.layers),
         mtp_layers=whole_of(record, "mtp_layers", 0, least=0),
         step_time_s=measured_s(record, shape, tokens, sizes["gpus"]),
@@ -147,10 +149,13 @@ def described_run(record: Record) -> DescribedRun:
         context_exchange=exchange_of(record),
         document_tokens=documents_of(record, sequence),
         offloaded_optimizer=offloaded_of(record),
+        offloaded_activations=min(1.0, number_of(record, "offloaded_activations") or 0.0),
         compiled=switch(record.get("compiled")),
         sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),
         own_kernels=own_kernels(f"{record.get('framework') or ''} {attention}"),
-        habits=first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}"),
+        stated_recipe=stated_recipe(record),
+        habits=habits,
+        memory_habits=memory_habits(record, habits or memory_framework(framework, version)),
     )
 
 

@@ -19,7 +19,10 @@ MEMORY_OF = {
 }  # fmt: skip
 """Frameworks whose memory is not Megatron's."""
 
-PLAIN = ("torchtune", "pytorch", "hf-trainer", "deepspeed", "prime-rl", "prime-rl-logits")
+PLAIN = (
+    "torchtune", "torchtune-logits", "torchtune-eager", "pytorch", "pytorch-compiled", "litgpt",
+    "hf-trainer", "deepspeed", "deepspeed-liger", "prime-rl", "prime-rl-logits",
+)  # fmt: skip
 """Software that keeps in FP16 what it keeps in BF16: no master copy, no scores."""
 
 
@@ -36,8 +39,9 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         etp=run.etp,
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )
-    habits = run.habits or memory_framework(run.framework, run.version)
+    habits = run.memory_habits
     framework, plain = framework_memory(habits), habits in PLAIN
+    usual = RECIPES["mcore20" if run.dtype == "fp16" and not plain else framework.recipe]
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
@@ -46,7 +50,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         microbatch_size=run.microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
-        recipe=RECIPES["mcore20" if run.dtype == "fp16" and not plain else framework.recipe],
+        recipe=run.stated_recipe or usual,
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
         activations=_activations(run),
@@ -61,6 +65,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         context_exchange=run.context_exchange,
         document_tokens=run.document_tokens,
         offloaded_optimizer=run.offloaded_optimizer,
+        offloaded_activations=run.offloaded_activations,
         framework=framework.name,
     )
 

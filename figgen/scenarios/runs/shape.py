@@ -8,7 +8,7 @@ from typing import Any
 
 from figgen.catalog import load
 from figgen.errors import InputError, unknown
-from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.scenarios.runs.fields import whole_of
 from figgen.scenarios.runs.names import model_of
 
@@ -78,8 +78,24 @@ def _given_shape(given: Mapping[str, Any], sequence: int, known: ModelShape | No
         norm="rmsnorm" if gated else "layernorm",
         tied_embeddings=bool(tied if tied is not None else known and known.tied_embeddings),
         experts=_given_experts(sizes, known),
-        latent=known.latent if known else None,
+        latent=_given_latent(given, known),
     )
+
+
+LATENT_SIZES = {
+    "kv_rank": "kv_lora_rank",
+    "nope_head_dim": "qk_head_dim",
+    "rope_head_dim": "qk_pos_emb_head_dim",
+    "value_head_dim": "v_head_dim",
+}
+"""Sizes of latent attention by Megatron-Core's names; without a `q_lora_rank` queries are plain."""
+
+
+def _given_latent(given: Mapping[str, Any], known: ModelShape | None) -> LatentAttention | None:
+    if not given.get("kv_lora_rank"):
+        return known.latent if known else None
+    sizes = {key: whole_of(given, name) for key, name in LATENT_SIZES.items()}
+    return LatentAttention(query_rank=whole_of(given, "q_lora_rank", 0, least=0), **sizes)
 
 
 def _given_experts(sizes: Mapping[str, int], known: ModelShape | None) -> ExpertShape | None:
