@@ -18,6 +18,7 @@ from figgen.models.step.job import Job, shape_numbers
 from figgen.models.step.layer_time import dense_layer, expert_layer, longer
 from figgen.models.step.timed_step import timed_step
 from tests.models import ledger
+from tests.models.ledger_kernels import ShapedJob
 
 FLAGS = (
     "repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor", "offload_overlapped",
@@ -72,7 +73,7 @@ def drawn_shape(draw: random.Random) -> ModelShape:
     )
 
 
-def drawn_job(draw: random.Random) -> ledger.ShapedJob:
+def drawn_job(draw: random.Random) -> ShapedJob:
     sizes = {axis: draw.choice((1, 1, 2, 4)) for axis in ("cp", "pp")}
     sizes["dp"] = draw.choice((1, 2, 3, 96))
     ep, etp = draw.choice((1, 2, 4, 8)), draw.choice((1, 2))
@@ -84,7 +85,7 @@ def drawn_job(draw: random.Random) -> ledger.ShapedJob:
     shape = drawn_shape(draw)
     widths = {field.name: draw.randint(1, 9) for field in fields(Job)}
     layers = shape.layers
-    return ledger.ShapedJob(
+    return ShapedJob(
         shape=shape,
         **widths
         | shape_numbers(shape, draw.randint(0, 2))
@@ -132,7 +133,7 @@ def drawn_sharding(draw: random.Random) -> dict[str, int]:
     return {"zero_stage": zero, "gathers": gathers, "scatters": scatters}
 
 
-def cases(seed: int) -> list[tuple[ledger.ShapedJob, Attained]]:
+def cases(seed: int) -> list[tuple[ShapedJob, Attained]]:
     draw = random.Random(seed)
     return [(drawn_job(draw), drawn_constants(draw)) for _ in range(25)]
 
