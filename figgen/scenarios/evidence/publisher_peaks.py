@@ -1,8 +1,8 @@
 """Peaks of memory that publishers print, each beside the predicted one of the same kind.
 
 A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
-what the whole device holds, as nvidia-smi shows. Left aside are runs with adapters, since a run file
-describes full training, and peaks whose source leaves open what decides them (`peak_doubt`).
+what the whole device holds, as nvidia-smi shows. Left aside are runs with adapters, since a run
+file describes full training, and peaks whose source leaves open what decides them (`peak_doubt`).
 """
 
 from __future__ import annotations
