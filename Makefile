@@ -10,6 +10,7 @@ WORKERS ?= 2
 UV ?= uv
 ARGS ?=
 BASE ?= main
+REPORT ?= changes
 
 RUN := .venv/bin/python -m
 READY := .venv/ready
@@ -70,8 +71,8 @@ site-check: build $(GATE_TOOLS)/ready ## Hold the built site to its gate in a re
 	$(RUN) pytest $(GATE) -o python_files='test_*.py gate_*.py' --site site -n $(WORKERS) \
 		--require-browser -q $(ARGS)
 
-diff: $(READY) ## Tell what differs from a revision in a report under changes/ (BASE=main)
-	$(RUN) figgen diff $(BASE) --report changes $(ARGS)
+diff: $(READY) ## Tell what differs from a revision in a report (BASE=main REPORT=changes)
+	$(RUN) figgen diff $(BASE) --report $(REPORT) $(ARGS)
 
 validate: $(READY) ## Print predicted against measured step times of every published run
 	$(RUN) figgen validate $(ARGS)
