@@ -21,6 +21,7 @@ from figgen.renderers.explore import (
     rule,
     text,
 )
+from figgen.renderers.explore_labels import spread_labels
 from figgen.renderers.scale import bar_scale, bar_totals, curve_scales, value_text
 from figgen.theme import colour
 
@@ -37,21 +38,25 @@ def curves(chart: Curves) -> Explored:
 
 
 def recomputed_curves(chart: Curves) -> Explored:
-    """Return curves with labels right above their marks, since label placing is not printed."""
+    """Return curves with labels next to their marks.
+
+    The placing of the static picture is not printed; `spread_labels` keeps labels apart.
+    """
     x, y = curve_scales(chart)
+    offsets = spread_labels(chart, x, y)
     notes: list[Json] = [
         {
             "x": math.log10(mark.x) if x.logarithmic else mark.x,
             "y": math.log10(mark.y) if y.logarithmic else mark.y,
-            "ax": 0,
-            "ay": -24,
+            "ax": offsets[at][0],
+            "ay": offsets[at][1],
             "text": text(mark.label),
             "font": {"color": INK},
             "arrowhead": 0,
             "arrowcolor": colour(mark.role),
             "standoff": 6,
         }
-        for mark in chart.marks
+        for at, mark in enumerate(chart.marks)
     ]
     return _curves(chart, notes)
 

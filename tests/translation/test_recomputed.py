@@ -54,8 +54,9 @@ import fs from "node:fs";
 globalThis.addEventListener = () => {}; // a script of pages listens to them
 const tools = "./assets/javascripts/tools";
 const { explored, recomputed } = await import(`${tools}/explore.js`);
-const { readParameter, shownParameter } = await import(`${tools}/explore_parameters.js`);
-const { asked, typed } = JSON.parse(fs.readFileSync("data.json", "utf8"));
+const fields = await import(`${tools}/explore_parameters.js`);
+const { readParameter, readSearched, shownChoices, shownParameter } = fields;
+const { asked, typed, searched } = JSON.parse(fs.readFileSync("data.json", "utf8"));
 const unless = (compute) => { try { return compute(); } catch (error) { return error.message; } };
 console.log(JSON.stringify({
   drawn: await Promise.all(asked.map(async ([name, values]) => {
@@ -63,6 +64,8 @@ console.log(JSON.stringify({
     return unless(() => recomputed(found, values));
   })),
   typed: typed.map(([one, text]) => unless(() => readParameter(one, text ?? shownParameter(one)))),
+  searched: searched.map(([one, names, text]) =>
+    unless(() => readSearched(one, names, text ?? shownChoices(one, names)))),
 }));
 """
 
@@ -91,6 +94,25 @@ TYPED = (
     (parameter("1f1b", kind="str"), " zb1p ", "zb1p"),
     (parameter(["1f1b", "gpipe"], kind="str"), "zb1p, zbv", ["zb1p", "zbv"]),
 )
+
+
+NAMES_KNOWN = [["llama-3-8b", "Llama 3.1 8B"], ["qwen-3-32b", "Qwen3-32B"], ["b300", "B300, HGX"]]
+SEARCHED = (
+    (parameter("qwen-3-32b", kind="str"), None, "qwen-3-32b"),
+    (parameter("qwen-3-32b", kind="str"), "llama 3.1 8b", "llama-3-8b"),
+    (parameter("qwen-3-32b", kind="str"), "llama-3-8b", "llama-3-8b"),
+    (parameter("qwen-3-32b", kind="str"), "hgx", "b300"),
+    (parameter(["b300", "qwen-3-32b"], kind="str"), None, ["b300", "qwen-3-32b"]),
+    (parameter(["b300"], kind="str"), "Qwen3 32B; b300, HGX;", ["qwen-3-32b", "b300"]),
+    (parameter(None, kind="str", optional=True), " ", None),
+    (parameter(["b300"], kind="str"), ";", "p: expected at least one"),
+    (
+        parameter("b300", kind="str"),
+        "Lamma 3.1 8B",
+        "p: expected a title from the list, got 'Lamma 3.1 8B' (did you mean Llama 3.1 8B?)",
+    ),
+)
+"""Names that a reader types where there are many: as titles or names, several with semicolons."""
 
 
 def shown(name: str, given: dict[str, Any]) -> tuple[object, object]:
@@ -177,6 +199,7 @@ def test_what_is_printed_draws_what_python_draws(tmp_path: Path) -> None:
     data = {
         "asked": [[name, list(inputs(name, given).values())] for name, given in cases],
         "typed": [[one, text] for one, text, _ in TYPED],
+        "searched": [[one, NAMES_KNOWN, text] for one, text, _ in SEARCHED],
     }
     found = ran(tmp_path, PROGRAM, {**hand, **printed_models(hand)}, data)
     wrong = [
@@ -188,6 +211,7 @@ def test_what_is_printed_draws_what_python_draws(tmp_path: Path) -> None:
     for (name, _), said in zip(REFUSED.items(), found["drawn"][-len(REFUSED) :], strict=True):
         assert isinstance(said, str), name
     assert found["typed"] == [wanted for *_, wanted in TYPED]
+    assert found["searched"] == [wanted for *_, wanted in SEARCHED]
 
 
 def test_nothing_printed_takes_the_place_of_a_script() -> None:

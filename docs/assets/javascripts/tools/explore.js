@@ -3,7 +3,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { load } from "./explored.js";
-import { choicesOf, readChoice, readParameter, shownParameter } from "./explore_parameters.js";
+import { choicesOf, isLong, readChoice, readParameter, readSearched, shownChoices, shownParameter } from "./explore_parameters.js";
 import { redrawn } from "./explore_drawn.js";
 import { el, field } from "./dom.js";
 
@@ -37,18 +37,44 @@ export async function begin({ figure, parameters }, show) {
   const fields = parameters.flatMap((parameter, at) => {
     if (!parameter.kind) return [];
     const choices = choicesOf(parameter, found.lookups);
-    const input = choices ? selectOf(parameter, choices)
+    const searched = choices && isLong(choices);
+    const input = searched ? searchOf(parameter, choices) : choices ? selectOf(parameter, choices)
       : el("input", { name: parameter.name, value: shownParameter(parameter), spellcheck: "false", autocomplete: "off" });
-    const read = choices ? () => readChoice(parameter, choices, [...input.selectedOptions].map(({ index }) => index))
+    const read = searched ? () => readSearched(parameter, choices, input.value) : choices ? () => readChoice(parameter, choices, [...input.selectedOptions].map(({ index }) => index))
       : () => readParameter(parameter, input.value);
     inputs.push(input);
     input.addEventListener("change", () => change(at, input, read));
-    return field(labelOf(parameter.name), input);
+    const titles = searched && titlesOf(parameter, choices, input);
+    const hint = searched ? `type to search ${choices.length}${parameter.list ? "; separate with ;" : ""}` : null;
+    return [field(labelOf(parameter.name), input, hint), ...(titles ? [titles] : [])];
   });
   return el("form", { class: "fig-parameters", on: { submit: (event) => event.preventDefault() } }, fields, told);
 }
 
 const labelOf = (name) => name.replace(/_bytes_per_s$|_flops_per_s$|_bytes$|_s$/, "").replaceAll("_", " ");
+
+let lists = 0;
+
+// A field with the browser's own search among the titles.
+function searchOf(parameter, choices) {
+  const input = el("input", { name: parameter.name, value: shownChoices(parameter, choices), spellcheck: "false", autocomplete: "off", class: "fig-search" });
+  input.setAttribute("list", `fig-names-${++lists}`);
+  return input;
+}
+
+// A list's titles begin with those typed already, which is what the browser compares.
+function titlesOf({ list }, choices, input) {
+  const titles = el("datalist", { id: input.getAttribute("list") });
+  const fill = () => {
+    const before = list ? input.value.replace(/[^;]*$/, "") : "";
+    titles.replaceChildren(...choices.map(([, words]) => new Option("", `${before}${before && " "}${words}`)));
+  };
+  fill();
+  input.addEventListener("input", fill);
+  // One title in full is the only one that matches itself: selected, it gives way to what is typed.
+  input.addEventListener("focus", () => { if (!list) input.select(); });
+  return titles;
+}
 
 function selectOf({ name, value, list }, choices) {
   const chosen = [value].flat();

@@ -1,6 +1,6 @@
 // Values of a figure's parameters from what a reader types, and back. Pure.
 
-import { InputError } from "../engine/errors.js";
+import { InputError, closest } from "../engine/errors.js";
 import { shown } from "../quantity_shown.js";
 import { read_quantity } from "../quantity_text.js";
 
@@ -60,4 +60,30 @@ export function readChoice({ name, list }, choices, places) {
   const chosen = places.map((place) => choices[place][0]);
   if (!chosen.length) throw new InputError(name, { expected: "at least one" });
   return list ? chosen : chosen[0];
+}
+
+const LONG = 12; // more choices than this are searched
+
+export const isLong = (choices) => choices.length > LONG;
+
+const letters = (text) => String(text).toLowerCase().replace(/[^a-z0-9]/g, "");
+const onlyOne = (found) => (found.length === 1 ? found[0] : null);
+
+/** The titles of a parameter's present values, as a field shows them. */
+export const shownChoices = ({ value }, choices) =>
+  [value].flat().map((one) => choices.find(([each]) => each === one)?.[1] ?? "").join("; ");
+
+/** The value of a parameter from titles or names that a reader types; a list has semicolons, since titles have commas. Throws InputError. */
+export function readSearched({ name, list, optional }, choices, text) {
+  const typed = (list ? text.split(";") : [text]).map((one) => one.trim()).filter(Boolean);
+  if (!typed.length && optional) return null;
+  const found = typed.map((one) => {
+    const like = letters(one);
+    const choice = choices.find(([value, words]) => [words, value].some((name) => letters(name) === like))
+      ?? onlyOne(choices.filter(([, words]) => like && letters(words).includes(like)));
+    if (!choice) throw new InputError(name, { expected: "a title from the list", got: one, nearest: closest(one, choices.map(([, words]) => words)) });
+    return choice[0];
+  });
+  if (!found.length) throw new InputError(name, { expected: list ? "at least one" : "a title from the list" });
+  return list ? found : found[0];
 }
