@@ -8,6 +8,7 @@ from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.catalog.interruptions import interruption
 from figgen.lookups import OneOf
+from figgen.models.algorithms.context_parallel import SCHEMES
 from figgen.models.pipeline.schedules import TITLES
 from figgen.models.planner.saving import WAYS
 from figgen.models.shape.recipes import RECIPES
@@ -18,6 +19,7 @@ InterruptionsName: TypeAlias = Annotated[str, OneOf(interruption)]
 LinkName: TypeAlias = Annotated[str, OneOf(catalog.link)]
 ModelName: TypeAlias = Annotated[str, OneOf(catalog.model)]
 
+CutName: TypeAlias = Annotated[str, OneOf(dict.fromkeys(SCHEMES))]
 Dtype: TypeAlias = Annotated[str, OneOf(dict.fromkeys(DTYPES))]
 RecipeName: TypeAlias = Annotated[str, OneOf(RECIPES)]
 ScheduleName: TypeAlias = Annotated[str, OneOf(TITLES)]

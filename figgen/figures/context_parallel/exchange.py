@@ -17,6 +17,7 @@ from figgen.charts import (
     Timeline,
 )
 from figgen.errors import check_between
+from figgen.figures.parameters import CutName
 from figgen.formulas.context_parallel import tokens_per_context_rank
 from figgen.models.algorithms.context_parallel import (
     SCHEMES,
@@ -111,7 +112,7 @@ LONGEST = 2**22
 """Tokens that are counted one by one in a moment."""
 
 
-@figure("cp-balance")
+@figure("cp-balance", recomputed=True)
 def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
     """Share of all causal pairs of query and key that each rank computes, counted."""
     check_between("cp", cp, 2, 64)
@@ -135,9 +136,13 @@ def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
     )
 
 
-@figure("ring-attention")
+@figure("ring-attention", recomputed=True)
 def ring_attention_timeline(
-    *, scheme: str = "zig-zag", cp: int = 4, transfer: float = 0.5, sequence_length: int = 4096
+    *,
+    scheme: CutName = "zig-zag",
+    cp: int = 4,
+    transfer: float = 0.5,
+    sequence_length: int = 4096,
 ) -> Timeline:
     """Each rank's attention over time; a balanced step takes 1, a message `transfer`."""
     check_between("cp", cp, 2, 8)

@@ -31,13 +31,18 @@ def chunks_of_rank(scheme: str, cp: int, rank: int) -> tuple[int, int]:
     raise unknown("scheme with chunks", scheme, SCHEMES[:2])
 
 
+def check_cut(cp: int, sequence: int) -> None:
+    """Raise InputError for a sequence that 2C does not divide."""
+    if cp < 1 or sequence % (2 * cp):
+        raise InputError("sequence", expected=f"a multiple of 2C = {2 * cp}", got=sequence)
+
+
 def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
     """Positions of the tokens that a rank holds, in order.
 
     Raises InputError for a sequence that 2C does not divide, and for an unknown scheme.
     """
-    if cp < 1 or sequence % (2 * cp):
-        raise InputError("sequence", expected=f"a multiple of 2C = {2 * cp}", got=sequence)
+    check_cut(cp, sequence)
     if scheme == "striped":
         return np.arange(rank, sequence, cp)
     size = sequence // (2 * cp)
@@ -45,16 +50,30 @@ def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
     return np.concatenate(parts)
 
 
-def causal_pairs(queries: Tokens, keys: Tokens) -> int:
-    """Count the pairs of a query and a key at the same or an earlier position."""
-    return int(np.searchsorted(np.sort(keys), queries, side="right").sum())
+def causal_pairs(scheme: str, cp: int, sequence: int, mine: int, theirs: int) -> int:
+    """Count pairs of one rank's queries with another's keys that are not later."""
+    if scheme == "striped":
+        count = sequence // cp
+        return count * (count + 1) // 2 if theirs <= mine else count * (count - 1) // 2
+    size = sequence // (2 * cp)
+    pairs = 0
+    for queries in chunks_of_rank(scheme, cp, mine):
+        for keys in chunks_of_rank(scheme, cp, theirs):
+            if keys < queries:
+                pairs += size * size
+            elif keys == queries:
+                pairs += size * (size + 1) // 2
+    return pairs
 
 
 def pairs_by_step(scheme: str, cp: int, sequence: int) -> tuple[tuple[int, ...], ...]:
-    """Count pairs by rank and step; at step t, rank r has the keys of rank r − t."""
-    held = [tokens_of_rank(scheme, cp, rank, sequence) for rank in range(cp)]
+    """Count pairs by rank and step; at step t, rank r has the keys of rank r − t.
+
+    Raises InputError as `tokens_of_rank` does.
+    """
+    check_cut(cp, sequence)
     return tuple(
-        tuple(causal_pairs(held[rank], held[(rank - step) % cp]) for step in range(cp))
+        tuple(causal_pairs(scheme, cp, sequence, rank, (rank - step) % cp) for step in range(cp))
         for rank in range(cp)
     )
 
@@ -79,22 +98,22 @@ def ring_timeline(
     it begins a step when the block is there and its own work is done.
     """
     cp = len(pairs)
-    start = np.zeros((cp, cp))
-    end = np.zeros((cp, cp))
+    start: list[list[float]] = [[0.0] * cp for _ in range(cp)]
+    end: list[list[float]] = [[0.0] * cp for _ in range(cp)]
     for step in range(cp):
         for rank in range(cp):
             if step:
                 neighbour = (rank - 1) % cp
-                sent = max(start[rank, step - 1], start[neighbour, step - 1])
-                start[rank, step] = max(end[rank, step - 1], sent + block_s)
-            end[rank, step] = start[rank, step] + pairs[rank][step] * pair_s
+                sent = max(start[rank][step - 1], start[neighbour][step - 1])
+                start[rank][step] = max(end[rank][step - 1], sent + block_s)
+            end[rank][step] = start[rank][step] + pairs[rank][step] * pair_s
     return tuple(
         RingStep(
             rank=rank,
             step=step,
             block=(rank - step) % cp,
-            start=float(start[rank, step]),
-            end=float(end[rank, step]),
+            start=start[rank][step],
+            end=end[rank][step],
         )
         for rank in range(cp)
         for step in range(cp)
