@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from figgen import catalog
@@ -11,7 +13,9 @@ from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import add_options, chosen_of, scenario_of, seconds_of
 from figgen.errors import InputError
 from figgen.models.memory.memory import memory
-from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.resolve import base_of, resolve
+from figgen.scenarios.options.scenario import Scenario
+from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.machine_rates import read_rates
@@ -19,6 +23,7 @@ from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.rate_row import SaidRates
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
+from figgen.scenarios.runs.step_entry import ALWAYS, MeasuredJob, step_row
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.measurement import measured_time
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of, verdict_of_step
@@ -54,6 +59,12 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--log", metavar="FILE", help="measured: a log with the step lines of a training framework"
     )
+    parser.add_argument(
+        "--row",
+        metavar="ADDRESS",
+        help="print the job and its measured step as an entry of the catalog instead, with the "
+        "address at which the log is published as its source, to paste into a pull request",
+    )
     add_options(parser, "step")
 
 
@@ -65,11 +76,38 @@ def _verdict(options: argparse.Namespace) -> Answer:
         "utilisation": _share(options.mfu),
         "log": file_text(options.log, "log") if options.log else None,
     }
+    if options.row is not None:
+        shown = _row(scenario_of(options), measured, options.row)
+        return Answer({"row": shown}, shown)
     if options.run_name and options.run_name not in catalog.RUNS:
         found = _of_file(options, measured)
     else:
         found = verdict_of_step(resolve(scenario_of(options)), measured)
     return Answer(verdict_data(found), "\n".join(verdict_lines(found)))
+
+
+def _row(asked: Scenario, measured: Mapping[str, float | str | None], address: str) -> str:
+    """The job and its measured step as an entry of the catalog."""
+    step = resolve(asked)
+    found = verdict_of_step(step, measured).measured
+    chosen = base_of(asked).values | dict(asked.chosen)
+    given = {option.name: option.default for option in asked_by("step")} | chosen
+    job = MeasuredJob(
+        model=str(given["model"]),
+        accelerator=step.accelerator.name,
+        software=step.software,
+        gpus=step.setup.parallel.world_size,
+        choices={
+            name: json.dumps(value, ensure_ascii=False)
+            for name, value in sorted(given.items())
+            if value is not None and (name in ALWAYS or value != OPTIONS[name].default)
+        },
+        step_time_s=found.step_time_s,
+        steps=found.steps,
+        peak_memory_bytes=found.memory_bytes,
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
+    )
+    return step_row(job, address, catalog.MODELS, catalog.ACCELERATORS)
 
 
 def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | None]) -> Verdict:

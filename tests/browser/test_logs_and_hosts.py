@@ -14,6 +14,8 @@ from tests.browser.waits import addressed
 from tests.taking.test_logs import MEGATRON, NCCL, OOM
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Page
 
 
@@ -91,6 +93,29 @@ def test_a_measured_speed_is_judged_in_the_modeler(page: Page, site: str) -> Non
     paste(page, "Script, command, configuration or config.json", MEGATRON)
     page.locator(".tool-form .tool-answer").get_by_role("button", name="Is my number good?").click()
     expect(box).to_contain_text("a step took 4.05\u00a0s")
+
+
+def test_a_measured_step_becomes_the_entry_that_the_command_line_prints(
+    page: Page, site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page.goto(f"{site}/tools/modeler/?model=llama-3-8b&nodes=2&tp=2&zero=1#is-my-number-good")
+    box = page.locator("#is-my-number-good")
+    box.get_by_label("What you measured, per GPU", exact=True).fill(MEGATRON)
+    box.get_by_role("button", name="Compare", exact=True).click()
+    box.locator("summary", has_text="Add this step to the catalog").click()
+    expect(box).to_contain_text("Give the address at which you published your log")
+    where = box.get_by_label("Its permanent address", exact=True)
+    where.fill("train.log")
+    expect(box).to_contain_text("the address: expected the https:// address of the log")
+    address = "https://github.com/you/cluster/blob/3f2a91c/train.log"
+    where.fill(address)
+    code = box.get_by_label("Entry for the catalog", exact=True)
+    expect(code).to_contain_text('confidence = "read"')
+    log = tmp_path / "train.log"
+    log.write_text(MEGATRON, "utf-8")
+    job = ("--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--tp", "2")
+    assert main(["verdict", *job, "--zero", "1", "--log", str(log), "--row", address]) == 0
+    assert code.text_content() == capsys.readouterr().out.rstrip("\n") + "\n"
 
 
 def test_the_planner_asks_of_its_fastest_layout_whether_a_number_is_good(

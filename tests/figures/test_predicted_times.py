@@ -37,6 +37,7 @@ WITHOUT = {
     "packed-imbalance": "shares of the step",
     "offload-inputs": "what offloading adds, beside what was measured",
     "post-training-published": "a floor, of which training alone is predicted, as its page says",
+    "logged-steps": "measured over predicted time, of each job",
     "post-training-split": "a floor, of which training alone is predicted, as its page says",
     "post-training-step": "a floor, of which training alone is predicted, as its page says",
     "runs-held-and-sent": "shares of the step, and bytes",

@@ -39,7 +39,7 @@ TABLES = {
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
     "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
     "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
-    "validation-publisher-memory": {}, "leaderboard": {},
+    "validation-publisher-memory": {}, "leaderboard": {}, "logged-steps": {},
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ export function commandOf(verb, state, catalog) {
       if (value * scale !== usual) words.push(flag, `'${value} ${unit}'`);
     } else if (required || String(value) !== String(usual)) words.push(flag, /\s/.test(value) ? `'${value}'` : value);
   }
-  return `${[...words, "--json"].join(" ")}`;
+  return [...words, "--json"].join(" ");
 }
 
 /** The command that writes the trace of this configuration. */

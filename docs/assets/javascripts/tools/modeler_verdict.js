@@ -2,10 +2,12 @@
 // Loaded when a reader asks.
 
 import { InputError } from "../engine/errors.js";
+import { servedBy } from "../engine/job.js";
 import { record } from "../engine/records.js";
 import { likeRuns } from "../like-runs.js";
 import { training_flops_per_token, utilisation_of_step } from "../models/step/compute.js";
 import { parameter_counts } from "../models/shape/transformer.js";
+import { ALWAYS, MeasuredJob, step_row } from "../scenarios/runs/step_entry.js";
 import { logged_step_s } from "../scenarios/taking/log_words.js";
 import { read_log } from "../scenarios/taking/logs.js";
 import { TimedJob } from "../scenarios/verdict/changed.js";
@@ -16,6 +18,7 @@ import { NEAREST, SHOWN, like_sentence, like_words, reason_words, typed_speed, v
 import { button, el, field } from "./dom.js";
 import { told } from "./logs.js";
 import { fullestOf } from "./modeler_model.js";
+import { rowForm } from "./row_form.js";
 
 const { texts, columns, chips, stacks, eager } = likeRuns;
 const rows = columns[0].map((_, at) => row_of_columns(texts, columns, at));
@@ -59,6 +62,20 @@ function speedOf(log, setup, gpus) {
   return seconds === null ? ["tflops", log.flops_per_s_per_gpu] : ["step_time", seconds];
 }
 
+/** The configuration and its measured step as the entry that `figgen verdict --row` prints. Throws InputError. */
+export function stepRowOf(catalog, { job, setup }, text, measured, address) {
+  const usual = new Map(catalog.options.map(({ name, default: value = null }) => [name, value]));
+  const isSaid = ([name, value]) => value !== null && (ALWAYS.includes(name) || JSON.stringify(value) !== JSON.stringify(usual.get(name)));
+  const choices = Object.entries(Object.fromEntries(job.given)).filter(isSaid).sort(([one], [other]) => (one < other ? -1 : 1));
+  const [log, served] = [read_log(text), servedBy(catalog)];
+  return step_row(record(MeasuredJob, {
+    model: job.model, accelerator: job.accelerator, software: job.software, gpus: setup.parallel.world_size,
+    choices: new Map(choices.map(([name, value]) => [name, JSON.stringify(value)])),
+    step_time_s: measured, steps: log?.steps ?? 0, peak_memory_bytes: log?.steps ? log.memory_bytes : null,
+    day: new Date().toISOString().slice(0, 10),
+  }), address, served.models, served.accelerators);
+}
+
 /** The verdict as elements. */
 function verdictShown({ measured, predicted, low, high, class: name, utilisation, like, reasons }) {
   return [
@@ -70,6 +87,12 @@ function verdictShown({ measured, predicted, low, high, class: name, utilisation
   ];
 }
 
+function rowBox(catalog, found, text, measured) {
+  const { nodes, show } = rowForm("your log", "https://github.com/you/cluster/blob/3f2a91c/train.log", () => true, (address) => stepRowOf(catalog, found, text, measured, address));
+  show();
+  return el("details", { class: "tool-asked" }, el("summary", {}, "Add this step to the catalog"), el("p", {}, "Publish your log, then paste both parts into the files that they name."), ...nodes);
+}
+
 /** Fills `box`, whose summary asks; `foundNow()` is the configuration. Returns { update(), ask(text) }. */
 export function verdictBox(box, catalog, foundNow) {
   const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
@@ -78,7 +101,8 @@ export function verdictBox(box, catalog, foundNow) {
     const text = input.value.trim();
     try {
       const found = text && foundNow();
-      answer.replaceChildren(...(!text || found.error ? [] : verdictShown(verdictOf(catalog, found, text))));
+      const verdict = text && !found.error && verdictOf(catalog, found, text);
+      answer.replaceChildren(...(verdict ? [...verdictShown(verdict), rowBox(catalog, found, text, verdict.measured)] : []));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       answer.replaceChildren(told(["bad", `${error.message}.`]));
