@@ -76,6 +76,13 @@ def test_all_parts_of_all_jobs_grow_by_the_factor() -> None:
                 assert after == pytest.approx(1.5 * before, rel=1e-9, abs=slack), field.name
 
 
+@pytest.mark.parametrize("factor", [0.0, -1.0])
+def test_nothing_takes_no_time_or_less(factor: float) -> None:
+    rates = drawn_constants(random.Random(7))
+    with pytest.raises(InputError, match="time_factor: expected above 0"):
+        slowed(rates, factor)
+
+
 def test_the_planner_scales_every_layout_and_changes_no_order() -> None:
     job = {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "global_batch": 64}
     plain, scaled = (

@@ -96,8 +96,10 @@ class Attained:
 def slowed(rates: Attained, factor: float) -> Attained:
     """Return the rates divided, and the times multiplied, by `factor`: so is every step's time.
 
-    Shares and counts of bytes stay as they are.
+    Shares and counts of bytes stay as they are. Raises InputError for a factor of 0 or less.
     """
+    if factor <= 0:
+        raise InputError("time_factor", expected="above 0", got=factor)
     return replace(
         rates,
         product_flops_per_s=rates.product_flops_per_s / factor,

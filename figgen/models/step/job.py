@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,8 @@ class Job:
         return minimum(1, self.lora_rank)
 
 
+# Every layout of a search and every run of a model asks for the same.
+@lru_cache(maxsize=512)
 def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, Any]:
     """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
     counts, experts = parameter_counts(shape), shape.experts
