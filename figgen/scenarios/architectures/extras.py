@@ -76,6 +76,8 @@ def _routing(kind: Kind, sizes: ExtraSizes) -> int:
     found = sizes.sparse * each
     if kind.sinks:
         found += sizes.layers * sizes.heads
+    if kind.linear == "kda-groups":
+        found += (sizes.attending - sizes.linear) * sizes.hidden * sizes.heads  # gates of heads
     if kind.output_gate:
         full = sizes.attending - sizes.linear
         found += full * sizes.hidden * sizes.heads * sizes.head_dim
@@ -99,6 +101,12 @@ def _linear(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
         each += 2 * values + width + value * hidden
     elif kind.linear == "conv":
         each = 4 * hidden * hidden + whole_or(fields, 3, "conv_L_cache") * hidden
+    elif kind.linear == "kda-groups":
+        heads = whole_or(fields, sizes.heads, "linear_num_heads")
+        width = whole_or(fields, 128, "linear_head_dim")
+        kernel = whole_or(fields, 4, "short_conv_kernel_size", "linear_conv_kernel_dim")
+        inner = heads * width
+        each = 6 * hidden * inner + 3 * inner * kernel + heads + inner + hidden * heads + width
     elif kind.linear == "lightning":
         width = sizes.heads * sizes.head_dim
         each = 5 * hidden * width + width
@@ -136,6 +144,12 @@ def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) ->
         return _mimo(fields, sizes, kinds)
     if kind.special == "gemma4":
         return _gemma_4(fields, sizes, kinds)
+    if kind.special == "gemma3n":
+        return _gemma_3n(fields, sizes)
+    if kind.special == "longcat":
+        # One router for two layers, which also chooses experts that pass a token on.
+        idle = whole_or(fields, 0, "zero_expert_num")
+        return sizes.hidden * sizes.layers // 2 * (idle - sizes.experts)
     if kind.special == "deepseek_v4":
         return _deepseek_4(fields, sizes, kinds)
     return 0
@@ -198,6 +212,17 @@ def _gemma_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
         found += (1 + has_keys) * dim - sizes.attention - sizes.attention_norms
         found += 3 * hidden * sizes.ffn if double and not keys else 0
     return found + _gemma_tables(fields, sizes) + _gemma_experts(fields, sizes)
+
+
+def _gemma_3n(fields: Fields, sizes: ExtraSizes) -> int:
+    """Several streams, low-rank residuals, tables of every layer, and shared keys and values."""
+    hidden, streams = sizes.hidden, whole_or(fields, 4, "altup_num_inputs")
+    shared = whole_or(fields, 0, "num_kv_shared_layers")
+    rank = whole_or(fields, 64, "laurel_rank")
+    each = streams * streams * (streams + 1) + (streams + 2) * hidden + (2 * rank + 1) * hidden
+    keys = 2 * hidden * sizes.kv_heads * sizes.head_dim + sizes.head_dim
+    found = sizes.layers * each + 2 * (streams - 1) * hidden * hidden - shared * keys
+    return found + _gemma_tables(fields, sizes)
 
 
 def _gemma_tables(fields: Fields, sizes: ExtraSizes) -> int:

@@ -51,6 +51,13 @@ _GEMMA_3 = {
     "num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256",
     "vocab_size": "262208", "max_position_embeddings": "131072", "sliding_window": "4096",
 }  # fmt: skip
+_GEMMA_3N = {
+    "hidden_size": "2048", "num_hidden_layers": "35", "intermediate_size": "16384",
+    "num_attention_heads": "8", "num_key_value_heads": "2", "head_dim": "256",
+    "vocab_size": "262400", "max_position_embeddings": "32768", "sliding_window": "512",
+    "hidden_size_per_layer_input": "256", "vocab_size_per_layer_input": "262144",
+    "num_kv_shared_layers": "15", "altup_num_inputs": "4", "laurel_rank": "64",
+}  # fmt: skip
 _GEMMA_4 = {
     "num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256",
     "vocab_size": "262144", "max_position_embeddings": "131072", "sliding_window": "512",
@@ -65,6 +72,9 @@ _GATED_DELTA = {
 
 _LLAMA = Kind()
 _QWEN_2 = Kind(qkv_bias=True, bias_field="", full_every=0)
+_HALVED = Kind(qkv_bias=True, bias_field="", special="halved")
+"""A file gives the width of gate and projection together."""
+
 _QWEN_3 = Kind(qk_norm="per-head", full_every=0)
 _DEEPSEEK = Kind(bias_field="")
 _DEEPSEEK_3 = Kind(bias_field="", router_offsets=True)
@@ -96,6 +106,31 @@ KINDS: dict[str, Kind] = {
     "phimoe": Kind(norm="layernorm", full_every=0, special="head_bias"),
     "qwen2": _QWEN_2,
     "mimo": Kind(qkv_bias=True, bias_field=""),
+    "qwen": _HALVED,
+    "molmo": _HALVED,
+    "qwen2_audio": Kind(
+        qkv_bias=True,
+        bias_field="",
+        full_every=0,
+        usual={
+            "hidden_size": "4096",
+            "num_hidden_layers": "32",
+            "num_attention_heads": "32",
+            "intermediate_size": "22016",
+        },
+    ),
+    "hf_olmo": Kind(norm="none", special="halved"),
+    "minicpm": Kind(tied=True),
+    "minicpm3": Kind(bias_field="", tied=True, special="minicpm3"),
+    "longcat_flash": Kind(bias_field="", special="longcat"),
+    "afmoe": Kind(
+        qk_norm="per-head",
+        norms_per_layer=4,
+        output_gate=True,
+        router_offsets=True,
+        full_every=4,
+    ),
+    "bailing_hybrid": Kind(bias_field="", linear="kda-groups"),
     "qwen2_moe": Kind(qkv_bias=True, bias_field="", full_every=0, shared_gate=True),
     "qwen3": _QWEN_3,
     "qwen3_moe": _QWEN_3,
@@ -129,6 +164,15 @@ KINDS: dict[str, Kind] = {
     ),
     "gemma3": Kind(
         ffn="geglu", tied=True, norms_per_layer=4, full_every=6, qk_norm="per-head", usual=_GEMMA_3
+    ),
+    "gemma3n": Kind(
+        ffn="geglu",
+        tied=True,
+        norms_per_layer=4,
+        full_every=5,
+        qk_norm="per-head",
+        special="gemma3n",
+        usual=_GEMMA_3N,
     ),
     "gemma4": Kind(
         ffn="geglu",
@@ -284,7 +328,8 @@ SAME_AS = {
     "gemma4_text": "gemma4", "gemma4_unified_text": "gemma4_unified",
     "apertus1p5": "apertus",
     "apertus1p5_text": "apertus", "codegen": "gptj", "cohere2_moe": "cohere2", "gpt-sw3": "gpt2",
-    "mellum": "qwen3_moe", "sarvam_moe": "hy_v3",
+    "gemma3n_text": "gemma3n", "qwen3_asr": "qwen3", "qwen3_asr_text": "qwen3",
+    "minicpmv4_6": "qwen3_5", "mellum": "qwen3_moe", "sarvam_moe": "hy_v3",
     "llama4_text": "llama4", "mistral3": "mistral", "ministral3": "mistral",
     "pixtral": "mistral", "kimi_k25": "deepseek_v3", "glm4v": "glm4", "glm4v_text": "glm4",
     "glm4v_moe": "glm4_moe", "glm4v_moe_text": "glm4_moe", "glm46v": "glm4_moe",

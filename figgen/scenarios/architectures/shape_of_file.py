@@ -33,8 +33,8 @@ from figgen.scenarios.architectures.hybrids import (
 from figgen.scenarios.architectures.kinds import KINDS, SAME_AS, Kind
 from figgen.scenarios.architectures.stack import layer_kinds, sparse_layers, windows_of
 
-RENAMED = {"n_embed": "hidden_size", "padded_vocab_size": "vocab_size"}
-"""What BLOOM's and ChatGLM's files call fields that others share."""
+RENAMED = {"n_embed": "hidden_size", "padded_vocab_size": "vocab_size", "dim": "hidden_size"}
+"""What BLOOM's, ChatGLM's and Falcon Perception's files call fields that others share."""
 
 LONGEST = 8192
 """Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
@@ -53,6 +53,9 @@ def shape_of_fields(fields: Fields) -> ModelShape:
     for old, name in RENAMED.items():
         if has(fields, old) and not has(fields, name):
             fields.values[name] = fields.values[old]
+    if kind.special == "minicpm3" and not has(fields, "v_head_dim"):
+        heads = max(1, whole(fields, "num_attention_heads"))
+        fields.values["v_head_dim"] = str(whole(fields, "hidden_size") // heads)
     shape = _shape(fields, kind)
     fields.notes.extend(left_out(fields))
     return shape
@@ -61,6 +64,11 @@ def shape_of_fields(fields: Fields) -> ModelShape:
 def _kind_of(fields: Fields) -> Kind:
     """The kind of a file; one that is not known is read as Llama is, which is noted."""
     inner = fields.values.get("text_config.model_type", "")
+    if fields.values.get("model_type", "") == "minicpmv":
+        # Its language model is Qwen2 or MiniCPM, and only Qwen's files have this switch.
+        fields.values["model_type"] = "qwen2" if has(fields, "use_sliding_window") else "minicpm"
+    if fields.values.get("audio_config.model_type", "") == "qwen2_audio_encoder":
+        return KINDS["qwen2_audio"]  # leaves sizes of its language model out
     for name in (inner, fields.values.get("model_type", "")):
         found = SAME_AS.get(name, name)
         if found in KINDS:
@@ -128,7 +136,7 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
         final_norm=kind.norm != "none",
         qk_norm=_qk_norm(fields, kind),
         bias=_bias(fields, kind),
-        tied_embeddings=switch_or(fields, kind.tied, "tie_word_embeddings"),
+        tied_embeddings=switch_or(fields, kind.tied, "tie_word_embeddings", "weight_tying"),
         learned_positions=kind.learned_positions,
         experts=experts,
         latent=latent,
@@ -150,7 +158,7 @@ def _kv_heads(fields: Fields, kind: Kind, heads: int) -> int:
     if kind.special == "falcon" and not new:
         names = []
     else:
-        names += ["num_kv_heads", "n_head_kv"]
+        names += ["num_kv_heads", "n_head_kv", "n_kv_heads"]
     shared = not new and switch_or(fields, False, "multi_query")
     return whole_or(fields, 1 if shared else heads, *names)
 
@@ -181,7 +189,7 @@ def _layers(fields: Fields, kind: Kind) -> int:
     found = whole(fields, "num_hidden_layers", "n_layer", "n_layers", "num_layers")
     if found > MOST_LAYERS:
         raise InputError("num_hidden_layers", expected=f"at most {MOST_LAYERS:,}", got=found)
-    return found
+    return 2 * found if kind.special == "longcat" else found
 
 
 MOST_LAYERS = 10_000
@@ -250,7 +258,7 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
         return whole_or(fields, 4 * hidden, "shared_intermediate_size")
     if kind.linear == "conv":
         return _adjusted_width(fields)
-    return whole_or(
+    width = whole_or(
         fields,
         whole_or(fields, 4, "expansion_ratio") * hidden,
         "ffn_config.ffn_hidden_size",
@@ -260,7 +268,9 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
         "n_inner",
         "ffn_hidden_size",
         "ffn_dim",
+        "mlp_hidden_size",
     )
+    return width // 2 if kind.special == "halved" else width
 
 
 def _adjusted_width(fields: Fields) -> int:
@@ -296,37 +306,13 @@ def _experts(
         "moe_intermediate_size",
         "expert_ffn_hidden_size",
     )
-    top_k = whole(
-        fields,
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "moe_k",
-        "moe_topk",
-        "moe_top_k",
-        "top_k_experts",
-        "ffn_config.moe_top_k",
-    )
+    top_k = whole(fields, *CHOSEN)
     _raise_missing(fields)
-    together = whole_or(fields, 0, *SHARED_WIDTHS)
-    shared = whole_or(
-        fields,
-        together // max(width, 1) if together else _usual_shared(fields, kind),
-        "n_shared_experts",
-        "num_shared_experts",
-        "moe_num_shared_experts",
-        "num_shared_expert",
-    )
+    if kind.special == "longcat":
+        return _beside_two_blocks(fields, count, top_k, width, ffn)
+    shared = _shared(fields, kind, width)
     if hybrid is not None and hybrid.blocks != layers:
-        if not hybrid.sparse:
-            return None
-        shared = together * hybrid.sparse // layers // max(width * hybrid.sparse // layers, 1)
-        return ExpertShape(
-            count=count,
-            top_k=top_k,
-            ffn_hidden=width * hybrid.sparse // layers,
-            shared=shared,
-            dense_layers=0,
-        )
+        return _spread_experts(fields, hybrid, layers, (count, top_k, width))
     sparse = sparse_layers(fields, kind, layers)
     plain = sparse.count(False)
     if plain == layers:
@@ -334,10 +320,6 @@ def _experts(
     if sparse != [False] * plain + [True] * (layers - plain):
         fields.notes.append(
             f"{plain} plain layers stand between those with experts: they are counted as the first"
-        )
-    if together and together % max(width, 1):
-        fields.notes.append(
-            f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
         )
     groups = whole_or(fields, 1, "n_group")
     return ExpertShape(
@@ -348,6 +330,71 @@ def _experts(
         dense_layers=plain,
         groups=groups,
         reached=min(groups, whole_or(fields, groups, "topk_group")),
+    )
+
+
+CHOSEN = (
+    "num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k",
+    "top_k_experts", "topk", "ffn_config.moe_top_k",
+)  # fmt: skip
+"""What the number of experts that a token goes to is called."""
+
+
+def _shared(fields: Fields, kind: Kind, width: int) -> int:
+    """Shared experts of a layer; what their width leaves over counts apart, which is noted."""
+    together = whole_or(fields, 0, *SHARED_WIDTHS)
+    shared = whole_or(
+        fields,
+        together // max(width, 1) if together else _usual_shared(fields, kind),
+        "n_shared_experts",
+        "num_shared_experts",
+        "moe_num_shared_experts",
+        "num_shared_expert",
+    )
+    if together and together % max(width, 1) and kind.mixers != "nemotron":
+        fields.notes.append(
+            f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
+        )
+    return shared
+
+
+def _spread_experts(
+    fields: Fields, hybrid: Hybrid, layers: int, routed: tuple[int, int, int]
+) -> ExpertShape | None:
+    """Experts of layers of their own (count, chosen ones, width), spread over all that mix."""
+    if not hybrid.sparse:
+        return None
+    count, top_k, width = routed
+    each = width * hybrid.sparse // layers
+    together = whole_or(fields, 0, *SHARED_WIDTHS) * hybrid.sparse // layers
+    return ExpertShape(
+        count=count,
+        top_k=top_k,
+        ffn_hidden=each,
+        shared=together // max(each, 1),
+        dense_layers=0,
+    )
+
+
+def _beside_two_blocks(fields: Fields, count: int, top_k: int, width: int, ffn: int) -> ExpertShape:
+    """LongCat's layer: two attentions with a plain block each, and one set of experts beside them.
+
+    It counts as two layers whose experts are half as wide and whose plain blocks are shared ones.
+    Experts that pass a token on take their part of the choices and compute nothing.
+    """
+    idle = whole_or(fields, 0, "zero_expert_num")
+    each = max(1, width // 2)
+    if idle:
+        fields.notes.append(
+            f"of {top_k} experts that a token chooses, {idle} of {count + idle} pass it on: "
+            f"{top_k * count // (count + idle)} are counted"
+        )
+    return ExpertShape(
+        count=count,
+        top_k=max(1, top_k * count // (count + idle)),
+        ffn_hidden=each,
+        shared=ffn // each,
+        dense_layers=0,
     )
 
 

@@ -42,6 +42,9 @@ def layer_kinds(fields: Fields, kind: Kind, layers: int) -> list[str]:
     if kind.linear == "gated-delta":
         every = whole_or(fields, 4, "full_attention_interval")
         return [_every(at, every, "linear_attention") for at in range(layers)]
+    if kind.linear == "kda-groups":
+        every = whole_or(fields, 6, "layer_group_size")
+        return [_every(at, every, "linear_attention") for at in range(layers)]
     if kind.linear == "lightning":
         listed = words_of(fields, "attn_type_list")
         if listed:
@@ -79,8 +82,12 @@ def windows_of(fields: Fields, kind: Kind, kinds: list[str], layers: int) -> Win
     if before >= layers or (kind.full_every == 0 and _is_qwen(fields) and before):
         # Qwen's windows begin behind that layer: those before see all tokens.
         return _behind(fields, window, before, layers)
-    pattern = whole_or(fields, kind.full_every, "sliding_window_pattern", "_sliding_window_pattern")
+    pattern = whole_or(fields, kind.full_every, *PATTERNS)
     return Windows(window=window, full_every=pattern, linear_layers=0)
+
+
+PATTERNS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+"""What a file calls the distance of layers that see all tokens."""
 
 
 def sparse_layers(fields: Fields, kind: Kind, layers: int) -> list[bool]:
@@ -107,18 +114,28 @@ def sparse_layers(fields: Fields, kind: Kind, layers: int) -> list[bool]:
 
 
 def _usual_sparse(fields: Fields, layers: int) -> list[bool]:
-    first = whole_or(fields, _default_dense(fields), "first_k_dense_replace", "moe_first_k_dense")
-    step = max(1, whole_or(fields, 1, "decoder_sparse_step", "moe_layer_freq"))
+    first = whole_or(
+        fields,
+        _default_dense(fields),
+        "first_k_dense_replace",
+        "moe_first_k_dense",
+        "num_dense_layers",
+    )
+    step = max(1, whole_or(fields, 1, *STEPS))
     plain = words_of(fields, "mlp_only_layers")
     for one in plain:
         if not one.isdigit():
             raise InputError("mlp_only_layers", expected="a list of numbers", got=one)
-    by_step = has(fields, "decoder_sparse_step")
+    by_step = has(fields, "decoder_sparse_step") or has(fields, "moe_layer_interval")
     found: list[bool] = []
     for at in range(layers):
         hit = (at + 1) % step == 0 if by_step else at % step == 0
         found.append(at >= first and hit and str(at) not in plain)
     return found
+
+
+STEPS = ("decoder_sparse_step", "moe_layer_freq", "moe_layer_interval")
+"""What a file calls the distance of layers with experts."""
 
 
 def _default_dense(fields: Fields) -> int:
