@@ -29,7 +29,7 @@ from figgen.translation.sources import Place
 
 JOINED = {
     "answers": (),
-    "converter": (),
+    "converter": ("elsewhere",),
     "explore": ("explored/",),
     "job_line": ("journey",),
     "machine_row": (),
@@ -37,10 +37,10 @@ JOINED = {
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
     ),
     "planner_worker": ("planner_nodes",),
-    "profile": ("profile_beside", "profile_log"),
+    "profile": ("profile_beside", "profile_log", "elsewhere"),
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube", "map_taken"),
-    "schedules": ("lab_trace",),
+    "schedules": ("lab_trace", "elsewhere"),
     "typed": (),
     "back": (),
     "modeler": (

@@ -161,3 +161,50 @@ def test_a_measured_file_becomes_the_entry_that_the_command_line_prints(
     expect(code).to_contain_text('confidence = "read"')
     assert main(["measured", str(path), "--row", address]) == 0
     assert code.text_content() == capsys.readouterr().out.rstrip("\n") + "\n"
+
+
+JOB = """torchrun --nnodes 4 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 2 \\
+  --pipeline-model-parallel-size 4 --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \\
+  --ffn-hidden-size 14336 --group-query-attention --num-query-groups 8 --swiglu \\
+  --vocab-size 128256 --seq-length 8192 --micro-batch-size 1 --global-batch-size 64 --bf16
+"""
+ELSEWHERE = {
+    "modeler": "model=llama-3-8b&nodes=4&gpus=8&tp=2&pp=4",
+    "planner": "model=llama-3-8b&nodes=4&gpus=8",
+    "rank map": "nodes=4&gpus=8&tp=2&pp=4",
+    "schedule lab": "a=1f1b&stages=4&microbatches=16",
+}
+
+
+@pytest.mark.parametrize("tool", ["converter", "schedules", "profile"])
+def test_a_job_that_a_tool_does_not_read_leads_to_those_that_do(
+    page: Page, site: str, tool: str
+) -> None:
+    page.goto(f"{site}/tools/{tool}/")
+    if tool == "profile":
+        page.locator("#profile input[type=file]").first.set_input_files(
+            [{"name": "train.sh", "mimeType": "text/plain", "buffer": JOB.encode()}]
+        )
+    else:
+        page.locator(".tool-bring summary").click()
+        page.locator(".tool-bring textarea").fill(JOB)
+        page.get_by_role("button", name="Load it").click()
+    tools = page.locator(".tool p:has-text('This is a job')")
+    for title, query in ELSEWHERE.items():
+        address = tools.get_by_role("link", name=title, exact=True).get_attribute("href") or ""
+        assert query in address.replace("sequence=8192&", "").replace("schedule=1f1b&", "")
+
+
+def test_a_model_that_is_brought_to_the_profile_reader_is_told_as_one(
+    page: Page, site: str
+) -> None:
+    page.goto(f"{site}/tools/profile/")
+    model = (
+        '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,'
+        ' "num_attention_heads": 32, "intermediate_size": 11008}'
+    )
+    page.locator("#profile input[type=file]").first.set_input_files(
+        [{"name": "config.json", "mimeType": "application/json", "buffer": model.encode()}]
+    )
+    expect(page.locator("#profile")).to_contain_text("a model of 6,738,415,616 parameters")
+    expect(page.locator("#profile")).to_contain_text("This is a model and no job.")

@@ -200,7 +200,7 @@ def test_every_published_config_json_becomes_a_state_with_all_its_parameters(ask
     rows = json.loads((ORACLES / "config_json_transformers.json").read_text("utf-8"))["counts"]
     shown = ask("taken", [json.dumps(row["config"]) for row in rows])
     states = ask("configs", [json.dumps(row["config"]) for row in rows])
-    assert [found["dialect"] for found in shown] == ["config.json"] * 103
+    assert [found["dialect"] for found in shown] == ["config.json"] * len(rows)
     for row, found in zip(rows, states, strict=True):
         shape = shape_of_config(row["config"])
         assert found["parameters"]["total"] == parameter_counts(shape).total, row["name"]

@@ -24,7 +24,7 @@ LOAD_AND_READ = """async (commands) => {
   const frame = () => new Promise(requestAnimationFrame);
   const answers = [];
   for (const [text, shows] of commands) {
-    document.querySelector(".map-take textarea").value = text;
+    document.querySelector(".tool-bring textarea").value = text;
     const answer = document.querySelector(".tool-answer");
     answer.replaceChildren();
     [...document.querySelectorAll("button")].find((b) => b.textContent === "Load it").click();
@@ -130,6 +130,7 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     page: Page, site: str
 ) -> None:
     opened(page, site)
+    page.locator(".tool-bring summary").click()
     line = page.get_by_label("Script, command, configuration or config.json")
     load = page.get_by_role("button", name="Load it")
     launch = page.get_by_label("Launch settings", exact=True)

@@ -204,3 +204,17 @@ def test_hostile_addresses_are_refused_in_words_and_nothing_moves_unasked(
     expect(unscripted.locator("#fig-schedules-compared svg").first).to_be_visible()
     expect(unscripted.locator("#fig-schedules-all")).to_contain_text("DualPipeV")
     expect(unscripted.locator(".tool-wait")).to_be_hidden()
+
+
+def test_a_wider_picture_names_the_chunk_of_every_slot(page: Page, site: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 900})
+    page.goto(f"{site}{PATH}?a=interleaved-1f1b&b=&c=")
+    picture = page.locator(".lab-svg")
+    labels = picture.locator("text[text-anchor=middle]")
+    expect(labels.first).to_have_text("0")
+    width = picture.evaluate("(svg) => svg.getBoundingClientRect().width")
+    page.locator("[data-zoom='2']").click()
+    expect(labels.first).to_have_text("0₁")
+    texts = labels.all_text_contents()
+    assert {text[-1] for text in texts if len(text) == 2} == {"₁", "₂"}
+    assert picture.evaluate("(svg) => svg.getBoundingClientRect().width") == 2 * width

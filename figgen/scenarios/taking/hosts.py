@@ -415,7 +415,7 @@ RANKFILE_NOTE = (
 )
 HOSTFILE_NOTE = (
     "For mpirun --hostfile and deepspeed --hostfile, with nodes in the order of the map. Paste "
-    "your host names below to have them here."
+    "your host names under Bring your job to have them here."
 )
 
 

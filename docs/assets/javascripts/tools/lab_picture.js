@@ -88,15 +88,29 @@ function shades({ placement: { rank_of_stage } }) {
   return chunk.map((at) => (at ? round(1 - (0.6 * at) / levels) : null));
 }
 
+// The number of a stage among those of its rank as a subscript, "" where a rank has one only.
+function chunkMarks({ placement: { chunks, rank_of_stage } }) {
+  const seen = [];
+  return rank_of_stage.map((rank) => {
+    seen[rank] = (seen[rank] ?? 0) + 1;
+    return chunks > 1 ? String.fromCharCode(...[...String(seen[rank])].map((digit) => 0x2080 + Number(digit))) : "";
+  });
+}
+
 function boxes({ schedule, lanes }, place) {
   const shade = shades(schedule);
+  const fits = (words, { width, height }) => textWidth(words) + 2 <= width && height > 9;
+  const marks = chunkMarks(schedule);
+  // With the chunk in every slot or in none.
+  const words = ({ action: { stage, microbatch } }) => `${microbatch}${marks[stage]}`;
+  const marked = lanes.flat().every((slot) => fits(words(slot), place(slot)));
   return lanes.flat().flatMap((slot) => {
     const { x, y, width, height } = place(slot);
     const { stage, kind, microbatch } = slot.action;
-    const text = String(microbatch);
+    const text = marked ? words(slot) : String(microbatch);
     return [
       box(KINDS[kind][1], x, y, width, height, null, { "fill-opacity": shade[stage] }),
-      textWidth(text) + 2 <= width && height > 9 ? label(text, round(x + width / 2), round(y + height / 2 + 4), { "text-anchor": "middle" }) : null,
+      fits(text, { width, height }) ? label(text, round(x + width / 2), round(y + height / 2 + 4), { "text-anchor": "middle" }) : null,
     ];
   });
 }

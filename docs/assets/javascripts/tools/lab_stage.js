@@ -187,7 +187,7 @@ export function makeStage({ signal, say, onCursor }) {
     [chosen, pinned] = [null, false];
     told.hidden = true;
     legend.replaceChildren(...kindsOf(runs).map(([words, role]) => el("span", {}, swatch(role), words)),
-      ...(runs.some(({ schedule }) => schedule.placement.chunks > 1) ? [el("span", {}, "paler: a later chunk of its rank")] : []),
+      ...(runs.some(({ schedule }) => schedule.placement.chunks > 1) ? [el("span", {}, "paler: a later chunk of its rank; 3₂ is microbatch 3 on chunk 2")] : []),
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; the peak of each rank is at the right")] : []));
     tellMoment();

@@ -15,6 +15,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   // moves it while somebody types.
   const [problems, errors, warnings] = ["", " is-over", ""].map((kind) => el("div", { class: `map-messages${kind}` }));
   const sentence = el("p", { class: "tool-sentence" });
+  let placed = "";
   const summary = el("p", { class: "map-summary", tabindex: -1 });
   const links = el("p", { class: "map-note" },
     "Why ranks are laid out like this: ", el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
@@ -26,6 +27,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
   const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div", { class: "map-late" }));
   const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div", { class: "map-late" }));
+  form.element.prepend(take.brought);
   root.replaceChildren(
     sentence,
     form.start,
@@ -43,8 +45,8 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   /** What is shown; `fits` is whether it is what was asked for. */
   function showSummary(parallel, fits) {
     summary.replaceChildren(...summaryOf(parallel));
-    sentence.textContent = placement_sentence(parallel);
-    sentence.classList.toggle("is-stale", !fits);
+    placed = placement_sentence(parallel);
+    if (fits) sentence.textContent = placed;
     picture.classList.toggle("is-stale", !fits);
   }
 
@@ -57,6 +59,8 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     problems.replaceChildren(...found.problems);
     const other = el("p", {}, "The picture shows a different configuration, which fits.");
     errors.replaceChildren(...found.errors, ...(found.errors.length ? [other] : []));
+    const [wrong] = found.errors;
+    sentence.textContent = wrong ? `This job can't be placed: ${wrong.querySelector("p").textContent.replace(/^✕ ?/, "")}` : placed;
     warnings.replaceChildren(...found.warnings);
   }
 

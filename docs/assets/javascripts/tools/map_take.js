@@ -59,7 +59,7 @@ export function pngFile(picture) {
 }
 
 /**
- * Returns { element, update(state, picture) }; `picture` is null for a state that cannot be placed.
+ * Returns { element, brought, update(state, picture) }; `picture` is null for a state that cannot be placed.
  * `load(changes)` takes a configuration that was pasted and says whether it can be placed; `mark(ranks)`
  * marks ranks that pasted hosts or ranks have elsewhere.
  */
@@ -151,9 +151,7 @@ export function makeTakeaway(load, mark, say, signal) {
     readAs = ready && LOADING;
     const bad = problems.map((problem) => ["bad", `${problem}${/[.?]$/.test(problem) ? "" : "."}`]);
     return [...[...bad, ...loaded, ...(found ? takenRows(found) : [])].map(told), ...askFor(found?.asked ?? [], again)];
-  }, signal);
-  brought.element.open = true;
-
+  }, signal, { summary: "Bring your job: paste or drop a script, a configuration or a list of hosts" });
   const element = el(
     "div",
     { class: "map-take" },
@@ -175,7 +173,6 @@ export function makeTakeaway(load, mark, say, signal) {
       el("div", { class: "tool-actions" }, copy),
       note,
     ),
-    el("section", {}, brought.element),
   );
   const showLaunchSoon = afterFrame(showLaunch);
   function update(now, shown) {
@@ -193,6 +190,7 @@ export function makeTakeaway(load, mark, say, signal) {
   }
   return {
     element,
+    brought: brought.element,
     update,
     setLink: (address) => {
       link.value = address;

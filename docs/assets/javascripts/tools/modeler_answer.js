@@ -136,9 +136,9 @@ function costAnswer(found, of) {
 /** The answer in a sentence, as `figgen step` begins with it; `index` names one of two configurations. */
 export function sentence(found, catalog, index = null) {
   const name = index === null ? "" : `Configuration ${"AB"[index]}: `;
-  if (found.error) return `${name}cannot be computed: ${found.error.message}`;
+  if (found.error) return `${index === null ? "This job" : name.slice(0, -2)} can't be computed: ${found.error.message}`;
   const { step, memory, setup, state } = found;
-  const model = catalog.models[state.model]?.title ?? "own shape";
-  const chip = catalog.accelerators[state.chip]?.title ?? "own GPUs";
+  const model = catalog.models[state.model]?.title ?? "Your model";
+  const chip = catalog.accelerators[state.chip]?.title ?? "GPUs of your own";
   return name + step_sentence(model, setup.parallel.world_size, chip, step.step_time_s, step.step_time_interval_s ?? [], mfuOf(found), memory.fit_probability, memory.free_bytes, lossOf(found));
 }

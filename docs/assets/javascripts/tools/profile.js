@@ -104,7 +104,9 @@ function build(root, signal, { pages, examples }) {
     const [text, { logParts }] = await Promise.all([file.text(), import("./profile_log.js")]);
     await released();
     if (given[0] !== file) return;
-    const shown = logParts(text);
+    const shown = logParts(text) ?? (await import("./elsewhere.js")).elsewhere(text);
+    await released();
+    if (given[0] !== file) return;
     if (!shown) return tell(`${file.name}: expected a trace, a snapshot, step lines of training or PyTorch's out-of-memory message`);
     answered.replaceChildren();
     answer.replaceChildren(...shown);
@@ -130,11 +132,22 @@ function build(root, signal, { pages, examples }) {
       await released();
       if (mine !== worker) return;
       stop();
-      if (data.error) tell(data.error);
+      if (data.error) refuse(data.error, files);
       else show(data.found);
     });
     worker.addEventListener("error", () => { stop(); tell("The files could not be read; reload the page to try again"); });
     worker.postMessage({ files, against: others, device });
+  }
+
+  // A small file that is no recording may be a model or a job.
+  async function refuse(problem, files) {
+    const [file] = files;
+    const other = files.length === 1 && file.size <= LARGEST_LOG ? (await import("./elsewhere.js")).elsewhere(await file.text()) : null;
+    if (given[0] !== file) return;
+    if (!other) return tell(problem);
+    answered.replaceChildren();
+    answer.replaceChildren(...other);
+    say(other[0].textContent);
   }
 
   function tell(problem) {

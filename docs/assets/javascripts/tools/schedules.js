@@ -1,6 +1,7 @@
 // The schedule lab: pipeline schedules carried out side by side, to be stepped through, asked, and
 // beaten. One state, from the address or from the form; everything that is shown follows from it.
 
+import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
 import { makeLabForm } from "./lab_form.js";
 import { SCHEMA, fromQuery, queryOf, runsOf } from "./lab_state.js";
@@ -28,6 +29,11 @@ async function build(root, signal, { titles }) {
     render();
   };
   const form = makeLabForm({ titles, state, onChange: changed });
+  const brought = bringBox(async ({ text, isLast }) => {
+    const { elsewhere } = await import("./elsewhere.js");
+    return isLast() && (elsewhere(text) ?? [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a launch script or a configuration of a training job."))]);
+  }, signal, { summary: "Bring your job: its pipeline" });
+  form.element.prepend(brought.element);
   const stage = makeStage({ signal, say, onCursor: (cursor) => placing.update(runs, cursor) });
   const placing = makePlacing({ signal, say, onChange: (now) => { moves = now; remember(); } });
   const taking = makeTaking(say, () => stage.picture());
