@@ -7,7 +7,7 @@ here all at once, on a page (`engine/columns.js`) one after another. It returns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
 
@@ -52,7 +52,7 @@ def at(table: Sequence[float], place: Number) -> Number:
 
 def crossed(table: Sequence[Sequence[Record]], row: Number, place: Number) -> Record:
     """Return the record at a row and index, or at arrays of these, as one record of arrays."""
-    if not isinstance(row, np.ndarray):
+    if not isinstance(row, np.ndarray) and not isinstance(place, np.ndarray):
         return table[row][place]
     columns = _columns([one for line in table for one in line])
     places = (row * len(table[0]) + place).astype(int)
@@ -66,16 +66,16 @@ def crossed(table: Sequence[Sequence[Record]], row: Number, place: Number) -> Re
 
 def listed(
     table: Sequence[Sequence[Sequence[Record]]], row: Number, place: Number
-) -> Iterable[Record]:
+) -> Sequence[Record]:
     """Return the list at a row and index, or at arrays of these, as one list of records of arrays.
 
     Shorter lists repeat their last record; lists that are not selected may be empty.
     """
-    if not isinstance(row, np.ndarray):
+    if not isinstance(row, np.ndarray) and not isinstance(place, np.ndarray):
         return table[row][place]
     usual = next(one for line in table for one in line if one)
     full = [[one or usual for one in line] for line in table]
-    return (
+    return tuple(
         crossed([[one[min(which, len(one) - 1)] for one in line] for line in full], row, place)
         for which in range(max(len(one) for line in full for one in line))
     )

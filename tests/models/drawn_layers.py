@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from figgen import catalog
+from figgen.models.pipeline.filling import idle_for
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job, shape_numbers
 
@@ -73,11 +74,11 @@ def _layout(draw: Any) -> dict[str, Any]:
         "lora_rank": rank, "frozen_bytes": one("frozen_bytes", 2, 1, 0.5),
         "etp": one("etp", 1, 1, 2), "gpus_per_node": one("gpus_per_node", 4, 8),
         "gpus": sizes["tp"] * sizes["cp"] * sizes["pp"] * sizes["ep"] * 8,
-        "chunks": 1.0, "filling": 3.0, "fullest_layers": 4.0, "head_layers": 3.0,
+        "chunks": 1.0, "idle": idle_for(3.0), "fullest_layers": 4.0, "head_layers": 3.0,
         "microbatch": one("microbatch", 1, 2, 4), "microbatches": 8.0,
         "sequence": one("sequence", 2048, 4096, 8192, 32768), "zero_stage": 1.0,
         "repeats_layer": one("repeats_layer", 0, 0.3, 1), "quantized": one("quantized", 0, 1),
-        "gathers": 0.0, "scatters": 0.0, "scattered_bytes": 4.0,
+        "gathers": 0.0, "scatters": 0.0, "gradient_bytes": 4.0,
         "keys_in_turns": one("keys_in_turns", 0, 1), "dispatcher": one("dispatcher", 0, 1, 2, 3),
         "expert_overlap": one("expert_overlap", 0, 1, 2), "cuda_graphs": one("graphs", 0, 1, 2, 3),
         "expert_skew": one("expert_skew", 1, 1.5),

@@ -7,7 +7,9 @@ are dealt to nodes in every possible way.
 
 from __future__ import annotations
 
+import operator
 from math import fsum, log2
+from typing import Any
 
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
@@ -82,11 +84,12 @@ def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
         grouped = at.product_start_s * len(["in", "out"])
         products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
         kernels += kernels_s(at, routed, gate(job, expert_width(job)))
-        casts += cast_s(job, at, routed, block_ends(job, expert_width(job)))
+        inner = cast_s(job, at, routed, block_ends(job, expert_width(job)))
         held += job.experts * job.expert_weights / (job.ep * job.etp)
     else:
         kernels += kernels_s(at, tokens, gate(job, job.shape.ffn_hidden))
-        casts += cast_s(job, at, tokens, block_ends(job, job.shape.ffn_hidden))
+        inner = cast_s(job, at, tokens, block_ends(job, job.shape.ffn_hidden))
+    casts = casts[0] + inner[0], casts[1] + inner[1]
     there_and_back = shuffle_s(job, at, products / len(passes)) * 2 if experts else 0.0
     sorts = sorted_s(job, at) * 2 if experts else 0.0
     thin, ahead, behind = beside(job, at, experts=experts, held=held)
@@ -105,54 +108,58 @@ def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
     ]
     core, calls = core_s(job, at, 2), fsum(forward_calls) - hides[0]
     keys = context_s(job, at)
-    forward = once + core + kernels + sorts + ahead + calls + keys[0] + there_and_back
+    waited = calls + keys[0] + there_and_back
+    forward = once + core + kernels + sorts + ahead
+    summed = held * at.accumulate_bytes / at.memory_bytes_per_s
     return {
         "products_s": once + twice,
         "attention_s": core_s(job, at, 2 + 5),
-        "memory_s": kernels * (1 + 2)
-        + sorts * 2
-        + casts
-        + ahead
-        + behind
-        + held * at.accumulate_bytes / at.memory_bytes_per_s,
-        "messages_s": calls + fsum(backward_calls) - hides[1] + fsum(keys) + 2 * there_and_back,
-        "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
+        "memory_s": kernels * (1 + 2) + sorts * 2 + fsum(casts) + ahead + behind + summed,
+        "messages_s": waited + fsum(backward_calls) - hides[1] + keys[1] + there_and_back,
+        "repeated_s": job.repeats_layer * (forward + waited) + job.repeats_core * core,
         "host_s": host_s(job, at, launched(job, at, experts=experts)),
+        "forward_s": forward + casts[0],
+        "ahead_s": waited,
+        "weight_s": thin + (0.0 if job.lora_rank else products / len(passes)) + summed,
     }
 
 
-def copies_s(job: Job, at: Attained, took_s: float, *, experts: bool) -> float:
+def passes_s(parts: dict[str, float]) -> tuple[float, float, float]:
+    """Forward, gradients of inputs and gradients of weights of a layer, whose waits for the host
+    fall on all of them alike."""
+    forward = parts["forward_s"] + parts["ahead_s"]
+    longer = _layer_s(parts) / _device_s(parts)
+    inputs = _device_s(parts) - forward - parts["weight_s"]
+    return longer * forward, longer * inputs, longer * parts["weight_s"]
+
+
+def copies_s(job: Job, at: Attained, parts: dict[str, float], *, experts: bool) -> float:
     """Activations down behind a forward, and up behind a backward; what is left of both."""
     together = min(job.gpus, job.gpus_per_node)
     rate = min(at.host_link_bytes_per_s, at.host_bytes_per_s / together)
     way = job.tokens * (job.away_experts if experts else job.away_dense) / rate
-    forward = took_s / (len(passes_of(job)) + job.repeats_layer)
+    forward, took_s = passes_s(parts)[0], _layer_s(parts)
     if not job.offload_overlapped:
         return fsum(way for _ in ("down", "up"))
     return fsum(max(0.0, way - hiding) for hiding in (forward, took_s - forward))
 
 
-def projection(job: Job, at: Attained) -> float:
-    """Two hidden states to one; once more where backward repeats layers."""
-    whole = products_s(
-        2 * job.hidden**2, job.tokens / job.tp, at.product_flops_per_s, at.product_start_s
+def projection(job: Job, at: Attained) -> tuple[float, float, float]:
+    """Two hidden states to one, by pass; once more where backward repeats layers."""
+    each = products_s(
+        2 * job.hidden**2, job.tokens / job.tp, at.product_flops_per_s, at.product_start_s, ("one",)
     )
     again = 2 * 2 * job.hidden**2 * job.tokens / job.tp / at.product_flops_per_s
-    return whole + job.repeats_layer * again
+    return each, each + job.repeats_layer * again, each
 
 
-def head(job: Job, at: Attained) -> float:
+def head(job: Job, at: Attained) -> tuple[float, float, float]:
+    """By pass; of what the loss moves, twice as much backward as forward."""
     logits = job.tokens * job.vocab / job.tp
-    return (
-        products_s(
-            job.vocab * job.hidden,
-            job.tokens / job.tp,
-            at.plain_flops_per_s,
-            at.product_start_s,
-            passes_of(job),
-        )
-        + logits * at.loss_bytes / at.memory_bytes_per_s
-    )
+    tokens, rate = job.tokens / job.tp, at.plain_flops_per_s
+    each = products_s(job.vocab * job.hidden, tokens, rate, at.product_start_s, ("one",))
+    third = logits * at.loss_bytes / at.memory_bytes_per_s / 3
+    return each + third, each + third + third, each if "weights" in passes_of(job) else 0.0
 
 
 def meet(one: float, other: float) -> float:
@@ -160,11 +167,11 @@ def meet(one: float, other: float) -> float:
     return float((one**6 + other**6) ** (1 / 6))
 
 
-def sharded_s(job: Job, at: Attained, compute_s: float) -> float:
+def sharded_s(job: Job, at: Attained, compute_s: float, ahead_share: float) -> float:
     """A microbatch with ZeRO-2 or 3: weights on their way to each pass, gradients from backward."""
-    forward = compute_s / (len(passes_of(job)) + (1 if job.repeats_layer else 0))
+    forward = compute_s * ahead_share
     ahead = [passed_s(job, at, HALF, weights=True)] if job.gathers else []
-    behind = [*ahead, *([passed_s(job, at, job.scattered_bytes)] if job.scatters else [])]
+    behind = [*ahead, *([passed_s(job, at, job.gradient_bytes)] if job.scatters else [])]
     if not job.overlapped:
         return fsum([compute_s, *ahead, *behind])
     took = meet(forward, fsum(ahead)) + meet(compute_s - forward, fsum(behind))
@@ -183,7 +190,7 @@ def update_s(job: Job, at: Attained) -> float:
     dense, routed = trained(job)
     mine = dense / (job.dp * job.cp) + routed / expert_replicas(job) if divided else dense + routed
     there = job.offloaded * mine
-    copies = [there * job.scattered_bytes / at.host_link_bytes_per_s for _ in ("down", "up")]
+    copies = [there * job.gradient_bytes / at.host_link_bytes_per_s for _ in ("down", "up")]
     shared_s = job.gpus_per_node * sum([4] * 7) / at.host_bytes_per_s
     host = there * max(at.host_update_s, shared_s)
     beside = max(host, sum(copies)) if job.offload_overlapped else host + sum(copies)
@@ -194,26 +201,36 @@ def step_parts(job: ShapedJob, at: Attained) -> dict[str, float]:
     """The parts of a step, as `StepSeconds` names them."""
     kinds = {kind: layer(job, at, experts=kind) for kind in (False, True)}
     took = {kind: _layer_s(parts) for kind, parts in kinds.items()}
-    took = {kind: s + copies_s(job, at, s, experts=kind) for kind, s in took.items()}
+    copied = {kind: copies_s(job, at, parts, experts=kind) for kind, parts in kinds.items()}
+    # Copies that are waited for make all passes of a layer longer.
+    by_pass = {
+        kind: [s * (1 + copied[kind] / took[kind]) for s in passes_s(parts)]
+        for kind, parts in kinds.items()
+    }
     kind_of = [index < job.expert_layers for index in range(job.layers)]
-    layers = fsum(took[kind] for kind in kind_of)
-    last = head(job, at)
+    beside = [head(job, at)]
     for _ in range(job.mtp_layers):
-        last += head(job, at) + took[job.expert_layers > 0] + projection(job, at)
+        beside += [head(job, at), by_pass[job.expert_layers > 0], projection(job, at)]
+    layers = fsum(fsum(by_pass[kind]) for kind in kind_of)
+    last = fsum(fsum(each) for each in beside)
+    sums = [fsum(by_pass[kind][number] for kind in kind_of) for number in range(3)]
+    # The stage with the head is the slowest as a rule, and the others wait.
+    filling, stalled = idle_of(job, [each / layers for each in sums])
+    ahead = (sums[0] + fsum(each[0] for each in beside)) / (layers + last)
     each = layers / job.layers
     slowest = max(job.fullest_layers * each, job.head_layers * each + last)
     mean = (layers + last) / job.pp
     # ZeRO-2's last backward is ZeRO-1's; ZeRO-3's is as all of its others.
     alike = job.microbatches - (1 if job.scatters and not job.gathers else 0)
-    waits = [sharded_s(job, at, slowest) - slowest for _ in range(alike)]
-    waits.append(job.filling * (sharded_s(job, at, mean) - mean))
+    waits = [sharded_s(job, at, slowest, ahead) - slowest for _ in range(alike)]
+    waits.append(filling * (sharded_s(job, at, mean, ahead) - mean))
     others = (layers + last - slowest) / max(1, job.pp - 1)
-    stalls = [max(0.0, others + job.stalled * others - slowest) for _ in range(job.microbatches)]
+    stalls = [max(0.0, others + stalled * others - slowest) for _ in range(job.microbatches)]
     parts = {
         "work_s": fsum(slowest for _ in range(job.microbatches)),
-        "idle_s": job.filling * others + (fsum(stalls) if job.stalled else 0.0),
+        "idle_s": filling * others + (fsum(stalls) if stalled else 0.0),
         "sharding_s": fsum(waits),
-        "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
+        "stage_messages_s": (job.microbatches + filling) * stage_hop_s(job, at),
         "gradients_s": 0.0 if job.gathers else gradients_s(job, at, job.microbatches * slowest),
         "update_s": update_s(job, at),
     }
@@ -222,5 +239,25 @@ def step_parts(job: ShapedJob, at: Attained) -> dict[str, float]:
     return {"head_s": last, **parts, "straggling_s": late, "fixed_s": at.step_s}
 
 
+def idle_of(job: Job, shares: list[float]) -> tuple[float, float]:
+    """What a stage idles over a step and in every microbatch besides, by the chains that are said
+    to be the longest."""
+
+    def longest(lines: Any) -> float:
+        chains = [(line.forward, line.inputs, line.weights) for line in lines]
+        return max(0.0, *(fsum(map(operator.mul, chain, shares)) for chain in chains))
+
+    whole = longest(job.idle.filling)
+    each = min(longest(job.idle.stalling), whole / job.idle.held)
+    return whole - job.idle.held * each, each
+
+
+SHOWN = ("products_s", "attention_s", "memory_s", "messages_s", "repeated_s")
+
+
+def _device_s(parts: dict[str, float]) -> float:
+    return fsum(parts[name] for name in SHOWN)
+
+
 def _layer_s(parts: dict[str, float]) -> float:
-    return meet(fsum(s for name, s in parts.items() if name != "host_s"), parts["host_s"])
+    return meet(_device_s(parts), parts["host_s"])

@@ -123,12 +123,15 @@ def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float
     return thin, kernels_s(at, 1, ahead) + unpacked_s, kernels_s(at, 1, behind) + unpacked_s
 
 
-def cast_s(job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]]) -> float:
-    """Inputs and gradients of products in 8 bits: read, written in rows, in columns, scaled."""
+def cast_s(
+    job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]]
+) -> tuple[float, float]:
+    """Inputs of products in 8 bits forward, and gradients of their outputs backward: read, written
+    in rows, in columns, scaled."""
     if not job.quantized:
-        return 0.0
-    elements = fsum(inputs + outputs for inputs, outputs in ends)
-    return tokens * elements * at.cast * (HALF + 1 + 1 + 1) / at.memory_bytes_per_s
+        return 0.0, 0.0
+    each = tokens * at.cast * (HALF + 1 + 1 + 1) / at.memory_bytes_per_s
+    return fsum(each * inputs for inputs, _ in ends), fsum(each * outputs for _, outputs in ends)
 
 
 def attention_ends(job: ShapedJob) -> list[tuple[float, float]]:

@@ -166,7 +166,7 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
     shards, layers = job.dp * job.cp, ceil(job.layers / job.pp)
     rate, alpha, far = data_link(job, at)
     dense, routed = trained(job)
-    passes = [4, 4] if job.zero_stage == 0 else [4, HALF]
+    passes = [job.gradient_bytes, HALF if job.zero_stage else job.gradient_bytes]
     once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
     once += fsum(alpha * min(shards, 64) for _ in range(layers) for _ in ("scatter", "gather"))
     share = at.exposed_data if job.overlapped else 1

@@ -15,8 +15,9 @@ from figgen.models.operations.tuned_layer import (
     routed_operations,
 )
 from figgen.models.shape.transformer import attention_weights, ffn_weights, mixer_weights
+from figgen.models.step.head_time import head_passes
 from figgen.models.step.layer_list import ListedJob, layer_list
-from figgen.models.step.layer_time import dense_layer, expert_layer, head_s
+from figgen.models.step.layer_time import dense_layer, expert_layer
 from figgen.models.step.timed_step import timed_step
 from tests.models.drawn_layers import CASES, MODELS, case
 
@@ -32,7 +33,7 @@ def test_lists_take_the_seconds_of_the_sums_that_they_replaced() -> None:
         for column, seconds in zip(RECORDED["columns"], row, strict=True):
             kind, _, part = column.partition(" ")
             if kind == "head_s":
-                ours = head_s(job, at)
+                ours = head_passes(job, at).total_s
             elif kind == "total_s":
                 ours = timed_step(job, at).total_s
             elif kind == "expert" and not job.expert_layers:

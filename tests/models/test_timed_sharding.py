@@ -8,6 +8,7 @@ import pytest
 
 from figgen.models.algorithms.sharded_step import makespan_s, sharded_step
 from figgen.models.machine.layout import layout
+from figgen.models.pipeline.filling import idle_for
 from figgen.models.setup.training_setup import sharding_of
 from figgen.models.step.data_traffic import data_traffic
 from figgen.models.step.timed_step import (
@@ -57,7 +58,7 @@ def test_sharding_takes_as_long_as_its_calls_one_by_one(
         gpus=32,
         gpus_per_node=32,
         microbatches=microbatches,
-        scattered_bytes=4,
+        gradient_bytes=4,
         per_tensor=0.0,
     )
     rates = replace(attained(run), scale_up_bytes_per_s=1.0, near_latency_s=0.0, exposed_data=1.0)
@@ -75,7 +76,7 @@ def test_sharding_takes_as_long_as_its_calls_one_by_one(
         gathers, scatters, _ = sharding_of(setup, zero, pp)
         one = replace(job, zero_stage=zero, gathers=gathers, scatters=scatters)
         waiting = microbatches - (scatters and not gathers)
-        found = waiting * _sharding_s(one, rates, 0.0) + _gradients_s(one, rates, 0.0)
+        found = waiting * _sharding_s(one, rates, 0.0, 1 / 3) + _gradients_s(one, rates, 0.0)
         calls = [call for stage in range(pp) for call in data_traffic(setup, stage)]
         sent = sum(
             call.calls * call.sent_bytes * (microbatches if call.per_microbatch else 1)
@@ -101,14 +102,14 @@ def test_sharding_hides_behind_computing_as_on_two_streams(
     def waits(gather: float, scatter: float) -> float:
         # Rates at which one pass of gathers and of scatters takes the time that is wanted.
         zero = replace(job, gathers=0, scatters=0)
-        unit = replace(zero, gathers=0, scatters=1, scattered_bytes=2, overlapped=0.0)
-        pass_s = _sharding_s(unit, attained(run), 0.0)
+        unit = replace(zero, gathers=0, scatters=1, gradient_bytes=2, overlapped=0.0)
+        pass_s = _sharding_s(unit, attained(run), 0.0, 1 / 3)
         both = replace(
-            job, gathers=2 * gather / pass_s, scatters=scatter / pass_s, scattered_bytes=2
+            job, gathers=2 * gather / pass_s, scatters=scatter / pass_s, gradient_bytes=2
         )
         if not gather:
             both = replace(both, gathers=1e-9)
-        return float(_sharding_s(both, attained(run), alone_s))
+        return float(_sharding_s(both, attained(run), alone_s, 1 / 3))
 
     found = alone_s + waits(gather_s * layers, scatter_s * layers)
     rounded = 2 ** (1 / 6)  # where both take equally long
@@ -130,7 +131,7 @@ def test_pipelines_wait_for_sharding_in_every_microbatch() -> None:
         assert first.gradients_s > third.gradients_s == 0
         assert 0 <= second.sharding_s < third.sharding_s
         assert (third.sharding_s > third.work_s) == (slower > 1)
-    one = replace(job, microbatches=1, filling=0)
+    one = replace(job, microbatches=1, idle=idle_for(0))
     second = timed_step(replace(one, zero_stage=2, scatters=1), rates)
     assert second.total_s == timed_step(replace(one, zero_stage=1), rates).total_s
     alone = timed_step(replace(job, overlapped=0.0), rates)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from figgen.models.machine.cluster import Cluster
 from figgen.models.operations.layer_work import layer_work
-from figgen.models.pipeline.filling import GROWING, Split, filling, stalled
+from figgen.models.pipeline.filling import GROWING, idle_times, pipeline_idle
+from figgen.models.pipeline.pass_lines import Passes
 from figgen.models.pipeline.schedules import build
 from figgen.models.pipeline.simulate import Durations, simulate
 from figgen.models.setup.stage_layers import StageShare
 from figgen.models.step.attained import Attained
 from figgen.models.step.calibration import fitted, spearman
+from figgen.models.step.head_time import head_passes
 from figgen.models.step.job import Job, stacked
 from figgen.models.step.kind_formulas import KIND_FORMULAS
-from figgen.models.step.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
-from figgen.models.step.predicted_parts import predicted_parts, with_waits
-from figgen.models.step.stage_time import stage_times
+from figgen.models.step.layer_time import _shuffle_s, dense_layer, expert_layer, longer
+from figgen.models.step.predicted_parts import predicted_parts, predicted_stages
 from figgen.models.step.stage_work import stage_work
 from figgen.models.step.step import carried_out
 from figgen.models.step.step_links import NETWORK, GroupLink, call_time, group_link
@@ -74,7 +76,7 @@ def test_equal_stages_take_what_the_simulator_says(
         run_job(run), pp=stages, microbatches=microbatches, chunks=chunks, vocab=0,
         head_work=layer_work(()),
         layers=stages * chunks, fullest_layers=chunks, head_layers=chunks, gpus=128,
-        filling=filling(name, stages, microbatches, chunks),
+        idle=pipeline_idle(name, stages, microbatches, chunks),
     )  # fmt: skip
     found = timed_step(job, attained(run))
     per_microbatch = found.dense.total_s * chunks
@@ -112,7 +114,7 @@ def test_more_of_anything_takes_longer() -> None:
     slower = replace(rates, product_flops_per_s=rates.product_flops_per_s / 2)
     assert timed_step(job, slower).total_s > usual
     wide = run_job(replace(run, shape=replace(run.shape, vocab=2 * run.shape.vocab)))
-    assert head_s(wide, rates) == pytest.approx(2 * head_s(job, rates))
+    assert head_passes(wide, rates).total_s == pytest.approx(2 * head_passes(job, rates).total_s)
 
 
 def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_node() -> None:
@@ -224,7 +226,7 @@ def test_stages_that_differ_idle_as_the_simulator_says(name: str, exact: bool) -
     run = RUNS[DENSE]
     job = replace(
         run_job(run), pp=4, microbatches=8, chunks=1, layers=32, fullest_layers=8, head_layers=8,
-        filling=filling(name, 4, 8, 1), gpus=128,
+        idle=pipeline_idle(name, 4, 8, 1), gpus=128,
     )  # fmt: skip
     found = timed_step(job, attained(run))
     last_s, other_s = 8 * found.dense.total_s + found.head_s, 8 * found.dense.total_s
@@ -267,8 +269,30 @@ def test_jobs_are_stacked_field_by_field() -> None:
     both = stacked([run, replace(run, tp=2)])
     assert both.tp.tolist() == [4, 2]
     assert both.dense_work.forward.matmuls.tolist() == [4, 4]
-    numbers = [field.name for field in fields(Job) if not field.name.endswith("_work")]
+    piped = replace(run, pp=2, idle=pipeline_idle("zb1p", 2, 8, 1))
+    lines = stacked([run, piped]).idle.filling
+    assert [line.forward.tolist() for line in lines] == [
+        [run.idle.filling[0].forward, line.forward] for line in piped.idle.filling
+    ]
+    records = ("dense_work", "expert_work", "routed_work", "head_work", "idle")
+    numbers = [field.name for field in fields(Job) if field.name not in records]
     assert all(len(getattr(both, name)) == 2 for name in numbers)
+
+
+THIRDS = (1 / 3, 1 / 3, 1 / 3)
+
+
+def idle(
+    name: str, stages: int, microbatches: int, chunks: int, split: tuple[float, ...] = THIRDS
+) -> tuple[float, float]:
+    """What a stage idles over a step, and in every microbatch besides."""
+    forward, inputs, weights = split
+    passes = Passes(forward=forward, inputs=inputs, weights=weights)
+    return idle_times(pipeline_idle(name, stages, microbatches, chunks), passes)
+
+
+def filling(*args: Any) -> float:
+    return idle(*args)[0]
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved-1f1b", "looped-bfs"])
@@ -278,8 +302,8 @@ def test_closed_forms_of_filling_are_what_the_simulator_says(name: str) -> None:
         order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
         unit = 1 / (3 * chunks)
         trace = simulate(order, Durations(forward=unit, backward_input=unit, backward_weight=unit))
-        idle = trace.makespan - microbatches
-        assert filling(name, stages, microbatches, chunks) == pytest.approx(idle, abs=1e-9)
+        found = filling(name, stages, microbatches, chunks)
+        assert found == pytest.approx(trace.makespan - microbatches, abs=1e-9)
 
 
 def test_schedules_that_split_the_backward_fill_faster() -> None:
@@ -288,7 +312,7 @@ def test_schedules_that_split_the_backward_fill_faster() -> None:
 
 
 @pytest.mark.parametrize("split", [(0.3, 0.5, 0.2), (0.25, 0.5, 0.25), (0.2, 0.6, 0.2)])
-def test_zero_bubble_schedules_idle_as_their_paper_says(split: Split) -> None:
+def test_zero_bubble_schedules_idle_as_their_paper_says(split: tuple[float, ...]) -> None:
     """Qi et al. 2023, arXiv:2401.10241, table 2; F and W take no longer than B."""
     forward, inputs, weights = split
     for stages in (2, 4, 8):
@@ -304,19 +328,20 @@ def test_zero_bubble_schedules_idle_as_their_paper_says(split: Split) -> None:
      ("dualpipe", 1), ("dualpipev", 2)],
 )  # fmt: skip
 def test_a_split_backward_idles_as_the_simulator_says(name: str, chunks: int) -> None:
-    """However long its passes are, and beyond the microbatches that are simulated for it."""
+    """However long its passes are, and beyond the microbatches that are carried out for it."""
     rng = np.random.default_rng(7)
     for stages in (2, 4, 6):
-        split: Split = tuple(rng.dirichlet((4, 6, 3)).tolist())
-        for microbatches in (2 * stages, 4 * stages, 5 * stages, 7 * stages, 9 * stages):
+        splits = [*rng.dirichlet((4, 6, 3), 2).tolist(), *rng.dirichlet((1, 1, 1), 3).tolist()]
+        for split, microbatches in zip(
+            splits, [stages * each for each in (2, 4, 5, 7, 9)], strict=True
+        ):
             order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
             parts = order.placement.stages / stages / order.placement.pipes
             forward, inputs, weights = (share / parts for share in split)
             times = Durations(forward=forward, backward_input=inputs, backward_weight=weights)
-            found = filling(name, stages, microbatches, chunks, split)
-            each = stalled(name, stages, microbatches, chunks, split)
-            idle = simulate(order, times).makespan - microbatches
-            assert found + microbatches * each == pytest.approx(idle, abs=1e-9)
+            found, each = idle(name, stages, microbatches, chunks, split)
+            simulated = simulate(order, times).makespan - microbatches
+            assert found + microbatches * each == pytest.approx(simulated, abs=1e-9)
             assert each == 0 or name in GROWING
 
 
@@ -334,10 +359,9 @@ def test_a_predicted_step_takes_what_its_own_passes_take_in_the_simulator(
         schedule=schedule, sequence=sequence, global_batch=128,
     )  # fmt: skip
     job = step_job(one.setup, quantized=0.0, per_tensor=0.0)
-    assert (job.filling, job.stalled) == (one.predicted.job.filling, one.predicted.job.stalled)
+    assert job.idle == one.predicted.job.idle
     parts = predicted_parts(one.predicted.job, one.predicted.parts)
-    share, setup = one.compute_efficiency, one.setup
-    stages = with_waits(setup, stage_times(setup, one.cluster, share), parts)
+    setup, stages = one.setup, predicted_stages(one.setup, one.cluster, parts)
     trace, before_s, after_s = carried_out(setup, stages)
     simulated_s = before_s + trace.makespan + after_s
     assert one.estimate.step_time_s == pytest.approx(simulated_s, rel=0.065)

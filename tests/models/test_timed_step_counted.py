@@ -7,6 +7,8 @@ from dataclasses import fields
 
 import pytest
 
+from figgen.models.pipeline.filling import PipelineIdle
+from figgen.models.pipeline.pass_lines import Passes
 from figgen.models.shape.model_shape import (
     ExpertShape,
     LatentAttention,
@@ -102,6 +104,7 @@ def drawn_job(draw: random.Random) -> ShapedJob:
             "fullest_layers": draw.randint(1, layers),
             "head_layers": draw.randint(0, layers),
             "chunks": draw.randint(1, 3),
+            "idle": drawn_idle(draw),
             "offloaded": draw.choice((0, 0.5, 1)),
             "dispatcher": draw.randint(0, 3),
             "expert_overlap": draw.randint(0, 2),
@@ -117,6 +120,18 @@ def drawn_job(draw: random.Random) -> ShapedJob:
             **drawn_adapters(draw),
         },
     )
+
+
+def drawn_idle(draw: random.Random) -> PipelineIdle:
+    """Any chains, by which a stage of half of the jobs idles in every microbatch too."""
+
+    def lines(low: float) -> tuple[Passes, ...]:
+        return tuple(
+            Passes(**{name: draw.uniform(low, 3) for name in ("forward", "inputs", "weights")})
+            for _ in range(draw.randint(1, 4))
+        )
+
+    return PipelineIdle(filling=lines(-1), stalling=lines(-6), held=draw.randint(1, 9))
 
 
 def drawn_adapters(draw: random.Random) -> dict[str, float]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import pytest
 
+from figgen import catalog
 from figgen.catalog import load
 from figgen.catalog.publishers import publisher_records
 from figgen.catalog.rates import constants
@@ -15,6 +17,7 @@ from figgen.models.operations.kernel_rates import HOST_S
 from figgen.models.operations.operation import total_kernels
 from figgen.models.operations.stack import STACKS
 from figgen.models.operations.step_time import step_parts_s
+from figgen.scenarios.evidence.measured import measured_runs
 from figgen.scenarios.runs.device_run import device_run, measured_steps, rates_on
 from figgen.scenarios.runs.fusing import (
     COMPILED,
@@ -28,7 +31,7 @@ from figgen.scenarios.runs.fusing import (
 )
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.names import accelerator_of
-from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.rates import attained, terms_of
 from figgen.scenarios.runs.record import described_run
 
 RUN: dict[str, Any] = {
@@ -200,3 +203,22 @@ def test_deepspeed_runs_the_modules_of_pytorch() -> None:
     assert described_run({**RUN, "framework": "Megatron-DeepSpeed"}).framework == (
         "megatron-deepspeed"
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "written"),
+    [
+        ({}, True),
+        ({"version": 25 + 7 / 12}, False),
+        ({"accelerator": accelerator_of("H100 SXM 80GB")}, False),
+        ({"shape": catalog.model("llama-3-70b").shape}, False),
+    ],
+)
+def test_latent_attention_on_blackwell_waited_for_cudnn_9_11(
+    change: dict[str, Any], written: bool
+) -> None:
+    """Transformer Engine's fused_attn.cpp: "9.11: d_qk = 192, d_v = 128 + Blackwell + bprop"."""
+    name = "dgxc-v25.05-deepseek-v3-gb200-bf16-g128-b1024"
+    run = next(run for run in measured_runs() if run.name == name)
+    keys, _ = terms_of(replace(run, **change))["attention_start_keys"]
+    assert (keys == 0) == written

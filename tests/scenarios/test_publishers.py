@@ -138,7 +138,7 @@ def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None
 
 SHORT = {
     "huggingface-ultrascale-playbook": "nanotron's waits of the host, which no other publisher has",
-    "modelscope-ms-swift": "data sets whose sequences are shorter than the maximum that is printed",
+    "nvidia-megatron-bridge-cards": "functional runs, untuned and with natural routing of experts",
 }
 """Publishers of ten runs or more of whose runs fewer than three quarters are in intervals that
 others make, and what is known of them."""

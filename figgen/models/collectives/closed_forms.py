@@ -1,7 +1,7 @@
-"""The closed form in `figgen.formulas` that gives the time of each algorithm.
+"""Which formula gives the time of which algorithm: the closed forms of `figgen.formulas`.
 
-Timing the trace step by step gives the same result, except where `LIMITS` names what the formula
-idealises. An algorithm that is missing here has no formula; its cost comes from its trace.
+A trace timed step by step takes just as long, except where `LIMITS` says how the formula idealises.
+Algorithms that are not named here have no formula of their own: their trace is their cost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LIMITS: dict[tuple[str, str], str] = {
     ("all-reduce", "hierarchical-leader"): "chains within nodes pipelined without end",
     ("all-to-all", "bruck"): "half the buffer in every step, as for a power of two",
 }
-"""What a formula idealises, for each algorithm whose formula differs from its trace."""
+"""Formulas that idealise, and how."""
 
 BUS_BANDWIDTHS: dict[str, str] = {
     "all-reduce": "all_reduce_bus_bandwidth",

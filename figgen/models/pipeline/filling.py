@@ -2,79 +2,116 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
-from figgen.equations.ops import Number, minimum, where
+from figgen.equations.ops import Number, maximum, minimum, where
+from figgen.models.pipeline.pass_lines import (
+    Lines,
+    Passes,
+    largest,
+    lines_of,
+    longest_chain,
+)
 from figgen.models.pipeline.schedules import build
-from figgen.models.pipeline.simulate import Durations, simulate
 
 CLOSED = ("1f1b", "gpipe", "looped-bfs", "interleaved-1f1b")
 """Schedules whose idle time is (P − 1)/V where there are microbatches for every stage; Narayanan et
 al. 2021, arXiv:2104.04473, section 2.2."""
-UNSPLIT = (*CLOSED, "naive")
-"""Schedules whose idle time does not depend on how a microbatch is divided into passes."""
-
 GROWING = ("v-half", "v-min")
 """Schedules that idle in every microbatch unless their three passes are of one length."""
 
-Split = tuple[float, float, float]
-"""Shares of a microbatch's time: forward, gradients of inputs (with what is computed again before
-them), gradients of weights."""
-EVEN: Split = (1 / 3, 1 / 3, 1 / 3)
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineIdle:
+    """What a stage idles over the time of one microbatch, for stages that are alike.
 
-def filling(
-    schedule: str, stages: int, microbatches: int, chunks: int, split: Split = EVEN
-) -> float:
-    """Return the idle time of a stage over the time of one microbatch, for stages that are alike.
-
-    Closed forms for 1F1B and its like, where fewer microbatches than stages leave the others idle
-    in each round of chunks, and where microbatches pass one by one. Other schedules are simulated
-    with passes that take the shares of `split`; a full pipeline does the same again with every
-    further microbatch, so that no more of them are simulated than it takes to fill one. What a
-    stage idles in every microbatch is `stalled`, not here.
-    Raises InputError for an unknown schedule.
+    The largest of the lines `filling` is what it idles with `held` microbatches, that of `stalling`
+    what it idles besides with each further one; both by the split of its time into passes.
     """
-    if stages == 1:
-        return 0.0
-    if schedule in CLOSED:
-        inside = min(microbatches, stages)
-        return stages - inside + (inside - 1) / chunks
-    if schedule == "naive":
-        return float(microbatches * (stages - 1))
-    fewer = int(alike(schedule, stages, microbatches, chunks))
-    each = stalled(schedule, stages, microbatches, chunks, split)
-    return _simulated(schedule, stages, fewer, chunks, split) - fewer * each
 
-
-def stalled(
-    schedule: str, stages: int, microbatches: int, chunks: int, split: Split = EVEN
-) -> float:
-    """Return the share of a microbatch's time that a stage idles in each, for stages alike.
-
-    It is 0 but for schedules whose order fits passes of one length only. A stage that works longer
-    than the others idles that much less.
-    """
-    if stages == 1 or schedule not in GROWING:
-        return 0.0
-    full = 4 * stages
-    more = _simulated(schedule, stages, full, chunks, split)
-    less = _simulated(schedule, stages, full - stages, chunks, split)
-    few = min(microbatches, full)
-    idle = _simulated(schedule, stages, few, chunks, split)
-    return min((more - less) / stages, idle / few)
+    filling: Lines
+    stalling: Lines
+    held: Number
 
 
 @lru_cache(maxsize=8192)
-def _simulated(schedule: str, stages: int, microbatches: int, chunks: int, split: Split) -> float:
-    """Return the idle time that the simulator gives."""
-    order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
-    parts = order.placement.stages / stages / order.placement.pipes
-    forward, inputs, weights = split
-    times = Durations(
-        forward=forward / parts, backward_input=inputs / parts, backward_weight=weights / parts
+def pipeline_idle(schedule: str, stages: int, microbatches: int, chunks: int) -> PipelineIdle:
+    """Return how long a stage of a schedule idles.
+
+    Closed forms for 1F1B and its like, where fewer microbatches than stages leave the others idle
+    in each round of chunks, and where microbatches pass one by one. Other schedules are carried
+    out; a full pipeline does the same again with every further microbatch, so that no more of them
+    are than it takes to fill one.
+    Raises InputError for an unknown schedule.
+    """
+    if stages == 1:
+        return idle_for(0.0)
+    if schedule in CLOSED:
+        inside = min(microbatches, stages)
+        return idle_for(stages - inside + (inside - 1) / chunks)
+    if schedule == "naive":
+        return idle_for(float(microbatches * (stages - 1)))
+    held = int(alike(schedule, stages, microbatches, chunks))
+    growing = schedule in GROWING
+    return PipelineIdle(
+        filling=_filling(schedule, stages, held, chunks),
+        stalling=_stalling(schedule, stages, chunks) if growing else (_always(0.0),),
+        held=held,
     )
-    return max(0.0, simulate(order, times).makespan - microbatches)
+
+
+def idle_for(microbatches: float) -> PipelineIdle:
+    """Idle for so many microbatches' worth of time, however that divides into passes."""
+    return PipelineIdle(filling=(_always(microbatches),), stalling=(_always(0.0),), held=1)
+
+
+def _always(value: float) -> Passes:
+    """A value at every split."""
+    return Passes(forward=value, inputs=value, weights=value)
+
+
+def idle_times(idle: PipelineIdle, split: Passes) -> tuple[Number, Number]:
+    """Return what a stage idles over a step, and what it idles in every microbatch besides.
+
+    Both over the time of one microbatch. The second is 0 but for schedules whose order fits passes
+    of one length only. A stage that works longer than the others idles that much less.
+    """
+    whole = maximum(0, largest(idle.filling, split))
+    each = minimum(maximum(0, largest(idle.stalling, split)), whole / idle.held)
+    return whole - idle.held * each, each
+
+
+@lru_cache(maxsize=1024)
+def _filling(schedule: str, stages: int, microbatches: int, chunks: int) -> Lines:
+    order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
+
+    def idle(split: Passes) -> Passes:
+        chain = longest_chain(order, split)
+        return Passes(
+            forward=chain.forward - microbatches,
+            inputs=chain.inputs - microbatches,
+            weights=chain.weights - microbatches,
+        )
+
+    return lines_of(idle)
+
+
+@lru_cache(maxsize=1024)
+def _stalling(schedule: str, stages: int, chunks: int) -> Lines:
+    """What a full pipeline idles with each further microbatch."""
+    fewer = build(schedule, stages=stages, microbatches=3 * stages, chunks=chunks)
+    more = build(schedule, stages=stages, microbatches=4 * stages, chunks=chunks)
+
+    def idle(split: Passes) -> Passes:
+        less, chain = longest_chain(fewer, split), longest_chain(more, split)
+        return Passes(
+            forward=(chain.forward - less.forward) / stages - 1,
+            inputs=(chain.inputs - less.inputs) / stages - 1,
+            weights=(chain.weights - less.weights) / stages - 1,
+        )
+
+    return lines_of(idle)
 
 
 def alike(schedule: str, stages: int, microbatches: Number, chunks: int) -> Number:

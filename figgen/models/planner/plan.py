@@ -1,9 +1,9 @@
 """Every layout of a job, with its memory and time in closed form.
 
-A layout is an entry (a mesh with its microbatches), a ZeRO stage and a way to recompute, in one
-schedule with a given number of stages. The models of time (`figgen.models.step.timed_step`) and of
-memory (`figgen.models.memory.rank_bytes`) take a single layout, or all layouts of a pipeline at
-once (`figgen.equations.columns`).
+A layout is an entry (a mesh with its microbatches), a stage of ZeRO and what is recomputed, in one
+schedule on so many stages. The models of time (`figgen.models.step.timed_step`) and of memory
+(`figgen.models.memory.rank_bytes`) take one of each, or all of a pipeline at once
+(`figgen.equations.columns`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from figgen.models.memory.fit_probability import most_bytes
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes, job_sizes
 from figgen.models.memory.rank_bytes import HeldSizes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad
-from figgen.models.pipeline.filling import EVEN, UNSPLIT, Split, alike, filling, stalled
+from figgen.models.pipeline.filling import PipelineIdle, alike, idle_for, pipeline_idle
+from figgen.models.pipeline.pass_lines import Lines
 from figgen.models.pipeline.schedules import MOST_VISITS
 from figgen.models.planner.plan_loads import rank_loads
 from figgen.models.planner.plan_sizes import StageNumbers, layer_sizes, stage_numbers
@@ -28,13 +29,12 @@ from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.recomputation import Recomputation, recomputation
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job, setup_numbers
-from figgen.models.step.stage_work import passes_split, repeated
+from figgen.models.step.stage_work import repeated
 from figgen.models.step.timed_step import timed_step
 
 REASONS = ("state", "activations", "buffers", "allocator")
-"""The part with which the memory first overflows, added in this order: state (weights, gradients,
-optimizer state and contexts); activations; working memory and communication buffers; what the
-allocator holds beyond its tensors."""
+"""What is first too much, in this order: weights, gradients, optimizer state and contexts; with
+activations; with what works and communicates; with what the allocator holds beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,8 @@ class PlannedJob:
     """What all layouts of a search have in common.
 
     `setup` is any layout of the job: its shape, sequence, recipe, formats and framework count.
-    `fixed` holds the given sizes of axes, chunks, microbatch and ZeRO stage; the others are None or
-    absent. A layout counts as fitting if its chance to fit is at least `fit_chance`, above 0 and
-    below 1.
+    `fixed` are sizes of axes, chunks, microbatch or ZeRO that were given, None or absent if not.
+    A layout fits that does so with a chance of `fit_chance`, above 0 and below 1.
     """
 
     setup: TrainingSetup
@@ -65,14 +64,14 @@ class PlannedJob:
 
     @property
     def most_bytes(self) -> float:
-        """Most bytes that a layout may be predicted to need to fit with the chance `fit_chance`."""
+        """The most that a layout may be predicted to need to fit with the chance that is asked."""
         spread = self.setup.framework_memory.peak_spread
         return most_bytes(self.capacity_bytes, spread, self.fit_chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """A way to recompute: its index among those of the job, and the index of its loads."""
+    """A way to recompute: its place in the job, and that of its loads."""
 
     place: Number
     loads: Number
@@ -88,7 +87,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zero:
-    """A ZeRO stage and how it communicates, as returned by `sharding_of`."""
+    """A stage of ZeRO and how it sends, as `sharding_of` says."""
 
     stage: Number
     gathers: Number
@@ -100,9 +99,8 @@ class Zero:
 class MeshEntry:
     """A mesh with its microbatches.
 
-    `mesh` is the index of the mesh among all with the same number of stages. `widths`, `contexts`
-    and `number` are the indices of its TP, ETP and EP, of its CP, and of its number of
-    microbatches.
+    `mesh` is the mesh's place among all with as many stages, `widths` the place of its TP, ETP and
+    EP, `contexts` that of its CP, and `number` that of the number of microbatches.
     """
 
     tp: Number
@@ -120,7 +118,7 @@ class MeshEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """All entries with the same number of stages, and the tables that their indices point into."""
+    """All entries with as many stages, with the tables that their places are in."""
 
     entries: tuple[MeshEntry, ...]
     meshes: int
@@ -133,12 +131,13 @@ class Entries:
 class Pipeline:
     """Layouts of one schedule: every mode with every stage of ZeRO and every entry, in this order.
 
-    `job_time` and `job_memory` are the job's inputs to the models of time and of memory. `sizes`
-    and `repeats` have a row for each mode: the sizes of layers by the entries' `widths`, and the
-    repeated shares by their `contexts`. `loads` has a row for each way to recompute whole layers,
-    with the loads for each of the `numbers` of microbatches. `idle` and `stalled` say how long the
-    pipeline waits, by mode, CP and number of microbatches. Meshes are numbered from `first_mesh`
-    on. `most_bytes` is the job's, computed once for all layouts.
+    `job_time` and `job_memory` are what time and memory need to know of the job.
+    `sizes` has a row for each mode with what each TP, ETP and EP takes, `repeats` one with what
+    each CP repeats, `loads` a row for each kind of recomputation with the loads of each of the
+    numbers of microbatches; `filling`, `stalling` and `held` are those of `PipelineIdle`, the first
+    two in one row.
+    Its meshes are numbered from `first_mesh` on. `most_bytes` is that of the job, which is asked
+    for every layout.
     """
 
     job: PlannedJob
@@ -153,10 +152,9 @@ class Pipeline:
     sizes: tuple[tuple[LayerSizes, ...], ...]
     repeats: tuple[tuple[Repeats, ...], ...]
     loads: tuple[tuple[tuple[RankLoad, ...], ...], ...]
-    contexts: int
-    numbers: int
-    idle: tuple[float, ...]
-    stalled: tuple[float, ...]
+    filling: tuple[tuple[Lines, ...]]
+    stalling: tuple[tuple[Lines, ...]]
+    held: tuple[Number, ...]
     stages: StageNumbers
     job_time: Job
     job_memory: JobSizes
@@ -168,7 +166,7 @@ class Pipeline:
 
 
 def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
-    """Yield all layouts of a job, one pipeline for each schedule and number of stages."""
+    """Yield all layouts of a job, one schedule and number of stages after the other."""
     first_mesh = 0
     for pp in pipelines(job.world_size, job.fixed):
         stages = sharding(job.setup.framework, pp, job.fixed.get("zero_stage"))
@@ -185,19 +183,19 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
 
 
 def pipelines_tried(job: PlannedJob) -> int:
-    """Return the number of pipelines that a search tries, including those without layouts."""
+    """Return how many pipelines a job has, those without layouts included."""
     layers, chunks = job.setup.shape.layers, job.fixed.get("chunks")
     sizes = pipelines(job.world_size, job.fixed)
     return sum(len(tuple(schedules(layers, pp, job.schedules, chunks))) for pp in sizes)
 
 
 def _entries(job: PlannedJob, pp: int) -> Entries:
-    """Return every mesh with every microbatch size that divides its batch."""
+    """Return every mesh with every microbatch that divides its batch."""
     entries: list[MeshEntry] = []
     widths: dict[tuple[int, int, int], int] = {}
     contexts: dict[int, int] = {}
     numbers: dict[int, int] = {}
-    # Otherwise EP only divides experts, and no size per token depends on it.
+    # Otherwise EP divides experts, and nothing of a layer depends on it for each token.
     uneven = job.setup.expert_skew > 1 or job.setup.sends_once
     found = meshes(job.setup, pp, job.fixed)
     for place, mesh in enumerate(found):
@@ -247,7 +245,7 @@ def _pipeline(
     first_mesh: int,
     zeros: tuple[Zero, ...],
 ) -> Pipeline:
-    """Return the layouts of a schedule, except for numbers of microbatches that it cannot run."""
+    """Return the layouts of a schedule whose number of microbatches it can have."""
     setup = job.setup
     stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
     ways = _ways(job.recompute)
@@ -255,8 +253,9 @@ def _pipeline(
         _loads(job, stages, schedule, pp, number, chunks, tuple(ways)) for number in found.numbers
     ]
     possible = [number if each else 0 for number, each in zip(found.numbers, loads, strict=True)]
-    splits = [
-        _split(setup, stages, schedule, text, cp) for text in job.recompute for cp in found.contexts
+    idle = [
+        pipeline_idle(schedule, pp, number, chunks) if number else idle_for(0.0)
+        for number in possible
     ]
     return Pipeline(
         job=job,
@@ -280,18 +279,9 @@ def _pipeline(
             for text in job.recompute
         ),
         loads=tuple(tuple(each[way] if each else () for each in loads) for way in range(len(ways))),
-        contexts=len(found.contexts),
-        numbers=len(found.numbers),
-        idle=tuple(
-            filling(schedule, pp, number, chunks, split) if number else 0.0
-            for split in splits
-            for number in possible
-        ),
-        stalled=tuple(
-            stalled(schedule, pp, number, chunks, split) if number else 0.0
-            for split in splits
-            for number in possible
-        ),
+        filling=(tuple(one.filling for one in idle),),
+        stalling=(tuple(one.stalling for one in idle),),
+        held=tuple(one.held for one in idle),
         stages=stages,
         job_time=_job_time(job, pp, chunks, stages),
         job_memory=job_sizes(setup, setup.framework_memory.allocator_share, job.reserve_bytes),
@@ -312,19 +302,10 @@ def _repeats(setup: TrainingSetup, stages: StageNumbers, recompute: str, cp: int
     return Repeats(layer=layer, core=core)
 
 
-def _split(
-    setup: TrainingSetup, stages: StageNumbers, schedule: str, recompute: str, cp: int
-) -> Split:
-    if schedule in UNSPLIT:
-        return EVEN
-    return passes_split(setup, stages.shares, recompute, cp)
-
-
 def _whole_layers(recompute: str) -> Recomputation:
     """Return which layers are recomputed whole.
 
-    Recomputed modules change the bytes of a layer, not the number of layers, so that all choices of
-    modules share one set of loads.
+    Modules drop parts of every layer and leave its count alone: one set of loads for all.
     """
     return replace(recomputation(recompute), modules=frozenset())
 
@@ -338,7 +319,7 @@ def _loads(
     chunks: int,
     ways: tuple[Recomputation, ...],
 ) -> tuple[tuple[RankLoad, ...], ...]:
-    """Return the loads of each way to recompute; none where the schedule lacks these sizes."""
+    """Return the loads of each way to recompute; none where the schedule has no such sizes."""
     if microbatches * pp * chunks > MOST_VISITS:
         return ()
     shape, like = job.setup.shape, alike(schedule, pp, microbatches, chunks)
@@ -351,7 +332,7 @@ def _loads(
 
 
 def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Job:
-    """Return the inputs to the model of time, with placeholders for the rest of a layout."""
+    """Return what time is asked with, as yet without the rest of a layout."""
     return Job(
         **setup_numbers(job.setup),
         tp=1,
@@ -362,7 +343,7 @@ def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Jo
         gpus=job.world_size,
         gpus_per_node=job.setup.parallel.gpus_per_node,
         chunks=chunks,
-        filling=0.0,
+        idle=idle_for(0.0),
         fullest_layers=stages.fullest_layers,
         head_layers=stages.head_layers,
         microbatch=1,
@@ -379,7 +360,7 @@ def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Jo
 
 
 def held_sizes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> HeldSizes:
-    """Return the sizes of everything that a GPU holds in a layout."""
+    """Return what things take in a layout."""
     setup = found.job.setup
     tokens = entry.microbatch_size * setup.sequence / entry.cp
     return HeldSizes(
@@ -400,9 +381,9 @@ def held_sizes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Hel
 
 
 def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, Number]:
-    """Return the bytes of the fullest rank, and the index of the first of `REASONS` that overflows.
+    """Return the bytes of the fullest rank, and which of `REASONS` is first too much.
 
-    The index is len(REASONS) where the layout fits.
+    The reason is len(REASONS) where the layout fits.
     """
     held, most = held_sizes(found, mode, zero, entry), found.most_bytes
     state, active, moving, total = 0.0, 0.0, 0.0, 0.0
@@ -422,15 +403,17 @@ def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:
     repeats = crossed(found.repeats, mode.place, entry.contexts)
     held = crossed(found.sizes, mode.place, entry.widths)
     tuned = found.job_time.frozen
-    wait = (mode.place * found.contexts + entry.contexts) * found.numbers + entry.number
     return replace(
         found.job_time,
         tp=entry.tp,
         cp=entry.cp,
         ep=entry.ep,
         etp=entry.etp,
-        filling=at(found.idle, wait),
-        stalled=at(found.stalled, wait),
+        idle=PipelineIdle(
+            filling=listed(found.filling, 0, entry.number),
+            stalling=listed(found.stalling, 0, entry.number),
+            held=at(found.held, entry.number),
+        ),
         microbatch=entry.microbatch_size,
         microbatches=entry.microbatches,
         zero_stage=zero.stage,
@@ -455,9 +438,8 @@ def step_s(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Number:
 def cost(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, ...]:
     """Return what a layout costs, as columns of numbers.
 
-    The columns are the bytes and the reason of `held_bytes`, the seconds of a step (inf where the
-    layout does not fit), a number that orders layouts of equal time (less recomputed and less
-    divided first), and the mesh.
+    Bytes and reason as `held_bytes` has them, the seconds of a step where it fits, a number by
+    which layouts of equal time stand in order (less repeated and less divided first), the mesh.
     """
     held, reason = held_bytes(found, mode, zero, entry)
     seconds = where(reason == len(REASONS), step_s(found, mode, zero, entry), inf)
@@ -466,4 +448,4 @@ def cost(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Num
 
 
 _MOST = 2**17
-"""A number above the size of any axis."""
+"""More than GPUs of an axis."""

@@ -1,4 +1,4 @@
-"""The seconds of a predicted step, term by term."""
+"""The terms of a predicted step, in the order in which it is made."""
 
 from __future__ import annotations
 

@@ -15,14 +15,13 @@ def with_copies(
 ) -> LayerSeconds:
     """Return the layer with what copies of `away_bytes` a token add to it.
 
-    They leave behind forward, a third of the layer, a half beside frozen weights, or less where
-    backward computes it again, and come back behind backward; what outlasts either is waited for.
+    They leave behind forward and come back behind backward; what outlasts either is waited for.
     Without overlap all of it is. All GPUs of a node share the bandwidth of its host's memory.
     """
     sharing = minimum(job.gpus, job.gpus_per_node)
     rate = minimum(attained.host_link_bytes_per_s, attained.host_bytes_per_s / sharing)
     each = away_bytes * job.tokens / rate
-    forward = layer.total_s / (3 - job.frozen + job.repeats_layer)
+    forward = layer.passes.forward_s
     backward = layer.total_s - forward
     beyond = maximum(0, each - forward) + maximum(0, each - backward)
     return replace(layer, copies_s=where(job.offload_overlapped > 0, beyond, 2 * each))

@@ -19,6 +19,7 @@ from figgen.models.operations.tuned_layer import (
     head_operations,
     routed_operations,
 )
+from figgen.models.pipeline.filling import PipelineIdle
 from figgen.models.setup.training_setup import (
     CUDA_GRAPHS,
     DISPATCHERS,
@@ -44,24 +45,22 @@ class Job:
     Widths are of the whole model, and so is the work of a token in a dense layer, in a layer of
     experts without routed ones, in a routed expert, and in the head. `fullest_layers` are those of
     the stage with most layers among those without the head, `head_layers` those of the stage with
-    it. `filling` is how many microbatches' worth of time a stage idles in a step, P − 1 without
-    chunks, and `stalled` the share of its time that it idles besides in every microbatch, where the
-    schedule has it wait for passes of another length. `microbatches` need not be whole where a
+    it. `idle` is what a stage idles by its schedule. `microbatches` need not be whole where a
     batch does not divide. A `windowed_share` of the layers sees `window` tokens only; a
     `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token instead of
     attention, and weights and widths of attention are means of both. `keys_apart` of the keys that
     a mean layer has, masked half included, are of other documents and skipped. `repeats_layer` and
     `repeats_core` are 1 where backward computes a whole layer or the attention core again,
     `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
-    microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
-    behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
-    multi-token prediction stand beside the head, not among the layers; the parameters are with
-    theirs. The share `offloaded` of the optimizer's state is updated by the host, and a layer
-    copies `away_dense` or `away_experts` bytes a token of its activations to the host and back;
-    both run beside computing where `offload_overlapped` is 1. Context ranks `gathers_keys`,
-    `trades_heads`, `trades_in_node` with a ring between nodes, or pass keys around a ring,
-    `keys_in_turns` where one block comes while another one is read; where the sequence is cut
-    `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
+    microbatch and `scatters` gradients; `overlapped` is 1 where it does so behind computing.
+    Gradients travel in `gradient_bytes`, `per_tensor` where shards are sent tensor by tensor.
+    `mtp_layers` modules of multi-token prediction stand beside the head, not among the layers; the
+    parameters are with theirs. The share `offloaded` of the optimizer's state is updated by the
+    host, and a layer copies `away_dense` or `away_experts` bytes a token of its activations to the
+    host and back; both run beside computing where `offload_overlapped` is 1. Context ranks
+    `gathers_keys`, `trades_heads`, `trades_in_node` with a ring between nodes, or pass keys around
+    a ring, `keys_in_turns` where one block comes while another one is read; where the sequence is
+    cut `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
     `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the
     release does; a token's experts lie in `reached_groups` of `expert_groups`. The fullest rank of
     experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices
@@ -103,7 +102,7 @@ class Job:
     gpus: Number
     gpus_per_node: Number
     chunks: Number
-    filling: Number
+    idle: PipelineIdle
     fullest_layers: Number
     head_layers: Number
     microbatch: Number
@@ -115,10 +114,9 @@ class Job:
     quantized: Number
     gathers: Number
     scatters: Number
-    scattered_bytes: Number
+    gradient_bytes: Number
     overlapped: Number
     per_tensor: Number
-    stalled: Number = 0.0
     keys_apart: Number = 0.0
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
@@ -215,7 +213,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
         "keys_apart": keys_apart(
             setup.shape, setup.sequence, setup.document_tokens if setup.flash_attention else ()
         ),
-        "scattered_bytes": setup.recipe.gradient_bytes,
+        "gradient_bytes": setup.recipe.gradient_bytes,
         "offloaded": setup.offloaded_optimizer,
         "offload_overlapped": 1.0 if setup.offload_overlap else 0.0,
         "gathers_keys": 1.0 if setup.context_exchange == "all-gather" else 0.0,
@@ -280,8 +278,16 @@ def stacked(jobs: list[Job]) -> Job:
 
 
 def _stacked(values: list[Any]) -> Any:
-    """Numbers as an array, records as one with arrays in its fields."""
+    """Numbers as an array, records as one with arrays in its fields, lists as one of such.
+
+    Shorter lists repeat their last record.
+    """
     kind = type(values[0])
+    if kind is tuple:
+        longest = max(len(one) for one in values)
+        return tuple(
+            _stacked([one[min(place, len(one) - 1)] for one in values]) for place in range(longest)
+        )
     if not is_dataclass(kind):
         return np.array(values, dtype=float)
     names = [field.name for field in fields(kind)]

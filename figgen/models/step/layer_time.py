@@ -1,4 +1,4 @@
-"""Seconds that one microbatch takes on one GPU: layers, experts, head, their messages.
+"""Seconds that one microbatch takes on one GPU in a layer: kernels, experts, their messages.
 
 A layer is a list of operations (`figgen.models.operations.tuned_layer`), summed by phase: matmuls
 run at an attained rate of their format's peak, everything else at the rate of the memory that it
@@ -28,6 +28,7 @@ from figgen.models.shape.adapters import (
 from figgen.models.shape.visited_groups import visited_groups, within_reach
 from figgen.models.step.attained import CORE_BACKWARD, Attained
 from figgen.models.step.job import Job
+from figgen.models.step.pass_seconds import PassSeconds
 
 RECEIVED_ONCE = DISPATCHERS["deepep"]
 OVERLAPPED = EXPERT_OVERLAPS["on"]
@@ -45,8 +46,9 @@ class LayerSeconds:
 
     Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
     way to experts, and tokens within experts that several GPUs share. Sorting counts as memory.
-    `forward_s` is the time of the kernels of one forward pass, `weight_s` that of backward by
-    weight. Copies of activations to the host and back count only what outlasts the rest.
+    `forward_s` is the time of the kernels of one forward pass and `ahead_s` what it waits for
+    messages, `weight_s` the time of backward by weight. Copies of activations to the host and back
+    count only what outlasts the rest.
     """
 
     products_s: Number
@@ -59,6 +61,7 @@ class LayerSeconds:
     repeated_s: Number
     host_s: Number
     forward_s: Number
+    ahead_s: Number
     weight_s: Number
     copies_s: Number = 0.0
 
@@ -86,6 +89,29 @@ class LayerSeconds:
     def total_s(self) -> Number:
         """The longer of GPU and host, rounded where they meet, and copies beyond it."""
         return longer(self.device_s, self.host_s) + self.copies_s
+
+    @property
+    def computing(self) -> PassSeconds:
+        """Its passes without their messages; what it waits for besides stretches all of them."""
+        kernels_s = self.kernels_s + self.repeated_s
+        stretch = (self.total_s - self.messages_s) / kernels_s
+        return PassSeconds(
+            forward_s=stretch * self.forward_s,
+            again_s=stretch * self.repeated_s,
+            inputs_s=stretch * self.backward_s,
+            weights_s=stretch * self.weight_s,
+        )
+
+    @property
+    def passes(self) -> PassSeconds:
+        """The same with their messages; they add up to the layer."""
+        stretch = self.total_s / self.device_s
+        return PassSeconds(
+            forward_s=stretch * (self.forward_s + self.ahead_s),
+            again_s=stretch * self.repeated_s,
+            inputs_s=stretch * (self.backward_s + self.messages_s - self.ahead_s),
+            weights_s=stretch * self.weight_s,
+        )
 
 
 def longer(one_s: Number, other_s: Number) -> Number:
@@ -292,28 +318,9 @@ def _layer(
         repeated_s=job.repeats_layer * (repeatable + waited) + job.repeats_core * core,
         host_s=_host_s(job, attained, host_s),
         forward_s=repeatable + forward.casts_s,
+        ahead_s=waited,
         weight_s=by_weight + accumulated,
     )
-
-
-def head_s(job: Job, attained: Attained) -> Number:
-    """The head and the loss, forward and backward: a matmul in 16 bits, logits in FP32.
-
-    A frozen head has no gradient of its weights.
-    """
-    tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
-    found = phase_s(work.forward, job, attained, tokens, rate).products_s
-    found = found + phase_s(work.backward, job, attained, tokens, rate).products_s
-    weight = phase_s(work.weight, job, attained, tokens, rate).products_s
-    logits = tokens * job.vocab
-    lost = logits * attained.loss_bytes / attained.memory_bytes_per_s
-    return found + (1 - job.frozen) * weight + lost
-
-
-def projection_s(job: Job, attained: Attained) -> Number:
-    """Two hidden states to one, in a module that predicts one token more, forward and backward."""
-    work = (3 + job.repeats_layer) * 4 * job.tokens * job.hidden**2 / job.tp
-    return work / attained.product_flops_per_s + 3 * attained.product_start_s
 
 
 def attention_core_s(job: Job, attained: Attained) -> Number:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import fsum
+from math import fsum, inf
 
+from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import LayerSeconds
 from figgen.models.step.layer_traffic import BOUNDARY
-from figgen.models.step.stage_time import StageTime, TimedTraffic
+from figgen.models.step.pass_seconds import PassSeconds, added, times
+from figgen.models.step.stage_time import StageTime, TimedTraffic, timed_traffic
 from figgen.models.step.stage_work import stage_work
 from figgen.models.step.step_links import CallTime
 from figgen.models.step.step_rows import family_of, rank_rows
@@ -42,13 +44,17 @@ class PredictedParts:
 
     `kinds` divides `computing_s` by the names of `KINDS`. `exposed` is what communication adds to
     the slowest pipeline rank, by axis. A dense layer, a layer of experts and the head with its loss
-    take their seconds for each microbatch. Messages take `call_factor` times what they take by the
+    take their seconds for each microbatch, of which `dense`, `expert` and `head` are the computing.
+    Messages take `call_factor` times what they take by the
     datasheets of links.
     """
 
     dense_layer_s: float
     expert_layer_s: float
     head_s: float
+    dense: PassSeconds
+    expert: PassSeconds
+    head: PassSeconds
     computing_s: float
     kinds: tuple[tuple[str, float], ...]
     bubble_s: float
@@ -94,6 +100,9 @@ def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> P
         dense_layer_s=float(found.dense.total_s),
         expert_layer_s=float(found.expert.total_s),
         head_s=float(found.head_s),
+        dense=found.dense.computing,
+        expert=found.expert.computing,
+        head=found.head,
         computing_s=computing_s,
         kinds=tuple(zip(KINDS, kinds, strict=True)),
         bubble_s=bubble_s,
@@ -122,13 +131,19 @@ def computing_kinds(kinds: Sequence[tuple[str, float]]) -> tuple[tuple[str, floa
 
 
 def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> float:
-    """Return the share of the dense peak that the longest rank reaches while it computes."""
+    """Return the share of the dense peak that the longest rank reaches while it computes.
+
+    Raises InputError for a computing time of which floats hold no such share.
+    """
     shares, work = virtual_stage_shares(setup), 0.0
     for stage in setup.placement.stages_of_rank(longest_rank(setup, parts)):
         once = stage_work(setup, shares[stage])
         whole = once.forward + once.recomputed + once.backward_input + once.backward_weight
         work += setup.microbatches_of_stage * whole
-    return work / (cluster.peak_flops_per_s * parts.computing_s)
+    peak = cluster.peak_flops_per_s * parts.computing_s
+    if not 0 < peak < inf:
+        raise InputError("computing time", expected="a share of the peak", got=parts.computing_s)
+    return work / peak
 
 
 def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
@@ -146,12 +161,53 @@ def _stage_s(share: StageShare, parts: PredictedParts) -> float:
 
     Modules that predict an additional token are part of the head's time.
     """
-    experts = max(0, share.expert_layers - share.mtp_layers)
-    dense_s = (share.layers - share.mtp_layers - experts) * parts.dense_layer_s
+    dense, experts = _layers_of(share)
+    dense_s = dense * parts.dense_layer_s
     return dense_s + experts * parts.expert_layer_s + (parts.head_s if share.head else 0.0)
 
 
-def with_waits(
+def _layers_of(share: StageShare) -> tuple[int, int]:
+    """Return the dense layers and those of experts without modules beside the head."""
+    experts = max(0, share.expert_layers - share.mtp_layers)
+    return share.layers - share.mtp_layers - experts, experts
+
+
+def predicted_stages(
+    setup: TrainingSetup, cluster: Cluster, parts: PredictedParts
+) -> tuple[StageTime, ...]:
+    """Return the stages with the passes of their layers and of the head, and their calls.
+
+    On the longest rank computing and recomputation take what `parts` says; what does not belong to
+    a pass, such as the update, makes all of them longer.
+    """
+    passes = [_stage_passes(share, parts) for share in virtual_stage_shares(setup)]
+    longest = setup.placement.stages_of_rank(longest_rank(setup, parts))
+    again_s = setup.microbatches_of_stage * fsum(passes[stage].again_s for stage in longest)
+    whole_s = setup.microbatches_of_stage * fsum(passes[stage].total_s for stage in longest)
+    recompute_s = dict(parts.kinds)[RECOMPUTED]
+    again = recompute_s / again_s if again_s else 0.0
+    once = (parts.computing_s - recompute_s) / (whole_s - again_s)
+    stages = tuple(
+        StageTime(
+            forward_s=once * one.forward_s,
+            recomputed_s=again * one.again_s,
+            backward_input_s=once * one.inputs_s,
+            backward_weight_s=once * one.weights_s,
+            traffic=timed_traffic(setup, stage, cluster),
+        )
+        for stage, one in enumerate(passes)
+    )
+    return _with_waits(setup, stages, parts)
+
+
+def _stage_passes(share: StageShare, parts: PredictedParts) -> PassSeconds:
+    """Return what a microbatch computes on a virtual stage."""
+    dense, experts = _layers_of(share)
+    layers = added(times(parts.dense, dense), times(parts.expert, experts))
+    return added(layers, parts.head) if share.head else layers
+
+
+def _with_waits(
     setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
 ) -> tuple[StageTime, ...]:
     """Return the stages with calls that expose on the longest rank what `parts` says of their axis.

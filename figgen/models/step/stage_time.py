@@ -69,6 +69,14 @@ class StageTime:
         return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
 
 
+def timed_traffic(setup: TrainingSetup, stage: int, cluster: Cluster) -> tuple[TimedTraffic, ...]:
+    """All calls of a virtual stage by the datasheets of links, as yet without what they expose."""
+    links = [(one, group_link(setup.parallel, one.axis)) for one in stage_traffic(setup, stage)]
+    return tuple(
+        TimedTraffic(one, link, call_time(one, link, cluster), exposed_s=0.0) for one, link in links
+    )
+
+
 def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tuple[StageTime, ...]:
     """Times of every virtual stage when products reach `efficiency` of the peak."""
     rate = cluster.peak_flops_per_s * efficiency
@@ -84,11 +92,10 @@ def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float)
     backward_input_s = work.backward_input / rate
     backward_weight_s = work.backward_weight / rate
     blocks = _ring_blocks(setup, share, rate)
-    found = []
-    for entry in stage_traffic(setup, stage):
-        link = group_link(setup.parallel, entry.axis)
-        timed = TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
-        found.append(_exposed(setup, timed, work.weights / rate, blocks))
+    found = [
+        _exposed(setup, entry, work.weights / rate, blocks)
+        for entry in timed_traffic(setup, stage, cluster)
+    ]
     found = _with_data(setup, found, FORWARD, forward_s)
     found = _with_data(setup, found, BACKWARD, recomputed_s + backward_input_s + backward_weight_s)
     return StageTime(forward_s, recomputed_s, backward_input_s, backward_weight_s, tuple(found))

@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from figgen.models.machine.layout import layout
 from figgen.models.memory.trained_state import adapter_weights, adapters_met, first_inputs
-from figgen.models.pipeline.filling import EVEN, Split
 from figgen.models.setup.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
@@ -99,19 +98,6 @@ def repeated(
         return REPEATED[recompute]
     work = _inner_work(setup, recompute, _fullest(shares), cp)
     return (work.recomputed / work.forward if work.forward else 0.0), 0.0
-
-
-def passes_split(
-    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str, cp: int
-) -> Split:
-    """Return how a microbatch's time divides into the passes that a schedule orders.
-
-    By the work of the layers in the fullest stage, on the busiest of `cp` context ranks.
-    """
-    work = _inner_work(setup, recompute, _fullest(shares), cp)
-    inputs, weights = work.recomputed + work.backward_input, work.backward_weight
-    whole = work.forward + inputs + weights
-    return (work.forward / whole, inputs / whole, weights / whole) if whole else EVEN
 
 
 def _fullest(shares: Sequence[StageShare]) -> StageShare:

@@ -1,11 +1,12 @@
 """Time of a training step: computing, what does not hide of communication, and idle time.
 
-A predicted step takes what `figgen.models.step.timed_step` says, and its parts are those of
-`figgen.models.step.predicted_parts`. Without a prediction the links reach the bandwidth of their
-datasheets and matmuls a given share of the dense peak: durations of every virtual stage, with the
-communication that each forward and backward exposes, go through the simulator of pipeline
-schedules, and gradients and weights that move once per step are added where they outlast the
-schedule. The optimizer's update, the loss, data loading, congestion and slow GPUs are left out.
+A predicted step takes what `figgen.models.step.timed_step` says; its parts and the passes of its
+stages are those of `figgen.models.step.predicted_parts`. Without a prediction the links reach the
+bandwidth of their datasheets and matmuls a given share of the dense peak: durations of every
+virtual stage, with the communication that each forward and backward exposes, go through the
+simulator of pipeline schedules, and gradients and weights that move once per step are added where
+they outlast the schedule. The optimizer's update, the loss, data loading, congestion and slow GPUs
+are left out.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from figgen.models.step.predicted_parts import (
     RECOMPUTED,
     PredictedParts,
     longest_rank,
+    predicted_stages,
     stretched,
-    with_waits,
 )
 from figgen.models.step.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_times
 from figgen.models.step.stage_work import repeated_flops_per_token, unneeded_flops_per_token
@@ -111,15 +112,14 @@ def step(
 ) -> StepEstimate:
     """Return the parts of a step of `setup` on `cluster`; MFU is counted by `MFU_CONVENTION`.
 
-    With a prediction the step takes the `predicted` time, and `compute_efficiency` is what its
-    computing reaches of the peak. Without one, matmuls reach that share of the peak, and InputError
-    is raised for a share outside 0 … 1.
+    With a prediction the step takes the `predicted` time. Without one, matmuls reach that share of
+    the peak, and InputError is raised for a share outside 0 … 1.
     """
     if predicted is None:
         check_share("compute_efficiency", compute_efficiency)
-    stages = stage_times(setup, cluster, compute_efficiency)
     if predicted is not None:
-        return _as_predicted(setup, cluster, _as_long(setup, stages, predicted), predicted)
+        return _as_predicted(setup, cluster, predicted)
+    stages = stage_times(setup, cluster, compute_efficiency)
     at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
     delay_s = hop_s(stages)
     trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
@@ -151,13 +151,11 @@ def step(
     )
 
 
-def _as_predicted(
-    setup: TrainingSetup, cluster: Cluster, stages: Sequence[StageTime], parts: PredictedParts
-) -> StepEstimate:
+def _as_predicted(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> StepEstimate:
     """Return the predicted step with the calls of the rank that works longest."""
     rank = longest_rank(setup, parts)
     recompute_s = dict(parts.kinds)[RECOMPUTED]
-    found = rank_rows(setup, with_waits(setup, stages, parts), rank)
+    found = rank_rows(setup, predicted_stages(setup, cluster, parts), rank)
     rows = tuple(replace(row, exposed_s=0.0, rule=AS_PUBLISHED) for row in found)
     for axis, seconds in parts.exposed:
         rows = shared(rows, [family_of(row.axis) == axis for row in rows], seconds)
@@ -186,34 +184,11 @@ def step_stages(
     If stages differ or the backward is split, the closed form of a prediction idles slightly more
     or less than the simulator; all times are then scaled alike to the `predicted` step.
     """
-    stages = stage_times(setup, cluster, compute_efficiency)
     if predicted is None:
-        return stages
-    stages = with_waits(setup, _as_long(setup, stages, predicted), predicted)
+        return stage_times(setup, cluster, compute_efficiency)
+    stages = predicted_stages(setup, cluster, predicted)
     trace, before_s, after_s = carried_out(setup, stages)
     return stretched(stages, predicted.step_time_s / (before_s + trace.makespan + after_s))
-
-
-def _as_long(
-    setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
-) -> tuple[StageTime, ...]:
-    """Return the stages with computing and recomputation as long as `parts` says of the longest
-    rank; FLOPs deal them to the passes.
-    """
-    compute_s, again_s = _work(setup, stages, longest_rank(setup, parts))
-    recompute_s = dict(parts.kinds)[RECOMPUTED]
-    again = recompute_s / again_s if again_s else 0.0
-    once = (parts.computing_s - recompute_s) / compute_s
-    return tuple(
-        StageTime(
-            once * stage.forward_s,
-            again * stage.recomputed_s,
-            once * stage.backward_input_s,
-            once * stage.backward_weight_s,
-            stage.traffic,
-        )
-        for stage in stages
-    )
 
 
 def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:

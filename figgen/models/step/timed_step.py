@@ -18,19 +18,20 @@ from dataclasses import dataclass
 
 from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
 from figgen.models.operations.tuned_layer import ACTIVATION_BYTES
+from figgen.models.pipeline.filling import idle_times
 from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.step.attained import Attained
+from figgen.models.step.head_time import head_passes, projection_passes
 from figgen.models.step.host_copies import with_copies
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import (
     LayerSeconds,
     dense_layer,
     expert_layer,
-    head_s,
     longer,
-    projection_s,
     waiting_s,
 )
+from figgen.models.step.pass_seconds import PassSeconds, added, split_of, times
 
 UPDATE_BYTES = 38
 """Bytes a parameter that an Adam step moves at least: FP32 gradient, two moments and the master
@@ -40,20 +41,18 @@ HOST_UPDATE_BYTES = 28
 """Bytes of host memory per parameter that an Adam update on the host moves at least: it reads the
 gradient, two moments and the weight (16), and writes the last three (12)."""
 TENSORS_PER_LAYER = 9
-SUMMED_BYTES = 4
-"""Bytes of a gradient that is summed once a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeconds:
     """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer.
 
-    `head_s` has what modules of multi-token prediction add beside the head.
+    `head` has what modules of multi-token prediction add beside the head.
     """
 
     dense: LayerSeconds
     expert: LayerSeconds
-    head_s: Number
+    head: PassSeconds
     work_s: Number
     idle_s: Number
     sharding_s: Number
@@ -62,6 +61,11 @@ class StepSeconds:
     update_s: Number
     straggling_s: Number
     fixed_s: Number
+
+    @property
+    def head_s(self) -> Number:
+        """The head and what stands beside it, forward and backward."""
+        return self.head.total_s
 
     @property
     def total_s(self) -> Number:
@@ -77,23 +81,30 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     dense = with_copies(dense_layer(job, attained), job.away_dense, job, attained)
     expert = with_copies(expert_layer(job, attained), job.away_experts, job, attained)
     share = job.expert_layers / job.layers
-    layer = (1 - share) * dense.total_s + share * expert.total_s
-    one_more = where(job.expert_layers > 0, expert.total_s, dense.total_s)
-    one_more = one_more + projection_s(job, attained)
-    once = head_s(job, attained)
-    head = once + job.mtp_layers * (once + one_more)
-    slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
+    of_dense, of_expert = dense.passes, expert.passes
+    mean_layer = added(times(of_dense, 1 - share), times(of_expert, share))
+    routed = where(job.expert_layers > 0, 1, 0)
+    one_more = added(times(of_dense, 1 - routed), times(of_expert, routed))
+    one_more = added(one_more, projection_passes(job, attained))
+    once = head_passes(job, attained)
+    beside = added(once, times(added(once, one_more), job.mtp_layers))
+    passes = added(times(mean_layer, job.layers), beside)
+    # Most stages have layers alone.
+    filling, stalled = idle_times(job.idle, split_of(mean_layer))
+    ahead = split_of(passes).forward
+    layer, head = (1 - share) * dense.total_s + share * expert.total_s, beside.total_s
     whole = job.layers * layer + head
+    slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
     mean, others = whole / job.pp, (whole - slowest) / maximum(1, job.pp - 1)
     hop = _hop_s(job, attained)
     work = job.microbatches * slowest
-    stalling = maximum(0, (1 + job.stalled) * others - slowest)
-    idle = job.filling * others + where(job.stalled > 0, job.microbatches * stalling, 0.0)
+    stalling = maximum(0, (1 + stalled) * others - slowest)
+    idle = filling * others + where(stalled > 0, job.microbatches * stalling, 0.0)
     # Where only gradients are scattered, the last backward's are those of a step without that.
     waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
-    sharding = waiting * _sharding_s(job, attained, slowest)
-    sharding = sharding + job.filling * _sharding_s(job, attained, mean)
-    crossing = (job.microbatches + job.filling) * hop * job.chunks
+    sharding = waiting * _sharding_s(job, attained, slowest, ahead)
+    sharding = sharding + filling * _sharding_s(job, attained, mean, ahead)
+    crossing = (job.microbatches + filling) * hop * job.chunks
     gradients = _gradients_s(job, attained, work)
     update = _update_s(job, attained)
     running = work + idle + sharding + crossing + gradients + update
@@ -101,7 +112,7 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     return StepSeconds(
         dense=dense,
         expert=expert,
-        head_s=head,
+        head=beside,
         work_s=work,
         idle_s=idle,
         sharding_s=sharding,
@@ -179,22 +190,20 @@ def _passed_s(job: Job, attained: Attained, dense_bytes: Number, routed_bytes: N
     return dense + job.layers / job.pp * _latency_s(job, attained) + routed
 
 
-def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
+def _sharding_s(job: Job, attained: Attained, compute_s: Number, forward_share: Number) -> Number:
     """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
 
-    Forward is a third of it, a half beside frozen weights, or less where backward computes it
-    again. Weights are gathered a
-    layer ahead, so that the first gather of a stage and its last scatter stand alone, as in
-    `figgen.models.algorithms.sharded_step`.
+    Weights are gathered a layer ahead, so that the first gather of a stage and its last scatter
+    stand alone, as in `figgen.models.algorithms.sharded_step`.
     """
     dense, routed = trained(job), trained_routed(job)
     gathered = dense * ACTIVATION_BYTES + frozen_bytes(job)
     gathered_routed = routed * ACTIVATION_BYTES + frozen_routed_bytes(job)
     gather = job.gathers / 2 * _passed_s(job, attained, gathered, gathered_routed)
     scatter = job.scatters * _passed_s(
-        job, attained, dense * job.scattered_bytes, routed * job.scattered_bytes
+        job, attained, dense * job.gradient_bytes, routed * job.gradient_bytes
     )
-    forward = compute_s / (3 - job.frozen + job.repeats_layer)
+    forward = compute_s * forward_share
     backward = compute_s - forward
     ahead = longer(forward, gather) - forward
     behind = longer(backward, gather + scatter) - backward
@@ -210,7 +219,8 @@ def _gradients_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     runs hide more than their last microbatch can at the rates that links attain here, so that a
     tighter bound would contradict them (32B on 384 H100s: 39% too slow instead of 14%).
     """
-    each = where(job.zero_stage == 0, 2 * SUMMED_BYTES, SUMMED_BYTES + ACTIVATION_BYTES)
+    summed = job.gradient_bytes
+    each = where(job.zero_stage == 0, 2 * summed, summed + ACTIVATION_BYTES)
     each = where(job.gathers > 0, 0, each)
     calls = where(job.gathers > 0, 0, 2)
     sent, stage_layers = _sharded_s(job, attained, trained(job)) * each, ceil(job.layers / job.pp)
@@ -252,7 +262,7 @@ def _offloaded_s(job: Job, attained: Attained, held: Number) -> Number:
     Gradients go to the host, and weights of the same width come back. All processes of a node share
     its memory bandwidth.
     """
-    copied = 2 * held * job.scattered_bytes / attained.host_link_bytes_per_s
+    copied = 2 * held * job.gradient_bytes / attained.host_link_bytes_per_s
     shared = HOST_UPDATE_BYTES * job.gpus_per_node / attained.host_bytes_per_s
     updated = held * maximum(attained.host_update_s, shared)
     return where(job.offload_overlapped > 0, maximum(copied, updated), copied + updated)

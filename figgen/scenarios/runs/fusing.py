@@ -28,6 +28,10 @@ FUSED_SCORE_BYTES = 30.0
 tenth of the scores: 11 bytes forward (scores written and read, softmax written and read, kept ones
 with their mask written, and read) and 19 backward."""
 
+UNDROPPED_SCORE_BYTES = 22.0
+"""The same where none is dropped: 8 bytes forward and 14 backward (gradients of softmax written
+and read, softmax read, gradients of scores written and read twice, softmax read for values)."""
+
 USUAL = {
     "nanotron": EAGER, "llm-foundry": EAGER, "torchtitan": COMPILED, "torchtune": COMPILED,
     "pytorch": MODULES, UNKNOWN_SOFTWARE: EAGER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from figgen.models.machine.layout import layout
-from figgen.models.pipeline.filling import Split, filling, stalled
+from figgen.models.pipeline.filling import pipeline_idle
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.setup.stage_layers import (
     StageShare,
@@ -22,14 +22,16 @@ from figgen.models.setup.training_setup import (
 )
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.job import Job, keys_apart, shape_numbers
-from figgen.models.step.stage_work import passes_split, repeated
+from figgen.models.step.stage_work import repeated
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.setup import before_flash, memory_framework
+from figgen.scenarios.runs.setup import before_flash, memory_framework, recipe_of
 
-SUMS_IN_FP32 = ("torchtitan",)
-"""Who scatters gradients of every microbatch in FP32 (its mixed_precision_reduce). Others
-have 16 bits: llm-foundry's PURE, MaxText, recipes of Megatron-Bridge, and what Megatron-LM's user
-guide of Megatron-FSDP recommends (--grad-reduce-in-bf16)."""
+SCATTERS_IN_16_BITS = (
+    "nemo", "megatron-bridge", "megatron-lm", "llm-foundry", "fsdp", "maxtext", "paxml",
+)  # fmt: skip
+"""Who scatters gradients of every microbatch in 16 bits whatever its recipe keeps: llm-foundry's
+PURE, MaxText, recipes of Megatron-Bridge, and what Megatron-LM's user guide of Megatron-FSDP
+recommends (--grad-reduce-in-bf16)."""
 
 WITHOUT_SECOND_BUFFER = ("paxml",)
 """Who gathers weights of a layer only when the layer before it has finished: Paxml's recipes switch
@@ -57,8 +59,7 @@ def run_job(run: DescribedRun) -> Job:
         gpus=run.gpus,
         gpus_per_node=run.gpus_per_node,
         chunks=chunks,
-        filling=filling(run.schedule, run.pp, run.microbatches, chunks, split_of(run)),
-        stalled=stalled(run.schedule, run.pp, run.microbatches, chunks, split_of(run)),
+        idle=pipeline_idle(run.schedule, run.pp, run.microbatches, chunks),
         fullest_layers=fullest,
         head_layers=with_head,
         microbatch=run.microbatch,
@@ -70,7 +71,7 @@ def run_job(run: DescribedRun) -> Job:
         quantized=float(run.dtype in ("fp8", "fp4")),
         gathers=gathers,
         scatters=scatters,
-        scattered_bytes=scattered_bytes(run.framework),
+        gradient_bytes=gradient_bytes(run, scatters),
         overlapped=0.0 if run.framework in WITHOUT_SECOND_BUFFER else 1.0,
         per_tensor=float(run.framework == "nanotron"),
         dispatcher=float(DISPATCHERS[run.dispatcher]),
@@ -88,12 +89,6 @@ def repeats_of(run: DescribedRun) -> tuple[float, float]:
     """Shares of a layer and of its attention core that backward computes again."""
     alone, recompute = _alone_of(run)
     return repeated(alone, shares_of(run)[0], recompute, cp=1)
-
-
-def split_of(run: DescribedRun) -> Split:
-    """How a microbatch's time divides into the passes that a schedule orders."""
-    alone, recompute = _alone_of(run)
-    return passes_split(alone, shares_of(run)[0], recompute, cp=1)
 
 
 def _alone_of(run: DescribedRun) -> tuple[TrainingSetup, str]:
@@ -120,9 +115,11 @@ def _alone(
     )
 
 
-def scattered_bytes(framework: str) -> int:
-    """Bytes of a gradient that is scattered in every microbatch."""
-    return 4 if framework in SUMS_IN_FP32 else 2
+def gradient_bytes(run: DescribedRun, scatters: int) -> float:
+    """Bytes of a gradient on its way, which `scatters` in every microbatch, or once a step."""
+    if scatters and run.framework in SCATTERS_IN_16_BITS:
+        return 2
+    return recipe_of(run).gradient_bytes
 
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:

@@ -34,6 +34,7 @@ from figgen.scenarios.runs.fusing import (
     MODULES,
     SCORE_BYTES,
     TORCH,
+    UNDROPPED_SCORE_BYTES,
     WHOLE_GRAPH,
     fusing_of,
     is_one_program,
@@ -241,7 +242,26 @@ def _writes_scores(run: DescribedRun) -> bool:
     """Whether every score goes to memory: with PyTorch's operators, and before FlashAttention."""
     if family_of(run) == "megatron-2021":
         return not run.flash_attention
+    if _lacks_latent_kernel(run):
+        return True
     return run.stores_scores and fusing_of(run) == MODULES
+
+
+BEFORE_CUDNN_9_11 = 25.5
+"""Releases until May 2025."""
+
+
+def _lacks_latent_kernel(run: DescribedRun) -> bool:
+    """Whether Transformer Engine has no fused kernel for the backward of this run's attention.
+
+    On Blackwell, heads of 192 for keys and 128 for values have one since cuDNN 9.11 (condition in
+    NVIDIA/TransformerEngine, common/fused_attn/fused_attn.cpp); FlashAttention 3 is for Hopper. The
+    recipe of that time recomputes the core on GB200 alone (NVIDIA/dgxc-benchmarking@68eaf7e,
+    deepseek_v3/pretraining/launch.sh).
+    """
+    latent = run.shape.latent is not None and generation_of(run.accelerator) == "blackwell"
+    named = family_of(run) == "megatron" and run.version is not None
+    return latent and named and (run.version or 0) < BEFORE_CUDNN_9_11
 
 
 def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
@@ -258,7 +278,7 @@ def _score_bytes(run: DescribedRun) -> float:
         return 0.0
     if fusing_of(run) == MODULES:
         return SCORE_BYTES + (DROPPED_BYTES if run.dropout else 0.0)
-    return FUSED_SCORE_BYTES
+    return UNDROPPED_SCORE_BYTES if _lacks_latent_kernel(run) else FUSED_SCORE_BYTES
 
 
 TORCH_UPDATE_S = 1.4e-9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.models.machine.layout import layout
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.recipes import RECIPES
+from figgen.models.shape.recipes import RECIPES, Recipe
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 
@@ -41,7 +41,6 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
     )
     habits = run.memory_habits
     framework, plain = framework_memory(habits), habits in PLAIN
-    usual = RECIPES["mcore20" if run.dtype == "fp16" and not plain else framework.recipe]
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
@@ -50,7 +49,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         microbatch_size=run.microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
-        recipe=run.stated_recipe or usual,
+        recipe=recipe_of(run),
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
         activations=_activations(run),
@@ -68,6 +67,13 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         offloaded_activations=run.offloaded_activations,
         framework=framework.name,
     )
+
+
+def recipe_of(run: DescribedRun) -> Recipe:
+    """What its source says of bytes, or its software's: FP16 has gradients of 16 bits."""
+    halves = run.dtype == "fp16" and run.memory_habits not in PLAIN
+    usual = RECIPES["mcore20" if halves else framework_memory(run.memory_habits).recipe]
+    return run.stated_recipe or usual
 
 
 def _activations(run: DescribedRun) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from figgen.models.pipeline.filling import filling, stalled
+from figgen.models.pipeline.filling import pipeline_idle
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.step.job import Job, away_numbers, setup_numbers, tuned_numbers
-from figgen.models.step.stage_work import passes_split, repeated
+from figgen.models.step.stage_work import repeated
 
 
 def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Job:
@@ -20,7 +20,6 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, parallel.pp)
     shares = virtual_stage_shares(setup)
     layer, core = repeated(setup, shares, setup.recompute, parallel.cp)
-    split = passes_split(setup, shares, setup.recompute, parallel.cp)
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
         **setup_numbers(setup),
@@ -34,8 +33,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
         gpus=parallel.world_size,
         gpus_per_node=parallel.gpus_per_node,
         chunks=chunks,
-        filling=filling(setup.schedule, parallel.pp, setup.microbatches, chunks, split),
-        stalled=stalled(setup.schedule, parallel.pp, setup.microbatches, chunks, split),
+        idle=pipeline_idle(setup.schedule, parallel.pp, setup.microbatches, chunks),
         fullest_layers=fullest,
         head_layers=beside_head,
         microbatch=setup.microbatch_size,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from figgen.models.pipeline.pass_lines import Passes
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import timed_step
@@ -260,13 +261,18 @@ def larger_microbatches(timed: TimedJob) -> float:
     job = timed.job
     fewer = max(1.0, job.microbatches / LARGER)
     tokens = LARGER * fewer / job.microbatches
-    filling = job.filling if job.pp > 1 else 0.0
-    larger = replace(job, microbatch=job.microbatch * LARGER, microbatches=fewer, filling=filling)
+    larger = replace(job, microbatch=job.microbatch * LARGER, microbatches=fewer)
     return _seconds(larger, timed.rates) / float(tokens)
 
 
 def fuller_pipeline(timed: TimedJob) -> float | None:
     """Twice as many virtual stages, which halve the idle part of a pipeline."""
-    if timed.job.pp < 2 or timed.job.filling <= 0:
+    job = timed.job
+    if job.pp < 2:
         return None
-    return _seconds(replace(timed.job, filling=timed.job.filling / 2), timed.rates)
+    halves = replace(job.idle, filling=tuple(_half(line) for line in job.idle.filling))
+    return _seconds(replace(job, idle=halves), timed.rates)
+
+
+def _half(line: Passes) -> Passes:
+    return Passes(forward=line.forward / 2, inputs=line.inputs / 2, weights=line.weights / 2)

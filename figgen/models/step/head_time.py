@@ -1,0 +1,37 @@
+"""Seconds of what stands beside the layers: the head with its loss, and more tokens predicted."""
+
+from __future__ import annotations
+
+from figgen.models.operations.tuned_layer import BACKWARD_PASSES
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
+from figgen.models.step.layer_time import phase_s
+from figgen.models.step.pass_seconds import PassSeconds
+
+
+def head_passes(job: Job, attained: Attained) -> PassSeconds:
+    """The head and the loss: a matmul in 16 bits, logits in FP32.
+
+    A frozen head has no gradient of its weights.
+    """
+    tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
+    lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
+    forward = phase_s(work.forward, job, attained, tokens, rate).products_s
+    inputs = phase_s(work.backward, job, attained, tokens, rate).products_s
+    weights = phase_s(work.weight, job, attained, tokens, rate).products_s
+    ahead = lost / (1 + BACKWARD_PASSES)
+    return PassSeconds(
+        forward_s=forward + ahead,
+        again_s=0.0,
+        inputs_s=inputs + lost - ahead,
+        weights_s=(1 - job.frozen) * weights,
+    )
+
+
+def projection_passes(job: Job, attained: Attained) -> PassSeconds:
+    """Two hidden states to one, in a module that predicts one token more."""
+    each = 4 * job.tokens * job.hidden**2 / job.tp / attained.product_flops_per_s
+    started = each + attained.product_start_s
+    return PassSeconds(
+        forward_s=started, again_s=job.repeats_layer * each, inputs_s=started, weights_s=started
+    )
