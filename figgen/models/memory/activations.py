@@ -1,6 +1,6 @@
-"""Activations that a GPU keeps for backward: how many bytes, and how many of them at once.
+"""Bytes of activations that a GPU keeps for backward, for one microbatch and for all in flight.
 
-Which tensors a layer keeps, and their sizes, stands in `figgen.models.memory.layer_tensors`.
+`figgen.models.memory.layer_tensors` lists the tensors that a layer keeps, with their sizes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ TOKEN_ID_BYTES = 8
 
 
 def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
-    """Bytes that one layer keeps for one microbatch, after what `recompute` drops.
+    """Return the bytes that one layer keeps for one microbatch, after what `recompute` drops.
 
-    Where it recomputes only some layers whole, those of the others.
+    If only some layers are recomputed whole, the bytes are those of the other layers.
     """
     if setup.recomputation.method == "uniform":
         return layer_input_bytes(setup)
@@ -33,7 +33,10 @@ def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
 
 
 def mixer_bytes(setup: TrainingSetup) -> float:
-    """Bytes that a layer keeps more with a state-space mixer than with attention; often less."""
+    """Return how many bytes more a layer keeps with a state-space mixer than with attention.
+
+    The difference is often negative.
+    """
     if setup.shape.state_space is None:
         return 0.0
     kept, _ = _kept_and_made_anew(setup, False, mixer=True)
@@ -41,14 +44,14 @@ def mixer_bytes(setup: TrainingSetup) -> float:
 
 
 def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
-    """Most bytes that backward makes anew at once, on top of what the virtual stage keeps.
+    """Return the most bytes that backward recomputes at once, beyond what the virtual stage keeps.
 
-    Beside state-space layers each is taken for the kind that makes more.
+    In a model with state-space layers, every layer counts as the kind that recomputes more.
     """
     again = setup.recomputation
     kinds = [experts for experts in (False, True) if _layers(share, experts)]
     if again.modules:
-        # Of modules a mixer has the input only, which attention has too.
+        # The only tensor of a mixer that a module drops is its input, which attention has too.
         made = (_kept_and_made_anew(setup, experts)[1] for experts in kinds)
         return max(made, default=0.0)
     whole = again.whole_layers(share.layers)
@@ -72,10 +75,10 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
-    """Most bytes of gradients at once while backward goes through one layer.
+    """Return the most bytes of gradients at once while backward goes through one layer.
 
-    Those of what its feed-forward block keeps, the widest of it; of the attention core where that
-    is stored, and of what a state-space mixer made of its input.
+    They are the gradients of what the feed-forward block keeps, of the attention core where it is
+    stored, or of what a state-space mixer projects from its input, whichever are largest.
     """
     most = 0.0
     for experts in (False, True):
@@ -93,7 +96,7 @@ def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def layer_input_bytes(setup: TrainingSetup) -> float:
-    """Bytes of the input of a layer, all that full recomputation keeps of it."""
+    """Return the bytes of a layer's input, which is all that full recomputation keeps of it."""
     return setup.split_tokens * setup.shape.hidden * ACTIVATION_BYTES
 
 
@@ -114,9 +117,9 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def kept_layers(setup: TrainingSetup, share: StageShare) -> tuple[tuple[str, int, float], ...]:
-    """What a virtual stage keeps of its layers: a name, how many, and bytes of each.
+    """Return what a virtual stage keeps of its layers, as (name, number of layers, bytes of each).
 
-    The bytes are those of one microbatch; mixers are counted once more by what they keep beyond
+    The bytes are those of one microbatch. Mixers appear a second time, with what they keep beyond
     attention.
     """
     inputs, dense, experts, _, _, _, mixers = kept_counts(setup.shape, setup.recomputation, share)
@@ -130,10 +133,11 @@ def kept_layers(setup: TrainingSetup, share: StageShare) -> tuple[tuple[str, int
 
 
 def _projection_bytes(setup: TrainingSetup) -> float:
-    """What a module of multi-token prediction keeps besides its layer, its head and its logits.
+    """Return what a multi-token prediction module keeps besides its layer, its head and its logits.
 
-    Its tokens, their embedding and, unless the module is recomputed, the projection's input with
-    both hidden states and what the last norm reads; the head keeps the hidden state itself.
+    These are its tokens, their embedding and, unless the module is recomputed, the two hidden
+    states that its projection reads and the input of its last norm. The head keeps the hidden state
+    itself.
     """
     embedded = setup.tokens * TOKEN_ID_BYTES + layer_input_bytes(setup)
     if setup.recomputation.method == "uniform":
@@ -144,12 +148,12 @@ def _projection_bytes(setup: TrainingSetup) -> float:
 
 
 def logit_bytes(setup: TrainingSetup) -> float:
-    """Bytes that the loss of one microbatch keeps until its backward: logits or their softmax."""
+    """Return the bytes that a microbatch's loss keeps for backward: logits or their softmax."""
     return _logits(setup) * setup.framework_memory.kept_logit_bytes
 
 
 def loss_bytes(setup: TrainingSetup) -> float:
-    """Bytes beside them while the loss of one microbatch is at work: copies, gradients."""
+    """Return the bytes of copies and gradients while the loss of one microbatch runs."""
     return _logits(setup) * setup.framework_memory.loss_bytes
 
 
@@ -158,16 +162,17 @@ def _logits(setup: TrainingSetup) -> int:
 
 
 def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
-    """Most bytes of activations that each pipeline rank holds at any point of its order.
+    """Return the most bytes of activations that each pipeline rank holds at any point of its order.
 
-    Activations live from their forward to the end of their backward, of the weight gradient
-    where the schedule splits it. `peak_in_flight` counts the same in microbatches.
+    Activations live from their forward to the end of their backward, or to the end of the weight
+    gradient where the schedule splits the backward. `peak_in_flight` counts the same in
+    microbatches.
     """
     return _peaks(setup.short_order, by_stage(setup, lambda share: stage_bytes(setup, share)))
 
 
 def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]:
-    # Counted in whole microbatches, so that what was added is taken away to the last byte.
+    # Counts are whole microbatches, so that no rounding errors accumulate.
     return tuple(
         max(sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank)
         for of_rank in schedule.in_flight
@@ -181,9 +186,10 @@ def _layers(share: StageShare, experts: bool) -> int:
 def _kept_and_made_anew(
     setup: TrainingSetup, experts: bool, *, mixer: bool = False
 ) -> tuple[float, float]:
-    """Bytes of a layer that stay with recomputed modules, and bytes that backward recomputes.
+    """Return the bytes that a layer keeps, and the bytes that backward recomputes of its modules.
 
-    What experts return is not made anew where gates multiply before it: nothing reads it.
+    The experts' output is not recomputed where the gates multiply before it, since nothing reads
+    it.
     """
     modules, unread = setup.recomputation.modules, unread_tensors(setup)
     kept = anew = 0.0

@@ -1,8 +1,8 @@
-"""What a tensor in a snapshot of PyTorch's allocator is for, by the frames of its allocation.
+"""The purpose of a tensor in a snapshot of PyTorch's allocator, told by its allocation's frames.
 
-The innermost frame that names a purpose decides. PyTorch's default recording (`stacks="all"`)
-adds C++ frames, of which every operation of the forward pass has one of
-`torch::autograd::VariableType`: only the autograd engine's own frames mean the backward pass.
+The innermost frame that names a purpose decides. PyTorch's default recording (`stacks="all"`) adds
+C++ frames, of which every operation of the forward pass has one of `torch::autograd::VariableType`:
+only the autograd engine's own frames mean the backward pass.
 Source: pytorch/pytorch@0044eb67, torch/csrc/autograd/engine.cpp and
 torch/csrc/autograd/functions/accumulate_grad.h; torch/cuda/memory.py, `_record_memory_history`.
 """
@@ -43,7 +43,7 @@ RULES = (
     ("activations", PATH, r"^torch/nn/(functional|modules/)|(^|/)modeling_|/models?/"),
     ("activations", PATH, r"^(flash_attn|transformer_engine|xformers|liger_kernel)/"),
 )  # fmt: skip
-"""Kind, what is looked at, and the pattern in lower case; the first rule that matches decides."""
+"""Kind, what is looked at, and a pattern in lower case; the first rule that matches decides."""
 
 SEEDS = ("torch/_tensor.py", "torch/autograd/__init__.py")
 """Files that start the backward pass: what they allocate is the loss's own gradient, one number."""
@@ -54,13 +54,13 @@ PACKAGES = (
     "torchtitan", "nanotron", "lightning", "flash_attn", "xformers", "bitsandbytes", "torchao",
     "liger_kernel", "peft", "trl",
 )  # fmt: skip
-"""Packages that are also used from a checkout, outside of a folder for installed ones."""
+"""Packages that are also used from a checkout, outside of a folder of installed packages."""
 
 OTHER = "other"
 
 
 def kind_of(frames: Sequence[Mapping[str, Any]], known: dict[str, str] | None = None) -> str:
-    """What a tensor is for, by the innermost frame that tells; `known` remembers frames."""
+    """Return a tensor's purpose by the innermost frame that names one; `known` caches frames."""
     seen: dict[str, str] = {} if known is None else known
     for frame in frames:
         if not isinstance(frame, dict):
@@ -75,7 +75,7 @@ def kind_of(frames: Sequence[Mapping[str, Any]], known: dict[str, str] | None = 
 
 
 def _kind_of_frame(file: str, name: str) -> str:
-    """The kind that one frame names; empty where it names none."""
+    """Return the kind that one frame names, or an empty text if it names none."""
     path = path_in_package(file).lower()
     texts = {PATH: path, NAME: name.lower()}
     if not file.endswith(".py"):
@@ -91,9 +91,9 @@ def _kind_of_frame(file: str, name: str) -> str:
 
 
 def path_in_package(file: str) -> str:
-    """A file's path from its package on; of a file outside of every package its own name alone.
+    """Return a file's path from its package on, or its bare name outside of every package.
 
-    A reader's home folder says nothing about a tensor.
+    The rest of the path, such as a reader's home folder, says nothing about a tensor.
     """
     parts = file.replace("\\", "/").split("/")
     for at in range(len(parts) - 2, -1, -1):

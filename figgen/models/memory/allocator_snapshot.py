@@ -1,8 +1,8 @@
 """The contents of a snapshot of PyTorch's CUDA allocator: who holds memory, and what is lost.
 
-The structure is that of `torch.cuda.memory._dump_snapshot`: segments got from the driver, each a
-row of blocks, and a trace of events that may begin in the middle. The frames of
-a tensor's allocation show its purpose (`allocation_kinds`).
+The structure is that of `torch.cuda.memory._dump_snapshot`: segments obtained from the driver, each
+a row of blocks, and a trace of events that may begin in the middle. The frames of a tensor's
+allocation show its purpose (`allocation_kinds`).
 Source: pytorch/pytorch@0044eb67, torch/cuda/_memory_viz.py and docs, "Understanding CUDA Memory".
 """
 
@@ -18,7 +18,7 @@ from figgen.models.memory.allocation_kinds import kind_of
 
 BEFORE = "before the trace"
 PART_OF = {"loss": "working"}
-"""Parts of the memory model that kinds belong to, where they are not called alike."""
+"""The part of the memory model for each kind whose name differs from its part's."""
 
 USED, WAITING, FREE = "active_allocated", "active_awaiting_free", "inactive"
 OLDER_STATES = {"active_pending_free": WAITING}
@@ -40,10 +40,11 @@ SAID = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocatorState:
-    """Bytes of one device: `reserved` from the driver is the sum of all others.
+    """Bytes of one device; `reserved`, obtained from the driver, is the sum of all others.
 
-    `allocated` are asked for by tensors, `rounded` added to fill blocks, `waiting` freed but not
-    yet given back by a stream, `torn` free between blocks in use, `idle` free segments.
+    `allocated` bytes were requested for tensors, `rounded` bytes fill up their blocks, `waiting`
+    bytes are freed but still in use by a stream, `torn` bytes are free between blocks in use, and
+    `idle` bytes are segments that are free as a whole.
     """
 
     reserved: int
@@ -57,7 +58,7 @@ class AllocatorState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Bytes in use after `event` events of the trace, in all and by kind, and bytes reserved."""
+    """Bytes in use after `event` events of the trace, in total and by kind, and bytes reserved."""
 
     bytes: int
     event: int
@@ -67,7 +68,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """An allocation that failed: the event's number, the bytes asked for and free on the device."""
+    """A failed allocation: number of the event, bytes requested, bytes free on the device."""
 
     event: int
     asked_bytes: int
@@ -77,7 +78,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """One event of a trace; `kind` of allocations alone."""
+    """One event of a trace; only allocations have a `kind`."""
 
     action: str
     address: int
@@ -97,7 +98,7 @@ class _Held:
 
 
 def state_of(snapshot: Mapping[str, Any], device: int) -> AllocatorState:
-    """The state of `device` at the snapshot. Raises InputError for another structure."""
+    """Return the state of `device` at the snapshot. Raises InputError for an unknown structure."""
     found = {"allocated": 0, "rounded": 0, "waiting": 0, "torn": 0, "idle": 0}
     kinds: dict[str, int] = {}
     known: dict[str, str] = {}
@@ -125,10 +126,10 @@ def state_of(snapshot: Mapping[str, Any], device: int) -> AllocatorState:
 
 
 def history_of(snapshot: Mapping[str, Any], device: int) -> tuple[Moment, ...]:
-    """The trace of `device` as at most `MOMENTS` moments; empty without an allocation in it.
+    """Return the trace of `device` as at most `MOMENTS` moments; empty if nothing was allocated.
 
-    Each is the fullest moment of an equal share of the events, so that the peak is among them.
-    Tensors older than the trace are known by their size alone, unless they are still there.
+    Each moment is the fullest of an equal share of the events, so that the peak is among them. Of
+    tensors older than the trace only the size is known, unless they are still in use.
     """
     events = _events(snapshot, device)
     if not any(event.action == "alloc" for event in events):
@@ -158,7 +159,7 @@ def history_of(snapshot: Mapping[str, Any], device: int) -> tuple[Moment, ...]:
 
 
 def _applied(event: _Event, held: dict[int, tuple[int, str]], kinds: dict[str, int]) -> int:
-    """By how many bytes an event changes what is in use; it changes `held` and `kinds`, too."""
+    """Apply an event to `held` and `kinds`, and return the change of the bytes in use."""
     if event.action == "alloc":
         held[event.address] = (event.size, event.kind)
         kinds[event.kind] = kinds.get(event.kind, 0) + event.size
@@ -171,7 +172,7 @@ def _applied(event: _Event, held: dict[int, tuple[int, str]], kinds: dict[str, i
 
 
 def peak_of(history: Sequence[Moment]) -> Moment | None:
-    """The fullest moment of a history, kinds in the order of their size; None without one."""
+    """Return the fullest moment of a history, its kinds sorted by size; None if it is empty."""
     if not history:
         return None
     peak = history[0]
@@ -183,7 +184,7 @@ def peak_of(history: Sequence[Moment]) -> Moment | None:
 
 
 def refused_of(snapshot: Mapping[str, Any], device: int) -> tuple[Refused, ...]:
-    """The allocations of `device` that failed, in their order."""
+    """Return the allocations of `device` that failed, in order."""
     found: list[Refused] = []
     for at, event in enumerate(_events(snapshot, device)):
         if event.action == "oom":
@@ -203,7 +204,7 @@ def _largest_first(kinds: Mapping[str, int]) -> dict[str, int]:
 
 
 def _reserved_before(snapshot: Mapping[str, Any], device: int, events: Sequence[_Event]) -> int:
-    """Bytes reserved when the trace began: those of the snapshot without what the trace added."""
+    """Return the bytes reserved when the trace began: the snapshot's, less what the trace added."""
     reserved = 0
     for segment in _segments(snapshot, device):
         reserved += sum(block.size for block in _blocks(segment))
@@ -218,7 +219,10 @@ def _reserved_before(snapshot: Mapping[str, Any], device: int, events: Sequence[
 def _older(
     snapshot: Mapping[str, Any], device: int, events: Sequence[_Event]
 ) -> dict[int, tuple[int, str]]:
-    """What was in use before the trace: freed in it without having been made, or still there."""
+    """Return the size and kind, by address, of blocks that were in use before the trace began.
+
+    They are freed in the trace without being allocated there, or still in use.
+    """
     held: dict[int, tuple[int, str]] = {}
     made: set[int] = set()
     gone: set[int] = set()
@@ -240,7 +244,7 @@ def _older(
 
 
 def _events(snapshot: Mapping[str, Any], device: int) -> list[_Event]:
-    """The events of a device's trace. Raises InputError for another structure."""
+    """Return the events of a device's trace. Raises InputError for an unknown structure."""
     known: dict[str, str] = {}
     found: list[_Event] = []
     for event in _trace(snapshot, device):
@@ -263,25 +267,25 @@ def _events(snapshot: Mapping[str, Any], device: int) -> list[_Event]:
 
 
 def _trace(snapshot: Mapping[str, Any], device: int) -> list[Any]:
-    """The recorded events of a device as they are; none where it has no trace."""
+    """Return the recorded events of a device as they are; none where it has no trace."""
     traces = _list(snapshot.get("device_traces"))
     return _list(traces[device]) if device < len(traces) else []
 
 
 def _list(value: Any) -> list[Any]:
-    """A list as it is, an empty one for whatever else a file may have there."""
+    """Return a list as it is, or an empty list for any other value in the file."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def _whole(value: Any, what: str) -> int:
-    """A number of a file. Raises InputError for what is none."""
+    """Return a number of the file as an integer. Raises InputError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise InputError(what, expected="a number", got=value)
     return int(value)
 
 
 def devices_of(snapshot: Mapping[str, Any]) -> list[int]:
-    """The numbers of the devices that a snapshot knows, 0 at least."""
+    """Return the numbers of the devices in a snapshot; device 0 if it names none."""
     found: set[int] = set()
     for segment in _all_segments(snapshot):
         device: Any = segment.get("device") or 0
@@ -305,7 +309,7 @@ def _all_segments(snapshot: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _blocks(segment: Mapping[str, Any]) -> list[_Held]:
-    """Size, what was asked for, state and frames of every block, in older formats too."""
+    """Return the size, requested bytes, state and frames of every block, in older formats too."""
     found: list[_Held] = []
     for given in _list(segment.get("blocks")):
         if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""Widths of what context-parallel ranks exchange, and copies of tokens that experts get."""
+"""Widths of the tensors that context-parallel ranks exchange, and copies of tokens for experts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from figgen.models.shape.visited_groups import visited_groups, within_reach
 
 
 def key_value_width(setup: TrainingSetup) -> float:
-    """Mean width of keys and values of one tensor-parallel rank: elements per token and tensor."""
+    """Return the mean width of keys and values on a TP rank: elements per token and tensor."""
     mla = setup.shape.latent
     if mla is None:
         return setup.kv_heads_per_rank * setup.shape.head_dim
@@ -16,21 +16,21 @@ def key_value_width(setup: TrainingSetup) -> float:
 
 
 def query_width(setup: TrainingSetup) -> float:
-    """Width of the queries of one tensor-parallel rank: elements per token."""
+    """Return the width of the queries on a TP rank: elements per token."""
     mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
     head = setup.shape.head_dim if mla is None else mla.nope_head_dim + mla.rope_head_dim
     return heads * head
 
 
 def traded_heads(setup: TrainingSetup) -> int:
-    """Key and value heads of a tensor-parallel rank, as many as query heads in latent attention."""
+    """Return the key and value heads on a TP rank; latent attention has as many as query heads."""
     if setup.shape.latent is None:
         return setup.kv_heads_per_rank
     return setup.shape.heads // setup.parallel.tp
 
 
 def traded_copies(setup: TrainingSetup) -> float:
-    """Copies of every key and value that an all-to-all hands out: trading ranks over their heads.
+    """Return the copies of each key and value that an all-to-all sends: trading ranks over heads.
 
     Source: Jacobs et al. 2023 (DeepSpeed Ulysses), arXiv:2309.14509, with grouped heads.
     """
@@ -38,9 +38,10 @@ def traded_copies(setup: TrainingSetup) -> float:
 
 
 def received_copies(setup: TrainingSetup) -> float:
-    """Copies of a token in the buffers of the fullest rank of experts, for each token of its own.
+    """Return the tokens in the buffers of the fullest rank of experts, for each token of its own.
 
-    With DeepEP and HybridEP a rank gets a token once, however many of its experts are there.
+    With DeepEP and HybridEP a rank receives a token once, however many of its experts the token
+    visits.
     """
     experts, ranks = setup.shape.experts, setup.parallel.ep
     if experts is None:

@@ -1,4 +1,4 @@
-"""How likely a step fits: its memory is a prediction, whose error is known by framework."""
+"""The chance that a step fits, from its predicted memory and its framework's prediction error."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from math import erf, exp, log, sqrt
 from figgen.errors import InputError
 
 SAFE = 0.95
-"""A step counts as fitting from this chance on, unless another one is asked for."""
+"""The least chance at which a step counts as fitting, unless another chance is given."""
 
 LEAST_PERCENT, MOST_PERCENT = 1.0, 99.9
-"""The chances that may be asked for."""
+"""The lowest and the highest chance that may be asked for, in percent."""
 
 MOST_DEVIATIONS = 8.0
-"""Standard deviations outside of which `deviations_below` does not look."""
+"""Standard deviations on either side within which `deviations_below` searches."""
 
 
 def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
-    """The chance that a step which is predicted to need so much fits.
+    """Return the chance, 0 to 1, that a step fits whose predicted need is `needed_bytes`.
 
-    The logarithm of what it needs is normal around the prediction, with a standard deviation of
-    `spread`. Raises InputError for sizes or a spread that are not above 0.
+    The logarithm of the actual need is normally distributed around the prediction, with a standard
+    deviation of `spread`. Raises InputError for sizes or a spread that are not above 0.
     """
     for name, value in (
         ("needed_bytes", needed_bytes), ("capacity_bytes", capacity_bytes), ("spread", spread),
@@ -31,7 +31,7 @@ def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -
 
 
 def most_bytes(capacity_bytes: float, spread: float, chance: float) -> float:
-    """The most that a step may be predicted to need for it to fit with such a chance.
+    """Return the most bytes that a step may be predicted to need to fit with this `chance`.
 
     Raises InputError for a chance that is not between 0 and 1.
     """
@@ -39,7 +39,7 @@ def most_bytes(capacity_bytes: float, spread: float, chance: float) -> float:
 
 
 def deviations_below(share: float) -> float:
-    """The standard deviations that have this share of a normal distribution below them.
+    """Return the number of standard deviations that has `share` of a normal distribution below it.
 
     Raises InputError for a share that is not between 0 and 1.
     """
@@ -56,12 +56,12 @@ def deviations_below(share: float) -> float:
 
 
 def normal_share(deviations: float) -> float:
-    """The share of a normal distribution below so many standard deviations."""
+    """Return the share of a normal distribution below this number of standard deviations."""
     return (1 + erf(deviations / sqrt(2))) / 2
 
 
 def fit_words(probability: float) -> str:
-    """The chance that a step fits, in words with its number."""
+    """Return the chance that a step fits, in words and as a number."""
     shown = min(max(probability, 0.01), 0.99)
     number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
     if probability >= SAFE:

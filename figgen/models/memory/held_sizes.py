@@ -1,7 +1,7 @@
-"""What a layer, a table and the ends of a pipeline take, from the models that know one layout.
+"""Sizes of layers, tables and the ends of a pipeline, from the models of a single layout.
 
-Everything that grows with the tokens of a microbatch is given for one token, so that a few
-layouts of one GPU say it for all.
+Sizes that grow with the tokens of a microbatch are per token, so that a few layouts on one GPU give
+the sizes of all layouts.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ _FIRST = StageShare(first_layer=0, layers=0, expert_layers=0, embedding=True, he
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSizes:
-    """What TP, ETP and recomputation decide.
+    """The sizes that depend on TP, ETP and recomputation.
 
-    Trained parameters, and bytes that are frozen, of a plain layer, of one with experts without
-    those routed, of the routed experts of all expert-parallel ranks, of a table, and of what goes
-    with the head; what a state-space mixer has, or keeps, more than attention, often less. Bytes
-    for each token: kept of a layer, copied of it to the host, made anew in the backward of a stage
-    of each kind, gradients of a layer; of embedding and head; of an output that a stage holds, of
-    the loss.
+    The first ten fields are trained parameters and bytes of frozen weights: of a plain layer, of an
+    expert layer without its routed experts, of the routed experts of all expert-parallel ranks, of
+    a table, and of what accompanies the head. `mixer` and `kept_mixer` are what a state-space mixer
+    holds or keeps beyond attention, often negative. The other bytes are per token: what a layer
+    keeps (`kept_…`), what of it is copied to the host (`away_…`), what the backward of each kind of
+    stage recomputes (`anew_…`), the gradients of a layer (`gradient_…`), and what the embedding,
+    the head, the output of a stage and the loss keep. Widths are in elements per token.
+    `dispatched` is bytes per element of a token that is sent to experts.
     """
 
     dense_layer: Number
@@ -90,12 +92,14 @@ class LayerSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSizes:
-    """What is the same for all layouts of a job.
+    """The sizes that are the same for all layouts of a job.
 
-    What goes with the embedding, bytes per parameter, GPUs within which context ranks trade heads
-    (0 where none do, as many as there can be where all do), the share of activations that is in the
-    host's memory, the layers whose activations are back, and habits of the framework as
-    `figgen.models.setup.framework_memory` has them.
+    `with_embedding` and `frozen_embedding` accompany the embedding table: trained parameters and
+    frozen bytes. `traded_within` is the number of GPUs within which context ranks trade heads: 0
+    where none do, more than any group has where all do. `offloaded_activations` is the share of
+    activations in the host's memory, and `returned_layers` the number of layers whose activations
+    are back. Other bytes are per parameter; the rest are the framework's habits, see
+    `figgen.models.setup.framework_memory`.
     """
 
     with_embedding: Number
@@ -123,7 +127,7 @@ class JobSizes:
 
 
 def layer_sizes(setup: TrainingSetup) -> LayerSizes:
-    """The sizes of the layers of a setup."""
+    """Return the sizes of a setup's layers."""
     shape, tokens = setup.shape, setup.tokens
     none, trains = Kept(trained=0, trained_routed=0), setup.lora_rank is None
     dense = kept_by_layer(setup, experts=False) if shape.dense_layers else none
@@ -186,7 +190,7 @@ def _traded_within(setup: TrainingSetup) -> int:
 
 
 def _away_bytes(setup: TrainingSetup, *, experts: bool) -> float:
-    """Bytes of a microbatch that a mean layer of the fullest stage copies to the host and back."""
+    """Return the bytes per microbatch that a mean layer of the fullest stage copies to the host."""
     if not setup.offloaded_activations:
         return 0.0
     if not (setup.shape.expert_layers if experts else setup.shape.dense_layers):
@@ -199,9 +203,9 @@ def _away_bytes(setup: TrainingSetup, *, experts: bool) -> float:
 
 
 def anew_sizes(setup: TrainingSetup, held: Sequence[StageShare]) -> tuple[float, float, float]:
-    """Bytes for each token that backward makes anew in a stage that a rank holds.
+    """Return the bytes per token that backward recomputes at most in a stage among `held`.
 
-    Of one with plain layers only, with experts only, and with both.
+    The three numbers are for stages with plain layers only, with expert layers only, and with both.
     """
     most = {(True, False): 0.0, (False, True): 0.0, (True, True): 0.0, (False, False): 0.0}
     for share in held:
@@ -211,7 +215,7 @@ def anew_sizes(setup: TrainingSetup, held: Sequence[StageShare]) -> tuple[float,
 
 
 def _kinds(setup: TrainingSetup) -> list[StageShare]:
-    """The kinds of stages that a model can have, as small as they go."""
+    """Return the smallest stage of each kind that a model can have."""
     shape, found = setup.shape, []
     if shape.dense_layers:
         found.append(_DENSE)
@@ -223,7 +227,11 @@ def _kinds(setup: TrainingSetup) -> list[StageShare]:
 
 
 def job_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> JobSizes:
-    """The sizes of a job, with `contexts` bytes outside the allocator and a share inside it."""
+    """Return the sizes of a job.
+
+    `contexts` are the bytes outside the allocator, and `allocator_share` is the share that the
+    allocator holds beyond its tensors.
+    """
     shape, framework, recipe = setup.shape, setup.framework_memory, setup.recipe
     blocks = 2 if setup.double_buffering else 1
     positions = shape.sequence * shape.hidden if shape.learned_positions else 0

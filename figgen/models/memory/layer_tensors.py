@@ -1,8 +1,8 @@
-"""Tensors that a layer keeps for backward: which, how large, and what recomputing drops them.
+"""Tensors that a layer keeps for backward, their sizes, and the recomputation that drops them.
 
-They are those of Korthikanti et al. 2022, arXiv:2205.05198, section 4, written for any attention
-and feed-forward block. For experts Yan et al. 2026, arXiv:2603.07685, print the sum of
-DeepSeek-V3 and what its larger tensors take, which are met. Elements are 16 bits unless
+They follow Korthikanti et al. 2022, arXiv:2205.05198, section 4, extended to any attention and
+feed-forward block. For experts, Yan et al. 2026, arXiv:2603.07685, print the total of DeepSeek-V3
+and the sizes of its larger tensors, which these tensors match. Elements are 16 bits unless
 `figgen.models.shape.activation_formats` says otherwise, masks one byte, router logits 32 bits.
 """
 
@@ -32,8 +32,8 @@ OF_FEED_FORWARD = (
 class KeptTensor:
     """Bytes of one tensor of one layer and microbatch on one GPU.
 
-    Recomputing any of `modules` drops it. Those of the attention core grow with the square of
-    the sequence.
+    Recomputing any of `modules` drops the tensor. Tensors of the attention core grow with the
+    square of the sequence length.
     """
 
     name: str
@@ -42,18 +42,19 @@ class KeptTensor:
 
     @property
     def core(self) -> bool:
-        """Whether it belongs to the attention core."""
+        """Whether the tensor belongs to the attention core."""
         return "core_attn" in self.modules
 
 
-# What is kept, made anew and needed for gradients asks for the same in turn.
+# Kept bytes, recomputed bytes and gradient bytes ask for the same tensors in turn.
 @lru_cache(maxsize=16)
 def layer_tensors(
     setup: TrainingSetup, *, experts: bool = False, mixer: bool = False
 ) -> tuple[KeptTensor, ...]:
-    """Every tensor that one layer keeps for one microbatch when nothing is recomputed.
+    """Return every tensor that one layer keeps for one microbatch when nothing is recomputed.
 
-    With a state-space `mixer` in the place of attention, or with `experts`.
+    With `mixer`, a state-space mixer takes the place of attention; with `experts`, experts take the
+    place of a plain feed-forward block.
     """
     tensors = [*(_mixer_tensors(setup) if mixer else _attention_tensors(setup))]
     tensors += _expert_tensors(setup) if experts else _dense_tensors(setup)
@@ -69,11 +70,11 @@ def layer_tensors(
 
 
 def unread_tensors(setup: TrainingSetup) -> frozenset[str]:
-    """Names of tensors that only gradients of frozen weights would read: autograd keeps none.
+    """Return the names of tensors that autograd drops: only gradients of frozen weights read them.
 
-    A frozen product saves its weights alone, an adapter beside it its input; a kernel that stores
-    no scores reads what attention returns. `tests/models/test_adapters.py` holds this against what
-    PyTorch saves.
+    A frozen matmul saves only its weights, and an adapter beside it saves its input; a kernel that
+    stores no scores reads the output of attention. `tests/models/test_adapters.py` checks this
+    against what PyTorch saves.
     """
     if setup.lora_rank is None or setup.frozen_format.keeps_inputs:
         return frozenset()
@@ -123,11 +124,11 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
 
 
 def _mixer_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
-    """What a state-space mixer keeps: its kernel makes convolution and states anew by itself.
+    """Yield what a state-space mixer keeps; its kernel recomputes the convolution and the states.
 
     Source: state-spaces/mamba, ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn (saves
-    what the projection made and its output before the gate); Megatron-LM core, ssm/mamba_mixer.py
-    (a norm after it, which keeps its input, and a projection).
+    the projection's output and the scan's output before the gate); Megatron-LM core,
+    ssm/mamba_mixer.py (a norm after it, which keeps its input, and a projection).
     """
     mixers, tp = setup.shape.state_space, setup.parallel.tp
     if mixers is None:
@@ -143,7 +144,7 @@ def _mixer_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
 def _dense_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     shape, linear = setup.shape, setup.activation_format.linear_bytes
     yield column_input(setup, "ffn input", shape.hidden, "layernorm", SECOND, size=linear)
-    # With a gate two factors make a product, without one tensor becomes another.
+    # A gate multiplies two tensors; without a gate, the activation maps one tensor to another.
     width = shape.ffn_hidden // setup.parallel.tp
     yield _divided(setup, "ffn activation inputs", width, "mlp")
     if FFN_MATRICES[shape.ffn] == GATED:
@@ -161,11 +162,11 @@ def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     linear, gated = kept_as.linear_bytes, kept_as.gated_bytes
     choices = mixture.top_k * setup.fullest_experts
     before, routed = FFN_MATRICES[shape.ffn] - 1, choices * mixture.ffn_hidden
-    # The router reads 16 bits whatever the products read.
+    # The router reads 16 bits, whatever the format of the matmuls.
     yield _whole(setup, "router input", shape.hidden, "layernorm")
     logits = mixture.count * LOGIT_BYTES / ACTIVATION_BYTES
     yield _whole(setup, "router logits", logits, "moe")
-    # Experts divided over ETP ranks: each of them works on the tokens of all.
+    # Each of the ETP ranks that share an expert works on the tokens of all of them.
     tokens = choices * etp * shape.hidden
     yield _whole(setup, "routed inputs", tokens, "moe", size=linear)
     yield _whole(setup, "routed activation inputs", before * routed, "moe", size=gated)
@@ -183,7 +184,7 @@ def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
 
 
 def _adapter_tensors(setup: TrainingSetup, experts: bool) -> Iterator[KeptTensor]:
-    """What lies between the two thin factors of adapters."""
+    """Yield the tensors between the two thin factors of adapters."""
     if setup.lora_rank is None:
         return
     modules = {"dense": ("mlp",), "shared": SHARED, "routed": ("moe",)}
@@ -201,14 +202,14 @@ def _adapter_tensors(setup: TrainingSetup, experts: bool) -> Iterator[KeptTensor
 def _whole(
     setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
 ) -> KeptTensor:
-    """A tensor of `size` bytes per element that only sequence parallelism divides."""
+    """Return a tensor of `size` bytes per element that only sequence parallelism divides."""
     return KeptTensor(name, setup.split_tokens * width * size, modules)
 
 
 def column_input(
     setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
 ) -> KeptTensor:
-    """The input of a column-parallel product, gathered where the framework keeps it so."""
+    """Return the input of a column-parallel matmul, gathered where the framework keeps it so."""
     kept = setup.tokens if setup.framework_memory.keeps_gathered else setup.split_tokens
     return KeptTensor(name, kept * width * size, modules)
 
@@ -216,5 +217,5 @@ def column_input(
 def _divided(
     setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
 ) -> KeptTensor:
-    """A tensor of `size` bytes per element whose width tensor parallelism has already divided."""
+    """Return a tensor of `size` bytes per element whose width is already divided by TP."""
     return KeptTensor(name, setup.tokens * width * size, modules)

@@ -3,10 +3,9 @@
     >>> estimate = memory(setup, capacity_bytes=85.0e9)        # doctest: +SKIP
     >>> estimate.fullest.bytes_of("optimizer")                 # doctest: +SKIP
 
-All GPUs of a pipeline rank need the same. State is divided as ZeRO does: what is not a routed
-expert over DP · CP, routed experts over EDP, in even shards. `figgen.models.memory.rank_bytes` is
-the arithmetic, which the planner asks too, and `tests/models/test_memory_peaks.py` holds it against
-904 measured peaks.
+All GPUs of a pipeline rank need the same. ZeRO divides state into even shards: routed experts over
+EDP, everything else over DP · CP. `figgen.models.memory.rank_bytes` does the arithmetic, for the
+planner too, and `tests/models/test_memory_peaks.py` checks it against 904 measured peaks.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class MemoryPart:
 class RankMemory:
     """Memory of a GPU of one pipeline rank.
 
-    `parameters` is the number that it computes with, before ZeRO divides them; `in_flight` is the
-    most microbatches whose activations it holds.
+    `parameters` is the number of parameters that the GPU computes with, before ZeRO divides them;
+    `in_flight` is the largest number of microbatches whose activations it holds.
     """
 
     pipeline_rank: int
@@ -57,7 +56,7 @@ class RankMemory:
 
     @property
     def lines(self) -> tuple[MemoryLine, ...]:
-        """What it holds, line by line."""
+        """What the GPU holds, line by line."""
         return memory_lines(self.held, trades_heads=self.trades_heads)
 
     @property
@@ -70,7 +69,7 @@ class RankMemory:
 
     @property
     def total_bytes(self) -> float:
-        """Bytes of the device that the process takes: reserved, and outside the allocator."""
+        """Bytes of the device that the process takes, in its allocator and outside of it."""
         total: float = self.held.total_bytes
         return total
 
@@ -88,12 +87,12 @@ class RankMemory:
 
     @property
     def outside_bytes(self) -> float:
-        """Bytes that the process holds outside its allocator: contexts of CUDA and NCCL."""
+        """Bytes that the process holds outside its allocator: the contexts of CUDA and NCCL."""
         outside: float = self.held.contexts
         return outside
 
     def bytes_of(self, name: str) -> float:
-        """Bytes of the part of that name. Raises InputError for an unknown one."""
+        """Return the bytes of the part `name`. Raises InputError for an unknown part."""
         for part in self.parts:
             if part.name == name:
                 return part.bytes
@@ -102,10 +101,10 @@ class RankMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEstimate:
-    """Memory on every pipeline rank, against the capacity of one GPU where that is given.
+    """Memory on every pipeline rank, compared with the capacity of one GPU if that is given.
 
-    `prints` is what the log of the framework has, `peak_spread` how far its peaks are off, see
-    `figgen.models.setup.framework_memory`.
+    `prints` is the peak that the framework's log prints, and `peak_spread` is the spread of its
+    measured peaks around predictions, see `figgen.models.setup.framework_memory`.
     """
 
     ranks: tuple[RankMemory, ...]
@@ -120,7 +119,7 @@ class MemoryEstimate:
 
     @property
     def printed_bytes(self) -> float:
-        """What a log of the framework would print as its peak."""
+        """The peak that a log of the framework would print."""
         if self.prints == "device":
             return self.fullest.total_bytes
         if self.prints == "first":
@@ -129,7 +128,7 @@ class MemoryEstimate:
 
     @property
     def free_bytes(self) -> float | None:
-        """What the fullest rank leaves of the capacity, negative when it does not fit."""
+        """Bytes of the capacity that the fullest rank leaves free, negative if it does not fit."""
         if self.capacity_bytes is None:
             return None
         return self.capacity_bytes - self.fullest.total_bytes
@@ -142,7 +141,7 @@ class MemoryEstimate:
 
     @property
     def fit_probability(self) -> float | None:
-        """How likely every rank fits; None without a capacity, above a half where `fits` is."""
+        """Chance that every rank fits, at least 0.5 if `fits`; None without a capacity."""
         if self.capacity_bytes is None:
             return None
         return fit_probability(self.fullest.total_bytes, self.capacity_bytes, self.peak_spread)
@@ -155,9 +154,9 @@ def memory(
     reserve_bytes: float = RESERVE_BYTES,
     allocator_share: float | None = None,
 ) -> MemoryEstimate:
-    """What every pipeline rank needs for a step of `setup`.
+    """Return what every pipeline rank needs for a step of `setup`.
 
-    `allocator_share` in place of the framework's. Raises InputError for a negative reserve or a
+    `allocator_share` replaces that of the framework. Raises InputError for a negative reserve or a
     capacity that is not positive.
     """
     if reserve_bytes < 0:
@@ -190,7 +189,7 @@ def memory(
 
 
 def held_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) -> HeldSizes:
-    """What each thing takes in a setup."""
+    """Return the sizes of everything that a GPU holds in a setup."""
     parallel = setup.parallel
     return HeldSizes(
         layer=layer_sizes(setup),
@@ -210,7 +209,7 @@ def held_sizes(setup: TrainingSetup, allocator_share: float, contexts: float) ->
 
 
 def _of_rank(setup: TrainingSetup, layer: LayerSizes, held: Sequence[StageShare]) -> LayerSizes:
-    """The sizes of a rank, whose own stages say how many layers are made anew at once."""
+    """Return a rank's sizes: its own stages decide how many layers are recomputed at once."""
     if setup.recomputation.number == 1 and setup.recomputation.method != "block":
         return layer
     dense, experts, both = anew_sizes(setup, held)
@@ -218,7 +217,7 @@ def _of_rank(setup: TrainingSetup, layer: LayerSizes, held: Sequence[StageShare]
 
 
 def fullest_load(setup: TrainingSetup, pipeline_rank: int, sizes: HeldSizes) -> RankLoad:
-    """What a rank holds at the moment at which it has most activations."""
+    """Return what a rank holds at the moment when it has most activations."""
     shares, again = virtual_stage_shares(setup), setup.recomputation
     held = [shares[stage] for stage in setup.placement.stages_of_rank(pipeline_rank)]
     dense, experts, embeddings, heads, tables, mixers = lasting_counts(

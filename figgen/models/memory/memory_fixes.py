@@ -1,4 +1,4 @@
-"""What would make a step fit: the smallest change that does, in words."""
+"""The smallest change that makes a step fit, in words."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 
 CHEAP = "layernorm,moe_act"
-"""Recomputation in experts that repeats no product."""
+"""Recomputation in experts that repeats no matmul."""
 
 
 def heavier_recomputation(setup: TrainingSetup) -> tuple[str, ...]:
-    """What can be recomputed beyond what `setup` does, from the cheapest on."""
+    """Return what can be recomputed beyond what `setup` recomputes, cheapest first."""
     if setup.recomputation.method:
         return ()
     return (CHEAP, "full") if setup.shape.experts else ("full",)
 
 
 def what_fits(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> str:
-    """The first change of a list, from cheap to dear, with which the step fits; "" if none does."""
+    """Return the first change, from cheap to dear, that makes the step fit; "" if none does."""
     for words, changed, share in _changes(setup):
         found = memory(
             changed,
@@ -34,7 +34,7 @@ def what_fits(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float)
 
 
 def reason(found: MemoryEstimate) -> str:
-    """Why it does not fit: the rank, what it needs of what there is, and its largest part."""
+    """Return why a step does not fit: the rank, its need, the capacity, and its largest part."""
     rank, capacity = found.fullest, found.capacity_bytes or 0.0
     most = max(rank.parts, key=lambda part: part.bytes)
     return (
@@ -70,7 +70,7 @@ def _changes(setup: TrainingSetup) -> Iterator[tuple[str, TrainingSetup, float |
 def _offloaded(
     setup: TrainingSetup, heavier: tuple[str, ...]
 ) -> Iterator[tuple[str, TrainingSetup, float | None]]:
-    """Activations in the host's memory, with all that is recomputed, which hides their copies."""
+    """Yield activations in the host's memory, with all recomputation, which hides their copies."""
     if setup.offloaded_activations or setup.cuda_graphs == "step":
         return
     mode = heavier[-1] if heavier else setup.recompute

@@ -1,9 +1,9 @@
 """The lines of what a GPU of one pipeline rank holds at its fullest: names and parts of its bytes.
 
-The lines are those of one moment: all microbatches that the schedule allows are in flight, and the
-loss or the backward of one layer is at work, or the update is. A caching allocator holds tensors
-that come and go in blocks which do not fit them; what it holds beyond them is a share that is
-fitted per framework. The CUDA context and NCCL's channels are outside of it.
+All lines describe one moment: all microbatches that the schedule allows are in flight, and the
+loss, the backward of one layer or the update is running. A caching allocator puts temporary tensors
+into blocks that do not fit them exactly; the bytes that it holds beyond them are a share fitted per
+framework. The CUDA context and NCCL's channels lie outside the allocator.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ PARTS = (
     "communication",
     "reserve",
 )
-"""What lines belong to, in order: "working" is what the loss, one layer's backward or the update
-needs."""
+"""The parts that lines belong to, in order; "working" is what the loss, the backward of one layer
+or the update needs."""
 
 UNALLOCATED, CONTEXTS = "allocator", "contexts"
-"""Names of the two lines of the reserve: what is in the allocator without a tensor, and outside."""
+"""Names of the two lines of the reserve: allocator bytes without a tensor, and bytes outside."""
 LASTING = (
     "weights",
     "FP8 weights",
@@ -38,7 +38,7 @@ LASTING = (
 
 @dataclass(frozen=True, slots=True)
 class MemoryLine:
-    """Bytes of one kind of thing on one GPU, and the part that it belongs to."""
+    """The bytes of one line on one GPU, and the part that the line belongs to."""
 
     part: str
     name: str
@@ -46,7 +46,10 @@ class MemoryLine:
 
 
 def memory_lines(held: RankBytes, *, trades_heads: bool) -> tuple[MemoryLine, ...]:
-    """Every line that is not empty; context ranks that trade heads exchange queries too."""
+    """Return every line that is not empty.
+
+    `trades_heads` says that context ranks trade heads, and so exchange queries too.
+    """
     keys = (
         "queries, keys and values of some heads"
         if trades_heads

@@ -1,9 +1,9 @@
-"""A pickle of plain data, read without running anything and without more memory than it has data.
+"""A pickle of plain data, read without running code and in no more memory than its data needs.
 
-The operations of the file are looked through before any of them is carried out.  Refused are those
-that name a class or a function, lengths beyond the file's end, and places of the memo beyond all
-that the file could fill: nine bytes made CPython reserve gigabytes.  The tools refuse and accept
-the same files in the same words: `tools/profile_pickle.js` takes the words from here.
+All operations of the file are checked before any of them runs. The check refuses operations that
+name a class or a function, lengths beyond the end of the file, and memo indices beyond what the
+file could fill: nine bytes made CPython reserve gigabytes. The tools refuse and accept the same
+files in the same words: `tools/profile_pickle.js` takes the words from here.
 Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 """
 
@@ -20,18 +20,18 @@ from typing import Any, BinaryIO, NoReturn
 from figgen.errors import InputError
 
 PIECE = 1 << 24
-LONGEST = 1 << 26  # bytes of a value: the longest that torch writes are names of files
+LONGEST = 1 << 26  # bytes of a value; the longest that torch writes are file names
 PROTOCOLS = 5
 FRAME = 9
-"""Bytes of the operation that says how much may be read ahead."""
+"""Bytes of the FRAME operation, which gives the number of bytes to read ahead."""
 NAMED = 100
-"""Bytes of a name that a message repeats."""
+"""Bytes of a name that a message quotes."""
 
 _LENGTHS = {0x8A: 1, 0x8B: 4, 0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8}
-"""Operations with a length before what they push, and the bytes of that length."""
+"""Operations that push a value after its length, with the bytes of that length."""
 
 MOST_ALIKE = 100_000
-"""Dicts that are looked for again: beyond are no frames of a program."""
+"""Most distinct dicts that are remembered; the stacks of a program have fewer frames."""
 _FEW = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in range(9))
 _STEP = (
     rb"[(01N\x88\x89\])}aestu\x85\x86\x87\x93\x94]|[Kh].|M..|[Jj]....|G.{8}|\x8a(?:" + _FEW + rb")"
@@ -43,7 +43,7 @@ _ALIKE = re.compile(
     rb"((?:(?!" + _DICT + rb")(?:" + _STEP + rb"))*+)(?:(" + _DICT + rb")|(" + _PUT + rb"|\Z))",
     re.DOTALL,
 )
-"""Operations, and then a dict of references and numbers, memoized in order and in a list."""
+"""Operations followed by a dict of references and numbers, memoized in order and in a list."""
 
 _TEXTS = {0x8C, 0x58, 0x8D}
 
@@ -52,49 +52,49 @@ REFUSED_OPERATIONS = {
     0x83: "a name of the extension registry", 0x84: "a name of the extension registry",
     0x50: "a persistent name", 0x51: "a persistent name",
 }  # fmt: skip
-"""Operations that name what is none of the file's data."""
+"""Operations that refer to something outside the file's data."""
 
 
 ENDED = "the end of the file"
-NO_TEXT = "text that is no UTF-8"
+NO_TEXT = "text that is not UTF-8"
 UNFIT = "operations that do not fit each other"
 
 
 def broken(why: str) -> InputError:
-    """The error for a file that no pickler wrote."""
-    return InputError("snapshot", expected="a pickle of torch", got=why)
+    """Return the error for a file that no pickler wrote."""
+    return InputError("snapshot", expected="a pickle written by torch", got=why)
 
 
 def refused(what: str) -> InputError:
-    """The error for an operation that is no plain data."""
+    """Return the error for an operation that is not plain data."""
     return InputError("snapshot", expected="plain data", got=what)
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads lists, dicts, texts and numbers; what names anything else is refused once more."""
+    """Reads lists, dicts, texts and numbers, and refuses any name a second time."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
         self.known: list[Any] = []
 
     def persistent_load(self, pid: Any) -> Any:
-        """A dict that `_Shared` has marked: keep the first of its kind, or give it again."""
+        """Keep a dict that `_Shared` marked as first of its kind, or return it by its number."""
         if type(pid) is int:
             return self.known[pid]
         self.known.append(pid)
         return pid
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse what would run code. Raises InputError always."""
+        """Refuse a name, which could run code. Always raises InputError."""
         raise refused(f"{module[:NAMED]}.{name[:NAMED]}")
 
 
 def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None) -> Any:
-    """What a file holds; `tell` is called with the bytes that were read, in two passes.
+    """Return the contents of a file; two passes call `tell` with the number of bytes read.
 
-    Dicts of references and numbers that are written alike, as the frames of stacks are, become one
-    dict: a snapshot has millions of them.  Raises InputError for what is broken, too much, or no
-    plain data.
+    Equal dicts of references and numbers, such as the frames of stacks, become one shared dict,
+    because a snapshot has millions of them. Raises InputError for a file that is broken, too large,
+    or not plain data.
     """
     window = _Window(file, tell)
     try:
@@ -108,15 +108,15 @@ def plain_pickle(file: BinaryIO, tell: Callable[[int], None] = lambda read: None
 
 
 def _shared(file: BinaryIO, end: int, tell: Callable[[int], None]) -> BinaryIO:
-    """The operations up to `end`, which were looked through, as `_Shared` writes them."""
+    """Return the checked operations up to `end`, as `_Shared` writes them."""
     file.seek(0)
     return io.BufferedReader(_Shared(_Window(file, tell), end), PIECE >> 8)
 
 
 def _loaded(file: BinaryIO) -> Any:
-    """What operations that were looked through make. Raises EOFError where they do not end."""
+    """Return what checked operations build. Raises EOFError where they have no end."""
     collecting = gc.isenabled()
-    gc.disable()  # millions of objects are made and none of them is garbage
+    gc.disable()  # loading creates millions of objects, none of them garbage
     try:
         return _PlainUnpickler(file).load()
     except (EOFError, InputError):
@@ -124,8 +124,8 @@ def _loaded(file: BinaryIO) -> Any:
     except UnicodeDecodeError:
         raise broken(NO_TEXT) from None
     except MemoryError:
-        raise broken("more than fits into memory") from None
-    except Exception as error:  # whatever operations lead to that do not fit
+        raise broken("more data than fits into memory") from None
+    except Exception as error:  # operations that do not fit each other may raise anything
         if re.search("truncated|frame", str(error), re.IGNORECASE):
             raise EOFError from None
         raise broken(UNFIT) from None
@@ -135,10 +135,10 @@ def _loaded(file: BinaryIO) -> Any:
 
 
 class _Shared(io.RawIOBase):
-    """Operations without the lengths by which a reader may read ahead, equal dicts only once.
+    """Operations without the lengths that let a reader read ahead, and with equal dicts only once.
 
-    The first dict of a kind is followed by the operation that asks `persistent_load`, which keeps
-    it; in place of later ones stands its number there.  No file can ask so itself.
+    After the first dict of a kind, an operation calls `persistent_load`, which keeps the dict; each
+    later one is replaced by its number. No file can contain such a call itself.
     """
 
     def __init__(self, window: _Window, end: int) -> None:
@@ -148,11 +148,11 @@ class _Shared(io.RawIOBase):
         self.ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, into: Any) -> int:
-        """Fill `into` with what comes next; 0 at the end."""
+        """Fill `into` with the next bytes and return their number, 0 at the end."""
         while not self.ready:
             if self.window.before + self.window.at >= self.end:
                 return 0
@@ -163,7 +163,7 @@ class _Shared(io.RawIOBase):
         return count
 
     def _next(self) -> bytes:
-        """The next operations, or the next one with its text."""
+        """Return the next operations, or the next operation with its text."""
         window, left = self.window, self.end - self.window.before
         if run := _PLAIN.match(window.piece, window.at, left):
             window.at = run.end()
@@ -186,9 +186,9 @@ class _Shared(io.RawIOBase):
         return self.end - self.window.before - self.window.at
 
     def _alike(self, found: re.Match[bytes]) -> bytes:
-        """What stands for a dict, with what stands before it."""
+        """Return the bytes that replace a dict, after the operations before it."""
         before, alike, put = found.groups()
-        # A memo whose places are named may have one place twice.
+        # An explicit memo index may occur twice.
         self.sharing = self.sharing and not put
         if not self.sharing or alike is None:
             return found[0]
@@ -203,15 +203,15 @@ class _Shared(io.RawIOBase):
 
 
 class _Window:
-    """A piece of the file, moved on as operations are looked at."""
+    """A piece of the file, which moves forward as operations are checked."""
 
     def __init__(self, file: BinaryIO, tell: Callable[[int], None]) -> None:
         self.file, self.tell = file, tell
         self.piece, self.at, self.before = b"", 0, 0
-        self.place = 0  # of the operation that is looked at
+        self.place = 0  # of the current operation
 
     def more(self) -> bool:
-        """Read on behind what is left; False at the end of the file."""
+        """Read the next piece after the unread bytes; return False at the end of the file."""
         found = self.file.read(PIECE)
         self.before += self.at
         self.piece, self.at = self.piece[self.at :] + found, 0
@@ -219,7 +219,7 @@ class _Window:
         return bool(found)
 
     def take(self, count: int) -> bytes:
-        """The next bytes. Raises InputError where the file has fewer."""
+        """Return the next `count` bytes. Raises InputError where the file has fewer."""
         taken = self.piece[self.at : self.at + count]
         self.at += len(taken)
         if len(taken) == count:
@@ -233,7 +233,7 @@ class _Window:
         return b"".join(parts)
 
     def skip(self, count: int) -> None:
-        """Go on behind so many bytes, which need not be held together."""
+        """Skip `count` bytes in pieces. Raises InputError where the file has fewer."""
         while self.at + count > len(self.piece):
             count -= len(self.piece) - self.at
             self.at = len(self.piece)
@@ -242,7 +242,7 @@ class _Window:
         self.at += count
 
     def line(self) -> str:
-        """The next line, as far as a message repeats it."""
+        """Return the next line, cut to the length that a message quotes."""
         found = bytearray()
         while (one := self.take(1)) != b"\n":
             if len(found) < NAMED:
@@ -251,9 +251,9 @@ class _Window:
 
 
 def _plain_operations(places: int) -> re.Pattern[bytes]:
-    """As many operations as follow each other that push or build plain data of a known length.
+    """Return a pattern for runs of operations that push or build plain data of known length.
 
-    Of the memo's places those below `places`, rounded up to 64 KiB, are let through.
+    It accepts memo indices below `places`, rounded up to a multiple of 65,536.
     """
     high, low = places >> 24, min(places >> 16, 0xFF)
     memo = b"r..[\\x00-\\x%02x]\\x00" % low
@@ -278,7 +278,7 @@ def _look_through(window: _Window) -> None:
     while True:
         window.at = plain.match(window.piece, window.at).end()  # type: ignore[union-attr]
         if len(window.piece) - window.at < 9 and window.more():
-            # A memo has at most as many places as the file has had bytes.
+            # A memo has at most as many indices as bytes have been read.
             if window.before + len(window.piece) > places:
                 places = window.before + len(window.piece)
                 plain = _plain_operations(places)
@@ -297,15 +297,15 @@ def _look_through(window: _Window) -> None:
             window.take(FRAME - 1)
         elif code == 0x80:
             if window.take(1)[0] > PROTOCOLS:
-                raise broken("another protocol")
+                raise broken(f"a protocol above {PROTOCOLS}")
         elif code in b"ci":
             raise refused(f"{window.line()}.{window.line()}")
         elif code in REFUSED_OPERATIONS:
             raise refused(REFUSED_OPERATIONS[code])
         elif code == 0x72:
-            window.take(4)  # one that was not let through
-            raise broken("a memo of too many values")
+            window.take(4)  # an index that the pattern did not accept
+            raise broken("a memo index beyond what the file can fill")
         elif plain.match(bytes([code]) + bytes(8)).end():  # type: ignore[union-attr]
             raise broken(ENDED)
         else:
-            raise broken(f"operation 0x{code:02x} of no plain data of protocols 2 to 5")
+            raise broken(f"operation 0x{code:02x}, which is not plain data of protocols 2 to 5")

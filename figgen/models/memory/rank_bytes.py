@@ -1,7 +1,7 @@
 """Bytes on a GPU of a pipeline rank in closed form, for one layout or for arrays of them.
 
-The step and the planner ask this one function. What a rank holds are counts of layers and tables
-(`RankLoad`), what each of them takes are sizes (`HeldSizes`), and the rest is arithmetic, which is
+The model of a step and the planner both call this function. A rank holds counts of layers and
+tables (`RankLoad`), each of which has a size (`HeldSizes`); the rest is arithmetic, which is
 printed as JavaScript too. Every field may be an array.
 """
 
@@ -15,17 +15,19 @@ from figgen.models.memory.rank_load import RankLoad
 from figgen.models.setup.training_setup import ACTIVATION_BYTES
 
 FRAGMENTED = 0.38
-"""Reserved memory beyond allocated, as a share of the smaller of forward and gradients where those
-are freed between steps: blocks of one that the other cannot use. From ten steps of one H100."""
+"""Reserved memory beyond allocated memory where gradients are freed between steps, as a share of
+the smaller of forward and gradients: neither can use all of the blocks that the other frees. From
+ten steps of one H100."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldSizes:
-    """What each thing takes on a GPU of a layout, and the layout's axes.
+    """The sizes of everything that a GPU holds in a layout, and the sizes of the layout's axes.
 
-    `tokens` are those of a microbatch that a context-parallel rank holds, `split_tokens` those of
-    them that sequence parallelism leaves; `expert_ways` are the ranks that exchange tokens for
-    routed experts, `shards` and `expert_shards` those over which ZeRO divides state.
+    `tokens` are those of a microbatch on a context-parallel rank, and `split_tokens` those that
+    sequence parallelism leaves of them. `expert_ways` is the number of ranks that exchange tokens
+    for routed experts; ZeRO divides state over `shards` ranks, and that of routed experts over
+    `expert_shards`.
     """
 
     layer: LayerSizes
@@ -47,8 +49,8 @@ class HeldSizes:
 class RankBytes:
     """Bytes of a GPU line by line; `figgen.models.memory.memory_lines` names the lines.
 
-    `allocator` is what the allocator holds beyond the tensors: a share of those that come and go,
-    and of blocks of the forward that do not serve gradients, or the other way around.
+    `allocator` is what the allocator holds beyond the tensors: a share of temporary tensors, and
+    blocks freed by the forward that the gradients cannot use, or the other way around.
     """
 
     weights: Number
@@ -80,7 +82,7 @@ class RankBytes:
 
     @property
     def working(self) -> Number:
-        """What the loss, the backward of one layer or the update needs, and all communication."""
+        """Bytes for the loss, one layer's backward or the update, and for all communication."""
         within = self.messages + self.gathered_inputs + self.gathered_gradients
         sharded = self.scattered + self.gathered_weights
         computing = self.recomputed + self.layer_gradients + self.logits + self.update
@@ -103,12 +105,13 @@ class RankBytes:
 
 
 def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
-    """What a GPU of a rank needs at the peak, while it holds that load.
+    """Return what a GPU of a rank needs at its peak, with that `load`.
 
-    The peak is when all microbatches are in flight and the loss or the backward of one layer is at
-    work. Where a framework frees gradients between steps and no backward came before, there are
-    none then, and the end of the only backward may need more: all gradients, with one layer. The
-    update may need most: no activations and no messages, but copies of its own beside all state.
+    At the peak, all microbatches are in flight and the loss or the backward of one layer is
+    running. Where a framework frees gradients between steps and a step has only one backward, there
+    are no gradients at that moment, and the end of the backward may need more: all gradients and
+    one layer. The update may need most: it has no activations and no messages, but its own copies
+    beside all state.
     """
     job = held.job
     dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
@@ -126,7 +129,7 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     at_end = only & (gradients + working.backward > activations + busy)
     at_work = where(at_end, gradients + working.backward, where(only, 0, gradients) + activations)
     at_work = at_work + where(at_end, 0, busy) + fresh + messages.total_bytes
-    # 1 until the update takes more, and 1 until activations are gone.
+    # `passing` is 0 if the update needs most; `there` is 0 if no activations are left.
     passing = where(gradients + mine * job.update_bytes > at_work, 0, 1)
     there = where(at_end, 0, passing)
     in_loss = there * working.loss > working.backward
@@ -156,13 +159,13 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
 
 
 def _unkept_gradient(load: RankLoad, held: HeldSizes) -> Number:
-    """The largest gradient where backward updates each parameter, so that none are kept."""
+    """Return the largest gradient's bytes where backward updates each parameter and keeps none."""
     has_table = (load.embeddings + load.heads > 0) & (held.job.gradient_bytes == 0)
     return where(has_table, held.layer.table * held.job.weight_bytes, 0)
 
 
 def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
-    """Trained parameters of a rank that are no routed experts."""
+    """Return the trained parameters of a rank, without routed experts."""
     layer = held.layer
     layers = load.dense_layers * layer.dense_layer + load.expert_layers * layer.expert_layer
     layers = layers + load.mixers * layer.mixer
@@ -171,7 +174,7 @@ def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
 
 
 def activation_bytes(load: RankLoad, held: HeldSizes) -> Number:
-    """Activations of all microbatches in flight, without those in the host's memory."""
+    """Return the activations of all microbatches in flight, without those in the host's memory."""
     layer = held.layer
     layers = load.kept_dense * layer.kept_dense + load.kept_experts * layer.kept_experts
     layers = layers + load.kept_mixers * layer.kept_mixer
@@ -182,9 +185,9 @@ def activation_bytes(load: RankLoad, held: HeldSizes) -> Number:
 
 
 def _away(load: RankLoad, held: HeldSizes, kept: Number) -> Number:
-    """What is in the host's memory of the bytes that layers have `kept`.
+    """Return the bytes in the host's memory among the `kept` bytes of layers.
 
-    The layer whose backward runs is back, and the next one where copies overlap.
+    The layer whose backward runs is back on the GPU, and so is the next one where copies overlap.
     """
     layer, job = held.layer, held.job
     plain, experts = load.kept_dense > 0, load.kept_experts > 0
@@ -199,7 +202,7 @@ def _routed_parameters(load: RankLoad, held: HeldSizes) -> Number:
 
 
 def _frozen(load: RankLoad, held: HeldSizes) -> Number:
-    """Bytes of frozen weights of a rank that are no routed experts."""
+    """Return the bytes of a rank's frozen weights, without routed experts."""
     layer = held.layer
     layers = load.dense_layers * layer.frozen_dense + load.expert_layers * layer.frozen_experts
     ends = load.embeddings * held.job.frozen_embedding + load.heads * layer.frozen_head
@@ -207,14 +210,14 @@ def _frozen(load: RankLoad, held: HeldSizes) -> Number:
 
 
 def _weights(load: RankLoad, held: HeldSizes) -> Number:
-    """Bytes of weights, trained and frozen, which ZeRO-3 divides."""
+    """Return the bytes of weights, trained and frozen, which ZeRO-3 divides."""
     trained = _divided(dense_parameters(load, held), _routed_parameters(load, held), held, 3)
     frozen_routed = load.expert_layers * held.layer.frozen_routed / held.ep
     return trained * held.job.weight_bytes + _divided(_frozen(load, held), frozen_routed, held, 3)
 
 
 def _divided(dense: Number, routed: Number, held: HeldSizes, first_stage: Number) -> Number:
-    """What a GPU keeps of state that ZeRO divides from `first_stage` on."""
+    """Return what a GPU keeps of state that ZeRO divides from `first_stage` on."""
     divided = held.zero_stage >= first_stage
     return dense / where(divided, held.shards, 1) + routed / where(divided, held.expert_shards, 1)
 
@@ -229,14 +232,14 @@ class _Working:
 
 
 def _working(load: RankLoad, held: HeldSizes) -> _Working:
-    """What the loss needs, and the backward of the layer that needs most."""
+    """Return the bytes of the loss, and those of the layer whose backward needs most."""
     layer, tokens = held.layer, held.tokens
     gradient_both = maximum(layer.gradient_dense, layer.gradient_experts)
     dense = load.only_dense * (layer.anew_dense + layer.gradient_dense)
     experts = load.only_experts * (layer.anew_experts + layer.gradient_experts)
     both = load.both * (layer.anew_both + gradient_both)
     backward = maximum(maximum(dense, experts), both)
-    # In a stage of which kind backward takes most.
+    # The kind of stage whose backward needs most.
     mixed, plain = load.both * (both >= backward), load.only_dense * (dense >= backward)
     alone = where(plain, layer.anew_dense, load.only_experts * layer.anew_experts)
     anew = where(mixed, layer.anew_both, alone)
@@ -245,7 +248,7 @@ def _working(load: RankLoad, held: HeldSizes) -> _Working:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Messages:
-    """Bytes that communication takes: `gathered_inputs` once for inputs, once for gradients."""
+    """Bytes of communication; inputs and gradients of layers each take `gathered_inputs`."""
 
     stages: Number
     gathered_inputs: Number
@@ -256,7 +259,7 @@ class _Messages:
 
     @property
     def total_bytes(self) -> Number:
-        """All together."""
+        """Bytes of all communication."""
         within = self.stages + 2 * self.gathered_inputs + self.keys + self.routed
         return within + (self.scattered + self.gathered_weights)
 
@@ -275,17 +278,17 @@ def _messages(load: RankLoad, held: HeldSizes) -> _Messages:
 
 
 def _gathered_inputs(held: HeldSizes) -> Number:
-    """Two gathered inputs, since a tensor of a collective stays until its stream is done."""
+    """Return the bytes of two gathered inputs: a tensor stays until its stream is done."""
     gathers = (held.tp > 1) & (held.job.sequence_parallel > 0)
     return where(gathers, 2 * held.tokens * held.job.hidden * ACTIVATION_BYTES, 0)
 
 
 def _exchanged_width(held: HeldSizes) -> Number:
-    """Elements for each token of what context ranks exchange.
+    """Return the elements per token that context ranks exchange.
 
-    A ring needs two blocks of keys and values in turn, an all-gather holds those of the whole
-    sequence, and an all-to-all hands out queries too (`traded_copies`), whose keys and values may
-    go around a ring between nodes.
+    A ring needs two blocks of keys and values in turn, and an all-gather needs those of the whole
+    sequence. An all-to-all exchanges queries too (`traded_copies`), and its keys and values may
+    also go around a ring between nodes.
     """
     layer, blocks = held.layer, held.job.key_value_blocks
     trading = minimum(held.cp, maximum(1, floor(held.job.traded_within / held.tp)))
@@ -296,10 +299,10 @@ def _exchanged_width(held: HeldSizes) -> Number:
 
 
 def _sharded(load: RankLoad, held: HeldSizes) -> tuple[Number, Number]:
-    """Whole gradients and weights where ZeRO keeps only shards: of a layer, or of a stage.
+    """Return the whole gradients and weights, of a layer or a stage, where ZeRO keeps only shards.
 
-    A projection of multi-token prediction stands beside both, and is smaller. A layer with a
-    state-space mixer instead of attention may hold more than one with attention.
+    The projection of a multi-token prediction module is smaller than either and never decides. A
+    layer with a state-space mixer instead of attention may hold more than one with attention.
     """
     layer, job = held.layer, held.job
     more = maximum(layer.mixer, 0)

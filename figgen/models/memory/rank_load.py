@@ -13,13 +13,14 @@ from figgen.models.shape.recomputation import Recomputation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankLoad:
-    """What a pipeline rank holds at one moment of its schedule.
+    """Counts of what a pipeline rank holds at one moment of its schedule.
 
-    Layers, plain and with experts; the embedding, the head, and `tables` where a tied head has
-    none of its own. `kept_…` count how often each is in flight: `kept_inputs` layers of which the
-    input alone is kept, `kept_outputs` stages without the head. Some of the layers have state-space
-    `mixers` in the place of attention. Of its virtual stages some may
-    have plain layers only, layers with experts only, or both: 1 if so.
+    They are plain layers, layers with experts, embeddings, heads, `tables` (fewer where a tied head
+    shares the embedding's table), and state-space `mixers`, which take the place of attention in
+    some of the layers. The `kept_…` fields count how often each is in flight: `kept_inputs` are
+    layers that keep only their input, and `kept_outputs` are stages without the head. The last
+    three are 1 if some virtual stage of the rank has plain layers only, layers with experts only,
+    or both.
     """
 
     dense_layers: Number
@@ -41,10 +42,10 @@ class RankLoad:
 
 
 def lasting_counts(held: Sequence[StageShare], tied: bool) -> tuple[int, int, int, int, int, int]:
-    """What a rank of these stages holds all the time.
+    """Return what a rank of these stages holds all the time.
 
-    Plain layers, layers with experts, embeddings, heads, tables, mixers. Modules of multi-token
-    prediction look their tokens up in a `tied` head, or in a copy of the embedding.
+    The counts are plain layers, layers with experts, embeddings, heads, tables and mixers. Modules
+    of multi-token prediction look their tokens up in a `tied` head, or in a copy of the embedding.
     """
     embeddings, heads = sum(s.embedding for s in held), sum(s.head for s in held)
     copies = heads + (not tied and any(share.mtp_layers for share in held))
@@ -59,7 +60,7 @@ def lasting_counts(held: Sequence[StageShare], tied: bool) -> tuple[int, int, in
 
 
 def kinds_held(held: Sequence[StageShare]) -> tuple[bool, bool, bool]:
-    """Whether some stage has plain layers only, layers with experts only, or both."""
+    """Return whether some stage has plain layers only, layers with experts only, or both."""
     kinds = [(share.dense_layers > 0, share.expert_layers > 0) for share in held]
     return (True, False) in kinds, (False, True) in kinds, (True, True) in kinds
 
@@ -67,10 +68,10 @@ def kinds_held(held: Sequence[StageShare]) -> tuple[bool, bool, bool]:
 def kept_counts(
     shape: ModelShape, again: Recomputation, share: StageShare
 ) -> tuple[int, int, int, int, int, int, int]:
-    """What a stage keeps of one microbatch, in the order of the fields of `RankLoad`.
+    """Return what a stage keeps of one microbatch, in the order of the fields of `RankLoad`.
 
-    Inputs of layers that are recomputed whole; other layers, plain and with experts; embedding,
-    head and output; mixers.
+    The counts are inputs of layers that are recomputed whole; other layers, plain and with experts;
+    embedding, head and output; mixers.
     """
     whole = again.whole_layers(share.layers)
     dense = max(0, share.dense_layers - whole)

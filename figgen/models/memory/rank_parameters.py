@@ -33,17 +33,17 @@ class HeldParameters:
 
     @property
     def routed(self) -> bool:
-        """Whether these are routed experts."""
+        """Whether these parameters are routed experts."""
         return self.part == ROUTED
 
 
 @lru_cache(maxsize=256)
 def stage_parameters(setup: TrainingSetup, stage: int) -> tuple[HeldParameters, ...]:
-    """What any GPU of virtual stage `stage` holds for it, parts with nothing left out.
+    """Return what any GPU of virtual stage `stage` holds for it, without empty parts.
 
-    The tables are padded to a multiple of TP. A tied head is one more copy of the table, unless
-    its rank holds the embedding too; so is the embedding that modules of multi-token prediction
-    look their tokens up in, where the head is a table of its own.
+    The tables are padded to a multiple of TP. A tied head is one more copy of the table, unless its
+    rank holds the embedding too. The same holds for the embedding in which modules of multi-token
+    prediction look up their tokens, where the head has a table of its own.
     """
     share = virtual_stage_shares(setup)[stage]
     totals = _share(setup, share)
@@ -55,7 +55,7 @@ def stage_parameters(setup: TrainingSetup, stage: int) -> tuple[HeldParameters, 
 
 
 def copies_embedding(setup: TrainingSetup, stage: int) -> bool:
-    """Whether modules of multi-token prediction need a copy of the embedding on this stage."""
+    """Return whether multi-token prediction needs a copy of the embedding on this stage."""
     if not setup.mtp_layers or setup.shape.tied_embeddings:
         return False
     predicts = virtual_stage_shares(setup)[stage].mtp_layers > 0
@@ -68,7 +68,7 @@ def _beside_embedding(setup: TrainingSetup, stage: int) -> bool:
 
 
 def rank_parameters(setup: TrainingSetup, pipeline_rank: int) -> tuple[HeldParameters, ...]:
-    """What any GPU of `pipeline_rank` holds, its virtual stages together."""
+    """Return what any GPU of `pipeline_rank` holds, over all of its virtual stages."""
     totals: dict[str, int] = {}
     for stage in setup.placement.stages_of_rank(pipeline_rank):
         for held in stage_parameters(setup, stage):
@@ -77,12 +77,12 @@ def rank_parameters(setup: TrainingSetup, pipeline_rank: int) -> tuple[HeldParam
 
 
 def parameters_of(held: tuple[HeldParameters, ...], *, routed: bool) -> int:
-    """Sum over the routed experts, or over everything else."""
+    """Return the sum over the routed experts, or over everything else."""
     return sum(part.count for part in held if part.routed == routed)
 
 
 def layer_parameters(setup: TrainingSetup, *, experts: bool) -> dict[str, int]:
-    """Parameters of one layer on one GPU by part; `experts`: a mixture-of-experts layer."""
+    """Return the parameters of one layer on one GPU by part; with `experts`, of an expert layer."""
     shape, parallel = setup.shape, setup.parallel
     found = {"attention": attention_held(setup), "norms": _layer_norms(shape)}
     mixture = shape.experts
@@ -112,12 +112,12 @@ def attention_held(setup: TrainingSetup) -> int:
 
 
 def mixer_held(setup: TrainingSetup) -> int:
-    """Parameters of one state-space mixer on a tensor-parallel rank, which has some heads."""
+    """Return the parameters of a state-space mixer on a TP rank, which holds some of its heads."""
     return mixer_parameters(setup.shape) // setup.parallel.tp
 
 
 def projection_held(setup: TrainingSetup) -> int:
-    """Parameters of a module of multi-token prediction besides its layer: projection, 3 norms."""
+    """Return what a module of multi-token prediction adds to its layer: projection, 3 norms."""
     hidden = setup.shape.hidden
     norms = 3 * NORM_VECTORS[setup.shape.norm] * hidden
     return 2 * hidden * hidden // setup.parallel.tp + norms
@@ -159,7 +159,7 @@ def _layer_norms(shape: ModelShape) -> int:
 
 
 def _ffn_held(shape: ModelShape, ffn_hidden: int, ways: int) -> int:
-    """One feed-forward block divided over `ways` ranks; the last bias stays whole."""
+    """Return one feed-forward block divided over `ways` ranks; the last bias stays whole."""
     matrices, width = FFN_MATRICES[shape.ffn], ffn_hidden // ways
     biases = (matrices - 1) * width + shape.hidden if shape.bias else 0
     return matrices * shape.hidden * width + biases

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from figgen.models.memory.allocator_snapshot import AllocatorState, Moment
 
 TELLING = 0.15
-"""The least share of the memory that a change is worth naming for."""
+"""The least share of the memory that makes a change worth naming."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +66,14 @@ REMEDIES: dict[str, Remedy] = {
         page="guide/out-of-memory",
     ),
 }
-"""Remedies by what fills the memory, the cheapest first; whatever has no name is the last."""
+"""Remedies by what fills the memory, cheapest first; the last is for tensors of unknown purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What filled the memory, of how many bytes, and which of the remedies is the cheapest.
+    """The largest part of the memory in use, in bytes, and the cheapest remedy worth naming.
 
-    `remedied_bytes` are those of the kind that the remedy lowers.
+    `remedied_bytes` are the bytes of the kind that the remedy lowers.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Summary:
 
 
 def summary_of(state: AllocatorState, peak: Moment | None) -> Summary | None:
-    """What to say first of a snapshot, at its peak or else as it is; None where nothing is held."""
+    """Return the summary of a snapshot at its peak, or else as it is; None if nothing is in use."""
     kinds = state.kinds if peak is None else peak.kinds
     in_use = state.allocated if peak is None else peak.bytes
     reserved = state.reserved if peak is None else peak.reserved

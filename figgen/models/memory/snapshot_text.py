@@ -8,16 +8,16 @@ from figgen.models.memory.allocator_snapshot import SAID, AllocatorState, Moment
 from figgen.models.memory.snapshot_summary import REMEDIES, Summary
 
 MOST_REFUSED = 5
-"""Failed allocations that are told one by one."""
+"""Failed allocations that are reported one by one."""
 
 
 def gigabytes(size: float) -> str:
-    """Bytes as the tables have them."""
+    """Return bytes in GB as the tables print them."""
     return f"{size / 1e9:.3f}"
 
 
 def summary_sentence(summary: Summary, peak: Moment | None) -> str:
-    """What fills the memory, and the cheapest change."""
+    """Return a sentence on what fills the memory, and on the cheapest change."""
     remedy = REMEDIES[summary.remedy]
     when = "At the snapshot" if peak is None else "At the peak"
     share = f"{summary.bytes / summary.of_bytes:.0%}"
@@ -30,7 +30,7 @@ def summary_sentence(summary: Summary, peak: Moment | None) -> str:
 
 
 def refusals(refused: Sequence[Refused]) -> list[str]:
-    """A sentence for each of the first allocations that failed."""
+    """Return a sentence for each of the first allocations that failed."""
     found = [
         f"Out of memory at event {one.event}: asked for {gigabytes(one.asked_bytes)} GB with"
         f" {gigabytes(one.device_free_bytes)} GB free on the device, for {one.kind}."
@@ -55,7 +55,7 @@ def state_rows(state: AllocatorState) -> list[list[str]]:
 
 
 def kinds_sentences(state: AllocatorState, peak: Moment | None) -> list[str]:
-    """What tensors are for, now and at the peak."""
+    """Return sentences on the purposes of tensors, now and at the peak."""
     found = ["in use now, by kind: " + _kinds(state.kinds)]
     if peak is not None:
         found.append(

@@ -33,7 +33,7 @@ from figgen.models.shape.transformer import parameter_counts
 class Kept:
     """Parameters that are trained and bytes that are frozen, routed experts apart.
 
-    `quantized` are the frozen weights that a product cannot read as they are.
+    `quantized` are the frozen weights that a matmul cannot read as they are.
     """
 
     trained: int
@@ -52,7 +52,7 @@ class Kept:
         )
 
     def times(self, count: int) -> Kept:
-        """So many of it."""
+        """Return the sum of `count` of these."""
         return Kept(
             trained=count * self.trained,
             trained_routed=count * self.trained_routed,
@@ -63,7 +63,7 @@ class Kept:
 
 
 def kept_by_layer(setup: TrainingSetup, *, experts: bool) -> Kept:
-    """Of one layer on one GPU."""
+    """Return what one layer takes on one GPU."""
     held = layer_parameters(setup, experts=experts)
     routed = held.get(ROUTED, 0)
     dense = sum(held.values()) - routed
@@ -95,7 +95,7 @@ def kept_by_layer(setup: TrainingSetup, *, experts: bool) -> Kept:
 
 
 def kept_by_stage(setup: TrainingSetup, stage: int) -> Kept:
-    """Of a virtual stage on one GPU, its tables included."""
+    """Return what a virtual stage takes on one GPU, with its tables."""
     held = stage_parameters(setup, stage)
     dense, routed = parameters_of(held, routed=False), parameters_of(held, routed=True)
     if setup.lora_rank is None:
@@ -114,7 +114,7 @@ def kept_by_stage(setup: TrainingSetup, stage: int) -> Kept:
 
 
 def kept_by_rank(setup: TrainingSetup, pipeline_rank: int) -> Kept:
-    """Of a pipeline rank on one GPU."""
+    """Return what a pipeline rank takes on one GPU."""
     return _sum(kept_by_stage(setup, s) for s in setup.placement.stages_of_rank(pipeline_rank))
 
 
@@ -139,7 +139,7 @@ def adapted(setup: TrainingSetup, matrix: LayerMatrix) -> bool:
 
 
 def adapted_matrices(setup: TrainingSetup, *, experts: bool) -> int:
-    """Matrices of a layer that have an adapter, those of all routed experts counted as one each."""
+    """Return the adapted matrices of a layer; a matrix of all routed experts counts once."""
     shape = setup.shape
     if setup.lora_rank is None or not (shape.expert_layers if experts else shape.dense_layers):
         return 0
@@ -152,10 +152,10 @@ def adapter_of(setup: TrainingSetup, matrix: LayerMatrix) -> int:
 
 
 def adapter_weights(setup: TrainingSetup) -> dict[str, int]:
-    """Weights of adapters that a token meets in each part of a layer, all TP ranks together.
+    """Return the adapter weights that a token meets in each part of a layer, over all TP ranks.
 
-    As `figgen.models.shape.transformer.part_weights` counts those of the matrices; every rank
-    counts what is whole on each. Empty without adapters.
+    The parts are those of `figgen.models.shape.transformer.part_weights`. Weights that are whole on
+    every rank count once for each. Empty without adapters.
     """
     if setup.lora_rank is None:
         return {}
@@ -195,16 +195,16 @@ def adapters_met(setup: TrainingSetup) -> int:
 
 
 def _matrices(setup: TrainingSetup) -> Iterator[tuple[int, LayerMatrix]]:
-    """Matrices of the whole model that have an adapter, with how many layers have them."""
+    """Yield each adapted matrix of the model, with the number of layers that have it."""
     (whole,) = stage_shares(setup.shape, 1, mtp_layers=setup.mtp_layers)
     return (found for found in matrices_of(setup.shape, whole) if adapted(setup, found[1]))
 
 
 def first_inputs(setup: TrainingSetup, ranks: int = 1) -> int:
-    """Weights whose input gradient the first layer does not need: nothing before it is trained.
+    """Return the weights of the first layer that need no input gradient: nothing before it trains.
 
-    Those of its matrices that read the layer's input and of their adapters, which each of `ranks`
-    tensor-parallel ranks has whole.
+    These are the weights of its matrices that read the layer's input, and of their adapters, which
+    each of `ranks` tensor-parallel ranks holds whole.
     """
     if setup.lora_rank is None:
         return 0

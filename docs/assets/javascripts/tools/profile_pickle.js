@@ -86,7 +86,7 @@ export function unpickled(bytes) {
   const keep = (place) => {
     // A memo has no more places than the file has bytes.
     const round = bytes.length < 2 ** 24 ? 2 ** 16 : 2 ** 24;
-    if (Math.floor(place / round) > Math.floor(bytes.length / round)) throw broken("a memo of too many values");
+    if (Math.floor(place / round) > Math.floor(bytes.length / round)) throw broken("a memo index beyond what the file can fill");
     memo[place] = into(() => true);
   };
   const recall = (place) => {
@@ -96,7 +96,7 @@ export function unpickled(bytes) {
   const put = (value) => stack.push(value);
 
   const STEPS = {
-    0x80: () => { if (u8() > PROTOCOLS) throw broken("another protocol"); },
+    0x80: () => { if (u8() > PROTOCOLS) throw broken(`a protocol above ${PROTOCOLS}`); },
     0x95: () => { take(8); },
     0x28: () => put(MARK),
     0x30: () => { if (stack.pop() === undefined) throw broken(UNFIT); }, // a mark too
@@ -147,7 +147,7 @@ export function unpickled(bytes) {
     const code = u8();
     if (code === 0x2e) return pop();
     const step = STEPS[code];
-    if (!step) throw broken(`operation 0x${code.toString(16).padStart(2, "0")} of no plain data of protocols 2 to 5`);
+    if (!step) throw broken(`operation 0x${code.toString(16).padStart(2, "0")}, which is not plain data of protocols 2 to 5`);
     if (++steps > MOST_STEPS) {
       const expected = `at most ${grouped(MOST_STEPS)} operations in a browser; figgen memory-snapshot reads more`;
       throw new InputError("snapshot", { expected, got: "more" });
