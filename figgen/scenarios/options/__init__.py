@@ -1,1 +1,1 @@
-"""The table of options of a job, and what a preset, run, file or text of options means."""
+"""The table of options of a job, and the meaning of a preset, run, file or text of options."""

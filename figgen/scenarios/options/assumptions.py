@@ -1,4 +1,4 @@
-"""What is known of a published run beyond its own entry, and what is assumed where it is silent.
+"""What is known of a published run beyond its own entry, and what is assumed for the rest.
 
 The data, with its sources, is `figgen/catalog/assumptions.toml`; its keys are the options of the
 schema.
@@ -32,7 +32,7 @@ CONDITIONS = ("runs", "accelerators", "dtypes")
 class Assumption:
     """Values of options that hold for some runs, and where they come from.
 
-    `published` says that the run's own report has them, if only in words.
+    `published` says that the run's own report states them, if only in words.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Assumption:
 
 @remembered(1)
 def assumptions() -> tuple[Assumption, ...]:
-    """All entries, in the order in which they go over each other."""
+    """Return all entries in order; later entries replace the values of earlier ones."""
     return read_assumptions(content(FILE))
 
 
 def read_assumptions(text: str) -> tuple[Assumption, ...]:
-    """The entries of `assumptions.toml`.
+    """Return the entries of `assumptions.toml`.
 
     Raises InputError for any fault in it: an unknown option or value, a condition that no run of
     the catalog meets, a missing source.
@@ -114,11 +114,11 @@ def _names(place: EntryPlace, got: object) -> tuple[str, ...]:
 
 
 def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
-    """What the run is taken to be, option by option, and the names of what its source states."""
+    """Return the option values taken for a run, and the names of those that its source states."""
     values, said = _stated(run)
     for entry in assumptions():
         if entry.holds(run):
-            # What goes over a published value with another one is an assumption.
+            # An entry that replaces a published value with a different one is an assumption.
             said -= {name for name, value in entry.values.items() if values.get(name) != value}
             said |= set(entry.values) if entry.published else set()
             values |= entry.values
@@ -127,7 +127,7 @@ def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
 
 
 def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:
-    """The entries that decide something of the run, each with the options that it decides."""
+    """Return the entries that decide options of the run, each with the options that it decides."""
     deciding: dict[str, Assumption] = {}
     for entry in assumptions():
         if entry.holds(run):
@@ -141,7 +141,7 @@ def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:
 
 
 def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
-    """The run's own entry as options."""
+    """Return the run's own entry as options, and their names."""
     chunks = run.virtual_stages
     values: dict[str, Value] = {
         "model": run.model.name,

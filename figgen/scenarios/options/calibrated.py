@@ -12,7 +12,7 @@ from figgen.units import format_quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A step that takes `step_time_s`, as measured; the model alone says `predicted_s`."""
+    """A step that was measured at `step_time_s`, and that the model predicts at `predicted_s`."""
 
     step_time_s: float
     predicted_s: float
@@ -25,13 +25,13 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedStep(Calibration):
-    """A job whose step takes the measured time."""
+    """A job whose step is scaled to the measured time."""
 
     asked: TrainingStep
 
 
 def calibration(step_time_s: float, predicted_s: float, peak_share: float) -> Calibration:
-    """The scaling of a prediction in which the FLOPs reach `peak_share` of the dense peak.
+    """Return the scaling of a prediction whose FLOPs reach `peak_share` of the dense peak.
 
     Raises InputError for a time in which they would exceed the peak.
     """
@@ -45,10 +45,10 @@ def calibration(step_time_s: float, predicted_s: float, peak_share: float) -> Ca
 
 
 def calibrated(asked: Scenario, step_time_s: float) -> CalibratedStep:
-    """The job with every rate and latency scaled so that its step takes the measured seconds.
+    """Return the job with all rates and latencies scaled so that its step takes `step_time_s`.
 
-    Muon's matmuls are part of a measured step. Raises InputError beside `time_factor`, and as
-    `calibration` does.
+    Muon's matmuls are part of a measured step. Raises InputError if `time_factor` is given as well,
+    and in the cases of `calibration`.
     """
     found = resolve(asked)
     if found.time_factor is not None:
@@ -60,7 +60,7 @@ def calibrated(asked: Scenario, step_time_s: float) -> CalibratedStep:
 
 
 def calibration_lines(found: Calibration) -> list[str]:
-    """What the scaling is, in words."""
+    """Return the scaling in words."""
     predicted, factor = format_quantity(found.predicted_s, "s", "time"), found.time_factor
     word = "slower" if factor >= 1 else "faster"
     by = f"{max(factor, 1 / factor):.3g} times {word}"
@@ -73,7 +73,7 @@ def calibration_lines(found: Calibration) -> list[str]:
 
 
 def calibration_data(found: Calibration) -> dict[str, object]:
-    """The same for JSON."""
+    """Return the scaling as data for JSON."""
     return {
         "measured_step_time_s": found.step_time_s,
         "predicted_step_time_s": found.predicted_s,

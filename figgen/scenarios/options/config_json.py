@@ -15,10 +15,10 @@ from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_size
 
 
 def named_model(name: str) -> catalog.Model | OwnModel:
-    """The model of the catalog, that of a file whose name ends in `.json`, or one of sizes.
+    """Return a model of the catalog, of a file whose name ends in `.json`, or of sizes.
 
-    Raises InputError for an unknown name with the nearest, for a file that is no config.json, and
-    for sizes from which no shape follows.
+    Raises InputError for an unknown name, with the nearest names; for a file that is not a
+    config.json; and for sizes that do not define a shape.
     """
     if is_sizes(name):
         return model_of_sizes(name)
@@ -26,7 +26,7 @@ def named_model(name: str) -> catalog.Model | OwnModel:
 
 
 def model_from_file(path: str) -> OwnModel:
-    """The model of a `config.json`.  Raises InputError for what is none."""
+    """Return the model of a `config.json`. Raises InputError for any other file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -36,5 +36,5 @@ def model_from_file(path: str) -> OwnModel:
 
 
 def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
-    """The shape that a configuration describes. Raises InputError as `read_model_text` does."""
+    """Return the shape of a configuration. Raises InputError as `read_model_text` does."""
     return read_model_text(json.dumps(config))[0]

@@ -1,4 +1,4 @@
-"""The cluster of a job: datasheets, with what was measured or chosen in their place."""
+"""The cluster of a job: its datasheets, and the measured or chosen values that replace them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.scenarios.runs.measured_rates import Measured, links_of
 def known_cluster(
     chip: Chip, network: Network, dtype: str, gpus_per_node: int, measured: Measured | None
 ) -> Cluster:
-    """Return hardware by its datasheets, and by what was measured instead of them.
+    """Return the cluster by its datasheets, with measured values in their place where given.
 
     Raises InputError as `cluster_of` does.
     """

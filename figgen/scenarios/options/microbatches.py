@@ -12,7 +12,7 @@ def microbatches_of(
     global_batch: int | None,
     microbatch_size: int,
 ) -> int:
-    """The number that was chosen, or what the global batch leaves, or four per pipeline stage.
+    """Return the chosen number, or the global batch's number, or four per pipeline stage.
 
     Raises InputError for a global batch that the replicas cannot share evenly.
     """

@@ -1,4 +1,4 @@
-"""What an option of a training job is: its kind, its range, and the words for it."""
+"""An option of a training job: its kind, its range, and the words for it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ Choices: TypeAlias = Mapping[str, Any]
 Kind: TypeAlias = Literal["whole", "number", "quantity", "switch", "choice", "text", "counts"]
 
 QUESTIONS = ("layout", "memory", "step")
-"""What can be asked of a job: which rank is where, what it needs, and how long it takes."""
+"""What can be asked of a job: which rank is where, how much memory it needs, how long it takes."""
 
 SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One thing that can be chosen of a training job, under its name in all of Python.
+    """One option of a training job, under the name that all of the Python code uses.
 
-    `default` None means that it follows from the others, as `hint` says, unless it is `required`.
-    Numbers lie in `low` to `high`; a "quantity" is in the SI `unit`, and a form shows it in
-    `form_unit`, which is `scale` of that. `choices` gives the names that a form offers, with their
-    words; "choice" takes no other, "text" whatever `check` lets pass. `spelled` turns
-    another spelling of a name into the usual one. `left_out` says what a command takes where it is
-    left out, if that follows from others. `key` is its name in
-    addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
-    `former` are options that it has taken in: what their values, by name, are called now.
+    `default` None means that the value follows from other options, as `hint` says, unless the
+    option is `required`. Numbers lie between `low` and `high`. A "quantity" is in the SI `unit`; a
+    form shows it in `form_unit`, which is `scale` times that unit. `choices` gives the names that a
+    form offers, with their titles; a "choice" takes no other name, a "text" takes whatever `check`
+    accepts. `spelled` turns another spelling of a name into the usual one. `left_out` says which
+    value a command takes if the option is left out and other options decide it. `key` is the name
+    in addresses. `flag` is the name on the command line, where a switch that is usually on has the
+    opposite flag. `former` maps each option that this one replaced to the present names of its
+    values.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Option:
         return "counts such as 8,9,9,6" if self.kind == "counts" else "a text"
 
     def checked(self, value: object) -> Value:
-        """`value` if the option can have it.  Raises InputError, with the option as its key."""
+        """Return `value` if the option can have it, else raise InputError with its name as key."""
         if self.kind == "switch":
             return self._switched(value)
         if self.kind in ("choice", "text"):
@@ -120,7 +121,7 @@ class Option:
         return value  # type: ignore[return-value]
 
     def read(self, text: str) -> Value:
-        """The value that somebody wrote.  Raises InputError for what is none of this kind."""
+        """Return the value that a text gives. Raises InputError for a text of another kind."""
         return self.checked(self._plain(text))
 
     def _plain(self, text: str) -> object:

@@ -1,4 +1,4 @@
-"""What options of a training job may be, and what they usually are."""
+"""The possible values of a training job's options, and their defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.options.option import Value
 
 SMALL = "layernorm,moe_act"
-"""What is recomputed in experts without another product."""
+"""Recomputation in experts that repeats no matmul."""
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "schedule": {
@@ -84,22 +84,22 @@ _USUAL: dict[str, object] = {
 
 
 def words(name: str) -> Callable[[], Mapping[str, str]]:
-    """The choices of an option whose choices have no entries of their own, with their titles."""
+    """Return a function for the titled choices of an option whose choices are not entries."""
     return lambda: _WORDS[name]
 
 
 def schedules() -> Mapping[str, str]:
-    """Schedules with their titles, under their own name where they have none."""
+    """Return the schedules with their titles, or with their own name where they have none."""
     return {name: _WORDS["schedule"].get(name, name) for name in SCHEDULES}
 
 
 def titles(of: Callable[[], Mapping[str, object]]) -> Callable[[], Mapping[str, str]]:
-    """The names of entries with their titles."""
+    """Return a function that gives the names of entries, with their titles."""
     return lambda: {name: str(getattr(entry, "title")) for name, entry in of().items()}  # noqa: B009
 
 
 def recipe_titles() -> Mapping[str, str]:
-    """Recipes with their bytes per parameter."""
+    """Return the recipes with their bytes per parameter."""
     return {
         name: f"{name}: {r.weight_bytes:g} + {r.gradient_bytes:g} + {r.optimizer_bytes:.3g} B per "
         "parameter"
@@ -108,10 +108,10 @@ def recipe_titles() -> Mapping[str, str]:
 
 
 def networks() -> Mapping[str, catalog.Link]:
-    """The links between nodes."""
+    """Return the links between nodes."""
     return {name: link for name, link in catalog.LINKS.items() if link.kind == "scale-out"}
 
 
 def usual(name: str) -> Value:
-    """The default of an option, that of the models' own signatures."""
+    """Return the default of an option, from the signatures of the models."""
     return _USUAL[name]  # type: ignore[return-value]

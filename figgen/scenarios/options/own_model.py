@@ -1,8 +1,8 @@
-"""A model of one's own: its shape under the name of a file, or out of the sizes that were written.
+"""A reader's own model: a shape from a file, or from sizes in a text.
 
 A text such as `layers=32,hidden=4096,heads=32,vocab=32000` names a model wherever `--model` does;
-`llama-3-8b,layers=16` is a model of the catalog with other sizes. The command line makes such a
-text of `--layers`, `--hidden` and so on.
+`llama-3-8b,layers=16` is a model of the catalog with other sizes. The command line builds such a
+text from `--layers`, `--hidden` and so on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SIZES: Mapping[str, str] = MappingProxyType({
     "qkv_bias": "on if queries, keys and values have biases",
     "learned_positions": "on if positions are learned",
 })  # fmt: skip
-"""Sizes that a text may give, and what each is."""
+"""Sizes that a text may give, with a description of each."""
 
 _NAMES = ("activation", "norm", "qk_norm")
 _SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
@@ -53,9 +53,9 @@ _SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
-    """A model that is no entry of the catalog, under the name of its file or its sizes.
+    """A model that is not in the catalog, under the name of its file or its sizes.
 
-    `notes` tell what of a file the shape leaves out.
+    `notes` list what the shape leaves out of the file.
     """
 
     name: str
@@ -70,15 +70,15 @@ class OwnModel:
 
 
 def is_sizes(text: str) -> bool:
-    """Whether a text names a model by its sizes."""
+    """Return whether a text names a model by its sizes."""
     return "=" in text
 
 
 def model_of_sizes(text: str) -> OwnModel:
-    """The model of a text of sizes, with a model of the catalog in front of them or not.
+    """Return the model of a text of sizes, which may begin with a model of the catalog.
 
-    Raises InputError for a name that is no size, for a value that a size cannot have, and, all
-    together, for sizes that are missing.
+    Raises InputError for an unknown size, for a value that a size cannot have, and for missing
+    sizes, which it lists together.
     """
     base: ModelShape | None = None
     given: dict[str, int | str | bool] = {}
@@ -94,12 +94,12 @@ def model_of_sizes(text: str) -> OwnModel:
 
 
 def title_of(text: str) -> str:
-    """A model's sizes in words."""
+    """Return a model's sizes in words."""
     return text.replace(",", ", ").replace("=", " ").replace("_", " ")
 
 
 def kind_of_size(name: str) -> str:
-    """What the value of a size is, as help shows it: `NAME`, `on|off` or the number `N`."""
+    """Return the placeholder that help shows for a size: `NAME`, `on|off`, or `N` for a number."""
     return "NAME" if name in _NAMES else "on|off" if name in _SWITCHES else "N"
 
 

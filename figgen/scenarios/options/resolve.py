@@ -1,4 +1,4 @@
-"""What a scenario means: the layout and the training step of a preset, a run, or chosen sizes."""
+"""The layout and the training step of a scenario: a preset, a run, or chosen sizes."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import predicted
 
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
-"""The options that a layout is made of, beside its order."""
+"""The options that make up a layout, beside its order."""
 
 _MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
     "expert_skew": "ep", "expert_overlap": "ep",
 }  # fmt: skip
-"""Options that say nothing of a layout in which that axis has one rank."""
+"""Options that have no effect on a layout in which the axis has one rank."""
 
 _ASSUMABLE = frozenset(
     option.name
@@ -54,11 +54,11 @@ _ASSUMABLE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStep:
-    """A step as configured, on what it runs, and the names of what nobody published.
+    """A step as configured, its hardware, and the names of options whose values are not published.
 
-    `hardware` are the accelerator and the link as they were asked for, names or files; `measured`
-    what stands in the place of their datasheets.
-    `given` are the options that were chosen over a preset or a run, and "layout" for its sizes.
+    `hardware` gives the accelerator and the link as they were asked for, as names or files, and
+    `measured` the rates that replace their datasheets. `given` are the options that were chosen
+    over a preset or a run, and "layout" for its sizes.
     """
 
     asked: Scenario
@@ -81,15 +81,15 @@ class TrainingStep:
 
     @property
     def cluster(self) -> Cluster:
-        """What the step runs on, which its memory does not need.
+        """The cluster that the step runs on; its memory does not depend on it.
 
-        Raises InputError for nodes too wide, and for a number format that nothing multiplies.
+        Raises InputError for nodes that are too wide, and for a number format without a peak.
         """
         return changed_cluster(self._known_cluster, dict(self.own_latencies))
 
     @property
     def _known_cluster(self) -> Cluster:
-        """The same with the latencies of datasheets or measurements."""
+        """The cluster with the latencies of datasheets or measurements."""
         width = self.setup.parallel.gpus_per_node
         measured = self.measured.known if self.measured else None
         chip, network = catalog.chip_of(self.accelerator), catalog.network_of(self.nic)
@@ -97,12 +97,12 @@ class TrainingStep:
 
     @property
     def estimate(self) -> StepEstimate:
-        """Where the step's time goes."""
+        """The parts of the step's time."""
         return _estimate(self.setup, self.cluster, self.compute_efficiency, self._parts)
 
     @property
     def stages(self) -> tuple[StageTime, ...]:
-        """Times of every virtual stage, as the step is carried out."""
+        """Times of every virtual stage in the simulated step."""
         return step_stages(self.setup, self.cluster, self.compute_efficiency, self._parts)
 
     @property
@@ -138,7 +138,7 @@ class TrainingStep:
 
     @property
     def orthogonalising_s(self) -> float:
-        """Time of Muon's matmuls after the step, which nothing hides; 0 with other optimizers.
+        """Seconds of Muon's matmuls after the step, which nothing hides; 0 with other optimizers.
 
         The step itself includes what any optimizer reads and writes, but no matmuls.
         """
@@ -146,12 +146,12 @@ class TrainingStep:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """Where eight of ten runs of its class lie."""
+        """The interval (s) in which eight of ten runs of the step's class lie."""
         return self.predicted.low_s, self.predicted.high_s
 
     @property
     def has_interval(self) -> bool:
-        """Whether the time is a prediction of a kind that was measured."""
+        """Whether the time is a prediction whose error was measured."""
         return self.chosen_efficiency is None and self.time_factor is None
 
     @property
@@ -185,20 +185,20 @@ def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -
 def training_step(
     *, preset: str | None = "", run: str | None = "", **chosen: Value
 ) -> TrainingStep:
-    """The step of a scenario in one call; parameters and errors are those of `scenario`."""
+    """Return the training step of a scenario; parameters and errors are those of `scenario`."""
     return resolve(scenario(preset=preset, run=run, **chosen))
 
 
 def parallel_layout(
     *, preset: str | None = "", run: str | None = "", **chosen: Value
 ) -> ParallelLayout:
-    """The layout of a scenario in one call; parameters and errors are those of `scenario`."""
+    """Return the layout of a scenario; parameters and errors are those of `scenario`."""
     return resolve_layout(scenario(preset=preset, run=run, **chosen))
 
 
 @remembered(256)
 def resolve(asked: Scenario) -> TrainingStep:
-    """The training step that is meant. Raises InputError for anything missing or unfit."""
+    """Return the training step of a scenario. Raises InputError for anything missing or unfit."""
     base = base_of(asked)
     values = completed(base.values | dict(asked.chosen), "step")
     if base.run and values["microbatches"] is None and values["global_batch"] is None:
@@ -232,13 +232,13 @@ def resolve(asked: Scenario) -> TrainingStep:
 
 @remembered(256)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
-    """The layout alone, for which neither a model nor a network need be known."""
+    """Return the layout alone, which needs neither a model nor a network."""
     return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a scenario starts from: options of its run, and which of them were published."""
+    """The options that a scenario starts from, its run, and which options were published."""
 
     values: dict[str, Value]
     run: catalog.Run | None = None
@@ -246,7 +246,7 @@ class Base:
 
 
 def base_of(asked: Scenario) -> Base:
-    """What a scenario's preset or run says. Raises InputError for one without a layout."""
+    """Return the options of a scenario's preset or run. Raises InputError if it has no layout."""
     run = catalog.run(asked.run) if asked.run else None
     if asked.preset:
         found = catalog.preset(asked.preset)
@@ -269,7 +269,7 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> Base:
         raise InputError(f"run {run.name!r}", expected="a published layout", got=missing, key="run")
     values, published = known_of(run)
     if chosen.get("accelerator", run.accelerator.name) != run.accelerator.name:
-        values.pop("software", None)  # it was never run there
+        values.pop("software", None)  # the run's software ran on another chip
     values |= run_sizes(run)
     if "microbatches" in {**values, **chosen}:
         values.pop("global_batch", None)
@@ -277,7 +277,7 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> Base:
 
 
 def run_sizes(run: catalog.Run) -> dict[str, Value]:
-    """The cluster of a run and what of its layout was published; DP is what is left over."""
+    """Return the cluster of a run and the published part of its layout; DP follows from them."""
     nodes, width = cluster_of(run)
     axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep}
     known = {axis: size for axis, size in axes.items() if size is not None}
@@ -285,7 +285,7 @@ def run_sizes(run: catalog.Run) -> dict[str, Value]:
 
 
 def cluster_of(run: catalog.Run) -> tuple[int, int]:
-    """Nodes and GPUs in each: as wide as the scale-up domain, or the widest power of two in it.
+    """Return the nodes and GPUs per node: the scale-up domain, or the largest power of two in it.
 
     Raises InputError for a run on an unknown number of accelerators, or not on whole nodes.
     """
@@ -306,15 +306,16 @@ def cluster_of(run: catalog.Run) -> tuple[int, int]:
 
 
 def _assumed(parallel: ParallelLayout) -> frozenset[str]:
-    """What is assumed of a run that says nothing."""
+    """Return the options that are assumed where a run states nothing."""
     idle = {name for name, axis in _MATTERS_WITH.items() if getattr(parallel, axis) == 1}
     return _ASSUMABLE - idle
 
 
 def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
-    """Every option, with its default unless it was chosen; a node has a whole scale-up domain.
+    """Return every option, with its default unless it was chosen.
 
-    Raises InputError for one that has none and matters for the `question`.
+    A node is a whole scale-up domain by default. Raises InputError for a missing option that has no
+    default and matters for the `question`.
     """
     found = {name: option.default for name, option in OPTIONS.items()} | dict(values)
     if found["gpus_per_node"] is None:

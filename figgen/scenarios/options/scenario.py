@@ -1,4 +1,4 @@
-"""What is asked about: where a training job starts from, and what is chosen besides."""
+"""A scenario: what a training job starts from, and the options that are chosen over it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.scenarios.options.schema import OPTIONS, unknown_option
 class Scenario:
     """A preset or a published run, or neither, and options that are chosen over it, by name.
 
-    `scenario` makes one; `figgen.scenarios.options.resolve` says what it means.
+    `scenario` makes one; `figgen.scenarios.options.resolve` turns it into a training step.
     """
 
     preset: str = ""
@@ -21,12 +21,12 @@ class Scenario:
     chosen: tuple[tuple[str, Value], ...] = ()
 
     def but(self, **changes: Value) -> Scenario:
-        """The same with other choices. Raises InputError as `scenario` does."""
+        """Return the scenario with other choices. Raises InputError as `scenario` does."""
         return scenario(preset=self.preset, run=self.run, **dict(self.chosen) | changes)
 
 
 def scenario(*, preset: str | None = "", run: str | None = "", **chosen: Value) -> Scenario:
-    """A scenario of checked options; None leaves an option to its default.
+    """Return a scenario of checked options; None leaves an option at its default.
 
     Raises InputError for a preset beside a run, for an unknown option, and for a value that an
     option cannot have.

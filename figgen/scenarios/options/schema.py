@@ -1,6 +1,6 @@
-"""Everything that can be chosen of a training job, each option once.
+"""All options of a training job, each of them once.
 
-The command line, the `options:` and `sizes:` of pages, what is assumed of published runs and the
+The command line, the `options:` and `sizes:` of pages, the assumptions about published runs and the
 forms of the live tools are all made from this table. Defaults are those of the models' own
 signatures: `TrainingSetup`, `layout` and `step`.
 """
@@ -439,7 +439,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option
 
 
 def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a `name` that is not among the `known` options of `what`.
+    """Return the error for a `name` that is not among the `known` options of `what`.
 
     For a former name it suggests the option that replaced it.
     """
@@ -450,5 +450,5 @@ def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
 
 
 def asked_by(question: str) -> tuple[Option, ...]:
-    """The options that matter for one of `QUESTIONS`."""
+    """Return the options that matter for one of `QUESTIONS`."""
     return tuple(option for option in _ALL if question in option.asked_by)

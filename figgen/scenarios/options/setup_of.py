@@ -31,8 +31,8 @@ def layout_of(values: Mapping[str, Any]) -> ParallelLayout:
 def setup_of(shape: ModelShape, values: Mapping[str, Any], framework: str) -> TrainingSetup:
     """Return the setup of completed options for a model of any shape.
 
-    `framework` is the software whose habits fill the memory.
-    Raises InputError for a combination that does not fit.
+    `framework` is the software whose use of memory is modeled. Raises InputError for a combination
+    that does not fit.
     """
     parallel, sequence = layout_of(values), values["sequence"]
     microbatches = microbatches_of(

@@ -22,20 +22,20 @@ COUNTED: dict[str, tuple[str, ...]] = {
     "chunks": ("chunk",),
     "buckets": ("bucket",),
 }
-"""Units that may stand after the number of an option that counts something."""
+"""Units that may follow the number of an option that counts something."""
 
 MOST = 1e30
-"""Beyond it no quantity of a field is meant, and arithmetic may overflow."""
+"""The largest quantity that a field takes; beyond it arithmetic may overflow."""
 
 _GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
 _BINARY = re.compile(r"\s*([\d.,]+)\s*([kKM])i?\s*(?:tokens?|tok)?\s*")
 
 
 def typed_count(name: str, text: str) -> int:
-    """The whole number that `text` gives for the option `name`, of any size.
+    """Return the whole number that `text` gives for the option `name`, of any size.
 
-    A sequence of 8k tokens has 8,192. Raises InputError for what is no whole number, for another
-    unit, and for "1.000", which is 1 to some and 1,000 to others.
+    For a sequence, 8k tokens are 8,192. Raises InputError for a text that is not a whole number,
+    for another unit, and for "1.000", which some readers take for 1 and others for 1,000.
     """
     if re.fullmatch(_GERMAN, text):
         many = text.strip().replace(".", ",")
@@ -60,7 +60,7 @@ def _whole(name: str, value: float, text: str) -> int:
 
 
 def _binary_tokens(text: str) -> float | None:
-    """Tokens where k is 1,024 and M its square, as in sequences and batches; None for another."""
+    """Return tokens with k = 1,024 and M its square, as in sequences and batches, or None."""
     match = re.fullmatch(_BINARY, text)
     if not match:
         return None
@@ -68,10 +68,10 @@ def _binary_tokens(text: str) -> float | None:
 
 
 def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
-    """The number that `text` gives in units of `scale` times the SI `unit`, of any size.
+    """Return the number that `text` gives in units of `scale` times the SI `unit`, of any size.
 
-    A number alone is in these units; one with a unit is converted, and "45%" is 0.45. Raises
-    InputError for what is no number, and for another unit.
+    A bare number is in these units; a number with a unit is converted, and "45%" is 0.45. Raises
+    InputError for a text that is not a number, and for another unit.
     """
     found = read_quantity(text)
     if found.unit == "1":
@@ -83,9 +83,10 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
 
 
 def typed_measure(name: str, text: str, unit: str) -> float:
-    """The quantity in the SI `unit` that `text` gives; for bytes a bare number will do.
+    """Return the quantity in the SI `unit` that `text` gives; bytes need no unit.
 
-    Raises InputError, naming `name`, for anything else and for what is negative or absurd.
+    Raises InputError, naming `name`, for any other text, and for a value that is negative or
+    absurd.
     """
     try:
         found = read_quantity(text)
@@ -104,12 +105,13 @@ def typed_measure(name: str, text: str, unit: str) -> float:
 
 
 def typed_batch(text: str, sequence: int, share: int) -> int:
-    """Sequences of a global batch that is typed as sequences ("512") or tokens ("4M tokens").
+    """Return the sequences of a global batch, typed as sequences ("512") or tokens ("4M tokens").
 
-    `share` sequences go to one microbatch of all replicas. Tokens in M are millions where that is
-    a whole number of shares, else 2**20, as 4M tokens are 512 sequences of 8,192.
+    `share` is the number of sequences in one microbatch of all replicas. An M of tokens is a
+    million where that gives a whole number of shares, and 2**20 otherwise: 4M tokens are 512
+    sequences of 8,192.
 
-    Raises InputError for what is no batch, with the nearest that are.
+    Raises InputError for a text that is not such a batch, with the nearest batches.
     """
     name = "global_batch"
     if re.search(r"\d\s*[MBT]\s*$", text):
@@ -137,7 +139,7 @@ def typed_batch(text: str, sequence: int, share: int) -> int:
 
 
 def _no_multiple(expected: str, text: str, counts: list[float], share: int) -> InputError:
-    """The error for a batch that the replicas can't share evenly, with those around it."""
+    """Return the error for a batch that replicas can't share evenly, with the nearest ones."""
     nearest: list[str] = []
     for count in counts:
         for below in (count // share, count // share + 1):

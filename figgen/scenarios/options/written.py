@@ -3,7 +3,7 @@
     sizes: nodes=8 gpus_per_node=8 tp=8 pp=4
     options: schedule=zbv microbatches=64 nic=ib-xdr dropout=off
 
-Figures that are about a step or a layout take these parameters; nothing else writes such texts.
+Figures about a step or a layout take these parameters; nothing else uses this syntax.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ CHOOSABLE = tuple(name for name in OPTIONS if name not in (*SIZES, "model"))
 
 
 def written_words(text: str, key: str, names: Collection[str]) -> dict[str, Any]:
-    """Options of these `names` from a text of the page's `key`.
+    """Return options among `names` from the text of a page's `key`.
 
-    Raises InputError for a word that is not one of the names with a value that it can have.
+    Raises InputError for an unknown name, and for a value that the option cannot have.
     """
     found: dict[str, Any] = {}
     check_once(f"{key} {text!r}:", (word.partition("=")[0] for word in text.split()), key)
@@ -43,12 +43,12 @@ def written_words(text: str, key: str, names: Collection[str]) -> dict[str, Any]
 
 
 def written_sizes(text: str) -> dict[str, Any]:
-    """Sizes of a cluster and its axes. Raises InputError as `written_words` does."""
+    """Return the sizes of a cluster and its axes. Raises InputError as `written_words` does."""
     return written_words(text, "sizes", SIZES)
 
 
 def written_options(text: str) -> dict[str, Any]:
-    """All other options. Raises InputError as `written_words` does."""
+    """Return all other options. Raises InputError as `written_words` does."""
     return written_words(text, "options", CHOOSABLE)
 
 
@@ -59,7 +59,7 @@ def written_scenario(
     sizes: str = "",
     options: str = "",
 ) -> Scenario:
-    """What a figure's parameters ask about.
+    """Return the scenario that a figure's parameters describe.
 
     Raises InputError unless exactly one of preset, run and model is given, and for any word that
     does not fit.
@@ -79,7 +79,7 @@ def written_step(
     sizes: str = "",
     options: str = "",
 ) -> TrainingStep:
-    """The step of a training preset, of a published run, or of `model` laid out by `sizes`."""
+    """Return the step of a training preset, a published run, or `model` laid out by `sizes`."""
     asked = written_scenario(preset, run, model, sizes, options)
     try:
         found = resolve(asked)
@@ -95,7 +95,7 @@ def written_layout(
     sizes: str = "",
     order: str = "",
 ) -> ParallelLayout:
-    """The layout of a preset, of a published run in its own order, or of `sizes`.
+    """Return the layout of a preset, of a published run in its own order, or of `sizes`.
 
     Raises InputError unless exactly one of the three is given, and for sizes that do not fit.
     """
@@ -111,6 +111,6 @@ def written_layout(
 
 
 def _on_page(error: InputError) -> InputError:
-    """The same error, about the key of the page under which its option is written."""
+    """Return the same error with the page's key under which its option is written."""
     keys = dict.fromkeys(CHOOSABLE, "options") | dict.fromkeys(SIZES, "sizes")
     return error.about(keys.get(error.key, error.key))

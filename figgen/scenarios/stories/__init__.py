@@ -1,1 +1,1 @@
-"""The jobs that the pages tell of: the journey, and scaling series."""
+"""The jobs that the pages describe: the journey, and scaling series."""

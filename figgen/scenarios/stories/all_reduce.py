@@ -31,9 +31,9 @@ from figgen.models.collectives import most_sent
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`nodes` nodes of one kind.
+    """A number of equal nodes.
 
-    A flat algorithm is paced by the links between nodes, or with a single node by the node's own.
+    The links between nodes pace a flat algorithm; on a single node, the node's own links do.
     """
 
     hardware: HardwarePreset
@@ -50,7 +50,7 @@ class Machine:
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
-        """Per rank, one direction."""
+        """Bandwidth per rank, in one direction."""
         if self.nodes > 1:
             return self.hardware.network_bandwidth_bytes_per_s
         return self.hardware.scale_up_bandwidth_bytes_per_s
@@ -64,8 +64,8 @@ Time = Callable[[Machine, float, int], float]
 class Algorithm:
     """An algorithm of a collective, its two terms as the literature prints them, and its time.
 
-    `traced` names its trace in `figgen.models.collectives`; `levels` says that it treats the
-    links within a node and between nodes differently, `segments` that it is pipelined.
+    `traced` names its trace in `figgen.models.collectives`; `levels` says that it uses the links
+    within a node and between nodes differently, `segments` that it is pipelined.
     """
 
     title: str
@@ -78,18 +78,21 @@ class Algorithm:
     segments: int | None = None
 
     def options(self, m: Machine) -> dict[str, int]:
-        """What its trace is asked for on this machine, beside the number of ranks."""
+        """Return the options of its trace on this machine, beside the number of ranks."""
         width = m.hardware.gpus_per_node if self.traced.startswith("hierarchical") else None
         given = {"ranks_per_node": width, "segments": self.segments}
         return {name: value for name, value in given.items() if value is not None}
 
     def busiest_share(self, m: Machine) -> float:
-        """The most that one rank sends in the algorithm's proven trace, as a multiple of S."""
+        """Return the most that a rank sends in the algorithm's proven trace, as a multiple of S."""
         return most_sent(self.collective, self.traced, m.ranks, **self.options(m))
 
 
 def machine(preset: str, nodes: int) -> Machine:
-    """`nodes` nodes of a hardware preset; a power of two of ranks, which some algorithms need."""
+    """Return a number of nodes of a hardware preset.
+
+    Raises InputError unless the number of ranks is a power of two, which some algorithms need.
+    """
     hardware = hardware_preset(preset)
     ranks = hardware.gpus_per_node * nodes
     if ranks < 2 or ranks != 2 ** (ranks.bit_length() - 1):
@@ -98,7 +101,7 @@ def machine(preset: str, nodes: int) -> Machine:
 
 
 def flat(formula: Callable[[Number, Number, Number, Number], Number]) -> Time:
-    """The time by a formula of (ranks, bytes, latency, bandwidth), whatever a node is."""
+    """Return the time by a formula of (ranks, bytes, latency, bandwidth) that ignores nodes."""
 
     def time(m: Machine, size: float, counted: int) -> float:
         return float(formula(m.ranks, size, counted * m.latency_s, m.bandwidth_bytes_per_s))
@@ -125,9 +128,10 @@ def _levelled(formula: Callable[..., Number]) -> Time:
 
 
 def ring_per_nic_time_s(m: Machine, size: float, counted: int) -> float:
-    """One flat ring per NIC, as NCCL builds them: each carries its share of the vector.
+    """Return the time (s) of one flat ring per NIC, as NCCL builds them, each with its share.
 
-    Within a node all rings share every GPU's link, which carries what a single ring would.
+    Within a node all rings share every GPU's link, which carries as much as it would in a single
+    ring.
     """
     hardware = m.hardware
     inner, outer = counted * hardware.scale_up_latency_s, counted * hardware.network_latency_s
@@ -212,7 +216,7 @@ COMPARED = (NAIVE, BINOMIAL, DOUBLING, HALVING, DOUBLE_TREE, RING, TWO_LEVEL, RI
 
 
 def competitors(m: Machine) -> tuple[Algorithm, ...]:
-    """The algorithms that differ on this machine: two levels only where there are two."""
+    """Return the algorithms that differ on this machine: two-level ones only on several nodes."""
     return tuple(a for a in COMPARED if m.nodes > 1 or not a.levels)
 
 
@@ -221,12 +225,12 @@ Lines = Mapping[str, tuple[float, float]]
 
 
 def lines(m: Machine, algorithms: tuple[Algorithm, ...]) -> Lines:
-    """Every algorithm as the straight line that its time is."""
+    """Return the time of every algorithm as a straight line."""
     return {a.title: (a.time(m, 0.0, 1), a.time(m, 1.0, 0)) for a in algorithms}
 
 
 def envelope(known: Lines) -> tuple[tuple[str, float], ...]:
-    """(title, size in bytes from which it is the fastest), upward from size 0."""
+    """Return (title, size in bytes from which it is the fastest), by size from 0 on."""
     best = min(known, key=lambda title: known[title])
     found = [(best, 0.0)]
     while True:

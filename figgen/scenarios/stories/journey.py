@@ -23,26 +23,26 @@ class JourneyJob(JourneyStep):
     follows = True
 
     def opened(self, field: str) -> Opened:
-        """What a field opens to on a page: its formula, the substitution and its parts."""
+        """Return what a page shows for an opened field: formula, substitution and parts."""
         described = getattr(type(self), field).__doc__ or ""
         plain = Opened(formula=described.split("\n\n")[0], worked="", parts=())
         return opened(self, field) or plain
 
     @property
     def predicted(self) -> PredictedStep:
-        """The time and its parts."""
+        """The predicted time of the step, and its parts."""
         return self.found.predicted
 
 
 def job(model: str, sizes: str, options: str = "") -> JourneyJob:
-    """Any job, written as on pages. Raises InputError as `written_step` does."""
+    """Return any job, written as on pages. Raises InputError as `written_step` does."""
     first = RUNGS[0]
     alone = written_step(model=first.model, sizes=first.sizes, options=first.options)
     return of_step(written_step(model=model, sizes=sizes, options=options), alone)
 
 
 def of_step(found: TrainingStep, first: TrainingStep) -> JourneyJob:
-    """Any step in the numbers of a journey that begins with the step `first`."""
+    """Return any step in the numbers of a journey that begins with the step `first`."""
     return JourneyJob(
         setup=found.setup,
         cluster=found.cluster,
@@ -60,7 +60,7 @@ def of_step(found: TrainingStep, first: TrainingStep) -> JourneyJob:
 
 
 def rung(page: int) -> JourneyJob:
-    """The job at the end of a page. Raises InputError for a page without one."""
+    """Return the job at the end of a page. Raises InputError for a page without a job."""
     if page not in range(1, len(RUNGS) + 1):
         raise InputError("page of the journey", expected=f"1 to {len(RUNGS)}", got=page)
     found = RUNGS[page - 1]

@@ -1,4 +1,4 @@
-"""What the journey's charts show of jobs, printed for pages to draw them again."""
+"""The data of the journey's charts, printed so that pages can draw them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REST = ("working", "communication", "reserve")
 
 
 def layout_words(setup: TrainingSetup) -> str:
-    """How a job is laid out: "TP 8 · PP 2 · DP 4, ZeRO-1, 5 slices", "FSDP 64", "alone"."""
+    """Return a job's layout: "TP 8 · PP 2 · DP 4, ZeRO-1, 5 slices", "FSDP 64", "alone"."""
     parallel, stage = setup.parallel, setup.zero_stage
     data = "FSDP" if stage == 3 else "DP"
     sizes = [("TP", parallel.tp), ("CP", parallel.cp), ("EP", parallel.ep), ("PP", parallel.pp)]
@@ -27,7 +27,7 @@ def layout_words(setup: TrainingSetup) -> str:
 
 
 def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
-    """Bytes of the fullest GPU by kind, which add up to all of them."""
+    """Return the bytes of the fullest GPU by kind, which add up to its total."""
     fullest = one.memory.fullest
     return {
         "weights": one.weights_bytes,
@@ -39,7 +39,7 @@ def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
 
 
 def memory_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
-    """What a caption quotes of the memory of some jobs: the last one's, and the first one's."""
+    """Return what a caption quotes of some jobs' memory: values of the last and the first."""
     last = jobs[-1]
     return {
         "capacity": last.capacity_bytes,
@@ -52,7 +52,7 @@ def memory_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
 
 
 def parts_of_step(one: JourneyStep) -> dict[str, float]:
-    """Seconds of a step by part, which add up to the step."""
+    """Return the seconds of a step by part, which add up to the step."""
     parts = one.parts
     return {
         "forward and backward": one.computing_s,
@@ -64,7 +64,7 @@ def parts_of_step(one: JourneyStep) -> dict[str, float]:
 
 
 def layouts_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
-    """What a caption quotes of some layouts, by their numbers from 1."""
+    """Return what a caption quotes of some layouts, numbered from 1."""
     first, last = jobs[0], jobs[-1]
     values = {
         "first": first.step_time_s,
@@ -80,7 +80,7 @@ def layouts_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
 
 
 def board_values(one: JourneyStep) -> dict[str, float]:
-    """What a caption quotes of the scoreboard's last row."""
+    """Return what a caption quotes of the scoreboard's last row."""
     return {
         "gpus": one.gpus,
         "memory": one.total_bytes,
@@ -96,12 +96,12 @@ def board_values(one: JourneyStep) -> dict[str, float]:
 
 
 def model_size(title: str, parameters: int) -> str:
-    """The size in a model's name, or else its parameters: "70B", "671B"."""
+    """Return the size in a model's name, or else its parameters: "70B", "671B"."""
     return title.split()[-1] if title.startswith("Llama") else f"{parameters / 1e9:.0f}B"
 
 
 def job_words(setup: TrainingSetup) -> str:
-    """A job among others of the same cluster: "TP 8 · FSDP 8, 2 sequences, recomputing"."""
+    """Return a job's layout and options in words: "TP 8 · FSDP 8, 2 sequences, recomputing"."""
     words = [layout_words(setup)]
     if setup.zero_stage in (1, 2) and setup.dense_shards > 1:
         words.append(f"ZeRO-{setup.zero_stage}")

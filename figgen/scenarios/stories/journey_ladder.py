@@ -1,4 +1,4 @@
-"""The ladder of the journey: which model each page ends with, and how it is laid out."""
+"""The ladder of the journey: the model that each page ends with, and its layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """What a page of the journey ends with: how its model is laid out, as pages ask for it."""
+    """The job that a page of the journey ends with, written as pages ask for it."""
 
     page: int
     model: str

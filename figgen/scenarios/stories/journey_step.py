@@ -24,17 +24,19 @@ from figgen.models.step.timed_step import StepSeconds
 def tokens_to_hide(
     peak_flops_per_s: float, bandwidth_bytes_per_s: float, bytes_per_param: float
 ) -> float:
-    """Tokens of a microbatch at which 6 operations per parameter and token take as long as the
-    bytes that full sharding moves per parameter, in a group of any size.
+    """Return the tokens per microbatch that hide the messages of full sharding, in any group.
+
+    For this many tokens, 6 operations per parameter and token take as long as the bytes that full
+    sharding moves per parameter.
     """
     return float(critical_tokens(peak_flops_per_s, bandwidth_bytes_per_s, bytes_per_param / 3))
 
 
 SLOWED = 3
-"""The journey's last page: how many times less than it should a broken NVLink carries."""
+"""How many times slower than it should be the broken NVLink on the journey's last page is."""
 
 HEALTHY_RING_SHARE = 370 / 450
-"""What a ring makes of eight GPUs' NVLink 4, 370 of 450 GB/s (nccl-tests, issue 212)."""
+"""Share of NVLink 4 that a ring of eight GPUs reaches: 370 of 450 GB/s (nccl-tests, issue 212)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +65,17 @@ class JourneyStep:
 
     @property
     def microbatches(self) -> int:
-        """Microbatches of a replica and step."""
+        """Microbatches per replica and step."""
         return self.setup.microbatches
 
     @property
     def replicas(self) -> int:
-        """Replicas of the model."""
+        """Copies of the model."""
         return self.setup.parallel.dp
 
     @property
     def tokens_per_microbatch(self) -> int:
-        """Tokens of a replica's microbatch."""
+        """Tokens per microbatch of a replica."""
         return self.setup.microbatch_size * self.setup.sequence
 
     @property
@@ -88,12 +90,12 @@ class JourneyStep:
 
     @property
     def low_s(self) -> float:
-        """Below which one run of ten of the class was measured."""
+        """Seconds below which one run of ten of the class was measured."""
         return self.interval_s[0]
 
     @property
     def high_s(self) -> float:
-        """Above which one run of ten of the class was measured."""
+        """Seconds above which one run of ten of the class was measured."""
         return self.interval_s[1]
 
     @property
@@ -103,32 +105,32 @@ class JourneyStep:
 
     @property
     def gradients_s(self) -> float:
-        """What of the gradients' messages outlasts the work that hides them."""
+        """Gradient messages that outlast the work that hides them."""
         return float(self.parts.gradients_s)
 
     @property
     def gradients_share(self) -> float:
-        """Those messages over the step."""
+        """Share of the step in which gradient messages are exposed."""
         return self.gradients_s / self.step_time_s
 
     @property
     def straggling_share(self) -> float:
-        """What waiting for the slowest of all GPUs takes of the step."""
+        """Share of the step spent waiting for the slowest of all GPUs."""
         return float(self.parts.straggling_s) / self.step_time_s
 
     @property
     def head_s(self) -> float:
-        """Forward and backward of head and loss on one microbatch: the last stage's alone."""
+        """Forward and backward of head and loss on one microbatch, on the last stage alone."""
         return float(self.parts.head_s)
 
     @property
     def work_s(self) -> float:
-        """Forward and backward of all microbatches, with what messages within layers expose."""
+        """Forward and backward of all microbatches, with the exposed messages within layers."""
         return float(self.parts.work_s)
 
     @property
     def backward_s(self) -> float:
-        """Backward of all microbatches, two operations of three of the work."""
+        """Backward of all microbatches, two thirds of the work."""
         return self.work_s * 2 / 3
 
     @property
@@ -145,12 +147,12 @@ class JourneyStep:
 
     @property
     def fixed_s(self) -> float:
-        """What a step costs whatever it does: the loader, the loop, the log."""
+        """Fixed cost of a step: the loader, the loop, the log."""
         return float(self.parts.fixed_s)
 
     @property
     def paid_once_share(self) -> float:
-        """Update, visible gradients and fixed cost over the step: what microbatches share."""
+        """Share of update, exposed gradients and fixed cost, paid once for all microbatches."""
         return (self.update_s + self.gradients_s + self.fixed_s) / self.step_time_s
 
     @property
@@ -160,16 +162,14 @@ class JourneyStep:
 
     @property
     def layer_sharded_bytes(self) -> float:
-        """What full sharding gathers and scatters for one dense layer and microbatch; none for a
-        mixture of experts.
-        """
+        """Bytes that full sharding moves for one dense layer and microbatch; none for experts."""
         if self.setup.shape.experts is not None:
             return nan
         return dense_layer_weights(self.setup.shape) * self.sharded_bytes_per_param
 
     @property
     def at_peak_s(self) -> float:
-        """Seconds that the counted operations would take at the dense peak: MFU of the step."""
+        """Seconds that the counted operations would take at the dense peak: MFU times the step."""
         return self.mfu * self.step_time_s
 
     @property
@@ -180,19 +180,19 @@ class JourneyStep:
 
     @property
     def tokens_to_hide(self) -> float:
-        """Tokens of a microbatch and copy from which its sharded messages hide, at the peak."""
+        """Tokens per microbatch and replica that hide its sharded messages, at the peak."""
         rate = self.sharded_bandwidth_bytes_per_s
         return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
 
     @property
     def tokens_to_hide_alone(self) -> float:
-        """The same for a GPU that has its own adapter and no other."""
+        """Tokens per microbatch and replica that hide its messages, with one adapter per GPU."""
         rate = self.network_bytes_per_s
         return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
 
     @property
     def sharded_bandwidth_bytes_per_s(self) -> float:
-        """What the links give each GPU of a sharding group, which shares its node's adapters."""
+        """Bandwidth of each GPU of a sharding group, which shares its node's adapters."""
         cluster, link = self.cluster, group_link(self.setup.parallel, "dp")
         fast, slow = cluster.scale_up_bandwidth_bytes_per_s, cluster.network_bandwidth_bytes_per_s
         if link.level != NETWORK:
@@ -206,7 +206,7 @@ class JourneyStep:
 
     @property
     def idle_share(self) -> float:
-        """What filling and draining a pipeline takes of the step."""
+        """Share of the step in which a pipeline fills and drains."""
         return float(self.parts.idle_s) / self.step_time_s
 
     @property
@@ -216,12 +216,12 @@ class JourneyStep:
 
     @property
     def expert_memory_s(self) -> float:
-        """What a layer of experts moves in its own memory, forward and backward of a microbatch."""
+        """Memory traffic of a layer of experts, forward and backward of a microbatch."""
         return float(self.parts.expert.memory_s)
 
     @property
     def expert_messages_s(self) -> float:
-        """What such a layer waits for messages, those of a repeated forward left out."""
+        """Wait of a layer of experts for messages, without those of a repeated forward."""
         return float(self.parts.expert.messages_s)
 
     @property
@@ -246,7 +246,7 @@ class JourneyStep:
 
     @property
     def mfu_causal(self) -> float:
-        """The same with the masked half of attention left out, which kernels skip."""
+        """Share of the dense peak without the masked half of attention, which kernels skip."""
         return utilisation(
             self.setup.shape,
             "causal",
@@ -257,7 +257,7 @@ class JourneyStep:
 
     @property
     def attention_gflops(self) -> float:
-        """Operations of the attention core for a token, its masked half left out, in 1e9."""
+        """Operations of the attention core per token, without its masked half, in 1e9."""
         shape, sequence = self.setup.shape, self.setup.sequence
         whole = training_flops_per_token(shape, sequence=sequence)
         return (whole - training_flops_per_token(shape, "causal", sequence=sequence)) / 1e9
@@ -270,7 +270,7 @@ class JourneyStep:
 
     @property
     def products_gflops(self) -> float:
-        """Operations of all products with weights for a token, in 1e9."""
+        """Operations of all matmuls with weights per token, in 1e9."""
         shape, sequence = self.setup.shape, self.setup.sequence
         causal = training_flops_per_token(shape, "causal", sequence=sequence)
         return causal / 1e9 - self.attention_gflops
@@ -292,7 +292,7 @@ class JourneyStep:
 
     @property
     def missing_bytes(self) -> float:
-        """What the fullest GPU needs beyond its capacity, negative where it fits."""
+        """Bytes that the fullest GPU needs beyond its capacity, negative where it fits."""
         return self.total_bytes - self.capacity_bytes
 
     @property
@@ -317,7 +317,7 @@ class JourneyStep:
 
     @property
     def activations_bytes(self) -> float:
-        """What forward keeps for backward on the fullest GPU."""
+        """Activations kept for backward on the fullest GPU."""
         return self.memory.fullest.bytes_of("activations")
 
     @property
@@ -332,47 +332,47 @@ class JourneyStep:
 
     @property
     def rest_bytes(self) -> float:
-        """Buffers, the allocator's loss and what the driver takes, on the fullest GPU."""
+        """Buffers, the allocator's overhead and the driver's memory, on the fullest GPU."""
         return self.total_bytes - self.state_bytes - self.activations_bytes
 
     @property
     def near_bytes(self) -> float:
-        """What leaves a GPU over NVLink in a step."""
+        """Bytes that a GPU sends over NVLink in a step."""
         return level_bytes(self.estimate)[SCALE_UP]
 
     @property
     def far_bytes(self) -> float:
-        """What leaves a GPU over its network adapter in a step."""
+        """Bytes that a GPU sends over its network adapter in a step."""
         return level_bytes(self.estimate)[NETWORK]
 
     @property
     def far_s(self) -> float:
-        """Seconds that the adapter needs for them, latency left out."""
+        """Seconds that the adapter needs for its bytes of a step, without latency."""
         return self.far_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
     def near_over_network_s(self) -> float:
-        """Seconds that what leaves a GPU inside its node would take through its adapter."""
+        """Seconds that the bytes sent inside a node would take through the GPU's adapter."""
         return self.near_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
     def hbm_bytes_per_s(self) -> float:
-        """What a GPU reads from its memory and writes there, by its datasheet."""
+        """Bandwidth of a GPU's memory, reads and writes together, by its datasheet."""
         return self.memory_rate
 
     @property
     def network_bytes_per_s(self) -> float:
-        """The share of its node's adapters that belongs to a GPU, by their datasheet."""
+        """A GPU's share of its node's adapters, by their datasheet."""
         return float(self.cluster.network_bandwidth_bytes_per_s)
 
     @property
     def scale_up_bytes_per_s(self) -> float:
-        """What a GPU sends to others of its node."""
+        """Bandwidth from a GPU to the others of its node."""
         return float(self.cluster.scale_up_bandwidth_bytes_per_s)
 
     @property
     def node_network_bytes_per_s(self) -> float:
-        """What all adapters of a node send together."""
+        """Bandwidth of all adapters of a node together."""
         return self.network_bytes_per_s * self.gpus_per_node
 
     @property
@@ -387,12 +387,12 @@ class JourneyStep:
 
     @property
     def network_latency_s(self) -> float:
-        """What a message between nodes takes however small it is."""
+        """Time that any message between nodes takes, however small."""
         return float(self.cluster.network_latency_s)
 
     @property
     def scale_up_latency_s(self) -> float:
-        """What a message inside a node takes however small it is."""
+        """Time that any message inside a node takes, however small."""
         return float(self.cluster.scale_up_latency_s)
 
     @property
@@ -407,7 +407,7 @@ class JourneyStep:
 
     @property
     def hidden(self) -> int:
-        """Numbers that stand for a token between layers."""
+        """Numbers that represent a token between layers."""
         return self.setup.shape.hidden
 
     @property
@@ -417,23 +417,23 @@ class JourneyStep:
 
     @property
     def zero_stage(self) -> int:
-        """What is sharded: 0 nothing, 3 everything."""
+        """ZeRO stage: 0 shards nothing, 3 everything."""
         return self.setup.zero_stage
 
     @property
     def slowed(self) -> StepEstimate:
-        """The step while NVLink of one GPU of a node makes 1/`SLOWED` of what it should."""
+        """The step while NVLink runs at 1/`SLOWED` of its bandwidth."""
         return with_links(self.setup, self.cluster, self.job, self.attained, scale_up=1 / SLOWED)
 
     @property
     def slowed_gather_s(self) -> float:
-        """Seconds of one all-gather of tensor parallelism in that step; none without it."""
+        """Seconds of one tensor-parallel all-gather in the slowed step; none without TP."""
         hops_s = (self.tensor_ranks - 1) * self.cluster.scale_up_latency_s
         return float(self.slowed_sent_bytes / (self.healthy_ring_bytes_per_s / SLOWED) + hops_s)
 
     @property
     def slowed_gather_bytes(self) -> float:
-        """What such an all-gather leaves on every rank; none without tensor parallelism."""
+        """Bytes that a tensor-parallel all-gather leaves on every rank; none without TP."""
         for row in self.slowed.rows:
             if row.axis == "tp":
                 return float(row.call_bytes * row.size / (row.size - 1))
@@ -441,17 +441,17 @@ class JourneyStep:
 
     @property
     def slowed_gather_bytes_per_s(self) -> float:
-        """Its bus bandwidth."""
+        """Bus bandwidth of one tensor-parallel all-gather in the slowed step."""
         return self.slowed_sent_bytes / self.slowed_gather_s
 
     @property
     def slowed_sent_bytes(self) -> float:
-        """What each rank sends in it."""
+        """Bytes that each rank sends in one tensor-parallel all-gather."""
         return self.slowed_gather_bytes * (self.tensor_ranks - 1) / self.tensor_ranks
 
     @property
     def healthy_ring_bytes_per_s(self) -> float:
-        """What a ring makes of the links inside a healthy node."""
+        """Bandwidth of a ring over the links inside a healthy node."""
         return HEALTHY_RING_SHARE * float(self.cluster.scale_up_bandwidth_bytes_per_s)
 
     @property
@@ -476,10 +476,10 @@ class JourneyStep:
 
     @property
     def slowed_s(self) -> float:
-        """Seconds of that step."""
+        """Seconds of the slowed step."""
         return self.slowed.step_time_s
 
     @property
     def speed_up(self) -> float:
-        """Throughput over that of the journey's first job."""
+        """Throughput relative to the journey's first job."""
         return self.tokens_per_second / self.first_tokens_per_second

@@ -1,4 +1,4 @@
-"""A job of the journey on a reader's cluster: which of its sizes stay and which follow, printed."""
+"""A job of the journey on a reader's cluster: the sizes that stay or follow, printed."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class PlacedSizes:
 
 
 def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> PlacedSizes:
-    """The sizes of a page's job on the cluster of a reader.
+    """Return the sizes of a page's job on the cluster of a reader.
 
-    A page about one or two GPUs keeps them, a page about one node has the reader's node, and a page
-    about several nodes has all of the reader's. Its parallelism stays as far as it divides the
-    cluster and the model: TP stays inside the node. A job on all nodes has the reader's batch; any
-    other keeps the page's sequences per GPU.
+    A page about one or two GPUs keeps them, a page about one node takes the reader's node, and a
+    page about several nodes takes all of the reader's. The page's parallelism stays as far as it
+    divides the cluster and the model; TP stays inside the node. A job on all nodes takes the
+    reader's batch; any other keeps the page's sequences per GPU.
     """
     nodes, width = cluster_of_page(page, yours)
     gpus = nodes * width
@@ -65,7 +65,7 @@ def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> Pl
 
 
 def batch_on_page(batch: int, sequence: int, page_sequence: int) -> int:
-    """The reader's batch in sequences of the page's length: its tokens stay; 0 without a batch.
+    """Return the reader's batch in sequences of the page's length, with the same tokens, or 0.
 
     `sequence` is the reader's length in tokens.
     """
@@ -75,7 +75,7 @@ def batch_on_page(batch: int, sequence: int, page_sequence: int) -> int:
 
 
 def cluster_of_page(page: PlacedSizes, yours: PlacedSizes) -> tuple[int, int]:
-    """Nodes of a page's job, and GPUs in each."""
+    """Return the nodes of a page's job, and the GPUs in each."""
     width = yours.gpus_per_node if yours.gpus_per_node else 8
     nodes = yours.nodes if yours.nodes else page.nodes
     if page.gpus_per_node == 1 and page.nodes > 1 and nodes > 1:
@@ -86,9 +86,9 @@ def cluster_of_page(page: PlacedSizes, yours: PlacedSizes) -> tuple[int, int]:
 
 
 def dividing(whole: int, wanted: int, parts: int, evenly: bool) -> int:
-    """The largest size up to `wanted` that divides `whole` and leaves each rank some of `parts`.
+    """Return the largest size up to `wanted` that divides `whole` and gives each rank some `parts`.
 
-    Ranks share the parts `evenly`, or as they come; 1 part stands for one that divides at will.
+    Ranks share the parts `evenly` or not; a single part can be divided at will.
     """
     for size in range(wanted, 1, -1):
         if whole % size == 0 and (parts == 1 or (parts % size == 0 if evenly else size <= parts)):

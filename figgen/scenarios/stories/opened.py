@@ -1,4 +1,4 @@
-"""What a number of the journey opens to, printed: formula, substitution, and parts by kind."""
+"""What a page shows for an opened number of the journey: formula, substitution, parts; printed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMULAS: dict[str, str] = {
     "tokens_per_step": "{microbatches} × {tokens_per_microbatch} × {replicas}",
     "rest_bytes": "{total_bytes} − {state_bytes} − {activations_bytes}",
 }
-"""A field as a formula of other fields, whose values are substituted."""
+"""Fields as formulas of other fields, whose values are substituted."""
 
 WORDS: dict[str, str] = {
     "at_peak_s": "counted operations of a token × tokens of a step ÷ GPUs ÷ peak; attention counts "
@@ -86,7 +86,7 @@ HOW_HELD: dict[str, str] = {
 
 
 def opened(found: JourneyStep, field: str) -> Opened | None:
-    """What a field opens to; None for one that is no formula of others and has no parts."""
+    """Return what a page shows for an opened field; None if it has neither formula nor parts."""
     if field in FORMULAS:
         timed = any(f"{{{name}}}" in FORMULAS[field] for name in ("step_time_s", *RATES))
         parts = times(found) if timed else ()
@@ -106,7 +106,7 @@ def opened(found: JourneyStep, field: str) -> Opened | None:
 
 
 def substituted(found: JourneyStep, field: str) -> str:
-    """The formula of a field with the values of the others in it."""
+    """Return the formula of a field with the values of the other fields in it."""
     known = numbers(found)
     words = [
         written(word[1:-1], known[word[1:-1]]) if word.startswith("{") else word
@@ -116,7 +116,7 @@ def substituted(found: JourneyStep, field: str) -> str:
 
 
 def written(field: str, value: float) -> str:
-    """A value as a reader sees it, in the unit that its name has."""
+    """Return a value as a reader sees it, in the unit that its name has."""
     if field.endswith("_flops_per_s"):
         return shown(value, "FLOP/s", "si")
     if field.endswith("_bytes_per_s"):
@@ -129,7 +129,7 @@ def written(field: str, value: float) -> str:
 
 
 def times(found: JourneyStep) -> tuple[OpenedPart, ...]:
-    """The parts of the step by kind, the largest first; they add up to it."""
+    """Return the parts of the step by kind, the largest first; they add up to the step."""
     parts, estimate = found.parts, found.estimate
     sent_s: dict[str, float] = {}
     for row in estimate.rows:
@@ -157,7 +157,7 @@ def _time(name: str, value: float, how: str, source: str) -> OpenedPart:
 
 
 def sent(found: JourneyStep, level: str) -> tuple[OpenedPart, ...]:
-    """What the busiest GPU sends over one kind of link, by axis and purpose."""
+    """Return what the busiest GPU sends over one kind of link, by axis and purpose."""
     estimate = found.estimate
     whole: dict[str, float] = {}
     calls: dict[str, list[str]] = {}
@@ -174,7 +174,7 @@ def sent(found: JourneyStep, level: str) -> tuple[OpenedPart, ...]:
 
 
 def held(found: JourneyStep, kind: str = "") -> tuple[OpenedPart, ...]:
-    """The lines of the fullest GPU's memory, of one kind or of all."""
+    """Return the lines of the fullest GPU's memory, of one kind or of all kinds."""
     return _sorted([
         OpenedPart(
             name=line.name,

@@ -34,12 +34,12 @@ SUMS_PER_LAYER = 2
 """All-reduces of a decode step in a layer that several GPUs share: attention's, and the block's."""
 
 PASSES = {"none": 3.0, "full": 4.0}
-"""What a step computes, in forward passes: two more backward, and one again with recomputation."""
+"""Work of a step in forward passes: the backward is two more, and recomputation is another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostTrainingStep:
-    """Predicted seconds of each phase; `apart`, the first runs beside the next two.
+    """Predicted seconds of each phase; if they run `apart`, the first overlaps the next two.
 
     `rollout` writes the answers of `batches` steps, as many as may be in flight at once.
     """
@@ -69,7 +69,7 @@ class PostTrainingStep:
 def decoding(
     model: Model, chip: Accelerator, tp: int, answers: int, *, precision: str, gpus_per_node: int
 ) -> Decoding:
-    """A decode step of one copy of the model on `tp` GPUs, for so many answers at once."""
+    """Return a decode step of one copy of the model on `tp` GPUs, for `answers` answers at once."""
     latency_s = 0.0
     if tp > 1:
         within = chip.scale_up_domain or gpus_per_node
@@ -98,7 +98,7 @@ def written(
     precision: str = "bf16",
     gpus_per_node: int = 8,
 ) -> Rollout:
-    """The answers of one copy among all, which share them evenly; each has as many slots as fit."""
+    """Return the rollout of one copy; copies share the answers evenly, in as many slots as fit."""
     each = ceil(answers * tp / gpus)
     step = decoding(model, chip, tp, each, precision=precision, gpus_per_node=gpus_per_node)
     memory = USABLE * tp * chip.capacity_bytes
@@ -112,7 +112,7 @@ def written(
 
 @remembered(128)
 def trained(run: PostTrainingRun) -> TrainingStep:
-    """One update: answers packed to sequences of the longest, the same number for each replica."""
+    """Return an update: answers packed to the longest one's length, as many for each replica."""
     gpus = run.gpus - run.generating
     replicas = gpus // (run.tp * run.cp * run.pp)
     packed = run.answers * run.mean / run.updates / run.longest
@@ -136,7 +136,7 @@ def trained(run: PostTrainingRun) -> TrainingStep:
 
 @remembered(128)
 def predicted_post_training(run: PostTrainingRun) -> PostTrainingStep:
-    """The phases of a published run, none of which was fitted to any such run."""
+    """Return the predicted phases of a published run; no model was fitted to such a run."""
     training = trained(run)
     update_s = training.estimate.step_time_s
     forward_s = run.updates * update_s / PASSES[run.recompute]

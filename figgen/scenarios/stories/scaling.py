@@ -1,4 +1,4 @@
-"""One model on more and more accelerators, with as much or with more to do in a step."""
+"""One model on more and more accelerators, with a constant or a growing batch."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 SEQUENCE = 8192
 TENSOR = 8
 CONTEXT, PIPELINE, CHUNKS, RECOMPUTED = (1, 2, 4, 8), (1, 4, 8, 16), (1, 4), ("none", "full")
-"""Layouts that are tried at every size, one sequence a microbatch."""
+"""Sizes of axes, chunks and recomputation to try at every size, with one sequence per
+microbatch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """The fastest layout that fits on so many accelerators, and its predicted step."""
+    """The fastest layout that fits on a number of accelerators, and its predicted step."""
 
     run: DescribedRun
     step: PredictedStep
 
     @property
     def gpu_s_per_token(self) -> float:
-        """Seconds of one accelerator that a token costs."""
+        """Accelerator-seconds per token."""
         return 1 / self.step.tokens_per_s_per_gpu
 
     @property
     def layout(self) -> str:
-        """TP, CP, PP and DP, with dots that do not break over lines."""
+        """TP, CP, PP and DP, with dots at which lines do not break."""
         run = self.run
         return f"{run.tp}·{run.cp}·{run.pp}·{run.dp}"
 
 
 @remembered(32)
 def scaled(model: str, hardware: str, precision: str, batch: int, weak: bool) -> tuple[Scaled, ...]:
-    """The fastest layout of every size that fits anything.
+    """Return the fastest layout on every number of accelerators on which any layout fits.
 
-    `batch` is the number of sequences of a step, at every size or, if `weak`, on 16,384
-    accelerators and as much more or fewer as there are.
+    `batch` is the number of sequences per step: the same at every size, or, if `weak`, the number
+    on 16,384 accelerators, in proportion to their number.
 
     Raises InputError for a model or chip that is not in the catalog.
     """
@@ -65,7 +66,7 @@ def scaled(model: str, hardware: str, precision: str, batch: int, weak: bool) ->
 
 
 def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
-    """Every layout with one replica and one sequence."""
+    """Return every layout, each with one replica and one sequence."""
     asked = {
         "id": model, "hardware": hardware, "tp": TENSOR, "micro_batch": 1,
         "global_batch_sequences": 1, "seq_length": SEQUENCE, "zero_stage": 1,
@@ -87,7 +88,7 @@ def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
 
 
 def _sized(run: DescribedRun, gpus: int, sequences: int) -> DescribedRun:
-    """The layout on so many accelerators."""
+    """Return the layout on this number of accelerators, with this number of sequences."""
     width = domain_width(run.accelerator, gpus)
     return replace(run, gpus=gpus, gpus_per_node=width, global_batch=sequences)
 
@@ -109,7 +110,7 @@ def _fastest(layouts: Sequence[DescribedRun], gpus: int, sequences: int) -> Scal
 
 
 def _divides(gpus: int, sequences: int, cp: int, pp: int, chunks: int) -> bool:
-    """Whether replicas get whole microbatches, and interleaving whole groups of them."""
+    """Return whether replicas get whole microbatches, and interleaving whole groups of them."""
     replicas, rest = divmod(gpus, TENSOR * cp * pp)
     if rest or not replicas or sequences % replicas:
         return False
@@ -117,7 +118,7 @@ def _divides(gpus: int, sequences: int, cp: int, pp: int, chunks: int) -> bool:
 
 
 def _fits(run: DescribedRun) -> bool:
-    # As many microbatches as fill the pipeline several times hold as much as any number of them.
+    # Enough microbatches to fill the pipeline several times need as much memory as any more.
     filling = run.dp * run.microbatch * min(run.microbatches, 4 * run.pp)
     try:
         setup = run_setup(replace(run, global_batch=filling))
@@ -126,7 +127,7 @@ def _fits(run: DescribedRun) -> bool:
         return False
 
 
-# A chip that is faster or slower holds as much as before.
+# What fits does not depend on the speed of the chip.
 @remembered(1024)
 def _held(setup: TrainingSetup, capacity_bytes: float) -> bool:
     return bool(memory(setup, capacity_bytes=capacity_bytes).fits)
@@ -143,10 +144,10 @@ FAILURES = "failures"
 
 
 def lost(sizes: Sequence[Scaled], goodputs: Sequence[float]) -> list[dict[str, float]]:
-    """What each size loses against the first, by reason, as shares of its own time.
+    """Return what each size loses against the first, by reason, as shares of its own time.
 
-    A token costs seconds of an accelerator in every part of the step, and more of them where
-    layers are cut thinner or stages wait longer; time that failures take is lost on top.
+    A token costs accelerator-seconds in every part of the step, and more of them where layers are
+    cut thinner or stages wait longer. The time that failures take is lost on top.
     """
     first = _costs(sizes[0])
     found = []
@@ -159,7 +160,7 @@ def lost(sizes: Sequence[Scaled], goodputs: Sequence[float]) -> list[dict[str, f
 
 
 def _costs(size: Scaled) -> dict[str, float]:
-    """Seconds of an accelerator for a token, by reason."""
+    """Return accelerator-seconds per token, by reason."""
     tokens = size.run.global_batch * size.run.sequence / size.run.gpus
     costs = dict.fromkeys(PARTS.values(), 0.0)
     for name, words in PARTS.items():

@@ -19,7 +19,7 @@ _SIZES = tuple(field.name for field in fields(PlacedSizes))
 
 
 def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]) -> dict[str, Any]:
-    """The options of a page's job on the cluster `yours`; `lead` is the model the page is about."""
+    """Return the options of a page's job on the cluster `yours`; `lead` is the page's own model."""
     if not yours:
         return dict(asked)
     model = _model_for(lead, str(asked["model"]), yours)
@@ -44,13 +44,13 @@ def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:
-    """The sizes of a job; sizes that it does not give are the `usual` ones."""
+    """Return the sizes of a job; sizes that are not given are the `usual` ones."""
     found = {name: int(str(given.get(name) or usual[name])) for name in _SIZES}
     return PlacedSizes(**found)
 
 
 def _model_for(lead: str, asked: str, yours: Mapping[str, Value]) -> str:
-    """The reader's model, unless the job is about another, or needs experts that it lacks."""
+    """Return the reader's model, unless the job is about another one or needs experts."""
     wanted = yours.get("model")
     if wanted is None or asked != lead:
         return asked
@@ -59,7 +59,7 @@ def _model_for(lead: str, asked: str, yours: Mapping[str, Value]) -> str:
 
 
 def lookups(page: int, yours: Mapping[str, Value]) -> dict[str, Callable[..., JourneyJob]]:
-    """What page `page` calls as `rung` and `job`, on the cluster `yours`.
+    """Return the functions that page `page` calls as `rung` and `job`, on the cluster `yours`.
 
     They raise InputError for a job that the cluster cannot carry out.
     """

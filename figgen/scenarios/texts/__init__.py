@@ -1,1 +1,1 @@
-"""Texts of configurations as entries: keys with their values and lines, whatever the format."""
+"""Configuration texts as entries: keys with their values and lines, whatever the format."""

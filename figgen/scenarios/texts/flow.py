@@ -1,6 +1,6 @@
 """Reads JSON and the flow style of YAML and TOML: `{"a": [1, 2]}`, `{a: 1}`, `{ a = 1 }`.
 
-Comments, commas at the end, `Infinity` and `NaN` are let pass, since programs write them.
+It accepts comments, trailing commas, `Infinity` and `NaN`, since programs write them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ PRINTED = (
     " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     "[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 )
-"""The printed letters of ASCII, from 32 on."""
+"""The printable letters of ASCII, from 32 on."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Flow:
-    """A text, how far it has been read, and what was found; `marks` stand behind a key."""
+    """A text, how far it has been read, and its entries so far; one of `marks` follows a key."""
 
     text: str
     at: int
@@ -29,9 +29,9 @@ class Flow:
 
 
 def read_flow(text: str, name: str, at: int = 0) -> tuple[list[Entry], int]:
-    """The settings of the mapping or list at `at` under `name`, and the place behind it.
+    """Return the settings of the mapping or list at `at` under `name`, and the place after it.
 
-    Raises InputError for a bracket that is not closed and for what is no mapping.
+    Raises InputError for a bracket that is not closed, and for a text that is not a mapping.
     """
     flow = Flow(text=text, at=at, entries=[])
     _skip(flow)
@@ -40,7 +40,7 @@ def read_flow(text: str, name: str, at: int = 0) -> tuple[list[Entry], int]:
 
 
 def scalar_text(text: str) -> str:
-    """The text of a scalar without its quotes."""
+    """Return the text of a scalar without its quotes."""
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
@@ -49,7 +49,7 @@ def scalar_text(text: str) -> str:
 
 def _value(flow: Flow, name: str, depth: int) -> None:
     if depth > DEEPEST:
-        raise InputError("the text", expected=f"at most {DEEPEST} brackets within each other")
+        raise InputError("the text", expected=f"at most {DEEPEST} nested brackets")
     letter = flow.text[flow.at : flow.at + 1]
     if letter == "{":
         flow.at += 1
@@ -92,7 +92,7 @@ def _mapping(flow: Flow, name: str, depth: int) -> None:
 
 
 def _list(flow: Flow, name: str, depth: int) -> None:
-    """A list of scalars is one entry; another one has an entry for every leaf, with its number."""
+    """Read a list: scalars make one entry; other items make one for every leaf, with its number."""
     words: list[str] = []
     number = 0
     plain = True
@@ -118,7 +118,7 @@ def _list(flow: Flow, name: str, depth: int) -> None:
 
 
 def _scalar(flow: Flow, marks: str) -> str:
-    """A quoted or plain scalar from here on; one of `marks` ends a plain one, which is a key."""
+    """Return the quoted or plain scalar that starts here; `marks` end a plain one that is a key."""
     text = flow.text
     letter = text[flow.at : flow.at + 1]
     if letter in ("'", '"'):
@@ -150,7 +150,7 @@ def _scalar(flow: Flow, marks: str) -> str:
 
 
 def _ends_scalar(flow: Flow, marks: str) -> bool:
-    """Whether a plain scalar ends here: at a bracket, a comma, a comment or the mark of a key."""
+    """Return whether a plain scalar ends here: at a bracket, a comma, a comment or a key's mark."""
     here = flow.text[flow.at]
     if here in ",[]{}\n":
         return True
@@ -160,13 +160,13 @@ def _ends_scalar(flow: Flow, marks: str) -> bool:
 
 
 def _ends_key(text: str, at: int) -> bool:
-    """Whether the mark at `at` stands behind a key: `a: 1` and `a = 1` do, a time of day not."""
+    """Return whether the mark at `at` ends a key: `a: 1` and `a = 1` do, a time of day doesn't."""
     follows = text[at + 1 : at + 2]
     return text[at] == "=" or follows in (" ", "\t", "\n", "", "{", "[", '"')
 
 
 def _escaped(letters: str) -> str:
-    """What the letters behind a backslash stand for; a blank where that is not in ASCII."""
+    """Return the letter that an escape stands for, or a blank if it is not in ASCII."""
     letter = letters[:1]
     if letter == "n":
         return "\n"
@@ -181,7 +181,7 @@ def _escaped(letters: str) -> str:
 
 
 def _skip(flow: Flow) -> None:
-    """Goes behind blanks and comments."""
+    """Skip blanks and comments."""
     text = flow.text
     while flow.at < len(text):
         if text[flow.at] in " \t\r\n":

@@ -1,4 +1,4 @@
-"""A training step and its memory as plain data: what `--json` prints and what the pages compute."""
+"""A training step and its memory as plain data, for `--json` and for pages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, needed_utilisation
 
 LIKELY_DIGITS = 9
-"""Digits of a probability; those behind them depend on the C library that computes it."""
+"""Digits of a probability; further digits depend on the C library that computes it."""
 
 
 def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
-    """The setup for JSON."""
+    """Return the setup for JSON."""
     parallel = setup.parallel
     return {
         "model": name,
@@ -42,7 +42,7 @@ def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
 
 
 def lora_data(setup: TrainingSetup) -> dict[str, object]:
-    """What is trained beside frozen weights, for JSON; nothing where all are trained."""
+    """Return the adapters beside frozen weights, for JSON; empty where all weights are trained."""
     if setup.lora_rank is None:
         return {}
     return {
@@ -58,7 +58,7 @@ def step_data(
     cluster: Cluster,
     compute_efficiency: float,
 ) -> dict[str, object]:
-    """A step for JSON; a utilisation is None where its convention does not cover the model."""
+    """Return a step for JSON; a utilisation is None if its convention can't cover the model."""
     return {
         "pipeline_rank": found.bottleneck,
         "step_time_s": found.step_time_s,
@@ -79,9 +79,9 @@ def step_data(
 
 
 def buckets_data(found: StepEstimate, times: Sequence[StageTime]) -> dict[str, object] | None:
-    """The buckets of the bottleneck's gradients for JSON; `times` are those of all virtual stages.
+    """Return the buckets of the bottleneck's gradients for JSON; `times` has all virtual stages.
 
-    A page asks for them last: the stages are timed by carrying out the whole schedule.
+    A page asks for them last: timing the stages takes a simulation of the whole schedule.
     """
     setup = found.setup
     stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
@@ -90,7 +90,7 @@ def buckets_data(found: StepEstimate, times: Sequence[StageTime]) -> dict[str, o
 
 
 def muon_data(found: StepEstimate, wide_flops_per_s: float) -> dict[str, float]:
-    """What orthogonalizing matrices adds to a step; empty with other optimizers than Muon.
+    """Return what orthogonalizing matrices adds to a step; empty with other optimizers than Muon.
 
     `wide_flops_per_s` is the rate that matmuls in 16 bits or more reach.
     """
@@ -118,7 +118,7 @@ def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> floa
 
 
 def memory_data(found: MemoryEstimate) -> dict[str, object]:
-    """The memory of every pipeline rank for JSON."""
+    """Return the memory of every pipeline rank for JSON."""
     likely = found.fit_probability
     return {
         "ranks": [

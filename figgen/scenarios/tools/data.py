@@ -1,4 +1,4 @@
-"""What the live tools know: the catalog, the options of their forms, and the named layouts.
+"""The data of the live tools: the catalog, the options of their forms, and the named layouts.
 
 Values are plain SI numbers; where the catalog gives a range, `<key>_range` has its two ends.
 """
@@ -26,17 +26,17 @@ from figgen.scenarios.tools.own import own_shape
 from figgen.scenarios.tools.rates import attained_rows
 
 _PARTS = {"model": "models", "accelerator": "accelerators"}
-"""Options whose choices stand in the catalog with their titles."""
+"""Options whose choices are entries of the catalog, with their titles."""
 
 
 @remembered(1)
 def configurations_json() -> str:
-    """`configurations` as the file that the tools load."""
+    """Return `configurations` as the file that the tools load."""
     return json.dumps(configurations(), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def configurations() -> dict[str, Any]:
-    """Everything a reader can choose by name, and NCCL's latencies of a ring step."""
+    """Return everything a reader can choose by name, and NCCL's latencies of a ring step."""
     nccl = catalog.nccl_tuning()
     return {
         "models": {name: _model(found) for name, found in catalog.MODELS.items()},
@@ -57,10 +57,11 @@ def configurations() -> dict[str, Any]:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    """An option as a form needs it; what is not said is null, false, or has no limit.
+    """Return an option as a form needs it; what it lacks is left out.
 
-    `key` is its name in addresses, `flag` the command line's. `choices` are [name, words]; a
-    "choice" takes no other, a "text" does. A form shows a "quantity" in `unit`, `scale` in SI.
+    `key` is its name in addresses, `flag` its name on the command line. `choices` are [name, title]
+    pairs; a "choice" takes no other name, a "text" does. A form shows a "quantity" in `unit`, which
+    is `scale` in SI.
     """
     limits = {"low": option.low, "high": option.high}
     more: dict[str, Any] = {
@@ -86,14 +87,14 @@ def _option(option: Option) -> dict[str, Any]:
 
 
 def _choices(option: Option) -> list[list[str]] | str | None:
-    """[name, words] of what a form offers, or the part of the catalog whose titles they are."""
+    """Return the [name, title] pairs that a form offers, or the catalog's part that has them."""
     if option.name in _PARTS:
         return _PARTS[option.name]
     return list(map(list, option.choices().items())) if option.choices else None
 
 
 def taking_tables_json() -> str:
-    """What the reading of scripts and of the tools' own lines goes by."""
+    """Return the tables for reading scripts and the tools' own lines, as JSON."""
     tables = {"names": asdict(own_names()), "sizes": catalog_sizes()}
     return json.dumps(tables, separators=(",", ":"))
 
@@ -128,7 +129,7 @@ def _preset(found: catalog.Preset) -> dict[str, Any]:
 
 
 def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
-    """The cluster and the axes along which it is divided at all."""
+    """Return the cluster and those axes that have more than one rank."""
     sizes = {axis: getattr(found, axis) for axis in ("tp", "cp", "pp", "ep")}
     divided = {axis: size for axis, size in sizes.items() if size > 1}
     return {"nodes": found.nodes, "gpus_per_node": found.gpus_per_node, **divided} | (
@@ -137,7 +138,7 @@ def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
 
 
 def training_choices(found: TrainingStep) -> Choices:
-    """A step by its options, what they are by default left out."""
+    """Return the options of a step, without those that have their default."""
     setup = found.setup
     given = {field.name: getattr(setup, field.name) for field in fields(setup)}
     given |= {"recipe": setup.recipe.name, "order": setup.parallel.order}
@@ -193,22 +194,22 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
 
 
 def chips_json() -> str:
-    """The catalog's names of accelerators."""
+    """Return the catalog's names of accelerators, as JSON."""
     return json.dumps({"chips": list(catalog.ACCELERATORS)}, separators=(",", ":")) + "\n"
 
 
 def converter_json() -> str:
-    """What the converter begins with: the formula of the bus bandwidth of each collective."""
+    """Return the converter's data: the formula of the bus bandwidth of each collective."""
     return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"
 
 
 def schedules_json() -> str:
-    """What the schedule lab calls each schedule."""
+    """Return the schedule lab's name for each schedule."""
     return json.dumps({"titles": TITLES}, separators=(",", ":")) + "\n"
 
 
 class NamedLayout(TypedDict):
-    """Sizes under the names that the tools' addresses use; etp None is the framework's own."""
+    """Sizes under their names in the tools' addresses; `etp` None is the framework's default."""
 
     name: str
     title: str
@@ -225,13 +226,13 @@ class NamedLayout(TypedDict):
 
 
 def layouts() -> tuple[NamedLayout, ...]:
-    """Every map preset and every preset of a published run whose layout is known."""
+    """Return every map preset and every preset of a published run whose layout is known."""
     found = (_named(preset) for preset in catalog.PRESETS.values())
     return tuple(named for named in found if named is not None)
 
 
 def layouts_json() -> str:
-    """`layouts` as the file that the rank map loads."""
+    """Return `layouts` as the file that the rank map loads."""
     return json.dumps(layouts(), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""A reader's answer to a question of a page: right, or off by a slip that can be named, printed.
+"""A reader's answer to a question of a page: right, or wrong by a slip that can be named; printed.
 
-A slip is the question's own formula with one input changed, so what it would give is computed.
+A slip is the question's own formula with one input changed, so that its result can be computed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from figgen.quantity_text import read_quantity
 from figgen.quantity_units import AMOUNTS, THINGS
 
 TOLERANCE = 0.02
-"""How far an answer may be off, as a share of the right one; whole things are counted exactly."""
+"""How far a right answer may be off, as a share of the exact one; whole things count exactly."""
 NEAR = 0.012
-"""How near to what a slip gives an answer has to be."""
+"""How near an answer must be to the result of a slip, as a share of that result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slip:
     """An input that readers change by mistake, in the `formulas` named or in all of them.
 
-    The argument, or any whose name ends like it, becomes `times` itself, plus `plus` times the
-    argument `other`, plus `constant`.
+    The argument, or any whose name ends in `_` and its name, becomes `times` itself, plus `plus`
+    times the argument `other`, plus `constant`.
     """
 
     argument: str
@@ -42,7 +42,7 @@ class Slip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slipped:
-    """One changed argument of a formula, and what its change means."""
+    """One changed argument of a formula, and the meaning of the change."""
 
     argument: str
     value: float
@@ -51,7 +51,7 @@ class Slipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What a slip gives as the answer, and what it means."""
+    """The answer that a slip gives, and the meaning of the slip."""
 
     value: float
     why: str
@@ -75,7 +75,7 @@ class Grade:
 
 
 PREFIXED = ("B", "s", "B/s", "FLOP", "FLOP/s")
-"""Units without which an answer may mean anything."""
+"""Units that an answer must state."""
 
 _ALL_REDUCES = (
     "all_reduce_bytes_sent",
@@ -239,11 +239,11 @@ SLIPS: tuple[Slip, ...] = (
         why="You gave all of the memory away; a part of it has to stay free.",
     ),
 )
-"""What readers get wrong, the likeliest first where two give the same."""
+"""Common mistakes of readers; where two give the same answer, the likelier comes first."""
 
 
 def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
-    """The arguments of a formula as slips change them, one at a time."""
+    """Return the arguments of a formula as slips change them, one at a time."""
     found: list[Slipped] = []
     for slip in SLIPS:
         if slip.formulas and formula not in slip.formulas:
@@ -259,9 +259,9 @@ def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
 
 
 def candidates(asked: CallData, compute: Compute) -> list[Candidate]:
-    """What slips would answer: the same call with one argument changed.
+    """Return the answers that slips give: the same call with one argument changed.
 
-    A slip is left out where the formula whose argument it changes has no value there.
+    A slip is left out where the formula whose argument it changes has no value.
     """
     found: list[Candidate] = []
     for changed, own, why in _changed(asked, compute):
@@ -272,7 +272,7 @@ def candidates(asked: CallData, compute: Compute) -> list[Candidate]:
 
 
 def _changed(asked: CallData, compute: Compute) -> Iterator[tuple[CallData, float, str]]:
-    """The call with one argument changed, the value of the changed formula, and what it means."""
+    """Yield the call with a changed argument, the changed formula's value, and the meaning."""
     if not isinstance(asked, list):
         return
     name, given = cast("str", asked[0]), cast("dict[str, CallData]", asked[1])
@@ -286,7 +286,7 @@ def _changed(asked: CallData, compute: Compute) -> Iterator[tuple[CallData, floa
 
 
 def verdict(text: str, unit: str, spec: str, asked: CallData, compute: Compute) -> ToldAnswer:
-    """What a reader is told who answers `text`; `spec` writes the right answer."""
+    """Return what to tell a reader who answers `text`; `spec` formats the right answer."""
     answer = formula_value(asked, compute)
     right = shown(answer, unit, spec)
     try:
@@ -307,9 +307,9 @@ def _off(grade: Grade) -> str:
 
 
 def graded(text: str, unit: str, answer: float, written: str, slips: Sequence[Candidate]) -> Grade:
-    """What a reader's `text` is worth where `answer` in `unit` is right, `written` on the page.
+    """Grade a reader's `text` against `answer` in `unit`, which the page shows as `written`.
 
-    Raises InputError for text that is no quantity in that unit.
+    Raises InputError for a text that is not a quantity in that unit.
     """
     value = read_answer(text, unit)
     ratio = value / answer
@@ -328,7 +328,7 @@ def _is_right(value: float, answer: float, unit: str) -> bool:
 
 
 def _read_back(written: str, unit: str) -> float:
-    """The rounded answer that the page shows; 0 if it can't be read back."""
+    """Return the rounded answer that the page shows; 0 if it can't be read back."""
     try:
         return read_answer(written, unit)
     except InputError:
@@ -340,7 +340,7 @@ def _differ(one: float, other: float) -> bool:
 
 
 def read_answer(text: str, unit: str) -> float:
-    """The number in the SI `unit` that `text` gives; only what has prefixes needs its unit."""
+    """Return the number in the SI `unit` that `text` gives; only units with prefixes are needed."""
     short = unit in AMOUNTS and re.search(r"\d\s*[KMBT]\s*$", text)
     found = read_quantity(f"{text.rstrip()} {unit}s" if short else text)
     bare = found.unit == "1" and unit not in PREFIXED
@@ -365,12 +365,12 @@ EXAMPLES: dict[str, str] = {
 
 
 def expected_of(unit: str) -> str:
-    """What an answer in `unit` looks like, in words."""
+    """Return what an answer in `unit` looks like, in words."""
     return EXAMPLES.get(unit, f"a number of {unit}s")
 
 
 def _why_by_ratio(ratio: float, unit: str) -> str:
-    """What a round ratio to the right answer means; empty for any other."""
+    """Return the meaning of a round ratio to the right answer; empty for any other ratio."""
     for times, why in RATIOS:
         for one in (times, 1 / times):
             if abs(ratio / one - 1) <= 0.005:

@@ -39,11 +39,11 @@ _FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
         "attention_first": ("First attention layer, from 0",),
     }),
 )  # fmt: skip
-"""What each field is of, its kind, and label and empty word by its key."""
+"""The part of the form, the kind, and by key the label and the word for an empty field."""
 
 
 def own_shape() -> list[dict[str, Any]]:
-    """Fields of the form, `of` the model, its experts, its latent attention, or its mixers."""
+    """Return the form's fields, each `of` the model, its experts, latent attention or mixers."""
     found: list[dict[str, Any]] = []
     for of, kind, names in _FIELDS:
         wide = {"wide": True} if kind != "whole" else {}

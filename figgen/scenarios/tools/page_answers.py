@@ -16,15 +16,15 @@ from figgen.scenarios.tools.page_job import PageJob
 
 
 def stages_of(job: PageJob) -> tuple[StageTime, ...]:
-    """Return the times of all virtual stages of a job, as its step is carried out."""
+    """Return the times of all virtual stages in a job's simulated step."""
     return step_stages(job.setup, job.cluster, job.compute_efficiency, job.parts)
 
 
 def page_answers(job: PageJob) -> dict[str, object]:
     """Return the step and the memory of a job.
 
-    A variant has no gradient buckets, for which its whole schedule would be carried out.
-    Raises InputError for a job that cannot be carried out.
+    A variant has no gradient buckets, which would take a simulation of its whole schedule. Raises
+    InputError for a job that cannot be carried out.
     """
     setup, efficiency = job.setup, job.compute_efficiency
     found = step(setup, job.cluster, compute_efficiency=efficiency, predicted=job.parts)

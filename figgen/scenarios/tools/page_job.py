@@ -37,12 +37,12 @@ from figgen.scenarios.tools.served import (
 from figgen.scenarios.tools.served_shape import served_shape
 
 UNTIMED = 0.5
-"""Share of the peak that is taken for hardware that nobody timed."""
+"""Share of the peak that is assumed for hardware without measured rates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidualInterval:
-    """The shares of its prediction between which eight of ten runs of a class lie."""
+    """The ratios of measured to predicted time within which eight of ten runs of a class lie."""
 
     interval_of: str
     residuals: tuple[float, float]
@@ -82,7 +82,7 @@ class UntimedJob:
 
     @property
     def capacity_bytes(self) -> float | None:
-        """Memory of a GPU, measured or reported; None where nobody told."""
+        """Bytes of a GPU's memory, measured or reported; None if they are unknown."""
         if self.measured is not None and "capacity" in self.measured:
             return self.measured["capacity"][0]
         return self.chip.memory_bytes
@@ -107,7 +107,7 @@ class UntimedJob:
 
     @cached_property
     def attained(self) -> Attained:
-        """What the job attains, with what a reader says of its rates."""
+        """What the job attains, with a reader's own rates in place of the model's."""
         said = SaidRates(
             measured=self.measured,
             latencies=(self.known_cluster, self.cluster),
@@ -149,7 +149,7 @@ class PageTiming:
 class PageJob(UntimedJob):
     """A job whose step is timed. `base` is the job of which it is a variant on other hardware.
 
-    Properties raise InputError for what cannot be timed.
+    Properties raise InputError if the job cannot be timed.
     """
 
     base: PageJob | None
@@ -161,7 +161,7 @@ class PageJob(UntimedJob):
 
     @cached_property
     def timed(self) -> PageTiming | None:
-        """The predicted step; None on a chip of a reader's own of which too little is said."""
+        """The predicted step; None on a reader's own chip with too few numbers."""
         base, was = self.base, None if self.base is None else self.base.timed
         if base is not None and was is not None and self._is_elsewhere(base):
             attained = on_hardware(was.attained, base.cluster, self.cluster)
@@ -211,7 +211,7 @@ class PageJob(UntimedJob):
 
     @property
     def matmul_share(self) -> float:
-        """Share of the dense peak that matmuls reach, which a reader may replace."""
+        """Share of the dense peak that matmuls reach, or the share that a reader gives."""
         if self.timed is None:
             return self._untimed_share
         return float(self.timed.attained.product_flops_per_s) / self.cluster.peak_flops_per_s
@@ -228,7 +228,7 @@ class PageJob(UntimedJob):
 
     @property
     def predicted(self) -> ResidualInterval | None:
-        """The interval of the step; None where a rate was chosen, or nobody timed its like."""
+        """The interval of the step; None where a rate was chosen or no such step was timed."""
         chosen = self.given["compute_efficiency"] is not None
         scaled = self.given["time_factor"] is not None
         elsewhere = self.base is not None and self._is_elsewhere(self.base)
@@ -239,7 +239,7 @@ def untimed_job(catalog: ServedCatalog, choices: Mapping[str, Any]) -> UntimedJo
     """Return the job that these options describe; options that are left out take their defaults.
 
     `model`, `accelerator` and `nic` are names of the catalog or mappings of own numbers in SI.
-    Raises InputError for what is unknown or does not fit together.
+    Raises InputError for unknown names and for options that do not fit together.
     """
     given: dict[str, Any] = {**usual_options(catalog), **choices}
     model, entry = named("model", given["model"], catalog.models)
@@ -266,7 +266,7 @@ def untimed_job(catalog: ServedCatalog, choices: Mapping[str, Any]) -> UntimedJo
 def page_job(
     catalog: ServedCatalog, choices: Mapping[str, Any], base: PageJob | None = None
 ) -> PageJob:
-    """Return the same as a job that is timed. Raises InputError as `untimed_job` does."""
+    """Return the job of these options with its time. Raises InputError as `untimed_job` does."""
     job = untimed_job(catalog, choices)
     return PageJob(
         catalog=catalog,

@@ -1,4 +1,4 @@
-"""The planner as pages ask it: one search that tells how far it is, or one for each node count."""
+"""The planner of pages: one search that reports its progress, or a search for each node count."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from figgen.scenarios.tools.served import ServedCatalog, usual_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlan:
-    """A search, and `about`, the job that is searched with nothing divided."""
+    """A search, and `about`, the job that is searched, without any parallelism."""
 
     job: PlannedJob
     about: UntimedJob
@@ -48,7 +48,7 @@ class PagePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchProgress:
-    """How many of all pipelines are done, and layouts so far; `found` is None until the end."""
+    """How many of all pipelines are done, and the layouts so far; `found` is None until the end."""
 
     done: int
     of: int
@@ -63,7 +63,7 @@ def page_plan(
     every_schedule: bool = False,
     fit_chance: float = SAFE,
 ) -> PagePlan:
-    """Return the search that these options ask for; those of `SEARCHED` hold for all layouts.
+    """Return the search for these options; options in `SEARCHED` are fixed for all layouts.
 
     Raises InputError as `plan_question` does.
     """
@@ -88,7 +88,7 @@ def page_plan(
 
 
 def planned(job: PlannedJob) -> Iterator[SearchProgress]:
-    """Yield how far a search is after each pipeline, and at the end what it found.
+    """Yield the progress of a search after each pipeline, and at the end its result.
 
     Raises InputError where there is no layout.
     """
@@ -125,10 +125,10 @@ def fastest_data(job: PlannedJob) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesAsked:
-    """What is wanted of a training, as `goal_of` takes it.
+    """The goal of a training, as `goal_of` takes it.
 
-    A layout fits that does so with a `chance`. `gpu_mtbf_s` is the time between failures of a GPU,
-    and `power_w` the power limit of accelerators by name.
+    A layout counts as fitting if its chance to fit is at least `chance`. `gpu_mtbf_s` is the mean
+    time between failures of a GPU, and `power_w` the power limit of accelerators by name.
     """
 
     kind: str
@@ -144,7 +144,7 @@ class NodesAsked:
 def sized_nodes(
     catalog: ServedCatalog, choices: Mapping[str, Any], asked: NodesAsked
 ) -> Iterator[tuple[Sized, int | None]]:
-    """Yield one number of nodes after the other, as the search asks them, with the best so far.
+    """Yield each number of nodes that the search tries, with the best number so far.
 
     Raises InputError as `goal_of` does.
     """

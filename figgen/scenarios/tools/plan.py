@@ -11,14 +11,14 @@ from figgen.scenarios.runs.timed_kinds import timed_kinds
 
 
 def _timed() -> dict[str, list[list[int]]]:
-    """Kinds of layouts that somebody has timed, by accelerator: without experts, and with them."""
+    """Return the kinds of layouts with measured steps, by accelerator: without and with experts."""
     known = timed_kinds()
     chips = sorted({chip for chip, _ in known})
     return {chip: [sorted(known.get((chip, one), ())) for one in (False, True)] for chip in chips}
 
 
 def plan_module() -> str:
-    """The tables of the planner as an ES module."""
+    """Return the tables of the planner as an ES module."""
     tables = {
         "terms": TERMS,
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},

@@ -1,4 +1,4 @@
-"""What software attains on chips, for the live tools: what rows share, and what each has more."""
+"""What software attains on chips, for the live tools: shared values, and what each row adds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ WIDE_HEAD = 128
 
 OWN = "own"
 OWN_PEAKS = {"bf16": 1.0, "fp16": 1.0, "fp8": 2.0, "fp4": 4.0, "tf32": 0.5}
-"""Peaks of a reader's chip that says one number, over that of 16 bits."""
+"""Peaks of a reader's own chip over its peak in 16 bits, where only one number is given."""
 
 
 Row = Mapping[str, Any]
-"""What is attained on a chip in a format, by field of `RateRow` and of its rates."""
+"""What is attained on a chip in a format, by the fields of `RateRow` and of its rates."""
 
 
 def attained_rows() -> dict[str, Any]:
-    """What software attains on every chip in each of its formats, as `RateRow` has it.
+    """Return what software attains on every chip in each of its formats, as `RateRow` has it.
 
-    Rows are in the order of the catalog's chips and of their peaks; the last are shares of the
-    numbers that a reader gives of a chip, by `own` formats. `columns` are those of all rows for the
-    usual software (`_columns`), and `others` what other software has instead (`_beside`), or the
-    name of software that has the same. Peaks stand beside the chips.
+    Rows are in the order of the catalog's chips and of their peaks. The last rows are for a
+    reader's own chip, in the formats of `own`, as shares of the numbers that the reader gives.
+    `columns` has all rows for the usual software (`_columns`). `others` has what differs for other
+    software (`_beside`), or the name of software that attains the same. Peaks are listed with the
+    chips.
     """
     rows = list(_all_rows(SOFTWARE).values())
     others: dict[str, Any] = {}
@@ -51,13 +52,13 @@ def attained_rows() -> dict[str, Any]:
 
 
 def _columns(rows: list[Row]) -> dict[str, Any]:
-    """The values of all rows by field, or one value if all are equal; None in rows without it."""
+    """Return all rows' values by field, or one value if all are equal; None if a row lacks it."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([_short(row.get(name)) for row in rows]) for name in names}
 
 
 def _short(value: Any) -> Any:
-    """Return 4e11 as 400000000000, which JavaScript reads alike and JSON writes without `.0`."""
+    """Return 4e11 as 400000000000: JavaScript reads the same, and JSON writes no `.0`."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -66,23 +67,23 @@ def _column(values: list[Any]) -> Any:
 
 
 def _all_rows(software: str) -> dict[tuple[str, str], Row]:
-    """The row of every chip and format; empty for a format that software does not take there."""
+    """Return the row of every chip and format; empty if the software cannot use the format."""
     found: dict[tuple[str, str], Row] = {}
     for chip in (*catalog.ACCELERATORS.values(), _own_chip()):
         for dtype in DTYPES:
             if getattr(chip, dtype) is not None:
                 row: Row = {}
-                with suppress(InputError):  # FP8 on a chip without
+                with suppress(InputError):  # FP8 on a chip that lacks it
                     row = _row(software, chip, dtype)
                 found[chip.name, dtype] = row
     return found
 
 
 def _beside(usual: list[Row], rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
-    """Return the columns of the kinds of rows that other software has instead of the usual.
+    """Return the rows of other software as columns of their distinct differences from the usual.
 
-    The kind of the H100 in BF16 comes first. `rows` has the number of each row's kind, None for a
-    format that the software does not take.
+    The difference of the H100 in BF16 comes first. `rows` has the number of each row's difference,
+    or None for a format that the software cannot use.
     """
     kinds: list[Row] = []
     numbers: dict[int, int | None] = {}
@@ -99,7 +100,7 @@ def _differences(row: Row, base: Row) -> Row:
     return {key: value for key, value in row.items() if base[key] != value}
 
 
-# More than there are rows: of a changed chip only its own are made again.
+# Larger than the number of rows, so that a changed chip computes only its own rows again.
 @remembered(4096)
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
     found = rate_row(_stub(software, chip, dtype))
@@ -122,7 +123,7 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
 
 
 def _own_chip() -> catalog.Accelerator:
-    """A chip of which nothing is known but that it has numbers."""
+    """Return a stand-in for a reader's own chip, with unit values in place of its numbers."""
     like = catalog.accelerator("h100-sxm-80gb")
 
     def one(size: float) -> catalog.Value:
@@ -148,7 +149,7 @@ def _stub(software: str, chip: catalog.Accelerator, dtype: str) -> DescribedRun:
 
 @remembered(1)
 def _dense_on_one() -> TrainingSetup:
-    """A dense model with wide heads on one GPU."""
+    """Return a dense model with wide heads on one GPU."""
     shape = replace(catalog.model("llama-3-8b").shape, head_dim=WIDE_HEAD)
     parallel = layout(nodes=1, gpus_per_node=1)
     return TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=4096)

@@ -1,7 +1,7 @@
-"""The catalog that pages are served, read back: what `configurations` writes, as models take it.
+"""The catalog that pages receive from `configurations`, read back as inputs of the models.
 
-Whatever is wanted is a name of the catalog, or a mapping of a reader's own numbers in SI, which is
-called "own".
+An item is asked for by a name of the catalog, or as a mapping of a reader's own numbers in SI,
+which is called "own".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCatalog:
-    """The parts of `configurations` that a job needs, under their names there."""
+    """The parts of `configurations` that a job needs, under the same names."""
 
     models: Mapping[str, Entry]
     accelerators: Mapping[str, Entry]
@@ -36,12 +36,12 @@ class ServedCatalog:
 
 
 def served(data: Mapping[str, Any]) -> ServedCatalog:
-    """Return the catalog of what pages are served, read as plain data."""
+    """Return the catalog of the plain data that pages receive."""
     return record_of(ServedCatalog, data)
 
 
 def usual_options(catalog: ServedCatalog) -> dict[str, Any]:
-    """Return what every option is by default; None follows from other options."""
+    """Return the default of every option; None means that it follows from other options."""
     found: dict[str, Any] = {}
     for option in catalog.options:
         found[option["name"]] = option.get("default")
@@ -52,7 +52,7 @@ Known = TypeVar("Known")
 
 
 def named(kind: str, wanted: Any, known: Mapping[str, Known]) -> tuple[str, Known]:
-    """Return the name of what is wanted, and its entry. Raises InputError for an unknown name."""
+    """Return the name and the entry of an item. Raises InputError for an unknown name."""
     if isinstance(wanted, dict):
         own: Any = wanted
         return OWN, own
@@ -62,7 +62,7 @@ def named(kind: str, wanted: Any, known: Mapping[str, Known]) -> tuple[str, Know
 
 
 def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
-    """Return an accelerator; the peak of a reader's own is that in `dtype`."""
+    """Return an accelerator; a reader's own chip has a peak in `dtype` alone."""
     name, entry = named("accelerator", wanted, catalog.accelerators)
     usual_s: float = catalog.latencies["scale_up_s"]
     peaks: Mapping[str, float] = (
@@ -80,7 +80,7 @@ def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
 
 
 def served_network(catalog: ServedCatalog, wanted: Any) -> Network:
-    """Return a network; the bandwidth of a reader's own is that of a GPU."""
+    """Return a network; a reader's own has its bandwidth per GPU."""
     name, entry = named("link", wanted, catalog.links)
     return Network(
         name=name,
@@ -93,8 +93,8 @@ def served_network(catalog: ServedCatalog, wanted: Any) -> Network:
 def served_row(catalog: ServedCatalog, software: str, chip: Chip, dtype: str) -> RateRow:
     """Return what software attains on a chip, as `attained_rows` has it in columns.
 
-    Of a reader's own chip it has shares. Raises InputError for a format that the software does not
-    multiply there.
+    For a reader's own chip, the rates are shares of its numbers. Raises InputError for a format in
+    which the software cannot multiply there.
     """
     table, own = catalog.attained, chip.name == OWN
     place = _own_place(catalog, dtype) if own else _rows(catalog).index(f"{chip.name} {dtype}")
