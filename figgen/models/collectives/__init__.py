@@ -84,22 +84,22 @@ TRACES: dict[tuple[str, str], Callable[..., CollectiveTrace]] = {
 
 
 MOST_RANKS = 512
-"""Ranks up to which a trace is built and proved on request; their number grows with n²."""
+"""Most ranks for which a trace is built and proved on request: its messages grow with n²."""
 
 
 def algorithms(collective: str) -> tuple[str, ...]:
-    """Names of the algorithms known for `collective`; InputError if it is not a collective."""
+    """Return the names of the algorithms for `collective`; InputError if it is not a collective."""
     if collective not in CONTRACTS:
         raise unknown("collective", collective, CONTRACTS)
     return tuple(algorithm for known, algorithm in TRACES if known == collective)
 
 
 def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> CollectiveTrace:
-    """The verified trace of `algorithm` for `collective` among `ranks` ranks.
+    """Return the verified trace of `algorithm` for `collective` among `ranks` ranks.
 
-    `options` are those of the algorithm's own function in `TRACES` (`schedule`, `root`,
-    `segments`, `ranks_per_node`). Raises InputError for an unknown name or option, and for a
-    number of ranks that the algorithm cannot serve.
+    `options` are those of the algorithm's own function in `TRACES` (`schedule`, `root`, `segments`,
+    `ranks_per_node`). Raises InputError for an unknown name or option, and for a number of ranks
+    that the algorithm does not support.
     """
     known = algorithms(collective)
     if algorithm not in known:
@@ -122,8 +122,8 @@ def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> 
 
 @lru_cache(maxsize=256)
 def most_sent(collective: str, algorithm: str, ranks: int, **options: int | str) -> float:
-    """The most that one rank sends in a verified trace, as a multiple of the message.
+    """Return the most that one rank sends in a verified trace, as a multiple of the message.
 
-    Takes and raises what `trace` does.
+    Takes the arguments of `trace` and raises its errors.
     """
     return max(bytes_sent_per_rank(trace(collective, algorithm, ranks, **options), 1.0))

@@ -1,7 +1,7 @@
-"""Which formula gives the time of which algorithm: the closed forms of `figgen.formulas`.
+"""The closed form in `figgen.formulas` that gives the time of each algorithm.
 
-A trace timed step by step takes just as long, except where `LIMITS` says how the formula idealises.
-Algorithms that are not named here have no formula of their own: their trace is their cost.
+Timing the trace step by step gives the same result, except where `LIMITS` names what the formula
+idealises. An algorithm that is missing here has no formula; its cost comes from its trace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LIMITS: dict[tuple[str, str], str] = {
     ("all-reduce", "hierarchical-leader"): "chains within nodes pipelined without end",
     ("all-to-all", "bruck"): "half the buffer in every step, as for a power of two",
 }
-"""Formulas that idealise, and how."""
+"""What a formula idealises, for each algorithm whose formula differs from its trace."""
 
 BUS_BANDWIDTHS: dict[str, str] = {
     "all-reduce": "all_reduce_bus_bandwidth",

@@ -1,10 +1,10 @@
 """NCCL's double binary tree: two trees, each carrying half of the vector.
 
-In the first tree the odd ranks are leaves; the second is the same tree mirrored (n even) or
-moved on by one rank (n odd), which turns leaves into inner ranks. So a rank that sends twice as
-much as it gets in one tree sends little in the other, and no rank sends more than twice the
-vector (NCCL src/graph/trees.cc; Sanders, Speck and Träff 2009). For even n every rank is a leaf
-of exactly one tree; for odd n, n > 1, one rank is an inner rank of both, with one child in each.
+In the first tree the odd ranks are leaves. The second is the same tree mirrored (n even) or shifted
+by one rank (n odd), which turns leaves into inner ranks. So a rank that sends twice as much as it
+receives in one tree sends little in the other, and no rank sends more than twice the vector (NCCL
+src/graph/trees.cc; Sanders, Speck and Träff 2009). For even n every rank is a leaf of exactly one
+tree; for odd n, n > 1, one rank is an inner rank of both, with one child in each.
 
 NCCL builds these trees over nodes, with a chain inside each node. Here every rank is a node.
 """
@@ -30,7 +30,7 @@ def _first_parent(rank: int, ranks: int) -> int | None:
 
 
 def double_binary_tree(ranks: int) -> tuple[Parents, Parents]:
-    """The two trees of NCCL over `ranks` ≥ 1 ranks, as the parent of every rank."""
+    """Return NCCL's two trees over `ranks` ≥ 1 ranks, each as the parent of every rank."""
     first = [_first_parent(rank, check_size("ranks", ranks)) for rank in range(ranks)]
     image = [ranks - 1 - r if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)]
     second: list[int | None] = [None] * ranks
@@ -45,7 +45,7 @@ def _depth(parents: Parents, rank: int) -> int:
 
 
 def _messages(parents: Parents, chunks: Sequence[int]) -> tuple[list[Move], list[list[int]]]:
-    """Messages of one tree, up then down per chunk, and for each the messages it waits for."""
+    """Return a tree's messages, up then down per chunk, and the messages that each waits for."""
     ranks = len(parents)
     bottom_up = sorted(range(ranks), key=lambda rank: (-_depth(parents, rank), rank))
     moves: list[Move] = []
@@ -66,7 +66,7 @@ def _messages(parents: Parents, chunks: Sequence[int]) -> tuple[list[Move], list
 
 
 def _steps_after(needs: Sequence[Sequence[int]]) -> list[int]:
-    """For each message, how many steps the longest chain of messages takes that starts with it."""
+    """Return, for each message, the length in steps of the longest chain that starts with it."""
     longest = [1] * len(needs)
     for message in reversed(range(len(needs))):  # a message waits for earlier numbers only
         for earlier in needs[message]:
@@ -77,10 +77,10 @@ def _steps_after(needs: Sequence[Sequence[int]]) -> list[int]:
 def one_port_rounds(
     moves: Sequence[Move], needs: Sequence[Sequence[int]], urgency: Sequence[float]
 ) -> list[Round]:
-    """Messages packed greedily into rounds: every rank sends and receives at most one in each.
+    """Pack messages greedily into rounds in which every rank sends and receives at most one.
 
-    `needs[i]` are the messages that must have arrived before message i leaves. Of the messages
-    that may leave, the one with the largest `urgency` goes first, then the lower number.
+    `needs[i]` lists the messages that must arrive before message i leaves. Among the messages that
+    are ready, the largest `urgency` goes first; ties go to the lower number.
     """
     missing = [len(needed) for needed in needs]
     wakes: defaultdict[int, list[int]] = defaultdict(list)
@@ -110,14 +110,14 @@ def one_port_rounds(
 
 
 def double_binary_tree_all_reduce(ranks: int, *, segments: int = 1) -> CollectiveTrace:
-    """Half of the vector up and down each of two trees, in `segments` (≥ 1) pieces per half.
+    """Send half of the vector up and down each of two trees, in `segments` (≥ 1) pieces per half.
 
-    With k segments a step carries S/2k, and the steps approach 4k, hence 2S bytes, from above:
-    that is the time 2S/B of the large-message limit. The reductions and broadcasts of different
-    segments overlap, so all steps are one phase.
+    With k segments a step carries S/2k bytes, and the number of steps approaches 4k from above. A
+    large message therefore takes 2S/B. The reductions and broadcasts of different segments overlap,
+    so all steps are one phase.
 
-    The packing is ours (one port, all messages of a step equally long): NCCL runs the same
-    messages without steps, each as soon as its data is there.
+    The packing is ours (one port, all messages of a step equally long): NCCL runs the same messages
+    without steps, each as soon as its data arrives.
     """
     check_size("segments", segments)
     moves: list[Move] = []
@@ -127,8 +127,8 @@ def double_binary_tree_all_reduce(ranks: int, *, segments: int = 1) -> Collectiv
         more, waits = _messages(parents, chunks)
         needs += [[earlier + len(moves) for earlier in needed] for needed in waits]
         moves += more
-    # A later segment is less urgent, but only by one step: served strictly in order the segments
-    # would not overlap, served by chain length alone all reductions would go before a broadcast.
+    # Each later segment is less urgent by one step. In strict order the segments would not
+    # overlap; by chain length alone every reduction would run before the first broadcast.
     urgency = [
         after - move[2][0] % segments
         for after, move in zip(_steps_after(needs), moves, strict=True)

@@ -1,7 +1,7 @@
 """Pairwise exchanges: recursive halving and doubling, and the two all-to-alls.
 
-Sources: Thakur, Rabenseifner and Gropp 2005 (MPICH) for the recursive algorithms and the
-pairwise all-to-all; Bruck et al. 1997 for the one named after its first author.
+Sources: Thakur, Rabenseifner and Gropp 2005 (MPICH) for the recursive algorithms and the pairwise
+all-to-all; Bruck et al. 1997 for the Bruck all-to-all.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from figgen.models.collectives.traces import (
 
 
 def _run_of(rank: int, length: int) -> tuple[int, ...]:
-    """The `length` consecutive numbers, aligned to `length`, among which `rank` is."""
+    """Return the aligned block of `length` consecutive numbers that contains `rank`."""
     first = rank // length * length
     return tuple(range(first, first + length))
 
 
 def _halving_rounds(exponent: int) -> list[Round]:
-    # each pair splits the run of chunks that it works on, and sends the half of its partner
+    # each pair splits its block of chunks; each rank sends the half that its partner keeps
     ranks = 1 << exponent
     return [
         [(rank, rank ^ distance, _run_of(rank ^ distance, distance), True) for rank in range(ranks)]
@@ -82,10 +82,10 @@ def recursive_halving_doubling_all_reduce(
 ) -> CollectiveTrace:
     """Recursive halving, then doubling (Rabenseifner): 2 log2 n steps, the bytes of a ring.
 
-    The first and largest exchange is over half of the ranks, or with `nearest_first`, as in
-    MPICH (allreduce_intra_reduce_scatter_allgather.c), with the neighbour: an all-reduce does not
-    care which part a rank holds in between. `ranks` must be a power of two (InputError with the
-    nearest ones otherwise).
+    The first and largest exchange spans half of the ranks. With `nearest_first` it goes to the
+    neighbour, as in MPICH (allreduce_intra_reduce_scatter_allgather.c): an all-reduce does not
+    depend on which part a rank holds in between. `ranks` must be a power of two (InputError with
+    the nearest ones otherwise).
     """
     exponent = require_power_of_two(ranks, "recursive halving-doubling")
     halving, doubling = _halving_rounds(exponent), _doubling_rounds(exponent)
@@ -136,8 +136,8 @@ def pairwise_all_to_all(ranks: int) -> CollectiveTrace:
 def bruck_all_to_all(ranks: int) -> CollectiveTrace:
     """⌈log2 n⌉ steps: step k moves every block whose distance has bit k set by 2^k ranks.
 
-    A block that has d ranks to go travels once for each one in the binary form of d, so the
-    bytes grow to about half the buffer per step in exchange for the few steps.
+    A block that has d ranks to go travels once for each 1 bit of d. Each step therefore carries
+    about half of the buffer, which is the price of taking so few steps.
     """
     check_size("ranks", ranks)
     rounds: list[Round] = []
@@ -146,7 +146,7 @@ def bruck_all_to_all(ranks: int) -> CollectiveTrace:
         moves: Round = []
         for rank in range(ranks):
             carried = tuple(
-                # the lower bits of the distance lie behind the block already
+                # the block has already travelled the lower bits of its distance
                 chunk_of_pair(
                     source := (rank - distance % hop) % ranks, (source + distance) % ranks, ranks
                 )

@@ -1,7 +1,7 @@
-"""All-reduce by exchanges among any number of ranks: what a power of two leaves over is folded in.
+"""All-reduce by exchanges among any number of ranks; those beyond a power of two are folded in.
 
-Source: MPICH and Thakur, Rabenseifner and Gropp 2005, section 4.5: surplus ranks hand their
-vector to a partner before the exchanges, and get the sum back after them.
+Source: MPICH and Thakur, Rabenseifner and Gropp 2005, section 4.5: surplus ranks hand their vector
+to a partner before the exchanges, and get the sum back after them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ EXCHANGES = {
 
 
 def folded_all_reduce(ranks: int, algorithm: str) -> CollectiveTrace:
-    """A proven trace of an all-reduce of `EXCHANGES` among any number `ranks` ≥ 1 of ranks.
+    """Return a proven trace of an `algorithm` of `EXCHANGES` among any number of `ranks` ≥ 1.
 
-    With p the largest power of two ≤ n, rank p + i folds into rank i: two steps more, of the
-    whole vector each, unless n = p.
+    With p the largest power of two ≤ n, rank p + i folds into rank i. Unless n = p, this adds two
+    steps that carry the whole vector.
     """
     core_ranks = 1 << (check_size("ranks", ranks).bit_length() - 1)
     core = EXCHANGES[algorithm](core_ranks)

@@ -30,8 +30,8 @@ def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1)
     """Chain reduce to one leader per node, ring all-reduce of the leaders, chain broadcast.
 
     The vector is cut into `segments` (≥ 1) for each of the N leaders, so that the chains are
-    pipelined N·`segments` deep. Only the leader's link to the network is used.
-    Raises InputError if `ranks` is no multiple of `ranks_per_node`.
+    pipelined N·`segments` deep. Only the leader's link to the network is used. Raises InputError if
+    `ranks` is not a multiple of `ranks_per_node`.
     """
     nodes, width = _node_count(ranks, ranks_per_node), ranks_per_node
     check_size("segments", segments)
@@ -56,9 +56,9 @@ def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1)
 def two_level_all_reduce(ranks: int, *, ranks_per_node: int = 8) -> CollectiveTrace:
     """Reduce-scatter within nodes, all-reduce between equal places of all nodes, all-gather.
 
-    All phases are rings. The g rings between nodes run at the same time, one per rank of a
-    node, so every rank's link to the network carries one g-th of the vector.
-    Raises InputError if `ranks` is no multiple of `ranks_per_node`.
+    All phases are rings. The g rings between nodes run at the same time, one per rank of a node, so
+    every rank's link to the network carries one g-th of the vector. Raises InputError if `ranks` is
+    not a multiple of `ranks_per_node`.
     """
     nodes, width = _node_count(ranks, ranks_per_node), ranks_per_node
     parts = [tuple(range(place * nodes, (place + 1) * nodes)) for place in range(width)]

@@ -9,10 +9,10 @@ from figgen.quantity_shown import shown
 def full_bus_bandwidth(
     *, collective: str, ranks: int, gpus_per_node: int, ports: int | None, line_rate: float
 ) -> float:
-    """The busbw, B/s, at which links of `line_rate` are full.
+    """Return the busbw (B/s) at which links of `line_rate` are full.
 
-    `ports` are the network ports of a node; None where all ranks share a node, whose GPUs have one
-    link each.
+    `ports` is the number of network ports of a node, or None where all ranks share a node, whose
+    GPUs have one link each.
     """
     if ports is None:
         return line_rate
@@ -36,7 +36,7 @@ def collective_sentence(
     bus_bandwidth: float,
     full: float | None,
 ) -> str:
-    """The answer about a collective; `full` is the busbw of full links, None if unknown."""
+    """Return a sentence about a measured collective; `full` is the busbw of full links, or None."""
     article = "An" if collective.startswith("all") else "A"
     text = (
         f"{article} {collective} of {shown(message_bytes, 'B')} among {ranks:,} ranks in "

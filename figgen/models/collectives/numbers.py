@@ -12,10 +12,10 @@ Buffers = tuple[Mapping[int, float], ...]
 
 
 def carry_out(trace: CollectiveTrace, inputs: Sequence[Mapping[int, float]]) -> Buffers:
-    """What every rank ends with, in the chunks that the collective promises it.
+    """Return what every rank ends with, in the chunks that the collective promises it.
 
-    `inputs[rank]` has a number for each chunk that the rank contributes to. All messages of a
-    step leave before any arrives. Raises InputError if a contribution is missing or too much.
+    `inputs[rank]` has a number for each chunk that the rank contributes to. All messages of a step
+    leave before any arrives. Raises InputError if a contribution is missing or surplus.
     """
     if len(inputs) != trace.ranks:
         raise InputError("inputs", expected=f"{trace.ranks}, one per rank", got=len(inputs))

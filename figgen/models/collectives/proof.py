@@ -45,9 +45,9 @@ def _bits(mask: int) -> tuple[int, ...]:
 
 
 def states(trace: CollectiveTrace) -> Iterator[State]:
-    """What every rank holds, before the first step and after each step (`len(steps) + 1`).
+    """Yield what every rank holds before the first step and after each step (`len(steps) + 1`).
 
-    Computed while iterated: keep only the states that you need when there are hundreds of ranks.
+    The states are computed while iterated: with hundreds of ranks, keep only those that you need.
     """
     held = _initial(trace)
     for sends in ((), *trace.steps):
@@ -56,7 +56,7 @@ def states(trace: CollectiveTrace) -> Iterator[State]:
 
 
 def final_state(trace: CollectiveTrace) -> State:
-    """What every rank holds after the last step."""
+    """Return what every rank holds after the last step."""
     held = _initial(trace)
     for sends in trace.steps:
         _deliver(held, sends)
@@ -152,12 +152,12 @@ def _check_contents(held: _Held, sends: tuple[Send, ...], where: str) -> None:
 
 
 def verify(trace: CollectiveTrace) -> CollectiveTrace:
-    """Prove that `trace` does what its collective promises; give it back if it does.
+    """Prove that `trace` does what its collective promises, and return it.
 
-    Checked: every message names ranks and chunks that exist; in each step a rank sends at most
-    one message and receives at most one (full duplex, one port); a rank sends only what it
-    holds; no contribution is added twice, and none is lost by overwriting; after the last step
-    every destination holds exactly the contributions of all origins, for every chunk.
+    The checks: every message names ranks and chunks that exist; in each step a rank sends at most
+    one message and receives at most one (full duplex, one port); a rank sends only what it holds;
+    no contribution is added twice, and none is lost by overwriting; after the last step every
+    destination holds exactly the contributions of all origins, for every chunk.
 
     Raises InputError with the step and the rank of the first defect.
     """

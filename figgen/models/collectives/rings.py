@@ -1,10 +1,10 @@
-"""Ring reduce-scatter, all-gather and all-reduce, in the two schedules that are in print.
+"""Ring reduce-scatter, all-gather and all-reduce, in the two published schedules.
 
 Both schedules send chunk `(r − s + shift) mod n` from rank `r` in reduce-scatter step `s`, and
-leave rank `r` with the whole of chunk `(r + 1 + shift) mod n`; they differ in `shift` only.
-NCCL starts one chunk earlier, so that rank `r` ends with chunk `r`, which is what its
-reduce-scatter promises (NCCL src/device/all_reduce.h, reduce_scatter.h). Most tutorials let
-rank `r` send chunk `r` first, which leaves it with chunk `r + 1`.
+leave rank `r` with the whole of chunk `(r + 1 + shift) mod n`; they differ only in `shift`. NCCL
+starts one chunk earlier, so that rank `r` ends with chunk `r`, as its reduce-scatter promises (NCCL
+src/device/all_reduce.h, reduce_scatter.h). Most tutorials let rank `r` send chunk `r` first, which
+leaves it with chunk `r + 1`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PHASES: dict[str, Callable[..., list[Round]]] = {
 
 
 def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> CollectiveTrace:
-    """The phases of a collective, one after the other around one ring of all ranks."""
+    """Assemble the phases of a collective, one after the other around one ring of all ranks."""
     if schedule not in SCHEDULES:
         raise unknown("ring schedule", schedule, SCHEDULES)
     shift, chunks = SCHEDULES[schedule], single_chunks(check_size("ranks", ranks))

@@ -1,7 +1,7 @@
-"""Algorithms without a tree: one rank deals with all others, one after the other.
+"""Algorithms without a tree: one rank exchanges with all others, one after the other.
 
-They are the baseline that every other algorithm is measured against. In a rooted one the root
-sends or receives in every step, and everyone else in one of them.
+They are the baseline for every other algorithm. In a rooted algorithm the root sends or receives in
+every step, and every other rank in a single step.
 """
 
 from __future__ import annotations

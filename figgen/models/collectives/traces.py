@@ -1,17 +1,17 @@
 """Step-by-step traces of collective operations: what is sent, when, by whom, to whom.
 
-A trace is a list of steps, a step a list of messages that travel at the same time, a message
-a few chunks going from one rank to another, added to what the receiver holds (`reduces`) or
-replacing it. What a rank holds of a chunk is written as the set of ranks whose contributions
-it contains (`figgen.models.collectives.proof`), so that "half reduced" and "fully reduced" can be
-seen and proved instead of told.
+A trace is a list of steps, a step is a list of messages that travel at the same time, and a message
+is a few chunks that go from one rank to another, which adds them to what it holds (`reduces`) or
+replaces it. What a rank holds of a chunk is the set of ranks whose contributions it contains
+(`figgen.models.collectives.proof`), so that "half reduced" and "fully reduced" can be shown and
+proved.
 
-Every collective is one sentence about each chunk: where contributions start, where their sum
-must end (`CONTRACTS`).
+`CONTRACTS` defines every collective by two rules for a chunk: where contributions start, and where
+their sum must end.
 
-Sizes follow the convention of NCCL and nccl-tests: `message_bytes` is the largest buffer of
-any one rank (the vector of an all-reduce, the gathered output of an all-gather, the send
-buffer of an all-to-all, the root's buffer of a scatter).
+Sizes follow the convention of NCCL and nccl-tests: `message_bytes` is the largest buffer of any one
+rank (the vector of an all-reduce, the gathered output of an all-gather, the send buffer of an
+all-to-all, the root's buffer of a scatter).
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Send:
 class CollectiveTrace:
     """All messages of one collective operation, step by step.
 
-    `phases[i]` names the phase that step `i` belongs to. `owners[c]` is the rank that chunk `c`
-    belongs to, empty where the algorithm gives chunks no owner. `root` counts only for rooted
-    collectives. `variant` tells two traces of one algorithm apart (schedule, segments).
+    `phases[i]` names the phase of step `i`. `owners[c]` is the rank that owns chunk `c`; it is
+    empty where the algorithm gives chunks no owner. `root` applies only to rooted collectives.
+    `variant` tells two traces of one algorithm apart (schedule, segments).
     """
 
     collective: str
@@ -89,7 +89,7 @@ def assemble(
     root: int = 0,
     variant: str = "",
 ) -> CollectiveTrace:
-    """A trace from named phases of rounds, its steps numbered from 0 through all phases."""
+    """Build a trace from named phases of rounds, with steps numbered from 0 across all phases."""
     names = [name for name, rounds in phases for _ in rounds]
     rounds = [moves for _, rounds in phases for moves in rounds]
     steps = tuple(
@@ -113,13 +113,13 @@ def assemble(
 
 
 def side_by_side(rounds_of_groups: Sequence[Sequence[Round]]) -> list[Round]:
-    """Rounds of several groups that work at the same time, merged round by round."""
+    """Merge the rounds of several groups that work at the same time, round by round."""
     at_once = zip_longest(*rounds_of_groups, fillvalue=())
     return [[move for moves in each for move in moves] for each in at_once]
 
 
 def require_power_of_two(ranks: int, algorithm: str) -> int:
-    """log2 of `ranks`; InputError with the nearest powers of two if it is not one."""
+    """Return log2 of `ranks`; InputError with the nearest powers of two for any other number."""
     check_size("ranks", ranks)
     exponent = ranks.bit_length() - 1
     if ranks != 1 << exponent:
@@ -134,7 +134,7 @@ def require_power_of_two(ranks: int, algorithm: str) -> int:
 
 
 def require_rank(rank: int, ranks: int, name: str = "root") -> int:
-    """`rank` if it is one of `ranks` ranks, else InputError."""
+    """Return `rank` if it is one of `ranks` ranks; InputError otherwise."""
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < ranks:
         raise InputError(name, expected=f"a rank from 0 to {ranks - 1}", got=rank)
     return rank

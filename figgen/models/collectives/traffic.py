@@ -50,7 +50,7 @@ def bytes_per_link(trace: CollectiveTrace, message_bytes: float) -> dict[tuple[i
 
 
 def largest_message_per_step(trace: CollectiveTrace, message_bytes: float) -> tuple[float, ...]:
-    """Bytes of the largest message of each step: what the step lasts for on equal links."""
+    """Return the largest message of each step in bytes; it sets the step's time on equal links."""
     chunks = trace.message_chunks
     return tuple(
         max(len(send.chunks) for send in sends) * message_bytes / chunks for sends in trace.steps
@@ -60,10 +60,10 @@ def largest_message_per_step(trace: CollectiveTrace, message_bytes: float) -> tu
 def synchronous_time_s(
     trace: CollectiveTrace, message_bytes: float, latency_s: float, bandwidth_bytes_per_s: float
 ) -> float:
-    """Time (s) on equal links if no step starts before the one before it has ended.
+    """Return the time (s) on equal links if no step starts before the previous one has ended.
 
-    Each step costs `latency_s` (the α of the Hockney model, per step) and its largest message
-    over `bandwidth_bytes_per_s` (per direction). Reductions are taken to be free.
+    Each step costs `latency_s` (the α of the Hockney model, per step) and its largest message over
+    `bandwidth_bytes_per_s` (per direction). Reductions take no time.
     """
     largest = largest_message_per_step(trace, message_bytes)
     return len(largest) * latency_s + sum(largest) / bandwidth_bytes_per_s

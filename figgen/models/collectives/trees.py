@@ -1,11 +1,11 @@
-"""Binomial trees and chains: broadcast, reduce, scatter, gather, and what is built from them.
+"""Binomial trees and chains: broadcast, reduce, scatter, gather, and algorithms built from them.
 
-A binomial tree halves the distance in every step: the root reaches the rank half way round,
-then both reach the rank a quarter further, and so on, ⌈log2 n⌉ steps for any n. Each subtree is
-a run of consecutive ranks, so that a scatter sends one contiguous part per message. Reductions
-and gathers run the same messages backwards (MPICH; Thakur, Rabenseifner and Gropp 2005).
+A binomial tree halves the distance in every step: the root reaches the rank half way round, then
+both reach the rank a quarter further, and so on, in ⌈log2 n⌉ steps for any n. Each subtree is a run
+of consecutive ranks, so that a scatter sends one contiguous part per message. Reductions and
+gathers run the same messages backwards (MPICH; Thakur, Rabenseifner and Gropp 2005).
 
-A chain hands the message from neighbour to neighbour in `segments` pieces, which overlap.
+A chain passes the message from neighbour to neighbour in `segments` pieces, which overlap.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _gather_rounds(ranks: int, root: int) -> list[Round]:
 
 
 def binomial_broadcast(ranks: int, *, root: int = 0) -> CollectiveTrace:
-    """The whole vector down a binomial tree: ⌈log2 n⌉ steps, the ranks served double in each."""
+    """The whole vector down a binomial tree in ⌈log2 n⌉ steps, each doubling the ranks served."""
     return assemble(
         "broadcast", "binomial-tree", ranks, 1, [("broadcast", _down(ranks, root))], root=root
     )
@@ -106,8 +106,8 @@ def binomial_gather(ranks: int, *, root: int = 0) -> CollectiveTrace:
 def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """Binomial scatter, then ring all-gather: broadcast for long vectors.
 
-    The ring is not told which ranks hold chunks already, so some messages bring nothing new:
-    that is the algorithm as MPICH runs it, and costs no time because every step is as long.
+    The ring ignores which ranks already hold chunks, so some messages bring nothing new. MPICH runs
+    the algorithm this way; it costs no time because every step is equally long.
     """
     require_rank(root, check_size("ranks", ranks))
     phases = [
@@ -134,7 +134,7 @@ def reduce_scatter_gather_reduce(ranks: int, *, root: int = 0) -> CollectiveTrac
 def chain_rounds(
     members: Sequence[int], blocks: Sequence[tuple[int, ...]], *, reduces: bool
 ) -> list[Round]:
-    """`blocks` one after the other from the first member through all others to the last."""
+    """Send `blocks` one after the other along the chain of `members`, from first to last."""
     if len(members) < 2:
         return []
     return [
@@ -153,7 +153,7 @@ def _from_root(ranks: int, root: int) -> list[int]:
 
 
 def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> CollectiveTrace:
-    """From neighbour to neighbour in k `segments` (≥ 1): n − 2 + k steps of one k-th each."""
+    """Pass the vector along in k `segments` (≥ 1): n − 2 + k steps of one k-th each."""
     check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root), single_chunks(segments), reduces=False)
     phases = [("broadcast", rounds)]
@@ -163,7 +163,7 @@ def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> Collecti
 
 
 def chain_reduce(ranks: int, *, root: int = 0, segments: int = 4) -> CollectiveTrace:
-    """A chain broadcast run backwards: every rank adds its own part to what passes through."""
+    """A chain broadcast run backwards: every rank adds its own part to what it passes on."""
     check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root)[::-1], single_chunks(segments), reduces=True)
     phases = [("reduce", rounds)]

@@ -1,8 +1,8 @@
-"""Times of flat collectives over ranks that share nodes: a fast link inside, a slower one between.
+"""Times of flat collectives over ranks that share nodes, with fast links inside and slow between.
 
 Every rank has one port to the network. A ring runs once for each port of a node, so that all ports
-of a node carry it; an all-to-all posts all of its messages at once, as NCCL does, and pays one
-latency and a gap for each message that leaves the node rather than a latency for each peer.
+carry it. An all-to-all posts all of its messages at once, as NCCL does: it pays one latency, and
+then a gap for each message that leaves the node rather than a latency for each peer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from figgen.errors import InputError
 class TwoLevels:
     """Ranks on equal nodes, with the latency (s) and bandwidth (B/s per rank) of both levels.
 
-    With one node the network is not used. Raises InputError where the nodes are not equally full.
+    With one node the network is not used. Raises InputError if the ranks do not fill whole nodes.
     """
 
     ranks: int
@@ -37,10 +37,11 @@ class TwoLevels:
 
 
 def ring_time_s(levels: TwoLevels, message_bytes: float, *, laps: int) -> float:
-    """A ring that passes every chunk around `laps` times: two for an all-reduce, else one.
+    """Return the time (s) of a ring that passes every chunk around `laps` times.
 
-    A chunk crosses between nodes once for each node and lap. The ring moves at the rate of its
-    slower level, of which the ports of a node together are one.
+    An all-reduce takes two laps, other collectives one. A chunk crosses between nodes once per node
+    and lap. The ring moves at the rate of its slower level; between nodes, all ports of a node
+    together count as one link.
     """
     steps, across = laps * (levels.ranks - 1), laps * (levels.nodes - 1)
     rate = levels.near_bytes_per_s
@@ -53,10 +54,10 @@ def ring_time_s(levels: TwoLevels, message_bytes: float, *, laps: int) -> float:
 def posted_all_to_all_time_s(
     levels: TwoLevels, message_bytes: float, *, message_gap_s: float
 ) -> float:
-    """An all-to-all whose messages are all posted at once.
+    """Return the time (s) of an all-to-all whose messages are all posted at once.
 
-    What stays in the node and what leaves it move side by side. `message_gap_s` is the time after
-    which a rank hands the next message to its port.
+    Traffic inside the node and traffic that leaves it overlap. `message_gap_s` is the time between
+    two messages that a rank hands to its port.
     """
     outside = levels.ranks - levels.ranks_per_node
     chunk = message_bytes / levels.ranks

@@ -52,7 +52,8 @@ def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]
         if run.trace.makespan < best.trace.makespan * (1 - EQUAL):
             best = run
     trace, idle = best.trace, idle_shares(best.trace)
-    which = f"{best.title} takes" if len(runs) == 1 else f"{best.title} is fastest: it takes"
+    title = _capitalized(best.title)
+    which = f"{title} takes" if len(runs) == 1 else f"{title} is fastest: it takes"
     text = f"{which} {write(trace.makespan)} and is idle for {trace.bubble_fraction:.1%} of it"
     parts = [
         f"{share:.1%} {when}"
@@ -69,7 +70,11 @@ def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]
         for run in runs
         if run is not best
     ]
-    return f"{text} {', '.join(others)}." if others else text
+    return f"{text} {_capitalized(', '.join(others))}." if others else text
+
+
+def _capitalized(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def held_words(amount: str, rank: int) -> str:

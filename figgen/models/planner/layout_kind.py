@@ -1,4 +1,4 @@
-"""What kind of layout a layout is: which axes it uses, and whether ZeRO gathers its weights."""
+"""The kind of a layout: which axes it uses, and whether ZeRO gathers its weights."""
 
 from __future__ import annotations
 

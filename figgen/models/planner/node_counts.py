@@ -1,8 +1,8 @@
-"""Which number of nodes answers a question: a deadline, a budget, or the fewest that fit.
+"""The number of nodes that meets a goal: a deadline, a budget, or the fewest that fit.
 
-Every power of two is asked until more nodes cannot help, then the counts between the best of them
-and its neighbour, in sixteenths of the larger one. `next_nodes` says which count to ask next, so
-that an answer can be shown while the search goes on.
+The search tries powers of two until more nodes cannot help, then counts between the best of them
+and its neighbour, in sixteenths of the larger one. `next_nodes` returns the count to try next, so
+that the best answer so far can be shown while the search goes on.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ SAVED = "behind"
 """How checkpoints are saved: to storage, while training goes on."""
 
 MOST_NODES = 16_384
-"""Most nodes that are asked if no number is given."""
+"""Most nodes that a search tries if no limit is given."""
 
 HOUR_S = 3600.0
 
 STEPS = 16
-"""The counts between two powers of two that may be asked, the larger one being so many steps."""
+"""The search tries counts in steps of 1/`STEPS` of the larger of two powers of two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What is wanted: `most_s` seconds of training or a `budget`, on at most `most_nodes` nodes.
+    """A limit on a training: `most_s` seconds or a `budget`, on at most `most_nodes` nodes.
 
-    A budget is in the currency of `price`, that of one accelerator for an hour.
+    The budget is in the currency of the price of a GPU-hour.
     """
 
     kind: str
@@ -48,9 +48,9 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What so many nodes take: seconds of the whole training, and its price.
+    """A number of nodes, with the seconds and the price of the whole training on them.
 
-    Both are inf where no layout fits; for the fewest nodes, neither is needed.
+    Both are inf where no layout fits. A search for the fewest nodes needs neither.
     """
 
     nodes: int
@@ -61,10 +61,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCost:
-    """What a training takes: days with their interval, hours of all GPUs, price and energy.
+    """The cost of a training: days with their interval, GPU-hours, price and energy.
 
-    `price` and `energy_j` are None where no price or power is known; the energy is that of the
-    accelerators alone, at their power limit.
+    `price` and `energy_j` are None where the price or the power is unknown. The energy is that of
+    the accelerators alone, at their power limit.
     """
 
     days: float
@@ -84,7 +84,7 @@ def goal_of(
     price: float | None,
     most_nodes: int = MOST_NODES,
 ) -> Goal:
-    """Return what is wanted; `price` is that of one accelerator for an hour.
+    """Return the goal of a search; `price` is the price of a GPU-hour.
 
     Raises InputError for a deadline or budget without tokens, and for a budget without a price.
     """
@@ -103,12 +103,12 @@ def goal_of(
 
 
 def within_ranks(goal: Goal, gpus_per_node: int) -> Goal:
-    """Return the same goal on no more nodes than layouts may have ranks."""
+    """Return the goal with `most_nodes` lowered to what `MOST_RANKS` GPUs allow."""
     return replace(goal, most_nodes=min(goal.most_nodes, MOST_RANKS // gpus_per_node))
 
 
 def counted(nodes: int, *, fits: bool, days: float | None, price: float | None) -> Counted:
-    """Return what so many nodes take, where days and price may be unknown."""
+    """Return a number of nodes with its training time (inf if unknown) and price (0 if unknown)."""
     training_s = inf if days is None else days * DAY_S
     return Counted(nodes=nodes, fits=fits, training_s=training_s, price=price or 0.0)
 
@@ -122,9 +122,10 @@ def training_cost(
     price: float | None,
     power_w: float | None,
 ) -> TrainingCost:
-    """What `tokens` take in steps of so many seconds: predicted, and the ends of their interval.
+    """Return what training on `tokens` tokens costs.
 
-    `price` is that of one accelerator for an hour.
+    `steps_s` holds the predicted seconds of a step and the two ends of their interval, `price` is
+    the price of a GPU-hour, and `power_w` is the power limit of an accelerator.
     """
     days, low, high = [saved.days(tokens, tokens_per_step, step_s) for step_s in steps_s]
     hours = gpus * days * DAY_S / HOUR_S
@@ -139,12 +140,12 @@ def training_cost(
 
 
 def meets(goal: Goal, one: Counted) -> bool:
-    """Return whether so many nodes are an answer."""
+    """Return whether a number of nodes fits the job and meets the goal."""
     return one.fits and one.training_s <= goal.most_s and one.price <= goal.budget
 
 
 def answer(goal: Goal, found: Sequence[Counted]) -> Counted | None:
-    """Return the best answer among these counts, or None if none of them is an answer."""
+    """Return the best of the counts that meet the goal, or None if none of them does."""
     best: Counted | None = None
     for one in found:
         if meets(goal, one) and (best is None or _better(goal, one, best)):
@@ -159,10 +160,10 @@ def _better(goal: Goal, one: Counted, other: Counted) -> bool:
 
 
 def next_nodes(goal: Goal, found: Sequence[Counted], least: int) -> int:
-    """Return the count to ask next, or 0 where the search is over.
+    """Return the number of nodes to try next, or 0 when the search is over.
 
-    `found` are the counts so far, in the order in which they were asked; below `least` nodes
-    weights and optimizer state alone do not fit.
+    `found` holds the counts tried so far, in order. Below `least` nodes, weights and optimizer
+    state alone do not fit.
     """
     nodes = _power_at_least(least)
     known = {one.nodes: one for one in found}
@@ -182,7 +183,7 @@ def next_nodes(goal: Goal, found: Sequence[Counted], least: int) -> int:
 
 
 def least_nodes(job: PlannedJob) -> int:
-    """Return a number of nodes below which the job's state does not fit, however it is divided."""
+    """Return a number of nodes below which no layout can hold the job's state."""
     setup = job.setup
     if setup.lora_rank is not None:
         return 1
@@ -200,14 +201,14 @@ def _power_at_least(number: int) -> int:
 
 
 def _enough(goal: Goal, one: Counted, half: Counted | None) -> bool:
-    """Return whether more nodes than these need not be asked.
+    """Return whether larger counts need not be tried.
 
-    Twice the nodes of an answer are asked too, for the curve.
+    The search still tries twice the nodes of an answer, so that the curve extends beyond it.
     """
     if half is None or not half.fits:
         return False
     if not one.fits:
-        return True  # the batch has too few sequences for them
+        return True  # the batch has too few sequences for more nodes
     if goal.kind != FEWEST and one.training_s >= half.training_s:
         return True
     if goal.kind == BUDGET:
@@ -216,7 +217,7 @@ def _enough(goal: Goal, one: Counted, half: Counted | None) -> bool:
 
 
 def _between(goal: Goal, known: dict[int, Counted], best: int) -> int:
-    """Return the next count between two powers of two, or 0."""
+    """Return the next count to try between two powers of two, or 0 if there is none."""
     top = _power_at_least(best)
     if goal.kind == BUDGET:
         top = top * 2 if top == best and meets(goal, known[best]) else top

@@ -1,9 +1,9 @@
 """Every layout of a job, with its memory and time in closed form.
 
-A layout is an entry (a mesh with its microbatches), a stage of ZeRO and what is recomputed, in one
-schedule on so many stages. The models of time (`figgen.models.step.timed_step`) and of memory
-(`figgen.models.memory.rank_bytes`) take one of each, or all of a pipeline at once
-(`figgen.equations.columns`).
+A layout is an entry (a mesh with its microbatches), a ZeRO stage and a way to recompute, in one
+schedule with a given number of stages. The models of time (`figgen.models.step.timed_step`) and of
+memory (`figgen.models.memory.rank_bytes`) take a single layout, or all layouts of a pipeline at
+once (`figgen.equations.columns`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from figgen.models.step.stage_work import repeated
 from figgen.models.step.timed_step import timed_step
 
 REASONS = ("state", "activations", "buffers", "allocator")
-"""What is first too much, in this order: weights, gradients, optimizer state and contexts; with
-activations; with what works and communicates; with what the allocator holds beyond."""
+"""The part with which the memory first overflows, added in this order: state (weights, gradients,
+optimizer state and contexts); activations; working memory and communication buffers; what the
+allocator holds beyond its tensors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,9 @@ class PlannedJob:
     """What all layouts of a search have in common.
 
     `setup` is any layout of the job: its shape, sequence, recipe, formats and framework count.
-    `fixed` are sizes of axes, chunks, microbatch or ZeRO that were given, None or absent if not.
-    A layout fits that does so with a chance of `fit_chance`, above 0 and below 1.
+    `fixed` holds the given sizes of axes, chunks, microbatch and ZeRO stage; the others are None or
+    absent. A layout counts as fitting if its chance to fit is at least `fit_chance`, above 0 and
+    below 1.
     """
 
     setup: TrainingSetup
@@ -64,14 +66,14 @@ class PlannedJob:
 
     @property
     def most_bytes(self) -> float:
-        """The most that a layout may be predicted to need to fit with the chance that is asked."""
+        """Most bytes that a layout may be predicted to need to fit with the chance `fit_chance`."""
         spread = self.setup.framework_memory.peak_spread
         return most_bytes(self.capacity_bytes, spread, self.fit_chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """A way to recompute: its place in the job, and that of its loads."""
+    """A way to recompute: its index among those of the job, and the index of its loads."""
 
     place: Number
     loads: Number
@@ -87,7 +89,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zero:
-    """A stage of ZeRO and how it sends, as `sharding_of` says."""
+    """A ZeRO stage and how it communicates, as returned by `sharding_of`."""
 
     stage: Number
     gathers: Number
@@ -99,8 +101,9 @@ class Zero:
 class MeshEntry:
     """A mesh with its microbatches.
 
-    `mesh` is the mesh's place among all with as many stages, `widths` the place of its TP, ETP and
-    EP, `contexts` that of its CP, and `number` that of the number of microbatches.
+    `mesh` is the index of the mesh among all with the same number of stages. `widths`, `contexts`
+    and `number` are the indices of its TP, ETP and EP, of its CP, and of its number of
+    microbatches.
     """
 
     tp: Number
@@ -118,7 +121,7 @@ class MeshEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """All entries with as many stages, with the tables that their places are in."""
+    """All entries with the same number of stages, and the tables that their indices point into."""
 
     entries: tuple[MeshEntry, ...]
     meshes: int
@@ -131,13 +134,12 @@ class Entries:
 class Pipeline:
     """Layouts of one schedule: every mode with every stage of ZeRO and every entry, in this order.
 
-    `job_time` and `job_memory` are what time and memory need to know of the job.
-    `sizes` has a row for each mode with what each TP, ETP and EP takes, `repeats` one with what
-    each CP repeats, `loads` a row for each kind of recomputation with the loads of each of the
-    numbers of microbatches; `filling`, `stalling` and `held` are those of `PipelineIdle`, the first
-    two in one row.
-    Its meshes are numbered from `first_mesh` on. `most_bytes` is that of the job, which is asked
-    for every layout.
+    `job_time` and `job_memory` are the job's inputs to the models of time and of memory. `sizes`
+    has a row for each mode with what each TP, ETP and EP takes, and `repeats` one with what each
+    CP repeats. `loads` has a row for each way to recompute whole layers, with the loads for each
+    of the `numbers` of microbatches. `filling`, `stalling` and `held` are those of `PipelineIdle`,
+    the first two in one row. Meshes are numbered from `first_mesh` on. `most_bytes` is the job's,
+    computed once for all layouts.
     """
 
     job: PlannedJob
@@ -166,7 +168,7 @@ class Pipeline:
 
 
 def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
-    """Yield all layouts of a job, one schedule and number of stages after the other."""
+    """Yield all layouts of a job, one pipeline for each schedule and number of stages."""
     first_mesh = 0
     for pp in pipelines(job.world_size, job.fixed):
         stages = sharding(job.setup.framework, pp, job.fixed.get("zero_stage"))
@@ -183,19 +185,19 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
 
 
 def pipelines_tried(job: PlannedJob) -> int:
-    """Return how many pipelines a job has, those without layouts included."""
+    """Return the number of pipelines that a search tries, including those without layouts."""
     layers, chunks = job.setup.shape.layers, job.fixed.get("chunks")
     sizes = pipelines(job.world_size, job.fixed)
     return sum(len(tuple(schedules(layers, pp, job.schedules, chunks))) for pp in sizes)
 
 
 def _entries(job: PlannedJob, pp: int) -> Entries:
-    """Return every mesh with every microbatch that divides its batch."""
+    """Return every mesh with every microbatch size that divides its batch."""
     entries: list[MeshEntry] = []
     widths: dict[tuple[int, int, int], int] = {}
     contexts: dict[int, int] = {}
     numbers: dict[int, int] = {}
-    # Otherwise EP divides experts, and nothing of a layer depends on it for each token.
+    # Otherwise EP only divides experts, and no size per token depends on it.
     uneven = job.setup.expert_skew > 1 or job.setup.sends_once
     found = meshes(job.setup, pp, job.fixed)
     for place, mesh in enumerate(found):
@@ -245,7 +247,7 @@ def _pipeline(
     first_mesh: int,
     zeros: tuple[Zero, ...],
 ) -> Pipeline:
-    """Return the layouts of a schedule whose number of microbatches it can have."""
+    """Return the layouts of a schedule, except for numbers of microbatches that it cannot run."""
     setup = job.setup
     stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
     ways = _ways(job.recompute)
@@ -305,7 +307,8 @@ def _repeats(setup: TrainingSetup, stages: StageNumbers, recompute: str, cp: int
 def _whole_layers(recompute: str) -> Recomputation:
     """Return which layers are recomputed whole.
 
-    Modules drop parts of every layer and leave its count alone: one set of loads for all.
+    Recomputed modules change the bytes of a layer, not the number of layers, so that all choices of
+    modules share one set of loads.
     """
     return replace(recomputation(recompute), modules=frozenset())
 
@@ -319,7 +322,7 @@ def _loads(
     chunks: int,
     ways: tuple[Recomputation, ...],
 ) -> tuple[tuple[RankLoad, ...], ...]:
-    """Return the loads of each way to recompute; none where the schedule has no such sizes."""
+    """Return the loads of each way to recompute; none where the schedule lacks these sizes."""
     if microbatches * pp * chunks > MOST_VISITS:
         return ()
     shape, like = job.setup.shape, alike(schedule, pp, microbatches, chunks)
@@ -332,7 +335,7 @@ def _loads(
 
 
 def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Job:
-    """Return what time is asked with, as yet without the rest of a layout."""
+    """Return the inputs to the model of time, with placeholders for the rest of a layout."""
     return Job(
         **setup_numbers(job.setup),
         tp=1,
@@ -360,7 +363,7 @@ def _job_time(job: PlannedJob, pp: int, chunks: int, stages: StageNumbers) -> Jo
 
 
 def held_sizes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> HeldSizes:
-    """Return what things take in a layout."""
+    """Return the sizes of everything that a GPU holds in a layout."""
     setup = found.job.setup
     tokens = entry.microbatch_size * setup.sequence / entry.cp
     return HeldSizes(
@@ -381,9 +384,9 @@ def held_sizes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Hel
 
 
 def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, Number]:
-    """Return the bytes of the fullest rank, and which of `REASONS` is first too much.
+    """Return the bytes of the fullest rank, and the index of the first of `REASONS` that overflows.
 
-    The reason is len(REASONS) where the layout fits.
+    The index is len(REASONS) where the layout fits.
     """
     held, most = held_sizes(found, mode, zero, entry), found.most_bytes
     state, active, moving, total = 0.0, 0.0, 0.0, 0.0
@@ -438,8 +441,9 @@ def step_s(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Number:
 def cost(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Number, ...]:
     """Return what a layout costs, as columns of numbers.
 
-    Bytes and reason as `held_bytes` has them, the seconds of a step where it fits, a number by
-    which layouts of equal time stand in order (less repeated and less divided first), the mesh.
+    The columns are the bytes and the reason of `held_bytes`, the seconds of a step (inf where the
+    layout does not fit), a number that orders layouts of equal time (less recomputed and less
+    divided first), and the mesh.
     """
     held, reason = held_bytes(found, mode, zero, entry)
     seconds = where(reason == len(REASONS), step_s(found, mode, zero, entry), inf)
@@ -448,4 +452,4 @@ def cost(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tuple[Num
 
 
 _MOST = 2**17
-"""More than GPUs of an axis."""
+"""A number above the size of any axis."""

@@ -1,8 +1,8 @@
-"""What the ranks of a pipeline hold when they are fullest, without running a schedule where closed
-forms say it: the few moments among which the fullest GPU of a layout is found.
+"""What the ranks of a pipeline hold at the moments when one of them may be the fullest GPU.
 
-1F1B holds min(P − r, M) microbatches on rank r; interleaved 1F1B holds what its window of forwards
-ahead covers; GPipe and breadth first hold all M. Every other schedule is walked action by action.
+Where a closed form gives these loads, no schedule is run: 1F1B holds min(P − r, M) microbatches on
+rank r; interleaved 1F1B holds the microbatches in its window of forwards ahead; GPipe and breadth
+first hold all M. Every other schedule is walked action by action.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import Recomputation
 
 Counts = tuple[int, ...]
-"""Microbatches in flight of each virtual stage that a rank holds."""
+"""Microbatches in flight on each virtual stage that a rank holds."""
 
 LOADED = (
     "dense_layers", "expert_layers", "embeddings", "heads", "tables", "mixers", "kept_inputs",
@@ -30,7 +30,7 @@ LOADED = (
 """The fields of `RankLoad`, in the order of the counts below."""
 
 WINDOWED = ("1f1b", "interleaved-1f1b")
-"""Schedules in which an earlier rank holds at least what a later one with the same stages does."""
+"""Schedules in which a rank holds at least as much as any later rank with the same stages."""
 
 
 @lru_cache(maxsize=8192)
@@ -43,10 +43,10 @@ def rank_loads(
     shape: ModelShape,
     again: Recomputation,
 ) -> tuple[RankLoad, ...]:
-    """Return the loads of a pipeline of P `stages` that no other load exceeds in everything.
+    """Return the loads of a pipeline of P `stages` that no other load exceeds in every count.
 
-    `shares` of `shape` are those of all virtual stages, which recompute `again`.
-    Raises InputError where the schedule cannot have these sizes.
+    `shares` are those of all virtual stages of a model of `shape`, and `again` says how they are
+    recomputed. Raises InputError where the schedule cannot have these sizes.
     """
     placement, moments = _in_flight(schedule, stages, microbatches, chunks)
     rows: list[Counts] = []
@@ -85,7 +85,7 @@ def _in_flight(
 
 
 def _interleaved(stages: int, microbatches: int, chunks: int) -> Callable[[int], list[Counts]]:
-    """Return a window over the turns of chunks: forwards done so far less backwards done so far."""
+    """Return a function from a rank to its counts: forwards minus backwards done so far."""
     group = microbatch_group_size(stages, microbatches)
     turns = [chunk for chunk, _ in chunk_turns(microbatches, chunks, group)]
     visits = len(turns)
@@ -97,7 +97,7 @@ def _interleaved(stages: int, microbatches: int, chunks: int) -> Callable[[int],
         for turn in turns[: ahead + 1]:
             now[turn] += 1
         found = {tuple(now): True}
-        # After P·V forwards of full groups the window meets the same counts again.
+        # With full groups, the counts repeat after P·V forwards.
         for step in range(1, min(visits - ahead, period)):
             now[turns[ahead + step]] += 1
             now[chunks - 1 - turns[step - 1]] -= 1
@@ -127,12 +127,12 @@ def _weighted(counts: Counts, each: Sequence[Counts]) -> list[int]:
 
 
 def _undominated(rows: list[Counts]) -> list[Counts]:
-    """Return the rows that no other one has in full: bytes grow with every count."""
+    """Return the rows that no other row exceeds in every count: bytes grow with each count."""
     counted = [_counted(row) for row in rows]
     sizes = [sum(counts) for counts in counted]
     found: list[int] = []
     for place in sorted(range(len(rows)), key=lambda place: -sizes[place]):
-        mine = counted[place]  # nothing that follows has more of everything
+        mine = counted[place]  # no later row can exceed this one
         if not any(_within(mine, counted[other]) for other in found):
             found.append(place)
     return [rows[place] for place in found]
@@ -143,7 +143,7 @@ def _within(counts: Counts, others: Counts) -> bool:
 
 
 def _counted(row: Counts) -> Counts:
-    """Return all counts with those of layers that have attention; stages of both kinds as each."""
+    """Return all counts, those of attention layers, and mixed stages counted as both kinds."""
     load = dict(zip(LOADED, row, strict=True))
     layers = load["dense_layers"] + load["expert_layers"] - load["mixers"]
     kept = load["kept_dense"] + load["kept_experts"] - load["kept_mixers"]

@@ -1,4 +1,4 @@
-"""What a layer takes for each way of dividing it, and how a pipeline's stages are cut."""
+"""The sizes of layers for each way of dividing them, and the stages of a pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 
 @lru_cache(maxsize=4096)
 def layer_sizes(setup: TrainingSetup, tp: int, etp: int, ep: int, recompute: str) -> LayerSizes:
-    """What layers take under TP, ETP, EP and a way of recomputing."""
+    """Return the sizes of layers under TP, ETP, EP and a way of recomputing."""
     order = setup.parallel.order
     width = tp * etp * ep
     parallel = layout(nodes=1, gpus_per_node=width, tp=tp, etp=etp, ep=ep, order=order)
@@ -37,9 +37,10 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, ep: int, recompute: str
 
 @dataclass(frozen=True, slots=True)
 class StageNumbers:
-    """Stages of a pipeline: their shares, most layers of a rank, layers beside the head.
+    """Stages of a pipeline: shares, most layers on a rank, and layers beside the head.
 
-    Where the head counts in the cut, its rank is not among those with most layers.
+    Where the framework counts the head when it cuts stages, the head's rank does not count towards
+    the most layers.
     """
 
     shares: tuple[StageShare, ...]
@@ -48,7 +49,7 @@ class StageNumbers:
 
 
 def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> StageNumbers:
-    """The stages that `pp` ranks of `chunks` each are cut into, as `setup`'s framework cuts."""
+    """Return the stages of `pp` ranks with `chunks` each, cut as `setup`'s framework cuts them."""
     shape, balanced = setup.shape, setup.framework_memory.balanced
     dealt = layers_by_cost(shape, pp * chunks) if balanced else ((), -1)
     shares = stage_shares(shape, pp * chunks, *dealt, setup.mtp_layers)

@@ -18,14 +18,14 @@ from figgen.models.setup.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 
 MOST_CHUNKS = 16
-"""Most chunks of a rank that are tried."""
+"""Most chunks per rank that are tried."""
 
 CHUNKS: Mapping[str, tuple[int, ...]] = {
     "naive": (1,), "gpipe": (1,), "looped-bfs": tuple(range(2, MOST_CHUNKS + 1)), "1f1b": (1,),
     "interleaved-1f1b": tuple(range(2, MOST_CHUNKS + 1)), "zb1p": tuple(range(1, MOST_CHUNKS + 1)),
     "zb2p": (1,), "zbv": (2,), "v-half": (2,), "v-min": (2,), "dualpipe": (1,), "dualpipev": (2,),
 }  # fmt: skip
-"""The chunks that are tried of each schedule."""
+"""Numbers of chunks per rank to try, by schedule."""
 
 _TORCH = ("1f1b", "gpipe", "interleaved-1f1b", "looped-bfs", "zb1p", "zbv", "dualpipev")
 SCHEDULES_OF: Mapping[str, tuple[str, ...]] = {
@@ -34,18 +34,18 @@ SCHEDULES_OF: Mapping[str, tuple[str, ...]] = {
     "torchtitan": _TORCH,
     "deepseek": ("1f1b", "interleaved-1f1b", "dualpipe", "dualpipev"),
 }
-"""Schedules that come with a framework: NVIDIA/Megatron-LM@d98e8a64 core/pipeline_parallel/
-schedules.py; huggingface/nanotron@67c5ebb6 parallel/pipeline_parallel/engine.py;
-torch.distributed.pipelining.schedules (get_schedule_class) for torchtitan@b5bcd76c; DeepSeek's
-DualPipe and DualPipeV beside Megatron's for theirs. Megatron's where nothing is known."""
+"""Schedules of each framework: NVIDIA/Megatron-LM@d98e8a64 core/pipeline_parallel/schedules.py;
+huggingface/nanotron@67c5ebb6 parallel/pipeline_parallel/engine.py;
+torch.distributed.pipelining.schedules (get_schedule_class) for torchtitan@b5bcd76c; Megatron's with
+DualPipe and DualPipeV for DeepSeek. An unknown framework has Megatron's."""
 
 Wanted = Mapping[str, int | None]
-"""Sizes of axes that were said."""
+"""Sizes of axes that were given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mesh:
-    """Sizes of the axes beside the pipeline's."""
+    """Sizes of all axes except the pipeline's."""
 
     tp: int
     cp: int
@@ -61,14 +61,14 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 def pipelines(world: int, wanted: Wanted) -> tuple[int, ...]:
-    """Pipeline sizes; for some there may be too few layers for any schedule."""
+    """Return the pipeline sizes to try; for some there may be too few layers for any schedule."""
     return _allowed(divisors(world), wanted.get("pp"), MOST_STAGES)
 
 
 def schedules(
     layers: int, pp: int, names: Sequence[str], chunks: int | None
 ) -> Iterator[tuple[str, int]]:
-    """Schedules of `names` with their chunks; without a pipeline there is nothing to choose."""
+    """Yield the schedules of `names` with their chunks; only 1F1B without a pipeline."""
     if pp == 1:
         yield "1f1b", 1
         return
@@ -79,7 +79,7 @@ def schedules(
 
 
 def meshes(setup: TrainingSetup, pp: int, wanted: Wanted) -> tuple[Mesh, ...]:
-    """Every mesh with `pp` stages, by TP, then CP, then ETP and EP."""
+    """Return every mesh with `pp` stages, ordered by TP, then CP, then ETP and EP."""
     shape, parallel, split = setup.shape, setup.parallel, setup.sequence_parallel
     parts, width = parallel.world_size // pp, parallel.gpus_per_node
     found: list[Mesh] = []
@@ -101,7 +101,7 @@ def meshes(setup: TrainingSetup, pp: int, wanted: Wanted) -> tuple[Mesh, ...]:
 def _mixtures(
     setup: TrainingSetup, parts: int, tp: int, wanted: Wanted
 ) -> tuple[tuple[int, int], ...]:
-    """ETP and EP that divide the experts on so many `parts`."""
+    """Return the pairs of ETP and EP that divide the experts among `parts` GPUs."""
     experts, parallel = setup.shape.experts, setup.parallel
     width, own = parallel.gpus_per_node, wanted.get("ep")
     if experts is None:
@@ -116,7 +116,7 @@ def _mixtures(
 
 
 def batches(dp: int, global_batch: int, wanted: int | None) -> tuple[tuple[int, int], ...]:
-    """Microbatches and their number of all that divide the batch of `dp` replicas."""
+    """Return the microbatch sizes that divide the batch of `dp` replicas, each with its number."""
     if global_batch % dp:
         return ()
     mine = global_batch // dp
@@ -124,7 +124,7 @@ def batches(dp: int, global_batch: int, wanted: int | None) -> tuple[tuple[int, 
 
 
 def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
-    """The ZeRO stages that are tried: all that the framework has.
+    """Return the ZeRO stages to try: all that the framework supports, or the `wanted` one.
 
     Sources: huggingface/nanotron@67c5ebb6 optim/zero.py (stage 1 is the only one);
     deepspeedai/DeepSpeed runtime/pipe/engine.py (2 and 3 are incompatible with pipelines).
@@ -135,7 +135,7 @@ def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
 
 
 def _divides_sequence(setup: TrainingSetup, tp: int, cp: int) -> bool:
-    """Whether context ranks can share tokens, heads where they trade them, and mixers."""
+    """Return whether context ranks can share the tokens, the heads that they trade, and mixers."""
     shape = setup.shape
     if setup.sequence % (cp * (tp if setup.sequence_parallel else 1)):
         return False
@@ -173,7 +173,7 @@ def _divides_model(shape: ModelShape, tp: int, sequence_parallel: bool) -> bool:
 def _allowed(
     sizes: Sequence[int], wanted: int | None, most: int, of: int | None = None
 ) -> tuple[int, ...]:
-    """The size that was said, if it is one; or those up to `most` that divide `of`."""
+    """Return the given size if it is possible, or else all sizes up to `most` that divide `of`."""
     if wanted is not None:
         return (wanted,) if wanted in sizes else ()
     return tuple(size for size in sizes if size <= most and (of is None or of % size == 0))

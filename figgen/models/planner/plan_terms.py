@@ -1,4 +1,4 @@
-"""The terms of a predicted step, in the order in which it is made."""
+"""The seconds of a predicted step, term by term."""
 
 from __future__ import annotations
 

@@ -34,15 +34,16 @@ from figgen.models.planner.plan_terms import named_terms
 from figgen.models.step.timed_step import timed_step
 
 TIED = 1e-3
-"""Share of the fastest step within which layouts are ordered by memory: the model errs by far more,
-and what needs less memory fits more surely."""
+"""Share of the fastest step within which layouts are ordered by memory: the error of the model is
+far larger, and a layout that needs less memory is more certain to fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedPipeline:
     """The layouts of a pipeline that fit, as columns, and counts of the others.
 
-    `places` are those of layouts in the pipeline, `refused` counts by `REASONS`.
+    `places` are the indices of these layouts in the pipeline; `refused` counts the others by
+    `REASONS`.
     """
 
     pipeline: Pipeline
@@ -57,13 +58,14 @@ class TriedPipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The layouts that fit, fastest first, one in every column; how many there are in all.
+    """The layouts that fit, fastest first, as columns, and the number of all layouts.
 
-    Those within `TIED` of the fastest stand first, by memory.
+    Layouts within `TIED` of the fastest come first, ordered by memory.
 
-    A layout is a place in one of the `pipelines`, which `which` counts. `refused` counts layouts by
-    `REASONS`, and `least_bytes` is what the smallest one needs. `meshes` has the place of the
-    fastest layout of every mesh, in order, with how many of that mesh fit.
+    A layout is an index (`places`) into one of the `pipelines`, which is itself given by its index
+    (`which`). `refused` counts layouts by `REASONS`, and `least_bytes` is what the smallest layout
+    needs. `meshes` has one entry for each mesh, in order: the place of its fastest layout in the
+    ranking, and the number of its layouts that fit.
     """
 
     pipelines: tuple[Pipeline, ...]
@@ -101,7 +103,7 @@ class Layout:
 
 
 def tried(found: Pipeline) -> TriedPipeline:
-    """Return what all layouts of a pipeline cost."""
+    """Compute all layouts of a pipeline; return those that fit, and counts of the others."""
     held, reason, seconds, ties, meshes = over(
         found.modes,
         found.zeros,
@@ -122,7 +124,7 @@ def tried(found: Pipeline) -> TriedPipeline:
 
 
 def ranked(found: Iterable[TriedPipeline]) -> Ranked:
-    """Return all layouts in order: by time, and by memory where they are as fast as the fastest."""
+    """Return all layouts ordered by time, and by memory where they tie with the fastest."""
     parts = list(found)
     step_s = joined([one.step_s for one in parts])
     memory_bytes = joined([one.memory_bytes for one in parts])
@@ -143,7 +145,7 @@ def ranked(found: Iterable[TriedPipeline]) -> Ranked:
 
 
 def _order(step_s: Column, memory_bytes: Column, ties: Column) -> Column:
-    """Return the places of layouts in order."""
+    """Return the indices of layouts in the order of the ranking."""
     order = order_of(step_s, ties)
     count = 0
     while count < len(order) and step_s[order[count]] <= step_s[order[0]] * (1 + TIED):
@@ -154,7 +156,7 @@ def _order(step_s: Column, memory_bytes: Column, ties: Column) -> Column:
 
 
 def parts_of(found: Ranked, place: int) -> tuple[Pipeline, Mode, Zero, MeshEntry]:
-    """Return what the layout at a place of the ranking is made of."""
+    """Return the pipeline, mode, ZeRO stage and entry of the layout at a place of the ranking."""
     pipeline = found.pipelines[int(found.which[place])]
     rest, entry = divmod(int(found.places[place]), len(pipeline.entries))
     mode, zero = divmod(rest, len(pipeline.zeros))
@@ -188,7 +190,7 @@ def terms_at(found: Ranked, place: int) -> dict[str, Number]:
 
 
 def front(found: Ranked) -> tuple[int, ...]:
-    """Return the places of layouts that none beats in time and memory, fastest first."""
+    """Return the places of layouts that no other beats in time and memory, fastest first."""
     places: list[int] = []
     held = inf
     for place in range(found.fitting):
@@ -214,15 +216,15 @@ def same_as_best(found: Ranked, low: float, high: float) -> int:
 def other_layout_interval(low: float, high: float) -> tuple[float, float]:
     """Return the interval of a layout whose predicted time was scaled to one measured step.
 
-    Both the measured layout and the other one take `low` to `high` times as long as predicted, so
-    their ratio spreads as two errors do that are independent, which is the most it can.
+    Both the measured layout and the other one take `low` to `high` times as long as predicted.
+    Their ratio spreads as much as two independent errors do, which is the widest case.
     """
     spread = sqrt(log(low) ** 2 + log(high) ** 2)
     return exp(-spread), exp(spread)
 
 
 def no_layout(job: PlannedJob) -> InputError:
-    """Return the error of a job without a layout, with the size that leaves none, if one does."""
+    """Return the error for a job without a layout, with the given size that rules all out."""
     given = [(name, value) for name, value in job.fixed.items() if value is not None]
     for name, value in given:
         if _any_layout(replace(job, fixed={**job.fixed, name: None})):

@@ -1,4 +1,4 @@
-"""What has no closed form about failures: the best interval exactly, and spare nodes."""
+"""The best checkpoint interval and the number of spare nodes, which have no closed form."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ROUNDS = 100
 
 
 def best_interval_s(stall_s: float, mtbf_s: float, lag_s: float = 0.0) -> float:
-    """Seconds of training between checkpoints for which `goodput` is largest.
+    """Return the seconds of training between checkpoints for which `goodput` is largest.
 
-    Where its slope is nothing, e^((T + δ)/F) · (1 − T/F) = 1 for an interval T, a stall δ and a
-    mean time between failures F: neither the restart nor the lag moves it, but no checkpoint can
-    begin before the last one is safe.
+    At the maximum, e^((T + δ)/F) · (1 − T/F) = 1 for an interval T, a stall δ and a mean time
+    between failures F. The interval depends neither on the restart nor on the lag, except that no
+    checkpoint can begin before the last one is safe.
 
-    Raises InputError for a stall or a mean time that is not above zero, or a lag below.
+    Raises InputError for a stall or a mean time that is not above 0, or for a negative lag.
     """
     for what, value in (("stall_s", stall_s), ("mtbf_s", mtbf_s)):
         if not value > 0:
@@ -33,10 +33,11 @@ def best_interval_s(stall_s: float, mtbf_s: float, lag_s: float = 0.0) -> float:
 
 
 def spare_nodes(in_repair: float, confidence: float) -> int:
-    """Fewest spare nodes that are enough in a `confidence` of all moments.
+    """Return the fewest spare nodes that suffice in a share `confidence` of all moments.
 
-    Nodes in repair are Poisson distributed around `in_repair` when failures are independent and
-    whatever the times of repair are (M/G/∞). Raises InputError for a share outside 0 … 1.
+    `in_repair` is the mean number of nodes in repair. If failures are independent, their number is
+    Poisson distributed, whatever the distribution of repair times (M/G/∞). Raises InputError for a
+    share outside 0 … 1.
     """
     check_share("confidence", confidence)
     if not 0 <= in_repair < 700 or confidence >= 1:

@@ -1,4 +1,4 @@
-"""Three ways to save a job's state, what each costs, and what failures then leave of its time."""
+"""Three ways to save a job's state, the cost of each, and the time that remains after failures."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ STORAGE_BYTES_PER_S = 2e12
 """The storage's sustained rate for all writers: Meta's held 2 TB/s (Llama 3, section 3.3.1)."""
 
 RESTART_S = 600.0
-"""Until training goes on when a failure is found, its node replaced and the job started again."""
+"""Time to find a failure, replace its node, start the job again and resume training."""
 
 QUICK_RESTART_S = 180.0
-"""The same when a spare takes over and state comes from other nodes."""
+"""The same if a spare node takes over and state comes from other nodes."""
 
 
 REPAIR_S = 86_400.0
 """A day until a failed node is back: an assumption."""
 
 CONFIDENCE = 0.99
-"""The share of all moments in which spare nodes should be enough."""
+"""Share of all moments in which the spare nodes should suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Seconds that a checkpoint stops training, until it is safe, and until work goes on after."""
+    """Seconds that a checkpoint stops training, until it is safe, and to resume after a failure."""
 
     stall_s: float
     lag_s: float
@@ -63,7 +63,7 @@ class Saving:
 
 
 def saving(way: str, checkpoint_bytes: float, gpus: int) -> Saving:
-    """What a checkpoint of that size costs a job. Raises InputError for an unknown way."""
+    """Return the cost of a checkpoint of this size. Raises InputError for an unknown way."""
     if way not in WAYS:
         raise unknown("way to save", way, WAYS)
     written = float(
@@ -80,7 +80,7 @@ def saving(way: str, checkpoint_bytes: float, gpus: int) -> Saving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTraining:
-    """One way to save a job's state, at the interval that keeps most of the time."""
+    """One way to save a job's state, at the interval that loses the least time."""
 
     way: str
     mtbf_s: float
@@ -91,7 +91,7 @@ class SavedTraining:
     spares: int
 
     def days(self, tokens: float, tokens_per_step: int, step_s: float) -> float:
-        """Days until so many tokens are through, steps alone over the share of time that counts."""
+        """Return the days to train on `tokens` tokens: the time of all steps over the goodput."""
         return tokens / tokens_per_step * step_s / self.goodput / DAY_S
 
 
@@ -105,10 +105,10 @@ def checkpoint_bytes_of(setup: TrainingSetup) -> float:
 def saved_training(
     way: str, checkpoint_bytes: float, gpus: int, gpu_mtbf_s: float
 ) -> SavedTraining:
-    """What is kept of a job's time when its checkpoints go that way.
+    """Return a way to save at its best interval, with the share of time that the job keeps.
 
-    `gpu_mtbf_s` is the mean time between failures of one GPU. Raises InputError for an unknown
-    way to save.
+    `gpu_mtbf_s` is the mean time between failures of one GPU. Raises InputError for an unknown way
+    to save.
     """
     mtbf_s = float(job_mtbf(gpus, gpu_mtbf_s))
     saved = saving(way, checkpoint_bytes, gpus)
