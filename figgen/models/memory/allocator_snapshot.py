@@ -35,7 +35,7 @@ SAID = {
     "idle": "free segments",
     "reserved": "reserved from the driver",
 }
-"""What the parts of a device's state are called; the last is the sum of the others."""
+"""Names of the parts of a device's state; the last part is the sum of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

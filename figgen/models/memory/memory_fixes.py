@@ -20,7 +20,7 @@ def heavier_recomputation(setup: TrainingSetup) -> tuple[str, ...]:
 
 
 def what_fits(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> str:
-    """Return the first change, from cheap to dear, that makes the step fit; "" if none does."""
+    """Return the first change, in order of cost, that makes the step fit; "" if none does."""
     for words, changed, share in _changes(setup):
         found = memory(
             changed,

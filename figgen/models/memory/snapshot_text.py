@@ -42,7 +42,7 @@ def refusals(refused: Sequence[Refused]) -> list[str]:
 
 
 def state_rows(state: AllocatorState) -> list[list[str]]:
-    """The parts of what is reserved."""
+    """Return the parts of the reserved memory as the rows of a table."""
     sizes = {
         "allocated": state.allocated,
         "rounded": state.rounded,

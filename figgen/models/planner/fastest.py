@@ -1,8 +1,8 @@
 """The fastest layout of a job that fits, without computing every layout.
 
-A bound is computed for each entry first: a step of it takes at least this long, whatever is
-recomputed and whatever ZeRO does. Entries are then tried in rounds, those with the lowest bounds
-first, until no other entry can be faster than the best layout so far.
+The search first computes a bound for each entry: a step takes at least this long, whatever is
+recomputed and however ZeRO divides state. It then tries entries in rounds, lowest bounds first,
+until no other entry can be faster than the best layout so far.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ WIDER = 1.2
 
 
 def fastest(job: PlannedJob) -> Ranked:
-    """Return the ranking of all layouts, cut off `TIED` behind the fastest.
+    """Return the ranking of all layouts that are at most `TIED` slower than the fastest.
 
-    Counts of layouts that do not fit are left out, as most of these are never computed.
-    Raises InputError where no layout exists.
+    Counts of layouts that do not fit are left out, as most of these are never computed. Raises
+    InputError where no layout exists.
     """
     pipelines = list(pipelines_of(job))
     if not pipelines:
@@ -58,7 +58,7 @@ def fastest(job: PlannedJob) -> Ranked:
 
 
 def bounds_of(found: Pipeline) -> Column:
-    """Return, for every entry of a pipeline, seconds that no layout of it falls short of."""
+    """Return a lower bound of the step time (s) of all layouts, for every entry of a pipeline."""
     (seconds,) = over(
         found.modes[:1],
         found.zeros[:1],
@@ -71,7 +71,7 @@ def bounds_of(found: Pipeline) -> Column:
 def _least_s(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Number:
     """Return the seconds of a step that recomputes nothing and waits for no gradient or weight.
 
-    No schedule takes longer because a pass of it is shorter.
+    This is a lower bound, since shorter passes never make a schedule longer.
     """
     job = replace(
         job_of(found, mode, zero, entry),

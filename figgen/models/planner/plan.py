@@ -135,11 +135,11 @@ class Pipeline:
     """Layouts of one schedule: every mode with every stage of ZeRO and every entry, in this order.
 
     `job_time` and `job_memory` are the job's inputs to the models of time and of memory. `sizes`
-    has a row for each mode with what each TP, ETP and EP takes, and `repeats` one with what each
-    CP repeats. `loads` has a row for each way to recompute whole layers, with the loads for each
-    of the `numbers` of microbatches. `filling`, `stalling` and `held` are those of `PipelineIdle`,
-    the first two in one row. Meshes are numbered from `first_mesh` on. `most_bytes` is the job's,
-    computed once for all layouts.
+    and `repeats` have a row for each mode: the sizes of layers by the entries' `widths`, and the
+    repeated shares by their `contexts`. `loads` has a row for each way to recompute whole layers,
+    with the loads for each of the `numbers` of microbatches. `filling`, `stalling` and `held` are
+    the fields of `PipelineIdle` for each of these numbers, the first two in a single row. Meshes
+    are numbered from `first_mesh` on. `most_bytes` is the job's, computed once for all layouts.
     """
 
     job: PlannedJob

@@ -55,7 +55,7 @@ class Mesh:
 
 
 def divisors(number: int) -> tuple[int, ...]:
-    """All divisors of a positive number, ascending."""
+    """Return all divisors of a positive number, ascending."""
     small = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
     return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
 

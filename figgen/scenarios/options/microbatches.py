@@ -1,4 +1,4 @@
-"""How many microbatches a replica works through in a step."""
+"""The number of microbatches of a replica in a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All options of a training job, each of them once.
+"""All options of a training job, each defined once.
 
 The command line, the `options:` and `sizes:` of pages, the assumptions about published runs and the
 forms of the live tools are all made from this table. Defaults are those of the models' own

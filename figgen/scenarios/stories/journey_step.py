@@ -33,7 +33,7 @@ def tokens_to_hide(
 
 
 SLOWED = 3
-"""How many times slower than it should be the broken NVLink on the journey's last page is."""
+"""Times by which the broken NVLink on the journey's last page is too slow."""
 
 HEALTHY_RING_SHARE = 370 / 450
 """Share of NVLink 4 that a ring of eight GPUs reaches: 370 of 450 GB/s (nccl-tests, issue 212)."""
@@ -327,7 +327,7 @@ class JourneyStep:
 
     @property
     def reserve_bytes(self) -> float:
-        """What the allocator, CUDA and NCCL hold beyond tensors, on the fullest GPU."""
+        """Memory that the allocator, CUDA and NCCL hold beyond tensors, on the fullest GPU."""
         return self.memory.fullest.bytes_of("reserve")
 
     @property

@@ -1,4 +1,4 @@
-"""What pages show of a job, the same data as `figgen step --json` and `figgen memory --json`."""
+"""The data that pages show of a job, as in `figgen step --json` and `figgen memory --json`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class UntimedJob:
 
     @cached_property
     def rates(self) -> RateRow:
-        """What the job's software attains on its chip."""
+        """The rates that the job's software attains on its chip."""
         row = served_row(self.catalog, self.software, self.chip, self.dtype)
         if self.accelerator != OWN:
             return row
@@ -107,7 +107,7 @@ class UntimedJob:
 
     @cached_property
     def attained(self) -> Attained:
-        """What the job attains, with a reader's own rates in place of the model's."""
+        """The rates that the job attains, with a reader's own rates in place of the model's."""
         said = SaidRates(
             measured=self.measured,
             latencies=(self.known_cluster, self.cluster),
@@ -119,7 +119,7 @@ class UntimedJob:
 
     @property
     def interval(self) -> ResidualInterval:
-        """How far off predictions of this class of jobs are."""
+        """The interval around predictions of this class of jobs."""
         setup, rates = self.setup, self.rates
         gpus = setup.parallel.world_size
         alike = residual_class(
