@@ -75,15 +75,18 @@ def longest_chain(schedule: Schedule, split: Passes) -> Passes:
     free_s = [0.0 for _ in range(placement.ranks)]
     free = [0 for _ in range(placement.ranks)]
     for rank, half, partner in plan.steps:
+        first, _, sent, _, made = half
         start_s, chain = free_s[rank], free[rank]
-        for one in [half] if partner is None else [half, partner]:
-            sent = one[2]
+        if there_s[sent] > start_s:
+            start_s, chain = there_s[sent], there[sent]
+        if partner is not None:
+            second, _, sent, _, also = partner
             if there_s[sent] > start_s:
                 start_s, chain = there_s[sent], there[sent]
-        for one in [half] if partner is None else [half, partner]:
-            start_s, chain = start_s + took[one[0]], chain + counted[one[0]]
-        for one in [half] if partner is None else [half, partner]:
-            there_s[one[4]], there[one[4]] = start_s, chain
+            start_s, chain = start_s + took[second], chain + counted[second]
+            there_s[also], there[also] = start_s + took[first], chain + counted[first]
+        start_s, chain = start_s + took[first], chain + counted[first]
+        there_s[made], there[made] = start_s, chain
         free_s[rank], free[rank] = start_s, chain
     last = free[free_s.index(max(free_s))]
     each = placement.ranks * placement.pipes / placement.stages
@@ -107,10 +110,15 @@ def lines_of(line_of: Callable[[Passes], Passes]) -> Lines:
         for split in asked:
             known[_place(split)] = True
             line = line_of(split)
-            if not found or line_at(line, split) > largest(found, split) + SAME:
+            if not found or line_at(line, split) > _most(found, split) + SAME:
                 found.append(line)
         asked = [split for split in _turns(found) if _place(split) not in known]
     return tuple(found)
+
+
+def _most(lines: Sequence[Passes], split: Passes) -> float:
+    """`largest` at one split, without the cost of arrays."""
+    return max([float(line_at(line, split)) for line in lines])
 
 
 def _place(split: Passes) -> tuple[float, float]:
@@ -126,7 +134,7 @@ def _turns(lines: Sequence[Passes]) -> list[Passes]:
             others = [_less(line, third) for third in lines[second + 1 :]]
             for other in (*others, *CORNERS):
                 split = _meeting(apart, other)
-                if split is not None and line_at(line, split) > largest(lines, split) - SAME:
+                if split is not None and line_at(line, split) > _most(lines, split) - SAME:
                     found.append(split)
     return found
 
