@@ -232,7 +232,9 @@ def test_a_measured_step_scales_all_times_and_says_so(open_modeler: Callable[...
         page, tp=4, factor=page.evaluate("new URLSearchParams(location.search).get('factor')")
     )
     page.locator("#modeler [name=step_time]").fill("0.1")
-    expect(page.locator("#modeler .modeler-messages")).to_contain_text("faster than the dense peak")
+    expect(page.locator("#modeler .modeler-messages")).to_contain_text(
+        "would exceed the dense peak"
+    )
     page.locator("#modeler [name=step_time]").fill("")
     page.wait_for_function("() => !new URLSearchParams(location.search).has('factor')")
 

@@ -262,7 +262,7 @@ def test_a_rack_of_72_counts_as_64_where_the_run_fills_no_rack() -> None:
         ({"preset": "bloom-176b", "options": "dropout=yes"}, "dropout: expected on or off"),
         ({"preset": "bloom-176b", "options": "schedule=gpip"}, "did you mean gpipe"),
         ({"preset": "bloom-176b", "options": "microbatch_size=5"}, "global_batch: expected"),
-        ({"run": "opt-175b", "options": "nic="}, "nic: expected a text"),
+        ({"run": "opt-175b", "options": "nic="}, "nic: expected text"),
         ({"run": "gpt-3-175b"}, "a published layout"),
         ({"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=16"}, "at most 8"),
         ({"model": "llama-3-8b"}, "nodes: expected a value"),

@@ -97,7 +97,7 @@ def test_a_step_faster_than_the_peak_is_refused_with_the_least() -> None:
     asked = JOBS["LoRA"]
     plain = resolve(asked)
     least_s = plain.compute_efficiency * plain.estimate.step_time_s
-    with pytest.raises(InputError, match=r"at least .*: in less, computing"):
+    with pytest.raises(InputError, match=r"at least .*: below that, computing"):
         calibrated(asked, 0.99 * least_s)
     assert calibrated(asked, 1.01 * least_s).asked.compute_efficiency == pytest.approx(1 / 1.01)
     low = scenario(**dict(asked.chosen), time_factor=0.99 * plain.compute_efficiency)

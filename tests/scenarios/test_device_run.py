@@ -385,7 +385,7 @@ def test_one_measured_step_scales_plain_transformers_and_runs_of_a_file(
             assert scaled["parts"][name] == pytest.approx(1.25 * seconds)
         assert scaled["memory_bytes"] == plain["memory_bytes"]
         assert main(["step", *asked, "--step-time", "1 ms"]) == 2
-        assert "faster than the dense peak" in capsys.readouterr().err
+        assert "would exceed the dense peak" in capsys.readouterr().err
         assert main(["step", *asked, "--step-time", f"{measured_s} s"]) == 0
         assert "1.25 × the prediction" in capsys.readouterr().out
     path.write_text(json.dumps([record, record]))

@@ -80,7 +80,7 @@ def test_forms_get_every_option_with_its_default_limits_and_words() -> None:
         ({"dropout": "on"}, "dropout", "on or off, got 'on'"),
         ({"recompute": "everything"}, "recompute", "unknown module to recompute"),
         ({"schedule": "1f2b"}, "schedule", "did you mean 1f1b"),
-        ({"model": ""}, "model", "a text"),
+        ({"model": ""}, "model", "text"),
         ({"layers_per_stage": (8, -1)}, "layers_per_stage", "counts such as 8,9,9,6"),
         ({"layers_per_stage": "8,9"}, "layers_per_stage", "counts such as 8,9,9,6"),
     ],

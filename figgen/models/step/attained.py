@@ -135,7 +135,7 @@ def check_time_factor(factor: float, computing_share: float) -> None:
     """
     if computing_share > 1:
         least = factor * computing_share
-        expected = f"at least {least:.3f}: with less, computing is faster than the dense peak"
+        expected = f"at least {least:.3f}: below that, computing would exceed the dense peak"
         raise InputError("time_factor", expected=expected, got=factor)
 
 

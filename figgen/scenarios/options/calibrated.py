@@ -39,7 +39,7 @@ def calibration(step_time_s: float, predicted_s: float, peak_share: float) -> Ca
         raise InputError("step_time", expected="> 0 s", got=step_time_s)
     if peak_share * predicted_s > step_time_s:
         least = format_quantity(peak_share * predicted_s, "s", "time")
-        expected = f"at least {least}: in less, computing is faster than the dense peak"
+        expected = f"at least {least}: below that, computing would exceed the dense peak"
         raise InputError("step_time", expected=expected, got=f"{step_time_s:g} s")
     return Calibration(step_time_s=step_time_s, predicted_s=predicted_s)
 

@@ -79,7 +79,7 @@ class Option:
         if self.kind in ("number", "quantity"):
             unit = "" if self.unit == "1" else f" {self.unit}"
             return f"a number from {self.low:g} to {self.high:g}{unit}"
-        return "counts such as 8,9,9,6" if self.kind == "counts" else "a text"
+        return "counts such as 8,9,9,6" if self.kind == "counts" else "text"
 
     def checked(self, value: object) -> Value:
         """Return `value` if the option can have it, else raise InputError with its name as key."""

@@ -19,7 +19,7 @@ def text_of(record: Record, field: str) -> str:
     """A text of a record. Raises InputError if it is missing, blank or something else."""
     value = record.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise InputError(field, expected="a text", got="missing" if value is None else value)
+        raise InputError(field, expected="text", got="missing" if value is None else value)
     return value
 
 

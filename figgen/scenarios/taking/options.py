@@ -28,7 +28,7 @@ def read_text(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"file {path!r}", expected="a text", got=str(error)) from None
+        raise InputError(f"file {path!r}", expected="text", got=str(error)) from None
 
 
 def answers_of(given: Sequence[str]) -> dict[str, str]:
