@@ -29,7 +29,7 @@ from figgen.translation.sources import Place
 
 JOINED = {
     "answers": (),
-    "converter": ("elsewhere",),
+    "converter": (),
     "explore": ("explored/",),
     "job_line": ("journey",),
     "machine_row": (),
@@ -37,12 +37,13 @@ JOINED = {
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
     ),
     "planner_worker": ("planner_nodes",),
-    "profile": ("profile_beside", "profile_log", "elsewhere"),
+    "profile": ("profile_beside", "profile_log"),
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube", "map_taken"),
-    "schedules": ("lab_trace", "elsewhere"),
+    "schedules": ("lab_trace",),
     "typed": (),
     "back": (),
+    "elsewhere": (),
     "modeler": (
         "modeler_below",
         "modeler_popover",
@@ -63,7 +64,7 @@ JOINED = {
 
 One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
 below the first screen, worked lines, two configurations side by side, what can be taken away, ways
-out of what does not fit. `typed` and `back` are parts of several tools.
+out of what does not fit. `typed`, `back` and `elsewhere` are parts of several tools.
 """
 
 TABLES = "taking-tables.js"

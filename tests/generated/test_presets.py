@@ -77,7 +77,7 @@ def test_a_small_copy_of_a_schedule_says_what_it_is_a_copy_of() -> None:
 
 def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> None:
     page = pages()["reference/presets/bloom-176b.md"]
-    assert '| time of a step | {{ run("bloom-176b").step_time:time }} | 1.72\u00a0min |' in page
+    assert '| time of a step | {{ run("bloom-176b").step_time:time }} | 1.73\u00a0min |' in page
     assert '{{ run("bloom-176b").peak_memory:bytes }}' in page
     assert "(../runs.md#bloom-176b)" in page
 
