@@ -112,14 +112,20 @@ OF_CODE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", OF_CODE)
-def test_a_mistake_in_a_module_is_one_line_of_build_and_command(tmp_path: Path, what: str) -> None:
-    file, old, new, told = OF_CODE[what]
+def changed_example(tmp_path: Path, file: str, old: str, new: str) -> Path:
+    """A copy of the example with one text of a file replaced."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     text = (folder / file).read_text("utf-8")
     assert text.count(old) == 1
     (folder / file).write_text(text.replace(old, new), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("what", OF_CODE)
+def test_a_mistake_in_a_module_is_one_line_of_build_and_command(tmp_path: Path, what: str) -> None:
+    file, old, new, told = OF_CODE[what]
+    folder = changed_example(tmp_path, file, old, new)
     done = build("mkdocs", folder, "--strict")
     assert done.returncode != 0
     assert told in done.stdout
@@ -139,11 +145,7 @@ def test_a_mistake_in_a_module_is_one_line_of_build_and_command(tmp_path: Path, 
 @pytest.mark.parametrize("file", MISTAKES)
 def test_a_mistake_fails_the_build_with_its_place(tmp_path: Path, file: str) -> None:
     old, new, told = MISTAKES[file]
-    folder = tmp_path / "example"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    text = (folder / file).read_text("utf-8")
-    assert text.count(old) == 1
-    (folder / file).write_text(text.replace(old, new), "utf-8")
+    folder = changed_example(tmp_path, file, old, new)
     done = build("mkdocs", folder, "--strict")
     assert done.returncode != 0
     assert told in done.stdout

@@ -101,14 +101,20 @@ class Fonts:
         return text, advance
 
 
+def _painted(now: Painted, points: list[tuple[float, float]], paint: str) -> Painted:
+    """A path that an operator fills, strokes, or both."""
+    fill = None if paint in "Ss" else now.fill
+    stroke = None if paint == "f" else now.stroke
+    return replace(now, points=points, fill=fill, stroke=stroke)
+
+
 def of_pdf(data: bytes, width_px: float) -> list[Painted]:
     """What the one page of a PDF paints, without its white ground."""
     reader = PdfReader(io.BytesIO(data))
     (page,) = reader.pages
-    px = width_px / float(page.mediabox.width)
+    px, high = width_px / float(page.mediabox.width), float(page.mediabox.height)
     fonts = Fonts(page)
     assert fonts.embedded()
-    high = float(page.mediabox.height)
 
     def place(x: Any, y: Any) -> tuple[float, float]:
         return float(x) * px, (high - float(y)) * px
@@ -117,8 +123,7 @@ def of_pdf(data: bytes, width_px: float) -> list[Painted]:
     now = Painted(kind="path")
     stack, shift, font, size = [], (0.0, 0.0), "", 0.0
     points: list[tuple[float, float]] = []
-    text: list[str] = []
-    advance = 0.0
+    text, advance = "", 0.0
     for given, operator in ContentStream(page.get_contents(), reader).operations:
         match operator.decode():
             case "q":
@@ -138,9 +143,7 @@ def of_pdf(data: bytes, width_px: float) -> list[Painted]:
                 now.width = float(given[0]) * px
             case "d":
                 now.dashes = [float(dash) * px for dash in given[0]]
-            case "m" | "l":
-                points.append(place(*given))
-            case "c" | "v" | "y":
+            case "m" | "l" | "c" | "v" | "y":
                 points += [place(*given[at : at + 2]) for at in range(0, len(given), 2)]
             case "re":
                 x, y, wide, tall = map(float, given)
@@ -148,12 +151,10 @@ def of_pdf(data: bytes, width_px: float) -> list[Painted]:
             case "n":
                 points = []
             case "f" | "S" | "B" | "s" | "b" as paint:
-                fill = None if paint in "Ss" else now.fill
-                stroke = None if paint == "f" else now.stroke
-                found.append(replace(now, points=points, fill=fill, stroke=stroke))
+                found.append(_painted(now, points, paint))
                 points = []
             case "BT":
-                text, advance = [], 0.0
+                text, advance = "", 0.0
             case "Tf":
                 font, size = str(given[0]), float(given[1]) * px
             case "Td":
@@ -161,10 +162,10 @@ def of_pdf(data: bytes, width_px: float) -> list[Painted]:
             case "TJ" | "Tj":
                 parts = given[0] if isinstance(given[0], list) else [given[0]]
                 said, wide = fonts.read(font, parts)
-                text.append(said)
+                text += said
                 advance += wide * size / 1000
             case "ET":
-                label = Painted(kind="text", text="".join(text), points=[place(*shift)])
+                label = Painted(kind="text", text=text, points=[place(*shift)])
                 found.append(replace(label, fill=now.fill, size=size, advance=advance))
     return found[1:]
 

@@ -18,36 +18,22 @@ def moe_film() -> Film:
     A color is the rank that a token belongs to; copy `3b` is the second one of token 3.
     """
     routing = routed()
-    loads = routing.loads
-    at_home, _ = _places(routing)
-    tokens = tuple(
-        Thing(
-            name=f"token {t}",
-            text=f"t{t}",
-            role=f"rank-{home(t)}",
-            x=x,
-            y=y,
-            width=CHIP,
-            height=HIGH,
-        )
-        for t in range(len(LOGITS))
-        for x, y in [at_home[t, 0]]
-    )
-    width = AWAY + max(loads) * (CHIP + 3) + 8
+    width = AWAY + max(routing.loads) * (CHIP + 3) + 8
     return Film(
         width=width,
         height=TOP + RANKS * ROW,
-        scenes=_scenes(routing, tokens),
+        scenes=_scenes(routing),
         stills=(1, 2, 3, 5),
         opens=3,
         values=values_of(routing),
     )
 
 
-def _scenes(routing: Routing, tokens: tuple[Thing, ...]) -> tuple[Scene, ...]:
+def _scenes(routing: Routing) -> tuple[Scene, ...]:
     """Return the scenes from the router's choice to the sum of the experts' results."""
     loads = routing.loads
     at_home, away = _places(routing)
+    tokens = _tokens(at_home)
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)
     slowest = loads.index(max(loads))
@@ -101,6 +87,23 @@ def _done(token: Thing) -> Thing:
         width=CHIP,
         height=HIGH,
         strong=True,
+    )
+
+
+def _tokens(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
+    """Return the tokens on their own ranks."""
+    return tuple(
+        Thing(
+            name=f"token {t}",
+            text=f"t{t}",
+            role=f"rank-{home(t)}",
+            x=x,
+            y=y,
+            width=CHIP,
+            height=HIGH,
+        )
+        for t in range(len(LOGITS))
+        for x, y in [at_home[t, 0]]
     )
 
 

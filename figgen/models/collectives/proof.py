@@ -47,7 +47,7 @@ def _bits(mask: int) -> tuple[int, ...]:
 def states(trace: CollectiveTrace) -> Iterator[State]:
     """Yield what every rank holds before the first step and after each step (`len(steps) + 1`).
 
-    The states are computed while iterated: with hundreds of ranks, keep only those that you need.
+    Each state is computed when you ask for it; with hundreds of ranks, keep only those you need.
     """
     held = _initial(trace)
     for sends in ((), *trace.steps):

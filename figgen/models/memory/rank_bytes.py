@@ -24,9 +24,9 @@ ten steps of one H100."""
 class HeldSizes:
     """The sizes of everything that a GPU holds in a layout, and the sizes of the layout's axes.
 
-    `tokens` are those of a microbatch on a context-parallel rank, and `split_tokens` those that
-    sequence parallelism leaves of them. `expert_ways` is the number of ranks that exchange tokens
-    for routed experts; ZeRO divides state over `shards` ranks, and that of routed experts over
+    A context-parallel rank has `tokens` of a microbatch; with sequence parallelism each of its
+    tensor-parallel ranks has `split_tokens` of these. `expert_ways` ranks exchange tokens for
+    routed experts. ZeRO divides state over `shards` ranks, and that of routed experts over
     `expert_shards`.
     """
 

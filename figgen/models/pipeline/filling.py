@@ -10,6 +10,7 @@ from figgen.models.pipeline.pass_lines import (
     Lines,
     Passes,
     largest,
+    less,
     lines_of,
     longest_chain,
 )
@@ -24,10 +25,10 @@ GROWING = ("v-half", "v-min")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineIdle:
-    """What a stage idles over the time of one microbatch, for stages that are alike.
+    """How long a stage idles, in times of one microbatch, if all stages take equally long.
 
-    The largest of the lines `filling` is what it idles with `held` microbatches, that of `stalling`
-    what it idles besides with each further one; both by the split of its time into passes.
+    The largest of the lines `filling` is the idle time with `held` microbatches. The largest of
+    `stalling` is what every further microbatch adds. Both depend on the split into passes.
     """
 
     filling: Lines
@@ -39,10 +40,10 @@ class PipelineIdle:
 def pipeline_idle(schedule: str, stages: int, microbatches: int, chunks: int) -> PipelineIdle:
     """Return how long a stage of a schedule idles.
 
-    Closed forms for 1F1B and its like, where fewer microbatches than stages leave the others idle
-    in each round of chunks, and where microbatches pass one by one. Other schedules are carried
-    out; a full pipeline does the same again with every further microbatch, so that no more of them
-    are than it takes to fill one.
+    1F1B, GPipe, interleaving and the naive schedule have closed forms, also for fewer microbatches
+    than stages. Other schedules are carried out, with no more microbatches than fill the pipeline:
+    once it is full, every further microbatch repeats the same actions.
+
     Raises InputError for an unknown schedule.
     """
     if stages == 1:
@@ -62,20 +63,20 @@ def pipeline_idle(schedule: str, stages: int, microbatches: int, chunks: int) ->
 
 
 def idle_for(microbatches: float) -> PipelineIdle:
-    """Idle for so many microbatches' worth of time, however that divides into passes."""
+    """Return an idle time of so many microbatches, whatever the split into passes."""
     return PipelineIdle(filling=(_always(microbatches),), stalling=(_always(0.0),), held=1)
 
 
 def _always(value: float) -> Passes:
-    """A value at every split."""
+    """Return the line that has this value at every split."""
     return Passes(forward=value, inputs=value, weights=value)
 
 
 def idle_times(idle: PipelineIdle, split: Passes) -> tuple[Number, Number]:
-    """Return what a stage idles over a step, and what it idles in every microbatch besides.
+    """Return the idle time of a stage in a step, and what it adds in every microbatch.
 
-    Both over the time of one microbatch. The second is 0 but for schedules whose order fits passes
-    of one length only. A stage that works longer than the others idles that much less.
+    Both are in times of one microbatch. The second is 0, except in schedules whose order suits only
+    passes of equal length; there a stage that works longer than the others idles less.
     """
     whole = maximum(0, largest(idle.filling, split))
     each = minimum(maximum(0, largest(idle.stalling, split)), whole / idle.held)
@@ -87,28 +88,23 @@ def _filling(schedule: str, stages: int, microbatches: int, chunks: int) -> Line
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
 
     def idle(split: Passes) -> Passes:
-        chain = longest_chain(order, split)
-        return Passes(
-            forward=chain.forward - microbatches,
-            inputs=chain.inputs - microbatches,
-            weights=chain.weights - microbatches,
-        )
+        return less(longest_chain(order, split), _always(microbatches))
 
     return lines_of(idle)
 
 
 @lru_cache(maxsize=1024)
 def _stalling(schedule: str, stages: int, chunks: int) -> Lines:
-    """What a full pipeline idles with each further microbatch."""
+    """Return what a full pipeline idles with each further microbatch."""
     fewer = build(schedule, stages=stages, microbatches=3 * stages, chunks=chunks)
     more = build(schedule, stages=stages, microbatches=4 * stages, chunks=chunks)
 
     def idle(split: Passes) -> Passes:
-        less, chain = longest_chain(fewer, split), longest_chain(more, split)
+        added = less(longest_chain(more, split), longest_chain(fewer, split))
         return Passes(
-            forward=(chain.forward - less.forward) / stages - 1,
-            inputs=(chain.inputs - less.inputs) / stages - 1,
-            weights=(chain.weights - less.weights) / stages - 1,
+            forward=added.forward / stages - 1,
+            inputs=added.inputs / stages - 1,
+            weights=added.weights / stages - 1,
         )
 
     return lines_of(idle)

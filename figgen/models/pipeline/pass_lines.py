@@ -1,7 +1,8 @@
-"""How long a schedule takes, whatever its passes take: the largest of a few linear functions.
+"""The time of a schedule for passes of any length, as the largest of a few linear functions.
 
-A schedule lasts as long as the longest chain of actions that wait for each other, and a chain takes
-its number of forwards, of gradients of inputs and of gradients of weights times what each takes.
+A schedule takes as long as its longest chain of actions that wait for each other. A chain has a
+number of forwards, of gradients of inputs and of gradients of weights, so that its time is linear
+in the times of the three passes.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from figgen.models.pipeline.order import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """A number for each pass of a microbatch: forward, gradients of inputs (with what is computed
-    again before them), gradients of weights.
+    """A number for each pass of a microbatch: forward, gradients of inputs, gradients of weights.
 
-    As a split, their shares of a microbatch's time, which add up to 1. As a line, coefficients of
-    a linear function of the split.
+    Recomputation belongs to the gradients of inputs, which it precedes. A split has the passes'
+    shares of a microbatch's time, which add up to 1; a line has the coefficients of a linear
+    function of the split.
     """
 
     forward: Number
@@ -35,32 +36,41 @@ CORNERS = (
     Passes(forward=0.0, inputs=1.0, weights=0.0),
     Passes(forward=0.0, inputs=0.0, weights=1.0),
 )
-"""The splits that all splits lie between."""
+"""The splits in which one pass takes all of the time."""
 
 SAME = 1e-9
-"""Differences of rounding."""
+"""Differences up to this are rounding."""
 _MOST = 2**17
-"""More than actions of a chain; three such counts make a whole number that a page can hold."""
+"""More actions than a chain has. Three such counts fit into one whole number, in JavaScript too."""
 
 
 def line_at(line: Passes, split: Passes) -> Number:
-    """The value of a linear function at a split."""
+    """Return the value of a line at a split."""
     return line.forward * split.forward + line.inputs * split.inputs + line.weights * split.weights
 
 
 def largest(lines: Sequence[Passes], split: Passes) -> Number:
-    """The largest of linear functions at a split."""
+    """Return the value of the largest of some lines at a split."""
     found = line_at(lines[0], split)
     for line in lines[1:]:
         found = maximum(found, line_at(line, split))
     return found
 
 
-def longest_chain(schedule: Schedule, split: Passes) -> Passes:
-    """The actions of each kind in the longest chain, in microbatches' worth of a rank's work.
+def less(one: Passes, other: Passes) -> Passes:
+    """Return the difference of two lines, pass by pass."""
+    return Passes(
+        forward=one.forward - other.forward,
+        inputs=one.inputs - other.inputs,
+        weights=one.weights - other.weights,
+    )
 
-    A microbatch's work on a rank is dealt evenly to its stages. Raises InputError for an order that
-    cannot be carried out.
+
+def longest_chain(schedule: Schedule, split: Passes) -> Passes:
+    """Return how many actions of each kind the longest chain has, in microbatches of a rank.
+
+    The stages of a rank share the work of a microbatch evenly, so that an action on one of two
+    stages counts half. Raises InputError for an order that cannot be carried out.
     """
     plan, placement = schedule.plan, schedule.placement
     times = {
@@ -98,10 +108,10 @@ def longest_chain(schedule: Schedule, split: Passes) -> Passes:
 
 
 def lines_of(line_of: Callable[[Passes], Passes]) -> Lines:
-    """All lines whose largest is a convex function; `line_of` says which is largest at a split.
+    """Return all lines of a function that is the largest of lines.
 
-    Where the largest of the lines found so far turns from one to another, the function lies above
-    it unless they are all there.
+    `line_of` returns the line that is largest at a split. If a line is missing, it lies above the
+    others at one of the splits where these meet, so asking at all of them finds it.
     """
     found: list[Passes] = []
     asked: list[Passes] = list(CORNERS)
@@ -117,7 +127,7 @@ def lines_of(line_of: Callable[[Passes], Passes]) -> Lines:
 
 
 def _most(lines: Sequence[Passes], split: Passes) -> float:
-    """`largest` at one split, without the cost of arrays."""
+    """Return what `largest` does at one split, without the cost of arrays."""
     return max([float(line_at(line, split)) for line in lines])
 
 
@@ -126,12 +136,12 @@ def _place(split: Passes) -> tuple[float, float]:
 
 
 def _turns(lines: Sequence[Passes]) -> list[Passes]:
-    """Splits at which two of the largest lines meet a third one, or none of one of the passes."""
+    """Return the splits where two of the largest lines meet a third, or a pass has no share."""
     found: list[Passes] = []
     for first, line in enumerate(lines):
         for second in range(first + 1, len(lines)):
-            apart = _less(line, lines[second])
-            others = [_less(line, third) for third in lines[second + 1 :]]
+            apart = less(line, lines[second])
+            others = [less(line, third) for third in lines[second + 1 :]]
             for other in (*others, *CORNERS):
                 split = _meeting(apart, other)
                 if split is not None and line_at(line, split) > _most(lines, split) - SAME:
@@ -139,16 +149,8 @@ def _turns(lines: Sequence[Passes]) -> list[Passes]:
     return found
 
 
-def _less(one: Passes, other: Passes) -> Passes:
-    return Passes(
-        forward=one.forward - other.forward,
-        inputs=one.inputs - other.inputs,
-        weights=one.weights - other.weights,
-    )
-
-
 def _meeting(one: Passes, other: Passes) -> Passes | None:
-    """The split at which two linear functions are 0."""
+    """Return the split at which two lines are 0, or None."""
     forward = one.inputs * other.weights - one.weights * other.inputs
     inputs = one.weights * other.forward - one.forward * other.weights
     weights = one.forward * other.inputs - one.inputs * other.forward

@@ -94,6 +94,15 @@ TORCHTUNE: dict[str, Any] = {
     "repeats_keys": True,
 }
 
+PRIME_RL: dict[str, Any] = {
+    "allocator_share": 0.14,
+    "peak_spread": 0.06,
+    "recipe": "fsdp16",
+    "frees_gradients": True,
+    "gate_bytes": 4,
+    "casts_alone": True,
+}
+
 MEGATRON: dict[str, Any] = {
     "allocator_share": 0.05,
     "caches_casts": True,
@@ -243,28 +252,14 @@ _ALL = (
         **(EAGER | {"kept_logit_bytes": 0, "loss_bytes": 0, "keeps_gate": False, "norm_bytes": 2}),
     ),
     FrameworkMemory(
-        name="prime-rl",
-        label="prime-rl",
-        allocator_share=0.14,
-        peak_spread=0.06,
-        recipe="fsdp16",
-        frees_gradients=True,
-        gate_bytes=4,
-        casts_alone=True,
-        kept_logit_bytes=0,
-        loss_bytes=0,
+        name="prime-rl", label="prime-rl", kept_logit_bytes=0, loss_bytes=0, **PRIME_RL
     ),
     FrameworkMemory(
         name="prime-rl-logits",
         label="prime-rl with whole logits",
-        allocator_share=0.14,
-        peak_spread=0.06,
-        recipe="fsdp16",
-        frees_gradients=True,
-        gate_bytes=4,
-        casts_alone=True,
         kept_logit_bytes=8,
         loss_bytes=8,
+        **PRIME_RL,
     ),
     FrameworkMemory(
         name="unknown",

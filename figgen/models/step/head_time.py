@@ -1,4 +1,4 @@
-"""Seconds of what stands beside the layers: the head with its loss, and more tokens predicted."""
+"""Seconds of the head with its loss, and of the projection of multi-token prediction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from figgen.models.step.pass_seconds import PassSeconds
 
 
 def head_passes(job: Job, attained: Attained) -> PassSeconds:
-    """The head and the loss: a matmul in 16 bits, logits in FP32.
+    """Return the seconds of the head, a matmul in 16 bits, and of the loss on logits in FP32.
 
-    A frozen head has no gradient of its weights.
+    A frozen head computes no gradient of its weights.
     """
     tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
     lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
@@ -29,7 +29,7 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
 
 
 def projection_passes(job: Job, attained: Attained) -> PassSeconds:
-    """Two hidden states to one, in a module that predicts one token more."""
+    """Return the seconds of projecting two hidden states to one, for one more predicted token."""
     each = 4 * job.tokens * job.hidden**2 / job.tp / attained.product_flops_per_s
     started = each + attained.product_start_s
     return PassSeconds(

@@ -10,9 +10,9 @@ from figgen.models.pipeline.pass_lines import Passes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassSeconds:
-    """Seconds of forward, of what backward computes again, and of gradients of inputs and weights.
+    """Seconds of forward, of recomputation, and of the gradients of inputs and of weights.
 
-    What is computed again runs before the gradients of inputs.
+    Recomputation (`again_s`) runs in backward, before the gradients of inputs.
     """
 
     forward_s: Number
@@ -22,12 +22,12 @@ class PassSeconds:
 
     @property
     def total_s(self) -> Number:
-        """All passes."""
+        """Seconds of all passes."""
         return self.forward_s + self.again_s + self.inputs_s + self.weights_s
 
 
 def added(one: PassSeconds, other: PassSeconds) -> PassSeconds:
-    """Both, pass by pass."""
+    """Return the sum of two, pass by pass."""
     return PassSeconds(
         forward_s=one.forward_s + other.forward_s,
         again_s=one.again_s + other.again_s,
@@ -37,7 +37,7 @@ def added(one: PassSeconds, other: PassSeconds) -> PassSeconds:
 
 
 def times(one: PassSeconds, count: Number) -> PassSeconds:
-    """The passes, `count` times as long."""
+    """Return passes that take `count` times as long."""
     return PassSeconds(
         forward_s=count * one.forward_s,
         again_s=count * one.again_s,
@@ -47,7 +47,7 @@ def times(one: PassSeconds, count: Number) -> PassSeconds:
 
 
 def split_of(one: PassSeconds) -> Passes:
-    """The shares of the three passes that a schedule orders."""
+    """Return the shares of the three passes that a schedule orders."""
     total_s = one.total_s
     return Passes(
         forward=one.forward_s / total_s,

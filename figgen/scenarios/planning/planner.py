@@ -1,4 +1,4 @@
-"""The best layouts of a job: all layouts are tried, and those that fit are ranked."""
+"""Try every layout of a job, and rank those that fit by their step time."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from figgen.catalog.hardware import Accelerator
 from figgen.errors import InputError
@@ -105,10 +106,7 @@ def described_run(record: Record) -> DescribedRun:
     stages = sizes["pp"] * (chunks if sizes["pp"] > 1 else 1)
     number_format = format_of(str(record.get("precision") or ("bf16" if chip.bf16 else "fp16")))
     _check_peak(chip, number_format)
-    tokens, version = batch * sequence, version_of(record)
-    habits = first_match(HABITS, f"{record.get('framework') or ''} {record.get('id') or ''}")
-    attention = str(record.get("attention") or "").lower()
-    formats = f"{record.get('precision') or ''} {record.get('precision_detail') or ''}".lower()
+    tokens = batch * sequence
     return DescribedRun(
         name=str(record.get("id", "run")),
         shape=shape,
@@ -129,9 +127,7 @@ def described_run(record: Record) -> DescribedRun:
         zero_stage=zero_stage,
         number_format=number_format,
         recompute=_recompute(record, framework, shape),
-        framework=framework,
         release=str(record.get("release") or ""),
-        version=version,
         layers_per_stage=_stage_layers(record, stages, shape.layers),
         mtp_layers=whole_of(record, "mtp_layers", 0, least=0),
         step_time_s=measured_s(record, shape, tokens, sizes["gpus"]),
@@ -140,23 +136,37 @@ def described_run(record: Record) -> DescribedRun:
         group=str(record.get("source_group") or framework),
         source=str(record.get("source") or ""),
         config_key=str(record.get("config_key") or record.get("id", "run")),
-        stores_scores=bool(re.search("unfused|explicit scores", attention)),
-        dropout="dropout" in attention,
-        flash_attention=int(named[1]) if (named := re.search(FLASH, attention)) else 0,
-        dispatcher=dispatcher_of(str(record.get("dispatcher") or "")),
-        expert_overlap=expert_overlap_of(record),
-        cuda_graphs=graphs_of(record),
+        **_software_of(record, framework),
         context_exchange=exchange_of(record),
         document_tokens=documents_of(record, sequence),
         offloaded_optimizer=offloaded_of(record),
         offloaded_activations=min(1.0, number_of(record, "offloaded_activations") or 0.0),
-        compiled=switch(record.get("compiled")),
-        sixteen_bit_state=bool(re.search(SIXTEEN_BITS, formats)),
-        own_kernels=own_kernels(f"{record.get('framework') or ''} {attention}"),
-        stated_recipe=stated_recipe(record),
-        habits=habits,
-        memory_habits=memory_habits(record, habits or memory_framework(framework, version)),
     )
+
+
+def _software_of(record: Record, framework: str) -> dict[str, Any]:
+    """Return the fields of a run that say how its software computes, and what it keeps."""
+    named, version = str(record.get("framework") or ""), version_of(record)
+    habits = first_match(HABITS, f"{named} {record.get('id') or ''}")
+    attention = str(record.get("attention") or "").lower()
+    formats = f"{record.get('precision') or ''} {record.get('precision_detail') or ''}".lower()
+    flash = re.search(FLASH, attention)
+    return {
+        "framework": framework,
+        "version": version,
+        "stores_scores": bool(re.search("unfused|explicit scores", attention)),
+        "dropout": "dropout" in attention,
+        "flash_attention": int(flash[1]) if flash else 0,
+        "dispatcher": dispatcher_of(str(record.get("dispatcher") or "")),
+        "expert_overlap": expert_overlap_of(record),
+        "cuda_graphs": graphs_of(record),
+        "stated_recipe": stated_recipe(record),
+        "compiled": switch(record.get("compiled")),
+        "sixteen_bit_state": bool(re.search(SIXTEEN_BITS, formats)),
+        "own_kernels": own_kernels(f"{named} {attention}"),
+        "habits": habits,
+        "memory_habits": memory_habits(record, habits or memory_framework(framework, version)),
+    }
 
 
 def framework_of(record: Record) -> str:

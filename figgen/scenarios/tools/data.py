@@ -138,7 +138,7 @@ def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
 
 
 def training_choices(found: TrainingStep) -> Choices:
-    """Return the options of a step, without those that have their default."""
+    """Return the options of a step that differ from their defaults."""
     setup = found.setup
     given = {field.name: getattr(setup, field.name) for field in fields(setup)}
     given |= {"recipe": setup.recipe.name, "order": setup.parallel.order}
