@@ -9,9 +9,9 @@ with the least maximum error where there are few. `tests/models/test_memory_peak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from figgen.errors import unknown
 
@@ -74,61 +74,78 @@ class FrameworkMemory:
     peak_spread: float = 0.13
 
 
-TORCHTITAN: dict[str, Any] = {
-    "allocator_share": 0.14,
-    "peak_spread": 0.06,
-    "recipe": "fsdp16",
-    "frees_gradients": True,
-    "keeps_gathered": True,
-    "keeps_outputs": True,
-    "whole_in_pipeline": True,
-    "selective": "every_second_product",
-}
-
-TORCHTUNE: dict[str, Any] = {
-    "allocator_share": 0.14,
-    "peak_spread": 0.06,
-    "recipe": "bf16_8",
-    "frees_gradients": True,
-    "kept_logit_bytes": 4,
-    "repeats_keys": True,
-}
-
-PRIME_RL: dict[str, Any] = {
-    "allocator_share": 0.14,
-    "peak_spread": 0.06,
-    "recipe": "fsdp16",
-    "frees_gradients": True,
-    "gate_bytes": 4,
-    "casts_alone": True,
-}
-
-MEGATRON: dict[str, Any] = {
-    "allocator_share": 0.05,
-    "caches_casts": True,
-    "offload_keeps_bytes": 4,
-}
-
-EAGER: dict[str, Any] = {
-    "allocator_share": 0.14,
-    "kept_logit_bytes": 4,
-    "loss_bytes": 8,
-    "keeps_gate": True,
-    "norm_bytes": 6,
-}
-"""Modules of the transformers library without a compiler."""
+_MEGATRON = FrameworkMemory(
+    name="megatron",
+    label="Megatron-Core",
+    allocator_share=0.05,
+    caches_casts=True,
+    offload_keeps_bytes=4,
+    gates_first=True,
+)
+_TORCHTITAN = FrameworkMemory(
+    name="torchtitan",
+    label="torchtitan",
+    allocator_share=0.14,
+    peak_spread=0.06,
+    recipe="fsdp16",
+    frees_gradients=True,
+    keeps_gathered=True,
+    keeps_outputs=True,
+    whole_in_pipeline=True,
+    selective="every_second_product",
+    kept_logit_bytes=2,
+    loss_bytes=2,
+)
+_TORCHTUNE = FrameworkMemory(
+    name="torchtune",
+    label="torchtune",
+    allocator_share=0.14,
+    peak_spread=0.06,
+    recipe="bf16_8",
+    frees_gradients=True,
+    kept_logit_bytes=2,
+    loss_bytes=4 / 8,
+    repeats_keys=True,
+)
+_TORCHTUNE_LOGITS = replace(
+    _TORCHTUNE,
+    name="torchtune-logits",
+    label="torchtune with whole logits",
+    kept_logit_bytes=4,
+    loss_bytes=8,
+)
+# Modules of the transformers library without a compiler.
+_DEEPSPEED = FrameworkMemory(
+    name="deepspeed",
+    label="DeepSpeed",
+    allocator_share=0.14,
+    peak_spread=0.06,
+    recipe="zero16",
+    kept_logit_bytes=4,
+    loss_bytes=8,
+    keeps_gate=True,
+    norm_bytes=6,
+)
+_PRIME_RL = FrameworkMemory(
+    name="prime-rl",
+    label="prime-rl",
+    allocator_share=0.14,
+    peak_spread=0.06,
+    recipe="fsdp16",
+    frees_gradients=True,
+    gate_bytes=4,
+    casts_alone=True,
+    kept_logit_bytes=0,
+    loss_bytes=0,
+)
 
 _ALL = (
-    FrameworkMemory(
-        name="megatron",
-        label="Megatron-Core",
-        gates_first=True,
-        **MEGATRON,
-    ),
-    FrameworkMemory(
+    _MEGATRON,
+    replace(
+        _MEGATRON,
         name="megatron-2024",
         label="Megatron-Core until 2024",
-        **MEGATRON,
+        gates_first=False,
     ),
     FrameworkMemory(
         name="megatron-deepspeed",
@@ -148,19 +165,14 @@ _ALL = (
         balanced=True,
         prints="first",
     ),
-    FrameworkMemory(
-        name="torchtitan",
-        label="torchtitan",
-        kept_logit_bytes=2,
-        loss_bytes=2,
-        **TORCHTITAN,
-    ),
-    FrameworkMemory(
+    _TORCHTITAN,
+    replace(
+        _TORCHTITAN,
         name="torchtitan-2024",
         label="torchtitan, loss not compiled",
         kept_logit_bytes=4,
         loss_bytes=8,
-        **(TORCHTITAN | {"peak_spread": 0.15}),
+        peak_spread=0.15,
     ),
     FrameworkMemory(
         name="fsdp",
@@ -172,25 +184,14 @@ _ALL = (
         kept_logit_bytes=2,
         loss_bytes=2,
     ),
-    FrameworkMemory(
-        name="torchtune",
-        label="torchtune",
-        loss_bytes=4 / 8,
-        **(TORCHTUNE | {"kept_logit_bytes": 2}),
-    ),
-    FrameworkMemory(
-        name="torchtune-logits",
-        label="torchtune with whole logits",
-        loss_bytes=8,
-        **TORCHTUNE,
-    ),
-    FrameworkMemory(
+    _TORCHTUNE,
+    _TORCHTUNE_LOGITS,
+    replace(
+        _TORCHTUNE_LOGITS,
         name="torchtune-eager",
         label="torchtune with whole logits, not compiled",
-        loss_bytes=8,
         keeps_gate=True,
         norm_bytes=6,
-        **TORCHTUNE,
     ),
     FrameworkMemory(
         name="pytorch",
@@ -229,37 +230,32 @@ _ALL = (
         repeats_keys=True,
         norm_bytes=8,
     ),
-    FrameworkMemory(
+    replace(
+        _DEEPSPEED,
         name="hf-trainer",
         label="Hugging Face Trainer",
         recipe="fp32_16",
         frees_gradients=True,
         peak_spread=0.7,
-        **EAGER,
     ),
-    FrameworkMemory(
-        name="deepspeed",
-        label="DeepSpeed",
-        recipe="zero16",
-        peak_spread=0.06,
-        **EAGER,
-    ),
-    FrameworkMemory(
+    _DEEPSPEED,
+    replace(
+        _DEEPSPEED,
         name="deepspeed-liger",
         label="DeepSpeed with Liger kernels",
-        recipe="zero16",
         peak_spread=0.08,
-        **(EAGER | {"kept_logit_bytes": 0, "loss_bytes": 0, "keeps_gate": False, "norm_bytes": 2}),
+        kept_logit_bytes=0,
+        loss_bytes=0,
+        keeps_gate=False,
+        norm_bytes=2,
     ),
-    FrameworkMemory(
-        name="prime-rl", label="prime-rl", kept_logit_bytes=0, loss_bytes=0, **PRIME_RL
-    ),
-    FrameworkMemory(
+    _PRIME_RL,
+    replace(
+        _PRIME_RL,
         name="prime-rl-logits",
         label="prime-rl with whole logits",
         kept_logit_bytes=8,
         loss_bytes=8,
-        **PRIME_RL,
     ),
     FrameworkMemory(
         name="unknown",
