@@ -22,6 +22,7 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "online-softmax": ("online-softmax", {}),
     "identity": ("cp-identity", {}),
     "overlap": ("cp-overlap", {}),
+    "step-times": ("ring-step-times", {}),
     "min-tokens": ("cp-min-tokens", {}),
     "volume": ("cp-volume", {}),
     "exchanges": ("cp-exchanges", {}),
@@ -81,8 +82,33 @@ def test_contiguous_ring_needs_nearly_twice_as_long(cp: int) -> None:
 
 def test_min_tokens_are_the_frozen_ones() -> None:
     chart = build("cp-min-tokens", {})
-    assert value(chart, "a100_scale_up_full") == frozen("ring_attn_condition", heads=1)
+    assert value(chart, "a100_scale_up_1") == 2 * frozen("ring_attn_condition", heads=1)
     assert value(chart, "h100_nic_8") == 2 * frozen("ring_attn_condition", heads=8)
+
+
+def test_a_step_of_the_ring_takes_what_the_bound_says() -> None:
+    chart = build("ring-step-times", {})
+    # Llama 3.1 8B, written out: half of 8,192² pairs of 32 heads, a block of 8 heads of 128.
+    attention = 4 * 32 * 128 * 8192**2 / 2 / 989.4e12
+    assert value(chart, "attention") == pytest.approx(attention)
+    assert value(chart, "block") == 2 * 8192 * 8 * 128 * 2
+    assert value(chart, "nic") == pytest.approx(2 * 8192 * 8 * 128 * 2 / 50e9)
+    bound = value(build("cp-min-tokens", {}), "h100_nic_4")
+    equal = build("ring-step-times", {"tokens": round(bound)})
+    assert value(equal, "attention") == pytest.approx(value(equal, "nic"), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "heads", "kv_heads"),
+    [("gpt_3_175b", 96, 96), ("llama_3_8b", 32, 8), ("llama_3_405b", 128, 8)],
+)
+def test_all_to_all_sends_less_from_the_size_of_the_rule(
+    model: str, heads: int, kv_heads: int
+) -> None:
+    rule = (
+        c for c in range(2, heads + 1) if heads % c == 0 and c * kv_heads > heads + max(kv_heads, c)
+    )
+    assert value(build("cp-exchanges", {}), f"{model}_from") == next(rule)
 
 
 def test_overlap_is_one_at_the_least_tokens() -> None:

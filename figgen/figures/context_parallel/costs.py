@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Style, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Style, Table
 from figgen.errors import check_between
 from figgen.figures.parameters import HardwareName, ModelName
 from figgen.figures.roofline.levels import levels
+from figgen.formulas.compute_and_roofline import attention_core_flops
 from figgen.formulas.context_parallel import (
+    causal_ring_attention_min_tokens,
     kv_ring_buffer_bytes,
+    kv_transfer_time,
     ring_attention_forward_bytes,
-    ring_attention_min_tokens,
 )
 from figgen.models.algorithms.context_exchange import KV_FORMS, kv_elements_per_token, ulysses_bytes
-from figgen.plotting.series import doublings, line
+from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 
@@ -38,7 +40,7 @@ def cp_overlap(
     for index, name in enumerate(models):
         found = catalog_model(name)
         for level in (scale_up, nic):
-            least = 2 * ring_attention_min_tokens(
+            least = causal_ring_attention_min_tokens(
                 peak, level.bandwidth_bytes_per_s, BYTES, found.heads, found.kv_heads
             )
             times = (t / least for t in tokens)
@@ -56,11 +58,41 @@ def cp_overlap(
     )
 
 
+@figure("ring-step-times", explorable=True, recomputed=True)
+def ring_step_times(
+    *, preset: HardwareName = "h100-ndr", model: ModelName = "llama-3-8b", tokens: int = 8192
+) -> Bars:
+    """One step of a balanced ring on a rank of so many tokens: attention, and its message."""
+    check_between("tokens", tokens, 2, 2**24)
+    node, found = hardware_preset(preset), catalog_model(model)
+    _, scale_up, nic, _ = levels(node, 1)
+    # Of the block's pairs the mask leaves half.
+    flops = attention_core_flops(1, tokens, found.heads * found.head_dim) / 2
+    times = {"attention": float(flops / node.accelerator.peak_flops_per_s())}
+    width = found.kv_heads * found.head_dim
+    for level in (scale_up, nic):
+        sent = kv_transfer_time(tokens, width, BYTES, level.bandwidth_bytes_per_s)
+        times[level.key] = float(sent)
+    return Bars(
+        labels=(
+            "attention to one block",
+            *(f"next block over {level.name}" for level in (scale_up, nic)),
+        ),
+        segments=segments({"time": list(times.values())}),
+        axis=Axis(label="time", unit="s", low=0.0, spec="time"),
+        values={
+            **{name: Named(seconds, "s") for name, seconds in times.items()},
+            "block": Named(2 * tokens * width * BYTES, "B"),
+            "tokens": Named(tokens, "token"),
+        },
+    )
+
+
 @figure("cp-min-tokens")
 def cp_min_tokens(
     *, presets: tuple[str, ...] = ("a100-hdr", "h100-ndr", "b200-ndr"), dtype: str = "bf16"
 ) -> Table:
-    """Tokens per rank from which attention hides the ring, by accelerator, link and KV heads."""
+    """Tokens per rank from which causal attention hides the ring, by GPU, link and KV heads."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in presets:
@@ -69,21 +101,18 @@ def cp_min_tokens(
         _, scale_up, nic, _ = levels(node, 1)
         for level in (scale_up, nic):
             least = [
-                ring_attention_min_tokens(peak, level.bandwidth_bytes_per_s, BYTES, heads, 1)
+                causal_ring_attention_min_tokens(peak, level.bandwidth_bytes_per_s, BYTES, heads, 1)
                 for heads in (1, 4, 8, 16)
             ]
-            causal = (2 * tokens for tokens in least)
-            rows.append((node.gpu, level.name, level.bandwidth_bytes_per_s, least[0], *causal))
+            rows.append((node.gpu, level.name, level.bandwidth_bytes_per_s, *least))
             generation = name.partition("-")[0]
             for heads, tokens in zip((1, 4, 8, 16), least, strict=True):
-                values[f"{generation}_{level.key}_{heads}"] = Named(2 * tokens, "token")
-            values[f"{generation}_{level.key}_full"] = Named(least[0], "token")
+                values[f"{generation}_{level.key}_{heads}"] = Named(tokens, "token")
     columns = (
         Column(label="GPU"),
         Column(label="ring over"),
         Column(label="per direction", unit="B/s", spec="si"),
-        Column(label="full, 1:1", spec=",.0f"),
-        *(Column(label=f"causal, {heads}:1", spec=",.0f") for heads in (1, 4, 8, 16)),
+        *(Column(label=f"{heads}:1", spec=",.0f") for heads in (1, 4, 8, 16)),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -149,6 +178,7 @@ def cp_exchanges(
             label = identifier(name) + ("_latent" if form == "latent" else "")
             for at, what in enumerate(("ring", "all_to_all", "buffer", "gathered"), 2):
                 values[f"{label}_{what}"] = Named(rows[-1][at], "B")
+            values[f"{label}_from"] = Named(rows[-1][-1], "rank")
     columns = (
         Column(label="model"),
         Column(label="heads, KV heads"),
@@ -156,7 +186,7 @@ def cp_exchanges(
         Column(label="all-to-all sends", unit="B", spec="si"),
         Column(label="ring holds", unit="B", spec="si"),
         Column(label="gather holds", unit="B", spec="si"),
-        Column(label="largest C, all-to-all"),
+        Column(label="all-to-all sends less from C ="),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -175,8 +205,19 @@ def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, 
         "–" if form == "latent" else sent,
         float(kv_ring_buffer_bytes(1, sequence, cp, width, BYTES)),
         2.0 * sequence * width * BYTES,
-        "–" if form == "latent" else found.heads,
+        "–" if form == "latent" else cheaper_from(found, width),
     )
+
+
+def cheaper_from(found: Model, kv_width: float) -> int:
+    """Return the smallest size that divides the heads with which all-to-all sends less."""
+    for cp in range(2, found.heads + 1):
+        if found.heads % cp == 0:
+            # One token per rank: both volumes are proportional to a rank's tokens.
+            ring = ring_attention_forward_bytes(cp, 1, cp, kv_width, BYTES)
+            if ulysses_bytes(found.shape, cp=cp, tokens=1) < ring:
+                return cp
+    raise AssertionError("with a rank per head all-to-all sends less")
 
 
 @figure("kv-buffer", explorable=True, recomputed=True)
