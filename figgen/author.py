@@ -37,7 +37,20 @@ from figgen.entries.schema import choice, flag, number, quantity, text
 from figgen.equations.definition import registered
 from figgen.equations.evaluation import evaluate
 from figgen.equations.notation import Argument, Notation, amount, count, index, positive
-from figgen.equations.ops import ceil, log2, maximum, minimum
+from figgen.equations.ops import (
+    ceil,
+    cos,
+    exp,
+    floor,
+    log,
+    log2,
+    maximum,
+    minimum,
+    pi,
+    sin,
+    sqrt,
+    where,
+)
 from figgen.errors import InputError
 from figgen.registry import figure
 from figgen.subject import Subject
@@ -47,9 +60,9 @@ from figgen.units import add_unit as unit
 __all__ = [
     "Argument", "Axis", "Bars", "Box", "Chart", "Column", "Curves", "Diagram", "DiagramLink",
     "InputError", "Mark", "Named", "Rule", "Segment", "Series", "Slot", "Subject", "Table",
-    "Timeline", "amount", "catalog", "ceil", "choice", "count", "evaluate", "figure", "flag",
-    "formulas", "index", "log2", "maximum", "minimum", "number", "positive", "quantity", "text",
-    "unit",
+    "Timeline", "amount", "catalog", "ceil", "choice", "cos", "count", "evaluate", "exp",
+    "figure", "flag", "floor", "formulas", "index", "log", "log2", "maximum", "minimum",
+    "number", "pi", "positive", "quantity", "sin", "sqrt", "text", "unit", "where",
 ]  # fmt: skip
 
 

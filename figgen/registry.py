@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from figgen.chart_check import checked
 from figgen.charts import Chart
 from figgen.equations.definition import FORMULAS, Formula, is_reloaded
 from figgen.errors import InputError, closest, raise_all, unknown
@@ -135,6 +136,10 @@ def figure_named(name: str) -> Figure:
     """Return a registered figure. Raises InputError, with similar names, for an unknown one."""
     all_figures()
     if name not in FIGURES:
+        if not FIGURES:
+            raise InputError(
+                f"unknown figure {name!r}", expected="a module of yours in the plug-in's `modules`"
+            )
         raise unknown("figure", name, FIGURES)
     return FIGURES[name]
 
@@ -208,9 +213,9 @@ def build(name: str, arguments: Mapping[str, object]) -> Chart:
     bound = bind(spec, arguments)
     try:
         if spec.about is None:
-            return spec.function(**bound)
+            return checked(spec.function(**bound))
         shared = {p.name: bound.pop(p.name) for p in _signature(spec.about) if p.name in bound}
-        return spec.function(spec.about(**shared), **bound)
+        return checked(spec.function(spec.about(**shared), **bound))
     except InputError as error:
         raise _about(spec, error) from error
     except ArithmeticError as error:

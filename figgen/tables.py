@@ -41,7 +41,8 @@ def catalog(name: str, file: str | Path, **keys: Key) -> Callable[[str], OwnEntr
         content = path.read_text(encoding="utf-8")
         tables = tomllib.loads(content)
     except OSError as error:
-        raise InputError(f"catalog {name!r}: {path} cannot be read", got=str(error)) from None
+        why = error.strerror or str(error)
+        raise InputError(f"catalog {name!r}: {path} cannot be read: {why}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: not TOML: {error}") from None
     cited = tables.pop(SOURCES, {})

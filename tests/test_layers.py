@@ -60,7 +60,7 @@ SUBJECT = (
 )
 """What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""
 PRESS = (
-    *(*TEXTS, "figgen.charts", "figgen.theme", "figgen.policy"),
+    *(*TEXTS, "figgen.charts", "figgen.chart_check", "figgen.theme", "figgen.policy"),
     "figgen.json_text",
     *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
     *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.paper"),

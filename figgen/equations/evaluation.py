@@ -13,7 +13,7 @@ from typing import Any
 
 from figgen.equations.definition import FORMULAS, Formula
 from figgen.equations.notation import Argument
-from figgen.equations.ops import OPERATORS
+from figgen.equations.ops import CONSTANTS, OPERATORS
 from figgen.equations.syntax import conditions, names, tree
 from figgen.equations.tree import text
 from figgen.errors import InputError, unknown
@@ -86,7 +86,7 @@ def _check_domain(formula: Formula, values: Mapping[str, float]) -> None:
 
 
 def _run(code: CodeType, arguments: Mapping[str, float]) -> Any:
-    return eval(code, {"__builtins__": {}, **OPERATORS}, dict(arguments))
+    return eval(code, {"__builtins__": {}, **OPERATORS, **CONSTANTS}, dict(arguments))
 
 
 def _compiled(node: ast.expr) -> CodeType:

@@ -24,7 +24,9 @@ CALLS = {
     "floor": r"\left\lfloor {} \right\rfloor",
     "sqrt": r"\sqrt{{{}}}",
     "exp": r"e^{{{}}}",
+    "pi": r"\pi",
 }
+FUNCTIONS = {"log2": r"\log_2", "log": r"\ln", "sin": r"\sin", "cos": r"\cos"}
 TALL = re.compile(r"\\(frac|left|begin|sqrt)")
 CLOSED = re.compile(r"(\d|\)|\^\{[^{}]*\}|\\rceil|\\rfloor)$")
 QUANTITY = re.compile(r"\d\}?\\,\\text\{[^{}]*\}$")
@@ -89,8 +91,8 @@ def print_latex(node: Node, names: Mapping[str, str]) -> str:
         return CALLS[sign].format(*map(show, parts))
     if sign == "neg":
         return f"-{show(parts[0], PRODUCT)}"
-    if sign == "log2":
-        return rf"\log_2 {show(parts[0], ATOM)}"
+    if sign in FUNCTIONS:
+        return f"{FUNCTIONS[sign]} {show(parts[0], ATOM)}"
     left, right = parts
     if sign in ("minimum", "maximum"):
         return rf"\{sign[:3]}" + parenthesised(f"{show(left)}, {show(right)}")
@@ -111,7 +113,8 @@ def print_latex(node: Node, names: Mapping[str, str]) -> str:
 
 def _binding(node: Node) -> int:
     """Return precedence as in text, but cases and logarithms get parentheses in products."""
-    return SUM if node.sign in ("where", "log2") else BINDING.get(node.sign, ATOM)
+    loose = node.sign == "where" or node.sign in FUNCTIONS
+    return SUM if loose else BINDING.get(node.sign, ATOM)
 
 
 def _factors(node: Node) -> list[Factor]:

@@ -16,9 +16,14 @@ import numpy as np
 # cannot be written as a signature of overloads over several arguments, hence not a union.
 Number: TypeAlias = Any
 
+pi = math.pi
+
 
 _log2 = np.vectorize(math.log2, otypes=[float])
 _exp = np.vectorize(math.exp, otypes=[float])
+_log = np.vectorize(math.log, otypes=[float])
+_sin = np.vectorize(math.sin, otypes=[float])
+_cos = np.vectorize(math.cos, otypes=[float])
 _pow = np.vectorize(math.pow, otypes=[float])
 # NumPy's versions differ in the last digit by processor; pages and tests need one answer.
 
@@ -62,6 +67,21 @@ def exp(x: Number) -> Number:
     return math.exp(x) if _scalars(x) else _exp(x)
 
 
+def log(x: Number) -> Number:
+    """Return the natural logarithm."""
+    return math.log(x) if _scalars(x) else _log(x)
+
+
+def sin(x: Number) -> Number:
+    """Return the sine of an angle in radians."""
+    return math.sin(x) if _scalars(x) else _sin(x)
+
+
+def cos(x: Number) -> Number:
+    """Return the cosine of an angle in radians."""
+    return math.cos(x) if _scalars(x) else _cos(x)
+
+
 def power(x: Number, y: Number) -> Number:
     """Return `x` to the power of `y`; formulas, which take numbers, use `x ** y`."""
     return x**y if _scalars(x, y) else _pow(x, y)
@@ -74,5 +94,7 @@ def where(condition: Number, a: Number, b: Number) -> Number:
 
 OPERATORS = {
     operator.__name__: operator
-    for operator in (minimum, maximum, ceil, floor, log2, sqrt, exp, where)
+    for operator in (minimum, maximum, ceil, floor, log2, log, sqrt, exp, sin, cos, where)
 }
+CONSTANTS = {"pi": pi}
+"""The numbers that a formula may name."""

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Mapping
 
 from figgen.equations.definition import Formula
-from figgen.equations.ops import OPERATORS
+from figgen.equations.ops import CONSTANTS, OPERATORS
 from figgen.equations.tree import NAME, NUMBER, Node, text
 from figgen.errors import InputError
 
@@ -97,6 +97,8 @@ def tree(node: ast.expr) -> Node:
     match node:
         case ast.Constant(value=int() | float() as value):
             return Node(sign=NUMBER, value=value)
+        case ast.Name(id=name) if name in CONSTANTS:
+            return Node(sign=name)
         case ast.Name(id=name):
             return Node(sign=NAME, name=name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -118,7 +120,8 @@ def tree(node: ast.expr) -> Node:
 def names(node: ast.expr) -> tuple[str, ...]:
     """Return the arguments that occur in `node`, in order of first occurrence."""
     called = {id(child.func) for child in ast.walk(node) if isinstance(child, ast.Call)}
-    found = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+    every = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+    found = (name for name in every if name.id not in CONSTANTS)
     return tuple(dict.fromkeys(name.id for name in found if id(name) not in called))
 
 
@@ -150,7 +153,10 @@ def _resolved(formula: str, node: ast.expr, bound: Mapping[str, ast.expr]) -> as
         match child:
             case ast.Call(func=ast.Name(id=name), keywords=[]) if name in OPERATORS:
                 pass
-            case ast.Call() | ast.Constant(value=bool() | complex() | str() | bytes() | None):
+            case ast.Call():
+                called = f"formula {formula} cannot call {ast.unparse(child)}"
+                raise InputError(called, expected=f"one of {', '.join(OPERATORS)}")
+            case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise InputError(f"formula {formula} cannot use {ast.unparse(child)}")
             case _ if not isinstance(child, ALLOWED):
                 raise InputError(f"formula {formula} cannot use {type(child).__name__}")

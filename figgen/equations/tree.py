@@ -16,8 +16,8 @@ from figgen.quantity_shown import NBSP, format_number, power_of_ten, shown
 from figgen.quantity_text import read_quantity
 from figgen.quantity_units import MEASURED, is_counted
 
-NAME, NUMBER = "name", "number"
-"""The signs of an argument and of a constant."""
+NAME, NUMBER, PI = "name", "number", "pi"
+"""The signs of an argument, of a number, and of π."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,8 @@ SIGNS: dict[str, str] = {
 }  # fmt: skip
 CALLS: dict[str, tuple[str, str]] = {
     "minimum": ("min(", ")"), "maximum": ("max(", ")"), "ceil": ("⌈", "⌉"), "floor": ("⌊", "⌋"),
-    "log2": ("log₂(", ")"), "sqrt": ("√(", ")"), "exp": ("e^(", ")"),
+    "log2": ("log₂(", ")"), "log": ("ln(", ")"), "sqrt": ("√(", ")"), "exp": ("e^(", ")"),
+    "sin": ("sin(", ")"), "cos": ("cos(", ")"),
 }  # fmt: skip
 
 
@@ -87,6 +88,8 @@ def text(node: Node, names: Mapping[str, str]) -> str:
         return names.get(node.name, node.name)
     if sign == NUMBER:
         return number(node.value)
+    if sign == PI:
+        return "π"
     if sign == "neg":
         return f"−{_operand(parts[0], POWER, names)}"
     if sign == "where":
@@ -136,6 +139,8 @@ def value_of(node: Node, given: Mapping[str, float]) -> float:
         return given[node.name]
     if node.sign == NUMBER:
         return node.value
+    if node.sign == PI:
+        return math.pi
     parts = [value_of(part, given) for part in node.operands]
     if node.sign == "and":
         return min(parts)
@@ -189,6 +194,12 @@ def _called(sign: str, parts: list[float]) -> float:
         return math.floor(parts[0])
     if sign == "log2":
         return math.log2(parts[0])
+    if sign == "log":
+        return math.log(parts[0])
+    if sign == "sin":
+        return math.sin(parts[0])
+    if sign == "cos":
+        return math.cos(parts[0])
     return math.sqrt(parts[0]) if sign == "sqrt" else math.exp(parts[0])
 
 

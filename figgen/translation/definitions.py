@@ -71,6 +71,7 @@ class Printer(AnswerPrinter):
         known = {
             "math.inf": "Infinity",
             "math.pi": "Math.PI",
+            "figgen.equations.ops.pi": "Math.PI",
             "math.e": "Math.E",
             "math.nan": "NaN",
         }

@@ -28,7 +28,7 @@ from figgen.translation.types import (
 
 MATH = {
     "ceil": INT, "floor": INT, "trunc": INT, "log2": FLOAT, "log": FLOAT, "log1p": FLOAT,
-    "exp": FLOAT, "expm1": FLOAT, "sqrt": FLOAT, "log10": FLOAT,
+    "exp": FLOAT, "expm1": FLOAT, "sqrt": FLOAT, "log10": FLOAT, "sin": FLOAT, "cos": FLOAT,
 }  # fmt: skip
 RUNTIME: dict[str, Type] = {
     "math.fsum": FLOAT, "math.isqrt": INT, "math.isclose": BOOL, "math.gcd": INT, "math.comb": INT,
@@ -37,7 +37,8 @@ RUNTIME: dict[str, Type] = {
 
 OPS = {
     "minimum": "Math.min", "maximum": "Math.max", "ceil": "Math.ceil", "floor": "Math.floor",
-    "log2": "Math.log2", "sqrt": "Math.sqrt", "exp": "Math.exp", "power": "Math.pow",
+    "log2": "Math.log2", "log": "Math.log", "sin": "Math.sin", "cos": "Math.cos",
+    "sqrt": "Math.sqrt", "exp": "Math.exp", "power": "Math.pow",
 }  # fmt: skip
 MANY = 6
 """With at least so many unchanged fields, the runtime's `replaced` copies a record."""

@@ -36,11 +36,12 @@ def test_rounded_logarithm_counts_doublings() -> None:
 
 ARGUMENTS = {
     "minimum": (2, 3.5), "maximum": (2, 3.5), "ceil": (2.5,), "floor": (2.5,), "log2": (8.0,),
-    "sqrt": (9.0,), "exp": (0.0,), "where": (True, 2, 3.5),
+    "sqrt": (9.0,), "exp": (0.0,), "where": (True, 2, 3.5), "log": (1.0,), "sin": (0.0,),
+    "cos": (0.0,),
 }  # fmt: skip
 RESULTS = {
     "minimum": 2, "maximum": 3.5, "ceil": 3, "floor": 2, "log2": 3.0, "sqrt": 3.0, "exp": 1.0,
-    "where": 2,
+    "where": 2, "log": 0.0, "sin": 0.0, "cos": 1.0,
 }  # fmt: skip
 
 

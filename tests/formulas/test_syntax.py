@@ -6,7 +6,20 @@ import pytest
 
 from figgen.equations.javascript import print_javascript
 from figgen.equations.latex import print_latex, symbols
-from figgen.equations.ops import Number, ceil, floor, log2, maximum, minimum, sqrt, where
+from figgen.equations.ops import (
+    Number,
+    ceil,
+    cos,
+    floor,
+    log,
+    log2,
+    maximum,
+    minimum,
+    pi,
+    sin,
+    sqrt,
+    where,
+)
 from figgen.equations.syntax import expression, expression_tree, tree
 from figgen.equations.tree import text
 from figgen.formulas import latex
@@ -75,6 +88,16 @@ def integers(ranks: Number, steps: Number) -> Number:
 def calls(ranks: Number, steps: Number) -> Number:
     """Operators."""
     return minimum(ranks, 2) * ceil(log2(ranks)) * sqrt(steps) - log2(ranks) * floor(ranks)
+
+
+@printed(
+    "2 · π · sin(ranks) · cos(ranks / 2) − ln(steps) · ranks",
+    r"2\,\pi\,(\sin n)\left(\cos \left(\frac{n}{2}\right)\right) - (\ln k)\,n",
+    "2 * Math.PI * Math.sin(ranks) * Math.cos(ranks / 2) - Math.log(steps) * ranks",
+)
+def angles(ranks: Number, steps: Number) -> Number:
+    """Angles and natural logarithms."""
+    return 2 * pi * sin(ranks) * cos(ranks / 2) - log(steps) * ranks
 
 
 @printed(

@@ -1,0 +1,59 @@
+"""Check what a figure's function returns, so that a slip in it is told in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from figgen import theme
+from figgen.charts import Axis, Bars, Chart, Curves, Named, Timeline
+from figgen.errors import InputError
+from figgen.units import canonical_unit
+
+KINDS: tuple[type, ...] = get_args(Chart)
+
+
+def checked(found: object) -> Chart:
+    """Return a figure's result. Raises InputError if it isn't a chart that can be drawn."""
+    if not isinstance(found, KINDS):
+        kinds = ", ".join(kind.__name__ for kind in KINDS)
+        got = "nothing" if found is None else type(found).__name__
+        raise InputError("its function", expected=f"to return one of {kinds}", got=got)
+    chart: Any = found
+    for name, value in chart.values.items():
+        if not isinstance(value, Named):
+            raise InputError(f"its value {name!r}", expected="Named(number, unit)", got=value)
+    match chart:
+        case Curves():
+            _check_axes(chart.x, chart.y)
+            for line in chart.series:
+                _check_lengths(f"its series {line.name!r}", len(line.y), len(line.x), "x")
+            _check_roles([*chart.series, *chart.marks, *chart.rules])
+        case Bars():
+            _check_axes(chart.axis)
+            for part in chart.segments:
+                where = f"its segment {part.name!r}"
+                _check_lengths(where, len(part.lengths), len(chart.labels), "labels")
+            _check_roles([*chart.segments, *chart.rules])
+        case Timeline():
+            _check_roles(chart.slots)
+    checked_chart: Chart = chart
+    return checked_chart
+
+
+def _check_axes(*axes: Axis) -> None:
+    for axis in axes:
+        try:
+            canonical_unit(axis.unit)
+        except InputError as error:
+            raise InputError(f"its axis {axis.label!r}: {error}") from None
+
+
+def _check_lengths(where: str, got: int, wanted: int, like: str) -> None:
+    if got != wanted:
+        raise InputError(where, expected=f"{wanted} numbers, as many as {like}", got=got)
+
+
+def _check_roles(parts: Iterable[Any]) -> None:
+    for role in dict.fromkeys(part.role for part in parts):
+        theme.colour(role)

@@ -1,0 +1,54 @@
+"""A slip in what a figure's function returns is told in its own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from figgen.chart_check import checked
+from figgen.charts import Axis, Bars, Curves, Mark, Named, Segment, Series
+from figgen.errors import InputError
+
+LINE = Series(name="a", x=(0.0, 1.0), y=(0.0, 2.0), role="series-1")
+
+
+def curves(**changed: Any) -> Curves:
+    return Curves(**({"x": Axis(label="x"), "y": Axis(label="y"), "series": (LINE,)} | changed))
+
+
+SLIPS = {
+    "returns nothing": (None, r"its function: expected to return one of .*Curves.*, got 'nothing'"),
+    "returns a number": (2.0, r"its function: .*, got 'float'"),
+    "a bare number": (curves(values={"most": 2.0}), r"its value 'most': expected Named"),
+    "an unknown unit": (curves(x=Axis(label="x", unit="metres")), r"its axis 'x': .*'metres'"),
+    "a prefix": (curves(y=Axis(label="y", unit="GB")), r"its axis 'y': .*expected B, got 'GB'"),
+    "an unknown role": (
+        curves(marks=(Mark(x=0, y=0, label="m", role="serie-1"),)),
+        r"unknown role 'serie-1'",
+    ),
+    "fewer y than x": (
+        curves(series=(Series(name="a", x=(0.0, 1.0), y=(0.0,), role="ink"),)),
+        r"its series 'a': expected 2 numbers, as many as x, got 1",
+    ),
+    "fewer bars than labels": (
+        Bars(
+            labels=("a", "b"),
+            segments=(Segment(name="s", role="ink", lengths=(1.0,)),),
+            axis=Axis(label="x"),
+        ),
+        r"its segment 's': expected 2 numbers, as many as labels, got 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_told(slip: str) -> None:
+    found, told = SLIPS[slip]
+    with pytest.raises(InputError, match=told):
+        checked(found)
+
+
+def test_a_chart_is_returned_as_it_is() -> None:
+    chart = curves(values={"most": Named(2.0)})
+    assert checked(chart) is chart
