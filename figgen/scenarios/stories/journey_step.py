@@ -321,6 +321,11 @@ class JourneyStep:
         return self.memory.fullest.bytes_of("activations")
 
     @property
+    def working_bytes(self) -> float:
+        """Copies of the logits in the loss, or one layer at work, on the fullest GPU."""
+        return self.memory.fullest.bytes_of("working")
+
+    @property
     def buffers_bytes(self) -> float:
         """Buffers of communication on the fullest GPU: gathered weights, gradients under way."""
         return self.memory.fullest.bytes_of("communication")

@@ -65,12 +65,13 @@ TIMES: dict[str, str] = {
 RATES = ("tokens_per_second",)
 SENT = {"near_bytes": SCALE_UP, "far_bytes": NETWORK, "far_s": NETWORK}
 HELD = ("total_bytes", "fit_chance", "weights_bytes", "gradients_bytes", "optimizer_bytes",
-        "activations_bytes", "buffers_bytes", "reserve_bytes")  # fmt: skip
+        "activations_bytes", "working_bytes", "buffers_bytes", "reserve_bytes")  # fmt: skip
 HELD_KINDS: dict[str, str] = {
     "weights_bytes": "weights",
     "gradients_bytes": "gradients",
     "optimizer_bytes": "optimizer",
     "activations_bytes": "activations",
+    "working_bytes": "working",
     "buffers_bytes": "communication",
     "reserve_bytes": "reserve",
 }
