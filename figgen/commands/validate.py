@@ -13,7 +13,7 @@ from figgen.commands.training import aligned
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import fit_words
 from figgen.registry import build
-from figgen.scenarios.evidence.class_intervals import coverages, interval_of
+from figgen.scenarios.evidence.class_intervals import ClassInterval, coverages, interval_of
 from figgen.scenarios.evidence.leaderboard import scored, split_jobs
 from figgen.scenarios.evidence.publishers import (
     by_class,
@@ -100,7 +100,7 @@ def _validate(options: argparse.Namespace) -> Answer:
     ]
     classes = [
         asdict(errors_of_group(name, runs))
-        | {"interval": asdict(interval_of(runs[0].published.run_class, judged))}
+        | {"interval": _ends(interval_of(runs[0].published.run_class, judged))}
         for name, runs in by_class(judged).items()
     ]
     covered = [asdict(found) for found in coverages(judged)]
@@ -132,6 +132,12 @@ def _row(path: str) -> Answer:
         f"this site on the same runs: {row.ours:.1%}"
     )
     return Answer(asdict(row), said)
+
+
+def _ends(found: ClassInterval) -> dict[str, Any]:
+    """An interval with its ends in place of the spreads that they come from."""
+    shown = {key: value for key, value in asdict(found).items() if key != "likely"}
+    return shown | {"low": found.low, "high": found.high}
 
 
 def _device_lines(steps: list[dict[str, Any]]) -> list[str]:

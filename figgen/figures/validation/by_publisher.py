@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import exp
+from statistics import mean
+
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
 from figgen.scenarios.evidence.class_intervals import TEN_RUNS, coverages, interval_of
@@ -29,6 +32,7 @@ PUBLISHER_COLUMNS = (
     Column(label="bias", spec="+.1%"),
     Column(label="mean error, left out", spec=".1%"),
     Column(label="in the interval, left out", spec=".0%"),
+    Column(label="its high over its low", spec=".2f"),
 )
 
 
@@ -55,10 +59,11 @@ def validation_publishers() -> Table:
                 errors.bias,
                 errors.left_out_mean_absolute,
                 covered[name].share,
+                exp(covered[name].width),
             )
         )
         if errors.runs >= TEN_RUNS:
-            apart.append(covered[name].share)
+            apart.append(covered[name])
     dense, experts = (mean_of_publishers(judged, experts=kind) for kind in (False, True))
     return Table(
         columns=PUBLISHER_COLUMNS,
@@ -71,8 +76,10 @@ def validation_publishers() -> Table:
             "experts": Named(experts),
             "covered": Named(sum(found.inside for found in covered.values()) / len(judged)),
             "large": Named(len(apart)),
-            "large_covered": Named(sum(share >= 0.75 for share in apart)),
-            "least_covered": Named(min(apart)),
+            "large_covered": Named(sum(one.share >= 0.75 for one in apart)),
+            "least_covered": Named(min(one.share for one in apart)),
+            "score": Named(mean(one.score for one in apart)),
+            "width": Named(mean(one.width for one in apart)),
             "adapters": Named(filtered_records().get("lora", 0)),
         },
     )

@@ -79,14 +79,19 @@ def slopes(predicted: Callable[[Floats], Floats], point: Floats) -> Floats:
     )
 
 
-def uncertainty(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
-    """Standard deviations of the fitted logarithms, by the curvature of the fit.
+def covariance(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
+    """Covariance of the fitted logarithms, by the curvature of the fit.
 
     As if errors were independent and of the size of `TOLERATED`, so a little too confident where
-    runs of one family err alike; never above `spread`, what is known without any run.
+    runs of one family err alike; never above the square of `spread`, what is known without any run.
     """
     seen = slopes * (weights / TOLERATED)[:, None]
-    return np.sqrt(np.diag(np.linalg.inv(seen.T @ seen + np.diag(spread**-2.0))))
+    return np.asarray(np.linalg.inv(seen.T @ seen + np.diag(spread**-2.0)), dtype=np.float64)
+
+
+def uncertainty(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
+    """Standard deviations of the fitted logarithms, by their `covariance`."""
+    return np.sqrt(np.diag(covariance(slopes, weights, spread)))
 
 
 def softened(errors: Floats) -> Floats:

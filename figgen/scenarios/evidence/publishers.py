@@ -7,8 +7,8 @@ in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from figgen.catalog.publishers import publisher_records, publishers
 from figgen.catalog.rates import constants, left_out_constants
 from figgen.lookups import remembered
 from figgen.scenarios.evidence.calibrate import Predictor
+from figgen.scenarios.evidence.left_out import left_out_predictions
 from figgen.scenarios.evidence.measured import measured_runs, shown_runs
 from figgen.scenarios.evidence.publisher_names import house_of, publisher_of
 from figgen.scenarios.evidence.split import publisher_side
@@ -54,11 +55,17 @@ class PublishedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A published run with its predicted seconds, from all runs and without those of its house."""
+    """A published run with its predicted seconds, from all runs and without those of its house.
+
+    `unsure` is the variance of the logarithm of the latter by what its constants are known to, and
+    `without_s` has the seconds without each house of the fit.
+    """
 
     published: PublishedRun
     predicted_s: float
     left_out_s: float
+    unsure: float = 0.0
+    without_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def error(self) -> float:
@@ -161,8 +168,34 @@ def judge(
 
 @remembered(1)
 def judged_publishers() -> tuple[Judged, ...]:
-    """`judge` by the constants of the catalog."""
-    return judge(catalog_seconds, seconds_without)
+    """`judge` by the constants of the catalog, with what these leave unsure."""
+    judged = judge(catalog_seconds, seconds_without)
+    runs = [one.published.run for one in judged]
+    found = left_out_predictions(runs, [one.published.house for one in judged])
+    return tuple(
+        replace(
+            one,
+            unsure=float(found.unsure[at]),
+            without_s={house: float(seconds[at]) for house, seconds in found.seconds.items()},
+        )
+        for at, one in enumerate(judged)
+    )
+
+
+def other_houses(house: str, judged: Sequence[Judged]) -> list[Judged]:
+    """The runs of all other houses by the constants that predict a house which is left out.
+
+    What two houses change where both are left out is taken as what each changes alone, multiplied.
+    """
+    return [
+        replace(
+            one,
+            left_out_s=one.left_out_s
+            * (one.without_s.get(house, one.predicted_s) / one.predicted_s),
+        )
+        for one in judged
+        if one.published.house != house
+    ]
 
 
 def errors_of_group(name: str, judged: Iterable[Judged]) -> GroupErrors:
