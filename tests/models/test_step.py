@@ -366,7 +366,7 @@ WORDS: list[tuple[str, dict[str, int], dict[str, Any], dict[str, str]]] = [
     ("llama-3-8b", {"tp": 2, "pp": 2}, {"zero_stage": 0},
      {"layers": NEEDED, "embedding and head": NEEDED, AGAIN: "behind the gradients of inputs",
       HEAD_AGAIN: "behind the gradients of inputs",
-      BOUNDARY: "as far as the simulated step does not grow",
+      BOUNDARY: "as far as the simulation hides it",
       GRADIENTS: "buckets behind the last backward, and the pipeline's drain"}),
     ("llama-3-8b", {"cp": 2}, {},
      {KEYS: "each send behind the attention of one block",

@@ -1,1 +1,1 @@
-"""What a training step takes: compute, messages, stage times and the timeline."""
+"""The time of a training step: compute, messages, stage times and the timeline."""

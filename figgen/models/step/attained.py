@@ -1,8 +1,8 @@
-"""What kernels, links and a framework attain on a chip: the constants of the model of time.
+"""The rates that kernels, links and a framework attain on a chip: the constants of the step model.
 
-A peak is a promise; these are what published runs kept of it. Where they come from, and on which
-runs they were fitted, is in `figgen/catalog/rates.toml`. Every field may be an array, one entry a
-job, so that many jobs are timed at once.
+Published runs attain only a share of the peaks on a datasheet, and these constants hold that share.
+`figgen/catalog/rates.toml` gives their sources and the runs they were fitted to. Every field may be
+an array with one entry per job, so that many jobs are timed at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 
 CORE_BACKWARD = 2.5
-"""Work of the attention core backward over forward: five products instead of two, FlashAttention-2
+"""Backward work of the attention core over forward: five matmuls instead of two, FlashAttention-2
 (arXiv:2307.08691, section 3.1)."""
 
 
@@ -22,32 +22,11 @@ CORE_BACKWARD = 2.5
 class Attained:
     """Rates, shares and times of one kind of software on one kind of chip.
 
-    Rates: `product_flops_per_s` of products in the job's format, `plain_flops_per_s` of those kept
-    in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of its
-    core in both passes over long sequences, to whose keys every query adds `attention_start_keys`,
-    `memory_bytes_per_s` of everything that reads and writes; bandwidths are of one GPU and one
-    direction, those of shuffles of all-to-alls. Each product takes `product_start_s` beside its
-    work, which is in its rate where nobody measured it.
-
-    Work: `elementwise`, `cast` and `permutation` multiply the least number of bytes that norms and
-    activations, changes of format, and the sorting of tokens move; `loss_bytes` per logit,
-    `accumulate_bytes` per weight and microbatch, `optimizer` over the least bytes of an update.
-
-    Host: the least seconds that the host takes to launch forward and backward of a layer
-    (`host_layer_s`), of a layer with experts, of a layer whose collectives leave the node or wait
-    for messages of a pipeline (per tensor-parallel rank), of a message between stages.
-
-    Shares: what is not hidden of the messages of tensor, context and pipeline parallelism, of those
-    of experts that overlap, and of gradients; `straggling` is what a step grows by for every
-    doubling beyond a node. A GPU's own link to its host has `host_link_bytes_per_s`; the host's
-    processor updates a parameter that is offloaded in `host_update_s`, of one GPU's process
-    alone, and all processes of a node together at `host_bytes_per_s` of its memory.
-    `neighbor_share` of the bandwidth in a node goes to one peer.
-    What the release does has numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`. Of
-    `host_expert_layer_s` the host needs the share `graphed_host` where graphs hold a layer's parts,
-    and `flexible_host` where DeepEP or HybridEP sorts and sends in few kernels.
+    Bandwidths are those of one GPU in one direction.
     """
 
+    # Rates of matmuls in the job's format, in 16 bits (the head), grouped over experts, and of the
+    # attention core on long sequences; short ones behave like `attention_start_keys` more keys.
     product_flops_per_s: Number
     plain_flops_per_s: Number
     expert_flops_per_s: Number
@@ -56,47 +35,57 @@ class Attained:
     memory_bytes_per_s: Number
     scale_up_bytes_per_s: Number
     network_bytes_per_s: Number
-    shuffle_bytes_per_s: Number
-    near_shuffle_bytes_per_s: Number
-    product_start_s: Number
+    shuffle_bytes_per_s: Number  # all-to-alls between nodes
+    near_shuffle_bytes_per_s: Number  # all-to-alls inside a node
+    product_start_s: Number  # start-up of a matmul; part of its rate where it was not measured
+    # Memory traffic over its minimum: norms and activations, casts, and sorting of tokens.
     elementwise: Number
     cast: Number
     permutation: Number
-    loss_bytes: Number
-    accumulate_bytes: Number
-    optimizer: Number
+    loss_bytes: Number  # per logit
+    accumulate_bytes: Number  # per weight and microbatch
+    optimizer: Number  # memory traffic of an update over its minimum
+    # Seconds that the host needs at least to launch both passes of a layer, of an expert layer, and
+    # of a layer whose collectives leave the node or wait for pipeline messages (per tensor rank).
     host_layer_s: Number
     host_expert_layer_s: Number
     host_crossing_s: Number
     host_chained_s: Number
-    hop_s: Number
+    hop_s: Number  # a message between stages on different nodes
     near_hop_s: Number
-    step_s: Number
+    step_s: Number  # fixed cost of a step
     scatter_latency_s: Number
+    # Exposed shares of messages.
     exposed_tensor: Number
     exposed_context: Number
-    exposed_experts: Number
+    exposed_experts: Number  # of those that overlap
     exposed_within_experts: Number
+    # Defaults of the software's release: codes of `DISPATCHERS`, `EXPERT_OVERLAPS`, `CUDA_GRAPHS`.
     dispatcher: Number
     expert_overlap: Number
     cuda_graphs: Number
+    # Shares of `host_expert_layer_s` that the host still needs with CUDA graphs of a layer's parts,
+    # and with DeepEP or HybridEP, which sort and send in few kernels.
     graphed_host: Number
     flexible_host: Number
     exposed_pipeline: Number
     exposed_data: Number
     latency_s: Number
     near_latency_s: Number
-    straggling: Number
-    neighbor_share: Number
+    straggling: Number  # growth of a step with every doubling of the GPUs beyond a node
+    neighbor_share: Number  # of the bandwidth inside a node that one peer gets
+    # Offloading: the link of a GPU to its host, seconds per parameter updated by the processor for
+    # one GPU's process, and the host's memory bandwidth, which all processes of a node share.
     host_link_bytes_per_s: Number
     host_update_s: Number
     host_bytes_per_s: Number
 
 
 def slowed(rates: Attained, factor: float) -> Attained:
-    """Return the rates divided, and the times multiplied, by `factor`: so is every step's time.
+    """Return `rates` with every rate divided and every time multiplied by `factor`.
 
-    Shares and counts of bytes stay as they are. Raises InputError for a factor of 0 or less.
+    A step then takes `factor` times as long. Shares and byte counts stay the same. Raises
+    InputError if `factor` is not positive.
     """
     if factor <= 0:
         raise InputError("time_factor", expected="above 0", got=factor)
@@ -129,9 +118,9 @@ def slowed(rates: Attained, factor: float) -> Attained:
 
 
 def check_time_factor(factor: float, computing_share: float) -> None:
-    """Raise InputError for a factor with which the FLOPs exceed the dense peak.
+    """Raise InputError if `factor` would make the FLOPs exceed the dense peak.
 
-    `computing_share` is the share of the peak that they then reach.
+    `computing_share` is the share of the peak that the job reaches with this factor.
     """
     if computing_share > 1:
         least = factor * computing_share
@@ -140,8 +129,10 @@ def check_time_factor(factor: float, computing_share: float) -> None:
 
 
 def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
-    """What the same software attains where hardware that `was` so is `now` otherwise: every rate
-    grows with what it is a share of, every latency with the link's."""
+    """Return the rates of the same software on hardware `now`, scaled from those on `was`.
+
+    Each rate scales with the peak or bandwidth that it is a share of, each latency with the link's.
+    """
     peak = now.peak_flops_per_s / was.peak_flops_per_s
     near = now.scale_up_bandwidth_bytes_per_s / was.scale_up_bandwidth_bytes_per_s
     far = now.network_bandwidth_bytes_per_s / was.network_bandwidth_bytes_per_s
@@ -159,7 +150,7 @@ def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
 
 
 def with_latencies(rates: Attained, was: Cluster, now: Cluster) -> Attained:
-    """Return the rates with latencies that grow in proportion to those of the links."""
+    """Return the rates with latencies scaled in proportion to those of the links."""
     near = now.scale_up_latency_s / was.scale_up_latency_s if was.scale_up_latency_s else 1.0
     far = now.network_latency_s / was.network_latency_s if was.network_latency_s else 1.0
     return replace(

@@ -1,11 +1,11 @@
-"""What each axis of a layout sends in a step, and how much of it leaves the node.
+"""What each axis of a layout sends in a step, and how many of those bytes leave the node.
 
-A summary of `figgen.models.step.data_traffic` for one GPU: stages differ in layers and tables, so
-operations and bytes are means over all GPUs, of which some may send nothing on an axis, and a
-buffer is the mean over those GPUs that have one. Of messages between stages, all but what leaves
-the node is that of a GPU inside the pipeline. The gathers that sequence parallelism repeats in
-backward are counted. Left out are what the tables exchange, and the sum over two copies of a tied
-table.
+This summarises `figgen.models.step.data_traffic` for one GPU. Stages hold different layers and
+tables, so operations and bytes are means over all GPUs, some of which may send nothing on an axis;
+buffers are means over the GPUs that have one. Messages between stages are those of a GPU inside the
+pipeline, except for the bytes that leave the node. The gathers that sequence parallelism repeats in
+backward are counted. Messages of the embedding and the head, and the sum over two copies of a tied
+table, are not.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ LEFT_OUT = (TABLES, HEAD_AGAIN, TIED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTraffic:
-    """What one axis sends in a step: collectives, how often, their buffer, and bytes per GPU.
+    """The collectives that one axis runs in a step: how many, their buffer, and bytes per GPU.
 
-    `buffer_bytes` is the largest per-rank buffer of one operation, `sent_bytes` what a GPU sends
-    in all operations of the step, `leaving_bytes` what of it goes out of its node, averaged over
-    all GPUs.
+    `buffer_bytes` is the largest per-rank buffer of one operation. `sent_bytes` is what a GPU sends
+    in all operations of a step, and `leaving_bytes` the part that leaves its node; both are means
+    over all GPUs.
     """
 
     communicator: str
@@ -41,7 +41,7 @@ class AxisTraffic:
 
 
 def axis_traffic(setup: TrainingSetup) -> tuple[AxisTraffic, ...]:
-    """Every axis of the setup that sends anything, in the order tp cp ep etp dp edp pp."""
+    """Return the axes of `setup` that send anything, in the order tp cp ep etp dp edp pp."""
     ranks = [_of_rank(setup, rank) for rank in range(setup.parallel.pp)]
     leaving = leaving_bytes(setup, without=LEFT_OUT)
     found = []
@@ -57,7 +57,7 @@ Calls = list[tuple[Traffic, int]]
 
 
 def _of_rank(setup: TrainingSetup, rank: int) -> Calls:
-    """Calls of a GPU of one pipeline rank, each with its number in the step."""
+    """Return the calls of a GPU of one pipeline rank, each with its number per step."""
     return [
         (entry, calls)
         for stage in setup.placement.stages_of_rank(rank)

@@ -1,9 +1,9 @@
-"""Constants of the model of time from measured steps: robust least squares in logarithms.
+"""Fits the constants of the step model to measured steps by robust least squares in logarithms.
 
-Every constant has a first guess and a freedom; what the runs do not decide stays at the guess
-(a normal prior in its logarithm). Errors count by their logarithm and, beyond `TOLERATED`, by
-their size instead of its square, so that a run that went wrong does not bend the constants.
-Solved by Gauss–Newton steps with damping (Levenberg–Marquardt) on finite differences.
+Every constant has an initial guess and a spread, a normal prior on its logarithm; a constant that
+the runs do not determine stays at its guess. Errors are measured in logarithms. Beyond `TOLERATED`
+they count linearly instead of quadratically, so that one bad run does not bend the constants. The
+solver is Levenberg–Marquardt on finite differences.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TOLERATED = 0.08
 STEP = 1e-4
 ROUNDS = 200
 SETTLED = 1e-9
-"""Share of the sum of squares that a step must gain for another one. Constants that only a few
-runs tell apart lie in a long flat valley, in which single steps gain little."""
+"""The solver stops once a step reduces the sum of squares by less than this share of it.
+Constants that few runs tell apart lie in a long flat valley, where single steps gain little."""
 
 
 def fitted(
@@ -31,10 +31,11 @@ def fitted(
     spread: Floats,
     begins: Sequence[Floats] = (),
 ) -> Floats:
-    """Logarithms of the constants that predict `measured` best.
+    """Return the logarithms of the constants that predict `measured` best.
 
-    `predicted` takes logarithms of constants, `start` and `spread` are of those. The search begins
-    at each of `begins`, or at `start`: it may end in a valley that is not the deepest.
+    `predicted` maps logarithms of constants to predictions; `start` and `spread` are the mean and
+    the standard deviation of the prior on these logarithms. The search begins at each of `begins`,
+    or at `start`, since a single start may end in a local minimum.
     """
     wanted = np.log(measured)
 
@@ -47,7 +48,7 @@ def fitted(
 
 
 def _settled(residuals: Callable[[Floats], Floats], first: Floats) -> Floats:
-    """Where the sum of squares is least downhill of `first`."""
+    """Return the minimum of the sum of squares that lies downhill of `first`."""
     point, damping = first.copy(), 1e-2
     now = residuals(point)
     for _ in range(ROUNDS):
@@ -71,7 +72,7 @@ def _settled(residuals: Callable[[Floats], Floats], first: Floats) -> Floats:
 
 
 def slopes(predicted: Callable[[Floats], Floats], point: Floats) -> Floats:
-    """Change of every logarithm of a prediction, by row, for that of every constant, by column."""
+    """Return the derivatives of log predictions (rows) with respect to log constants (columns)."""
     now = np.log(predicted(point))
     return np.stack(
         [(np.log(predicted(point + STEP * unit)) - now) / STEP for unit in np.eye(len(point))],
@@ -80,27 +81,27 @@ def slopes(predicted: Callable[[Floats], Floats], point: Floats) -> Floats:
 
 
 def covariance(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
-    """Covariance of the fitted logarithms, by the curvature of the fit.
+    """Return the covariance of the fitted logarithms from the curvature of the fit.
 
-    As if errors were independent and of the size of `TOLERATED`, so a little too confident where
-    runs of one family err alike; never above the square of `spread`, what is known without any run.
+    Errors are taken as independent and of size `TOLERATED`, so the result is slightly too confident
+    where runs of one family err alike. A variance never exceeds the square of `spread`, the prior.
     """
     seen = slopes * (weights / TOLERATED)[:, None]
     return np.asarray(np.linalg.inv(seen.T @ seen + np.diag(spread**-2.0)), dtype=np.float64)
 
 
 def uncertainty(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
-    """Standard deviations of the fitted logarithms, by their `covariance`."""
+    """Return the standard deviations of the fitted logarithms."""
     return np.sqrt(np.diag(covariance(slopes, weights, spread)))
 
 
 def softened(errors: Floats) -> Floats:
-    """Signed roots of the soft absolute loss 2(√(1 + e²) − 1)."""
+    """Return the signed square roots of the soft absolute loss 2(√(1 + e²) − 1)."""
     sizes: Floats = np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
     return np.copysign(sizes, errors)
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Correlation of the ranks of two lists; ties in the order in which they stand."""
+    """Return the rank correlation of two lists; ties rank in list order."""
     ranks = [np.argsort(np.argsort(values)).astype(float) for values in (one, other)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

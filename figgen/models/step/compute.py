@@ -1,8 +1,8 @@
-"""FLOPs of a token and utilisation of a peak, by named conventions.
+"""FLOPs per token and utilisation of a peak, by named conventions.
 
-MFU counts what the model needs, HFU what the hardware does, recomputation included; and even
-within one of them papers count differently. A percentage without its convention says little:
-DeepSeek-V3 prints two MFUs of one run.
+MFU counts the FLOPs that the model needs, HFU those that the hardware executes, including
+recomputation. Papers also count differently within either: DeepSeek-V3 prints two MFUs for one run.
+A percentage therefore needs its convention.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, appendix A"
 DERIVATION = "derivation"
 
 MFU_CONVENTION = "6nd+attention"
-"""How every MFU of this site counts unless its convention stands beside it.
+"""The convention of every MFU on this site that names no other.
 
-It is the definition of PaLM, and what torchtitan, llm-foundry and nanoGPT log. Megatron-LM (since
-March 2025) and MaxText log "causal", which leaves out the masked half of attention. Because masked
-products count here and kernels skip them, an MFU of very long sequences can exceed 100%.
+It is PaLM's definition, which torchtitan, llm-foundry and nanoGPT log. Megatron-LM (since March
+2025) and MaxText log "causal", which omits the masked half of attention. This convention counts
+masked work that kernels skip, so the MFU of very long sequences can exceed 100%.
 """
 
 MFU_LABEL = f"MFU ({MFU_CONVENTION})"
-"""The heading of a column or a card with an MFU."""
+"""Heading of columns and cards that show an MFU."""
 
 
 Documents: TypeAlias = tuple[int, ...]
-"""Documents packed into a sequence, as `figgen.models.shape.documents.packed_keys` has them."""
+"""Lengths of the documents packed into a sequence, in tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlopsConvention:
-    """A way to count the FLOPs that training on one token takes, forward and backward.
+    """A way to count the FLOPs of training on one token, forward and backward.
 
-    `count` takes a shape, a sequence length in tokens and the documents in it. `hardware` marks
-    counts that include recomputation: over a peak they give HFU, the others MFU.
+    `count` takes a shape, a sequence length in tokens and the lengths of packed documents.
+    `hardware` marks counts that include recomputation: divided by a peak they give HFU, the others
+    MFU.
     """
 
     name: str
@@ -71,7 +72,7 @@ def _causal(shape: ModelShape, sequence: int, documents: Documents) -> float:
 
 
 def _fully_recomputed(shape: ModelShape, sequence: int, documents: Documents) -> float:
-    """Every layer runs forward twice, the head only once."""
+    """Return FLOPs per token if every layer runs forward twice and the head once."""
     head = shape.vocab * shape.hidden
     layers = matmul_parameters(shape) - head
     mixers = 4 * shape.state_space_layers * mixer_core_flops(shape)
@@ -79,14 +80,17 @@ def _fully_recomputed(shape: ModelShape, sequence: int, documents: Documents) ->
 
 
 def _selectively_recomputed(shape: ModelShape, sequence: int, documents: Documents) -> float:
-    """The attention core runs forward twice."""
+    """Return FLOPs per token if only the attention core runs forward twice."""
     return flops_per_token(shape, sequence=sequence, documents=documents) + 4 * _core_products(
         shape, sequence, documents
     )
 
 
 def _selective_as_printed(shape: ModelShape, sequence: int, documents: Documents) -> float:
-    """Korthikanti's printed HFUs count the whole core, its backward too, a second time."""
+    """Return FLOPs per token with the attention core, backward included, counted twice.
+
+    The HFUs that Korthikanti et al. print count it so.
+    """
     return flops_per_token(shape, sequence=sequence, documents=documents) + 12 * _core_products(
         shape, sequence, documents
     )
@@ -111,7 +115,10 @@ def _megatron(shape: ModelShape, sequence: int, documents: Documents) -> float:
 
 
 def _core_products(shape: ModelShape, sequence: int, documents: Documents) -> float:
-    """Multiply-adds of QKᵀ, half those of both products, masked half included, all layers."""
+    """Return the multiply-adds per token of QKᵀ in all layers, masked half included.
+
+    That is half of the core's multiply-adds, since the matmul with the values takes as many.
+    """
     return keys_met(shape, sequence, documents) * shape.attention_width
 
 
@@ -178,11 +185,12 @@ def training_flops_per_token(
     sequence: int | None = None,
     documents: Documents = (),
 ) -> float:
-    """FLOPs to train on one token by a convention, over `sequence` tokens (the shape's own).
+    """Return the FLOPs of training on one token, counted by `convention`.
 
-    Where those are packed with `documents`, attention counts inside each of them only.
+    The sequence has `sequence` tokens, by default the shape's own. If `documents` are packed into
+    it, attention counts only within each document.
 
-    Raises InputError for an unknown convention, and for a shape that it does not cover.
+    Raises InputError for an unknown convention or a shape that the convention does not cover.
     """
     if convention not in CONVENTIONS:
         raise unknown("FLOPs convention", convention, CONVENTIONS)
@@ -199,9 +207,9 @@ def utilisation(
     sequence: int | None = None,
     documents: Documents = (),
 ) -> float:
-    """MFU or HFU, as the convention has it, from the throughput of one GPU.
+    """Return MFU or HFU, whichever `convention` defines, from the throughput of one GPU.
 
-    Raises InputError for a throughput below 0 or a peak that is not positive.
+    Raises InputError for a negative throughput or a peak that is not positive.
     """
     if tokens_per_s_per_gpu < 0:
         raise InputError("tokens_per_s_per_gpu", expected=">= 0", got=tokens_per_s_per_gpu)
@@ -221,9 +229,9 @@ def utilisation_of_step(
     peak_flops_per_s: float,
     sequence: int | None = None,
 ) -> float:
-    """MFU or HFU, as the convention has it, from the time of a step.
+    """Return MFU or HFU, whichever `convention` defines, from the time of a step.
 
-    Raises InputError for a time or a number of GPUs that is not positive.
+    Raises InputError for a step time or a GPU count that is not positive.
     """
     if step_time_s <= 0:
         raise InputError("step_time_s", expected="> 0", got=step_time_s)

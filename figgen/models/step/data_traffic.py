@@ -1,10 +1,10 @@
 """What a virtual stage sends for data parallelism: gradients, sharded weights, a tied table.
 
-Stage 0 reduces gradients everywhere. Stage 1 scatters the sums and gathers the updated weights.
-Stage 2 scatters after each microbatch, since only shards accumulate. Stage 3 gathers weights
-before each forward and each backward and scatters gradients after it, for each microbatch; where
-a framework keeps the stage of a pipeline whole, 2 and 3 move the same as 1.
-Left out: DualPipe's sum over its two copies of the model.
+ZeRO-0 all-reduces gradients. ZeRO-1 reduce-scatters them and gathers the updated weights. ZeRO-2
+scatters after each microbatch, since only shards accumulate. ZeRO-3 gathers weights before each
+forward and each backward and scatters gradients after each backward. If a framework keeps a
+pipeline stage unsharded, ZeRO-2 and ZeRO-3 move the same bytes as ZeRO-1. DualPipe's sum over its
+two copies of the model is not counted.
 Source: Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 7.
 """
 
@@ -26,13 +26,16 @@ TIED = "gradients of the tied table"
 
 
 def stage_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
-    """Everything that a rank of virtual stage `stage` sends."""
+    """Return everything that a rank of virtual stage `stage` sends."""
     return _by_stage(setup)[stage]
 
 
 @lru_cache(maxsize=64)
 def _by_stage(setup: TrainingSetup) -> tuple[tuple[Traffic, ...], ...]:
-    """What every virtual stage sends; without a table, all with equal layers and neighbours do."""
+    """Return what every virtual stage sends.
+
+    Stages without a table that have equal layers and neighbours share one result.
+    """
     found: dict[object, tuple[Traffic, ...]] = {}
     shares = virtual_stage_shares(setup)
     keys: list[object] = [
@@ -48,20 +51,20 @@ def _by_stage(setup: TrainingSetup) -> tuple[tuple[Traffic, ...], ...]:
 
 
 def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]]:
-    """What a rank of virtual stage `stage` sends, with the number of calls in a whole step."""
+    """Yield each kind of call of a rank of virtual stage `stage`, with its number per step."""
     passing = setup.microbatches_of_stage
     for entry in stage_traffic(setup, stage):
         yield entry, entry.calls * (passing if entry.per_microbatch else 1)
 
 
 def calls_of(setup: TrainingSetup) -> int:
-    """Calls of a step, those of one GPU of every virtual stage together."""
+    """Return the number of calls per step, summed over one GPU of every virtual stage."""
     stages = range(setup.placement.stages)
     return sum(number for stage in stages for _, number in step_calls(setup, stage))
 
 
 def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
-    """Calls of a rank of virtual stage `stage` for data parallelism."""
+    """Return the data-parallel calls of a rank of virtual stage `stage`."""
     share, kept = virtual_stage_shares(setup)[stage], kept_by_stage(setup, stage)
     units = share.layers + share.embedding + share.head + copies_embedding(setup, stage)
     shards, edp = setup.dense_shards, setup.parallel.edp
@@ -88,9 +91,10 @@ def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
 def _group(
     setup: TrainingSetup, axis: str, size: int, trained: int, frozen_bytes: float, units: int
 ) -> Iterator[Traffic]:
-    """One group's share of the parameters in equal buckets, by default one per layer or table.
+    """Yield the calls for one group's parameters, in equal buckets.
 
-    Frozen weights move only where they are gathered.
+    By default there is one bucket per layer or table. Frozen weights move only if ZeRO gathers
+    weights.
     """
     buckets = setup.buckets or units
     gathered = frozen_bytes if setup.gathers else 0
@@ -121,7 +125,7 @@ def _group(
 
 
 def _copies_table(setup: TrainingSetup, stage: int) -> bool:
-    """Whether this stage holds one of two copies of a table: of a tied one, or for MTP modules."""
+    """Whether this stage holds one of two copies of a table that is tied or used by MTP modules."""
     share = virtual_stage_shares(setup)[stage]
     twice = setup.shape.tied_embeddings or setup.mtp_layers
     frozen = setup.lora_rank is not None

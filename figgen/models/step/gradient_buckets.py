@@ -1,6 +1,6 @@
-"""How many buckets gradients are best cut into, given what they can hide behind.
+"""The number of buckets that gradients are best cut into, given the backward that can hide them.
 
-More buckets start earlier and leave a shorter last one; each of them pays its latencies again.
+More buckets start earlier and leave a shorter last one, but each bucket pays its latencies.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step_traffic import BACKWARD
 
 MOST_BUCKETS = 1024
-"""Most buckets that are tried; with free calls there is no best number below."""
+"""The most buckets tried; if calls cost nothing, more are always better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketChoice:
-    """Buckets of a pipeline rank's gradients, as they are and at their best.
+    """The buckets of a pipeline rank's gradients: the current number and the best one.
 
-    `communication_s` is the time of all bytes and `compute_s` the backward that hides them,
-    `overhead_s` what every bucket costs besides; `exposed_s` is what sticks out of the backward.
+    `communication_s` is the time to send all bytes, `compute_s` the backward that can hide them and
+    `overhead_s` the latency of each bucket. `exposed_s` is the communication left after the
+    backward.
     """
 
     axis: str
@@ -37,10 +38,10 @@ class BucketChoice:
 
 
 def gradient_buckets(setup: TrainingSetup, stages: Sequence[StageTime]) -> BucketChoice | None:
-    """The buckets of a pipeline rank's gradients of all but routed experts, as `stages` time it.
+    """Return the gradient buckets of a pipeline rank, routed experts excluded, timed by `stages`.
 
-    Where they travel after each backward those of its first stage. None when nothing is reduced,
-    and where weights are gathered, whose calls follow the layers.
+    If gradients travel after each backward, the buckets are those of the first stage. Returns None
+    if nothing is reduced, or if ZeRO gathers weights, whose calls follow the layers.
     """
     timed = stages[:1] if setup.scatters else stages
     entries = [
@@ -71,11 +72,11 @@ def gradient_buckets(setup: TrainingSetup, stages: Sequence[StageTime]) -> Bucke
 
 
 def best_number(communication_s: float, compute_s: float, overhead_s: float) -> int:
-    """The fewest buckets, at most `MOST_BUCKETS`, that leave the least time exposed."""
+    """Return the fewest buckets, at most `MOST_BUCKETS`, that expose the least time."""
     best, least = 1, _exposed_s(communication_s, compute_s, 1, overhead_s)
     for buckets in range(2, MOST_BUCKETS + 1):
         exposed_s = _exposed_s(communication_s, compute_s, buckets, overhead_s)
-        # Convex in the number: from the first increase on it only grows.
+        # The exposed time is convex in the number of buckets: after an increase it keeps growing.
         if exposed_s > least:
             break
         if exposed_s < least:

@@ -1,4 +1,4 @@
-"""Seconds of the head with its loss, and of the projection of multi-token prediction."""
+"""Seconds of the head with its loss, and of the projections for multi-token prediction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from figgen.models.step.pass_seconds import PassSeconds
 
 
 def head_passes(job: Job, attained: Attained) -> PassSeconds:
-    """Return the seconds of the head, a matmul in 16 bits, and of the loss on logits in FP32.
+    """Return the seconds of the head, a 16-bit matmul, and of the loss on FP32 logits.
 
-    A frozen head computes no gradient of its weights.
+    A frozen head computes no weight gradients.
     """
     tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
     lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
@@ -29,7 +29,7 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
 
 
 def projection_passes(job: Job, attained: Attained) -> PassSeconds:
-    """Return the seconds of projecting two hidden states to one, for one more predicted token."""
+    """Return the seconds in which an MTP module projects two hidden states to one."""
     each = 4 * job.tokens * job.hidden**2 / job.tp / attained.product_flops_per_s
     started = each + attained.product_start_s
     return PassSeconds(

@@ -1,4 +1,4 @@
-"""Seconds that a layer waits for copies of its activations to the host and back."""
+"""Seconds that a layer waits while its activations are copied to the host and back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from figgen.models.step.layer_time import LayerSeconds
 def with_copies(
     layer: LayerSeconds, away_bytes: Number, job: Job, attained: Attained
 ) -> LayerSeconds:
-    """Return the layer with what copies of `away_bytes` a token add to it.
+    """Return the layer with the time that copying `away_bytes` per token adds to it.
 
-    They leave behind forward and come back behind backward; what outlasts either is waited for.
-    Without overlap all of it is. All GPUs of a node share the bandwidth of its host's memory.
+    Copies to the host overlap forward, copies back overlap backward; the layer waits for whatever
+    takes longer than the pass. Without overlap it waits for all of it. All GPUs of a node share the
+    bandwidth of the host's memory.
     """
     sharing = minimum(job.gpus, job.gpus_per_node)
     rate = minimum(attained.host_link_bytes_per_s, attained.host_bytes_per_s / sharing)

@@ -1,4 +1,4 @@
-"""A training job as the numbers that its time depends on; every field may be an array."""
+"""A training job as the numbers that its step time depends on; every field may be an array."""
 
 from __future__ import annotations
 
@@ -40,41 +40,19 @@ from figgen.models.shape.transformer import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Counts and widths of a model, its layout and its batch.
+    """Sizes of a model, its layout and its batch, as far as they determine the time of a step.
 
-    Widths are of the whole model, and so is the work of a token in a dense layer, in a layer of
-    experts without routed ones, in a routed expert, and in the head. `fullest_layers` are those of
-    the stage with most layers among those without the head, `head_layers` those of the stage with
-    it. `idle` is what a stage idles by its schedule. `microbatches` need not be whole where a
-    batch does not divide. A `windowed_share` of the layers sees `window` tokens only; a
-    `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token instead of
-    attention, and weights and widths of attention are means of both. `keys_apart` of the keys that
-    a mean layer has, masked half included, are of other documents and skipped. `repeats_layer` and
-    `repeats_core` are 1 where backward computes a whole layer or the attention core again,
-    `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
-    microbatch and `scatters` gradients; `overlapped` is 1 where it does so behind computing.
-    Gradients travel in `gradient_bytes`, `per_tensor` where shards are sent tensor by tensor.
-    `mtp_layers` modules of multi-token prediction stand beside the head, not among the layers; the
-    parameters are with theirs. The share `offloaded` of the optimizer's state is updated by the
-    host, and a layer copies `away_dense` or `away_experts` bytes a token of its activations to the
-    host and back; both run beside computing where `offload_overlapped` is 1. Context ranks
-    `gathers_keys`, `trades_heads`, `trades_in_node` with a ring between nodes, or pass keys around
-    a ring, `keys_in_turns` where one block comes while another one is read; where the sequence is
-    cut `in_order` the last one has most of the attention. `dispatcher`, `expert_overlap` and
-    `cuda_graphs` are numbers of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`, 0 for what the
-    release does; a token's experts lie in `reached_groups` of `expert_groups`. The fullest rank of
-    experts gets `expert_skew` times the mean number of tokens. With a `lora_rank` above 0, matrices
-    of layers are frozen in `frozen_bytes` a weight, and a GPU trains the parameters `tuned_dense`
-    of a plain layer, `tuned_experts` of one with experts, and `tuned_routed` of its routed experts
-    on all expert-parallel ranks, in adapters beside so many matrices, `adapters` or
-    `expert_adapters`.
+    Widths, weights and work per token are those of the whole model, before any axis divides it.
+    Fields that are 0 or 1 are switches.
     """
 
+    # The model, and the work of a token in its layers, in one routed expert, and in the head.
+    # Weights and widths of attention are means over attention and state-space mixers.
     layers: Number
     expert_layers: Number
-    mtp_layers: Number
+    mtp_layers: Number  # modules of multi-token prediction, not among the layers
     dense_work: LayerWork
-    expert_work: LayerWork
+    expert_work: LayerWork  # without routed experts
     routed_work: LayerWork
     head_work: LayerWork
     hidden: Number
@@ -86,14 +64,15 @@ class Job:
     top_k: Number
     shared: Number
     attention_width: Number
-    window: Number
-    windowed_share: Number
-    mixer_share: Number
-    mixer_work: Number
+    window: Number  # tokens
+    windowed_share: Number  # of the layers
+    mixer_share: Number  # of the layers that have a state-space mixer instead of attention
+    mixer_work: Number  # FLOPs per token of a mixer's core
     key_value_width: Number
     key_value_heads: Number
-    dense_parameters: Number
+    dense_parameters: Number  # all but routed experts, those of MTP modules included
     routed_parameters: Number
+    # The layout. `fullest_layers` is the most layers of a stage without the head.
     tp: Number
     cp: Number
     pp: Number
@@ -104,35 +83,45 @@ class Job:
     chunks: Number
     idle: PipelineIdle
     fullest_layers: Number
-    head_layers: Number
+    head_layers: Number  # of the stage with the head
+    # The batch. `microbatches` is a fraction if they do not divide the batch.
     microbatch: Number
     microbatches: Number
     sequence: Number
     zero_stage: Number
-    repeats_layer: Number
-    repeats_core: Number
-    quantized: Number
-    gathers: Number
-    scatters: Number
+    repeats_layer: Number  # 1: backward recomputes whole layers
+    repeats_core: Number  # 1: backward recomputes the attention core
+    quantized: Number  # 1: matmuls in 8 bits or fewer
+    gathers: Number  # ZeRO gathers of the weights per microbatch
+    scatters: Number  # 1: ZeRO scatters gradients in every microbatch
     gradient_bytes: Number
-    overlapped: Number
-    per_tensor: Number
-    keys_apart: Number = 0.0
+    overlapped: Number  # 1: ZeRO messages overlap computing
+    per_tensor: Number  # 1: shards are sent tensor by tensor
+    keys_apart: Number = 0.0  # keys per query that are other documents', mean over layers
+    # Offloading: the share of the optimizer's state on the host, and bytes of activations per
+    # token that a dense or an expert layer copies to the host and back.
     offloaded: Number = 0.0
     offload_overlapped: Number = 1.0
     away_dense: Number = 0.0
     away_experts: Number = 0.0
+    # The exchange of context parallelism, a ring if none is 1; `trades_in_node` trades heads inside
+    # a node and forms a ring between nodes.
     gathers_keys: Number = 0.0
     trades_heads: Number = 0.0
     trades_in_node: Number = 0.0
-    keys_in_turns: Number = 1.0
-    in_order: Number = 0.0
+    keys_in_turns: Number = 1.0  # 1: a block of keys arrives while another one is read
+    in_order: Number = 0.0  # 1: the last rank has most of the attention
+    # Experts. The first three are codes of `DISPATCHERS`, `EXPERT_OVERLAPS` and `CUDA_GRAPHS`,
+    # 0 for the release's default.
     dispatcher: Number = 0.0
     expert_overlap: Number = 0.0
     cuda_graphs: Number = 0.0
     expert_groups: Number = 1.0
-    reached_groups: Number = 1.0
-    expert_skew: Number = 1.0
+    reached_groups: Number = 1.0  # groups that hold the experts of a token
+    expert_skew: Number = 1.0  # tokens of the fullest expert rank over the mean
+    # Adapters, if `lora_rank` is above 0: bytes per frozen weight, parameters that a GPU trains in
+    # a dense layer, in an expert layer and in its routed experts over all expert-parallel ranks,
+    # and the numbers of adapted matrices.
     lora_rank: Number = 0.0
     frozen_bytes: Number = 2.0
     tuned_dense: Number = 0.0
@@ -143,24 +132,24 @@ class Job:
 
     @property
     def dp(self) -> Number:
-        """Replicas of the dense layers."""
+        """Number of replicas of the dense layers."""
         return self.gpus // (self.tp * self.cp * self.pp)
 
     @property
     def tokens(self) -> Number:
-        """Tokens of a microbatch that one context-parallel rank holds."""
+        """Tokens of a microbatch on one context-parallel rank."""
         return self.microbatch * self.sequence / self.cp
 
     @property
     def frozen(self) -> Number:
-        """1 where adapters are trained and nothing else, 0 where everything is."""
+        """1 if only adapters are trained, 0 if all weights are."""
         return minimum(1, self.lora_rank)
 
 
-# Every layout of a search and every run of a model asks for the same.
+# Every layout of a search and every run of a model needs the same numbers.
 @lru_cache(maxsize=512)
 def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, Any]:
-    """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
+    """Return the fields of a `Job` that depend only on the model and its MTP modules."""
     counts, experts = parameter_counts(shape), shape.experts
     if shape.latent is None:
         key_value = shape.kv_heads * shape.head_dim
@@ -206,7 +195,7 @@ def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, Any]:
 
 
 def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
-    """The fields of a `Job` that are the same for all layouts of a setup."""
+    """Return the fields of a `Job` that are the same for all layouts of a setup."""
     return {
         **shape_numbers(setup.shape, setup.mtp_layers),
         "sequence": setup.sequence,
@@ -233,7 +222,7 @@ def setup_numbers(setup: TrainingSetup) -> dict[str, Any]:
 
 
 def keys_apart(shape: ModelShape, sequence: int, documents: tuple[int, ...]) -> float:
-    """Keys of other documents in a mean layer, which FlashAttention skips."""
+    """Return the keys of other documents that FlashAttention skips per query, mean over layers."""
     if not documents:
         return 0.0
     windowed = shape.windowed_layers(0, shape.layers)
@@ -247,7 +236,7 @@ def keys_apart(shape: ModelShape, sequence: int, documents: tuple[int, ...]) -> 
 
 
 def tuned_numbers(setup: TrainingSetup) -> dict[str, Any]:
-    """The fields of a `Job` that say what a GPU of one layout trains in adapters."""
+    """Return the fields of a `Job` that count the adapter parameters a GPU trains."""
     shape = setup.shape
     if setup.lora_rank is None:
         return {}
@@ -262,7 +251,7 @@ def tuned_numbers(setup: TrainingSetup) -> dict[str, Any]:
 
 
 def away_numbers(setup: TrainingSetup) -> dict[str, Any]:
-    """The fields of a `Job` that say what a layer of one layout copies to the host and back."""
+    """Return the fields of a `Job` that count the bytes a layer copies to the host and back."""
     if not setup.offloaded_activations:
         return {}
     sizes = layer_sizes(setup)
@@ -270,7 +259,7 @@ def away_numbers(setup: TrainingSetup) -> dict[str, Any]:
 
 
 def stacked(jobs: list[Job]) -> Job:
-    """Many jobs as one whose fields are arrays. Raises InputError for none."""
+    """Combine many jobs into one whose fields are arrays. Raises InputError if there are none."""
     if not jobs:
         raise InputError("jobs", expected="at least one", got="none")
     found: Job = _stacked(jobs)
@@ -278,9 +267,9 @@ def stacked(jobs: list[Job]) -> Job:
 
 
 def _stacked(values: list[Any]) -> Any:
-    """Numbers as an array, records as one with arrays in its fields, lists as one of such.
+    """Combine numbers into an array, records field by field, and tuples entry by entry.
 
-    Shorter lists repeat their last record.
+    Shorter tuples repeat their last entry.
     """
     kind = type(values[0])
     if kind is tuple:

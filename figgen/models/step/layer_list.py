@@ -1,9 +1,9 @@
-"""The operations of one layer and microbatch and the seconds of each, which add up to the layer.
+"""The operations of one layer and microbatch and the seconds of each, which add up to the layer's.
 
-`figgen.models.operations.tuned_layer` lists what depends on the model alone. This module adds what
-depends on the layout: the attention core, sorting and sending tokens, sums of gradients, adapters.
-Messages have one line for each axis, with the exposed part of their time, and recomputation has
-one line.
+`figgen.models.operations.tuned_layer` lists the operations that depend only on the model. This
+module adds those that depend on the layout: the attention core, sorting and sending tokens,
+gradient sums and adapters. The messages of an axis share one line, which shows their exposed time.
+Recomputation has one line too.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from figgen.models.step.layer_time import (
 )
 
 BOTH = "forward and backward"
-"""The phase of what is summed over a layer."""
+"""The phase of lines that cover both passes of a layer."""
 
 LEAST = 1e-9
-"""A smaller share of a layer is a rounding error."""
+"""Lines below this share of a layer are rounding errors and are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedOperation:
-    """An operation, FLOPs and least bytes of all its runs, and the seconds that they take.
+    """An operation with the FLOPs, least bytes and seconds of all its runs.
 
-    `bound` is what the least time of its kind follows from on the datasheet of the chip: "compute",
-    "memory", or "" for messages and waits.
+    `bound` says which peak of the chip's datasheet bounds it: "compute", "memory", or "" for
+    messages and waits.
     """
 
     name: str
@@ -80,9 +80,9 @@ class ListedJob:
 def layer_list(
     listed: ListedJob, layer: LayerSeconds, *, experts: bool
 ) -> tuple[TimedOperation, ...]:
-    """Return the operations of a layer that takes the seconds of `layer`, in running order.
+    """Return the operations of a layer in running order; they add up to the seconds of `layer`.
 
-    Backward by input runs in reverse; backward by weight is listed after it.
+    Input gradients run in reverse order; weight gradients are listed after them.
     """
     found = _kernels(listed, experts=experts)
     beside = _of_layout(listed, layer, found, experts=experts)
@@ -106,7 +106,7 @@ def layer_list(
 
 
 def _kernels(listed: ListedJob, *, experts: bool) -> list[TimedOperation]:
-    """Return the kernels that depend on the model alone, with their seconds."""
+    """Return the kernels that depend only on the model, with their seconds."""
     job, shape = listed.job, listed.shape
     found = expert_operations if experts else dense_operations
     operations = found(shape, job.tokens, job.tp)
@@ -135,7 +135,7 @@ def _of_layout(
     """Return the operations that depend on the layout, with their seconds."""
     job, at = listed.job, listed.attained
     core_s = layer.attention_s / (1 + CORE_BACKWARD)
-    # Tiles that begin take time and multiply nothing.
+    # The start-up of tiles takes time but counts no FLOPs.
     busy_s = float(attention_core_s(job, replace(at, attention_start_keys=0.0)))
     core_bytes = ACTIVATION_BYTES * job.tokens * 2 * (job.attention_width + job.key_value_width)
     found = [
@@ -146,7 +146,7 @@ def _of_layout(
             phase,
             core_s * times,
             flops=busy_s * times * at.attention_flops_per_s,
-            # Forward: queries, keys and values, and the output. Backward: the same, and gradients.
+            # Forward moves queries, keys, values and outputs; backward also moves their gradients.
             moved_bytes=core_bytes / job.tp * (1 if phase == FORWARD else 2),
         )
         for phase, times in ((FORWARD, 1.0), (BACKWARD, CORE_BACKWARD))
@@ -179,7 +179,7 @@ def _of_layout(
 
 
 def _timed(listed: ListedJob, one: Operation) -> TimedOperation:
-    """A kernel of the list at the rate of its kind."""
+    """Return a kernel with its seconds at the rate of its kind."""
     at, flops = listed.attained, one.count * one.flops
     moved = one.count * one.moved_bytes
     if one.kind in (MATMUL, GROUPED):
@@ -195,7 +195,10 @@ def _timed(listed: ListedJob, one: Operation) -> TimedOperation:
 
 
 def _matmul_bytes(one: Operation, groups: float) -> float:
-    """Both operands read and the result written in 16 bits, weights of each group."""
+    """Return the bytes of a 16-bit matmul that reads both operands and writes the result.
+
+    A grouped matmul reads the weights of each of its groups.
+    """
     rows, weights = one.m, one.n * one.k
     if one.phase == WEIGHT:
         rows, weights = one.k, one.m * one.n
@@ -213,7 +216,7 @@ def _placed(
     flops: float = 0.0,
     moved_bytes: float = 0.0,
 ) -> TimedOperation:
-    """An operation with what bounds it on the datasheet."""
+    """Return an operation with its bound, "compute" or "memory", by the chip's datasheet."""
     least_s = moved_bytes / listed.peak_bytes_per_s
     bound = "compute" if flops / listed.peak_flops_per_s > least_s else "memory"
     return TimedOperation(

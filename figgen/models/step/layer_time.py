@@ -1,12 +1,12 @@
-"""Seconds that one microbatch takes on one GPU in a layer: kernels, experts, their messages.
+"""Seconds that one microbatch spends in a layer on one GPU: kernels, experts and their messages.
 
-A layer is a list of operations (`figgen.models.operations.tuned_layer`), summed by phase: matmuls
-run at an attained rate of their format's peak, everything else at the rate of the memory that it
-reads and writes; messages take what does not hide of them. A layer is never faster than the host
-launches its kernels. All functions take numbers or arrays.
+A layer is a list of operations (`figgen.models.operations.tuned_layer`) summed by phase. Matmuls
+run at an attained share of their format's peak, all other kernels at the attained memory bandwidth.
+Only the exposed part of messages counts. A layer takes at least as long as the host needs to launch
+its kernels. All functions take numbers or arrays.
 
-Adapters add thin matmuls and passes beside each matrix, which is frozen: backward computes no
-gradient of its weights.
+Adapters add thin matmuls and memory passes beside each matrix. The matrix is frozen, so backward
+computes no gradient of its weights.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ OVERLAPPED = EXPERT_OVERLAPS["on"]
 PARTS_CAPTURED, STEP_CAPTURED = CUDA_GRAPHS["layers"], CUDA_GRAPHS["step"]
 SORTED_IN_FLIGHT = DISPATCHERS["hybridep"]
 SCAN_SHARE = 0.25
-"""The rate of a state-space mixer's scan over the rate of attention: its authors found it as
-fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
-wide has four times the products. No run of the fit has such layers."""
+"""Rate of a state-space mixer's scan over that of attention. Its authors measured the scan to be as
+fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention of
+the same width needs four times the FLOPs. No run of the fit has such layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerSeconds:
-    """Seconds of one layer and one microbatch, forward and backward together, by part.
+    """Seconds of one layer and one microbatch by part, forward and backward together.
 
-    Messages count only what isn't hidden: those of tensor and context parallelism, tokens on their
-    way to experts, and tokens within experts that several GPUs share. Sorting counts as memory.
-    `forward_s` is the time of the kernels of one forward pass and `ahead_s` what it waits for
-    messages, `weight_s` the time of backward by weight. Copies of activations to the host and back
-    count only what outlasts the rest.
+    Messages count only their exposed time: tensor parallelism, context parallelism, tokens sent to
+    experts, and tokens within experts that several GPUs share. Sorting tokens counts as memory.
+    `forward_s` is the kernel time of one forward, `ahead_s` the time that forward waits for
+    messages, and `weight_s` the time of weight gradients. Copies of activations to the host count
+    only the time that exceeds the pass behind which they run.
     """
 
     products_s: Number
@@ -67,32 +67,35 @@ class LayerSeconds:
 
     @property
     def messages_s(self) -> Number:
-        """All messages of the layer."""
+        """Exposed seconds of all messages of the layer."""
         return self.tensor_s + self.context_s + self.experts_s + self.within_experts_s
 
     @property
     def device_s(self) -> Number:
-        """What the GPU takes by itself."""
+        """Seconds that the GPU needs, whatever the host takes."""
         return self.kernels_s + self.messages_s + self.repeated_s
 
     @property
     def kernels_s(self) -> Number:
-        """Its kernels, without what backward repeats."""
+        """Seconds of the kernels without recomputation."""
         return self.products_s + self.attention_s + self.memory_s
 
     @property
     def backward_s(self) -> Number:
-        """Kernels of backward by input."""
+        """Kernel seconds of input gradients."""
         return self.kernels_s - self.forward_s - self.weight_s
 
     @property
     def total_s(self) -> Number:
-        """The longer of GPU and host, rounded where they meet, and copies beyond it."""
+        """The longer of GPU and host time, smoothed where they are close, plus exposed copies."""
         return longer(self.device_s, self.host_s) + self.copies_s
 
     @property
     def computing(self) -> PassSeconds:
-        """Its passes without their messages; what it waits for besides stretches all of them."""
+        """Seconds of each pass without messages.
+
+        Waits for the host and for copies lengthen all passes in proportion.
+        """
         kernels_s = self.kernels_s + self.repeated_s
         stretch = (self.total_s - self.messages_s) / kernels_s
         return PassSeconds(
@@ -104,7 +107,7 @@ class LayerSeconds:
 
     @property
     def passes(self) -> PassSeconds:
-        """The same with their messages; they add up to the layer."""
+        """Seconds of each pass with its messages; the passes add up to the layer."""
         stretch = self.total_s / self.device_s
         return PassSeconds(
             forward_s=stretch * (self.forward_s + self.ahead_s),
@@ -115,10 +118,10 @@ class LayerSeconds:
 
 
 def longer(one_s: Number, other_s: Number) -> Number:
-    """The longer of two times that overlap; a little more where they are alike.
+    """Return the longer of two times that overlap, smoothed where they are alike.
 
-    It is their norm of order six, which says how sharply a layer that is bound by the GPU becomes
-    one that is bound by the host.
+    It is their norm of order six, an order that sets how sharply a layer changes from GPU-bound to
+    host-bound.
     """
     high, low = maximum(one_s, other_s), minimum(one_s, other_s)
     ratio = low / maximum(high, 1e-30)
@@ -127,9 +130,9 @@ def longer(one_s: Number, other_s: Number) -> Number:
 
 
 def _sixth_root(number: Number) -> Number:
-    """The sixth root of a number from 1 to 2, without a power, which is slow on arrays.
+    """Return the sixth root of a number from 1 to 2 without `pow`, which is slow on arrays.
 
-    Two steps of Halley's method reach the last digits from a straight line that is 0.4% off.
+    Two steps of Halley's method reach the last digits from a linear guess that is 0.4% off.
     """
     square = sqrt(number)
     root = 1 + 0.2957 * (square - 1)
@@ -144,9 +147,10 @@ def _nearer_to_cube_root(root: Number, number: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class BesideSeconds:
-    """Seconds that adapters add to one layer: matmuls of one pass, and what moves in each.
+    """Seconds that adapters add to a layer: `products_s` of one pass's matmuls, and memory passes.
 
-    With frozen weights that are quantized, each pass also makes 16 bits of them.
+    `ahead_s` and `behind_s` are the memory passes of forward and backward. If frozen weights are
+    quantized, both include unpacking them to 16 bits.
     """
 
     products_s: Number
@@ -156,7 +160,7 @@ class BesideSeconds:
 
 @dataclass(frozen=True, slots=True)
 class PhaseSeconds:
-    """Seconds of the matmuls, the passes over memory and the casts of one phase of a layer."""
+    """Seconds of the matmuls, memory passes and casts in one phase of a layer."""
 
     products_s: Number
     passes_s: Number
@@ -164,7 +168,7 @@ class PhaseSeconds:
 
 
 def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
-    """A layer with a plain feed-forward block."""
+    """Return the seconds of a layer with a dense feed-forward block."""
     tokens, rate, work = job.tokens / job.tp, attained.product_flops_per_s, job.dense_work
     weights = (job.attention_weights + job.dense_weights) / job.tp
     beside = _beside(job, attained, job.tokens * job.tuned_dense, weights)
@@ -187,7 +191,7 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
 
 
 def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
-    """A layer whose feed-forward block is a mixture of experts, on the fullest rank of experts."""
+    """Return the seconds of a mixture-of-experts layer on the expert rank with the most tokens."""
     routed = routed_tokens(job)
     work, inner = job.expert_work, job.routed_work
     forward = _with_routed(job, attained, work.forward, inner.forward, routed)
@@ -214,14 +218,14 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
 
 
 def routed_tokens(job: Job) -> Number:
-    """Copies of tokens that experts of the fullest rank get in a microbatch."""
+    """Return the token copies that the fullest expert rank receives per microbatch."""
     return job.tokens / job.tp * job.top_k * minimum(job.expert_skew, job.ep)
 
 
 def phase_s(
     work: PhaseWork, job: Job, attained: Attained, rows: Number, flops_per_s: Number
 ) -> PhaseSeconds:
-    """One phase for so many tokens, with matmuls at a rate."""
+    """Return the seconds of one phase for `rows` tokens, with matmuls at `flops_per_s`."""
     started_s, moving = work.matmuls * attained.product_start_s, rows / attained.memory_bytes_per_s
     return PhaseSeconds(
         rows * work.matmul_flops / flops_per_s + started_s,
@@ -233,7 +237,10 @@ def phase_s(
 def _with_routed(
     job: Job, attained: Attained, work: PhaseWork, inner: PhaseWork, routed: Number
 ) -> PhaseSeconds:
-    """One phase of a layer of experts, which are `inner` and get `routed` tokens."""
+    """Return the seconds of one phase of an expert layer whose experts get `routed` tokens.
+
+    `work` is that of the layer outside its experts and `inner` that of the experts.
+    """
     outer = phase_s(work, job, attained, job.tokens / job.tp, attained.product_flops_per_s)
     experts = phase_s(inner, job, attained, routed, attained.expert_flops_per_s)
     return PhaseSeconds(
@@ -244,7 +251,7 @@ def _with_routed(
 
 
 def _launching_s(job: Job, attained: Attained) -> Number:
-    """Seconds in which the host launches a layer of experts, but for what graphs hold of it."""
+    """Return the seconds that the host needs to launch an expert layer, CUDA graphs considered."""
     graphs = where(job.cuda_graphs > 0, job.cuda_graphs, attained.cuda_graphs)
     left = where(graphs >= PARTS_CAPTURED, attained.graphed_host, 1.0)
     left = where(graphs >= STEP_CAPTURED, 0.0, left)
@@ -254,15 +261,15 @@ def _launching_s(job: Job, attained: Attained) -> Number:
 
 
 def _launched(adapters: Number) -> Number:
-    """How many times the kernels of a layer are launched with so many adapters."""
+    """Return a layer's kernel launches with this many adapters, relative to none."""
     return 1 + adapters * ADAPTER_KERNELS / LAYER_KERNELS
 
 
 def _beside(job: Job, attained: Attained, met: Number, weights: Number) -> BesideSeconds:
-    """What adapters add to a layer in which a GPU holds `weights`, nothing where all are trained.
+    """Return what adapters add to a layer in which a GPU holds `weights`; zero without adapters.
 
-    `met` counts the adapters' weights that each token meets, of all tokens together; over the rank
-    it is the inputs and outputs of adapted matrices, of which each takes half the bytes.
+    `met` is the number of adapter weights that tokens are multiplied with, summed over tokens.
+    Divided by the rank it counts the inputs and outputs of adapted matrices, half of them each.
     """
     channels = met / maximum(1, job.lora_rank) / 2
     ahead = _elementwise_s(attained, channels * (AHEAD_BYTES[0] + AHEAD_BYTES[1]))
@@ -289,10 +296,10 @@ def _layer(
     within_s: Number,
     sorted_s: Number,
 ) -> LayerSeconds:
-    """Return a layer from its phases.
+    """Return the seconds of a layer from those of its phases.
 
-    Frozen matrices have no backward by weight. `blocks` is the number of blocks that exchange
-    tensor-parallel halves. Gradients of the `trained` weights are added up.
+    Frozen matrices have no weight gradients. `blocks` is the number of blocks that exchange
+    tensor-parallel halves. Gradients of the `trained` weights are accumulated.
     """
     core = attention_core_s(job, attained)
     keys_s, keys_back_s = context_s(job, attained, core)
@@ -303,7 +310,7 @@ def _layer(
     again = backward.products_s + beside.products_s + by_weight
     ahead = waiting_s(calls_s, running, exposed)
     behind = waiting_s(1.5 * calls_s, again, exposed)
-    # Casts are made once in the rates that were fitted, whatever is computed again.
+    # The rates were fitted with casts counted once, even where layers are recomputed.
     repeatable = running + core + forward.passes_s + sorted_s + beside.ahead_s
     waited = ahead + keys_s + shuffle_s + within_s
     passes = forward.passes_s + backward.passes_s + forward.casts_s + backward.casts_s
@@ -324,11 +331,12 @@ def _layer(
 
 
 def attention_core_s(job: Job, attained: Attained) -> Number:
-    """The attention core of a layer forward, a mean one; the masked half is skipped.
+    """Return the forward seconds of the attention core of a mean layer, masked half skipped.
 
-    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)²; pairs of two documents are
-    skipped. Cut in order, the last of C ranks has (2C − 1)/C of the mean in layers without one.
-    Starting tiles and partly full ones take as long as `attention_start_keys` more keys.
+    A window of w keeps w·(2s − w) of the s² pairs, that is, all but (s − w)². Pairs across
+    documents are skipped. If the sequence is cut in order, the last of C ranks has (2C − 1)/C of
+    the mean work in layers without a window. Starting and partly filled tiles cost as much as
+    `attention_start_keys` additional keys.
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
     keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside - job.keys_apart
@@ -346,7 +354,7 @@ def _elementwise_s(attained: Attained, moved_bytes: Number) -> Number:
 
 
 def _tensor_call_s(job: Job, attained: Attained) -> Number:
-    """One gather or scatter of a microbatch's hidden states over tensor-parallel ranks."""
+    """Return the seconds of one gather or scatter of hidden states over tensor-parallel ranks."""
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     crosses = job.tp > job.gpus_per_node
     rate = where(crosses, minimum(near, job.gpus_per_node * far), near)
@@ -356,17 +364,17 @@ def _tensor_call_s(job: Job, attained: Attained) -> Number:
 
 
 def waiting_s(calls_s: Number, hiding_s: Number, exposed: Number) -> Number:
-    """Return the exposed time of messages: a share of them, or all that outlasts `hiding_s`."""
+    """Return the exposed time of messages: a fixed share, but at least what outlasts `hiding_s`."""
     return maximum(exposed * calls_s, calls_s - hiding_s)
 
 
 def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Number]:
     """Return how long attention waits for other context-parallel ranks, forward and backward.
 
-    A ring sends keys and values from neighbor to neighbor, and in backward their gradients too;
-    with two buffers that runs behind the attention, which takes `core_s` forward. A gather sends as
-    much over all links. An all-to-all can't hide: each tensor has to arrive first. Ranks that have
-    traded heads hold the keys of all their tokens; a ring between nodes passes these on.
+    A ring sends keys and values from neighbour to neighbour, in backward their gradients too. With
+    two buffers the sends overlap attention, whose forward takes `core_s`. A gather sends as many
+    bytes over all links. An all-to-all cannot overlap, since attention needs each tensor whole.
+    After ranks have traded heads, a ring between nodes passes on the keys of all their tokens.
     """
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     crosses, trading = job.tp * job.cp > job.gpus_per_node, _trading(job)
@@ -384,7 +392,7 @@ def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Num
 
 
 def _trading(job: Job) -> Number:
-    """Context ranks that trade heads with each other: all, those of a node, or each with itself."""
+    """Return the number of context ranks that trade heads with each other, 1 if none do."""
     alone = where(job.trades_in_node > 0, _context_in_node(job), 1)
     return where(job.trades_heads > 0, job.cp, alone)
 
@@ -394,14 +402,14 @@ def _context_in_node(job: Job) -> Number:
 
 
 def _copies(job: Job, trading: Number) -> Number:
-    """Copies of keys and values if they have fewer heads than there are ranks that trade them."""
+    """Return the copies of keys and values if more ranks trade heads than there are heads."""
     return maximum(1, trading / maximum(1, job.key_value_heads / job.tp))
 
 
 def _traded_s(job: Job, attained: Attained, trading: Number) -> Number:
-    """Return the time of the all-to-alls of queries, keys, values and outputs.
+    """Return the seconds of the all-to-alls of queries, keys, values and outputs.
 
-    Messages inside a node and between nodes move at once.
+    Messages inside a node and between nodes overlap.
     """
     copied = 2 * job.key_value_width * _copies(job, trading)
     sent = job.tokens * (2 * job.attention_width + copied) * ACTIVATION_BYTES / job.tp
@@ -411,10 +419,10 @@ def _traded_s(job: Job, attained: Attained, trading: Number) -> Number:
 
 
 def _shuffle_s(job: Job, attained: Attained, routed: Number, hiding_s: Number) -> Number:
-    """Return what is not hidden of routed tokens on their way to their experts and back, once.
+    """Return the exposed seconds of sending routed tokens to their experts and back, in one pass.
 
-    Messages between nodes and inside move at the same time. Where they run behind the computing of
-    another microbatch, that hides at most `hiding_s` of them.
+    Messages inside a node and between nodes overlap. If they run behind the computing of another
+    microbatch, it hides at most `hiding_s` of them.
     """
     dispatcher = _dispatcher(job, attained)
     nodes, ranks = _expert_nodes(job), _ranks_reached(job)
@@ -428,7 +436,7 @@ def _shuffle_s(job: Job, attained: Attained, routed: Number, hiding_s: Number) -
 
 
 def _dispatcher(job: Job, attained: Attained) -> Number:
-    """The chosen dispatcher, or that of the software's release."""
+    """Return the chosen dispatcher, or else the default of the software's release."""
     return where(job.dispatcher > 0, job.dispatcher, attained.dispatcher)
 
 
@@ -437,15 +445,15 @@ def _expert_nodes(job: Job) -> Number:
 
 
 def _ranks_reached(job: Job) -> Number:
-    """Ranks that have an expert of a token, over its experts."""
+    """Return the number of ranks that hold experts of a token, divided by its experts."""
     ranks = within_reach(job.ep, job.expert_groups, job.reached_groups)
     return visited_groups(ranks, job.top_k) / maximum(1, job.top_k)
 
 
 def _leaving(job: Job, dispatcher: Number) -> Number:
-    """Copies of a token that leave the node, over its experts.
+    """Return the copies of a token that leave the node, divided by its experts.
 
-    One for each expert elsewhere, or for each other node.
+    Depending on the dispatcher, a copy leaves for each expert elsewhere or for each other node.
     """
     nodes = _expert_nodes(job)
     copies = job.top_k * (1 - 1 / nodes)
@@ -455,10 +463,10 @@ def _leaving(job: Job, dispatcher: Number) -> Number:
 
 
 def sorted_s(job: Job, attained: Attained, routed: Number) -> Number:
-    """Return the time of sorting routed tokens for their experts and back, once.
+    """Return the seconds of sorting routed tokens for their experts and back, in one pass.
 
-    An all-to-all sorts copies by rank (reads a token, writes its copies), and once more by expert
-    where a rank has several. DeepEP sends a token once to each rank, which copies it for its
+    The all-to-all dispatcher sorts copies by rank (it reads a token and writes its copies), then by
+    expert if a rank has several. DeepEP sends a token once to each rank, which copies it for its
     experts; HybridEP writes these copies as they arrive. Sources: NVIDIA/Megatron-LM
     core/transformer/moe/token_dispatcher.py and fused_a2a.py; deepseek-ai/DeepEP README.md.
     """
@@ -472,16 +480,16 @@ def sorted_s(job: Job, attained: Attained, routed: Number) -> Number:
 
 
 def _within_s(job: Job, attained: Attained, routed: Number) -> Number:
-    """Routed tokens to all GPUs that share an expert and back, once."""
+    """Return the exposed seconds per pass of messages between GPUs that share an expert."""
     sent = routed * job.hidden * ACTIVATION_BYTES
     within = 2 * sent * (job.etp - 1) / attained.scale_up_bytes_per_s
     return within * attained.exposed_within_experts
 
 
 def _host_s(job: Job, attained: Attained, layer_s: Number) -> Number:
-    """Seconds that the host takes for a layer; what is repeated is launched again.
+    """Return the seconds that the host needs for a layer; recomputation launches kernels again.
 
-    One thread launches kernels or waits for those of other nodes, and then waits for stages.
+    One host thread launches kernels or waits for those of other nodes, then waits for other stages.
     """
     several = where(job.tp > 1, 1.0, 0.0)
     far = where(job.tp > job.gpus_per_node, job.tp, 0.0) * attained.host_crossing_s

@@ -1,7 +1,7 @@
-"""What a virtual stage sends for each microbatch: TP, SP, CP, EP and ETP in its layers, PP.
+"""What a virtual stage sends for each microbatch: TP, SP, CP, EP and ETP in its layers, and PP.
 
-Source: Megatron-LM core. Left out, because they are small: the three all-reduces of one number
-per token in the loss, and under sequence parallelism the all-reduce of the norms' gradients.
+Source: Megatron-LM core. Two small messages are not counted: the three all-reduces of one number
+per token in the loss and, with sequence parallelism, the all-reduce of the norms' gradients.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ALL_TO_ALL = "all-to-all"
 
 
 def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
-    """Calls of a rank of virtual stage `stage` for one microbatch, without data parallelism."""
+    """Return the calls of a virtual stage's rank per microbatch, without data parallelism."""
     share = virtual_stage_shares(setup)[stage]
     return merged(
         (
@@ -54,7 +54,7 @@ def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
 
 
 Group = tuple[str, int]
-"""An axis and the ranks of a group along it."""
+"""An axis and the number of ranks in a group along it."""
 
 
 def _call(
@@ -73,9 +73,10 @@ def _call(
 
 
 def _blocks(setup: TrainingSetup, share: StageShare) -> tuple[tuple[int, int, int, int], ...]:
-    """Attention and feed-forward: width on the way in, blocks, and blocks repeated backward.
+    """Return a row each for attention and feed-forward.
 
-    The last number is of blocks whose recomputation only gathers.
+    A row holds the input width, the number of blocks, the blocks that backward recomputes, and
+    those whose recomputation only gathers their input.
     """
     mla, experts = setup.shape.latent, setup.shape.experts
     width = setup.shape.hidden
@@ -93,11 +94,11 @@ def _blocks(setup: TrainingSetup, share: StageShare) -> tuple[tuple[int, int, in
 
 
 def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """Two blocks a layer, each with one exchange on its way in and one on its way out.
+    """Yield the tensor-parallel calls of the layers: each block exchanges its input and its output.
 
-    Latent attention gathers its latents instead of the hidden state. Mixtures of experts have a
-    second block only for shared experts. What is recomputed gathers and reduces once more; latent
-    up-projections alone only gather.
+    Latent attention gathers its latents instead of the hidden state. In a mixture of experts, only
+    shared experts form a second block. Recomputed blocks gather and reduce again; recomputed latent
+    up-projections only gather.
     """
     tp: Group = ("tp", setup.parallel.tp)
     whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
@@ -118,7 +119,7 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """A module of multi-token prediction projects two hidden states to one, which is put together.
+    """Yield the calls of MTP modules, which project two hidden states to one and gather the result.
 
     Source: Megatron-LM core, transformer/multi_token_prediction.py, _concat_embeddings.
     """
@@ -139,9 +140,9 @@ def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """The embedding ends in a sum over its shards, the head begins with a gather.
+    """Yield the calls of the embedding, which ends in a reduction, and the head, which gathers.
 
-    Modules of multi-token prediction go through both once more.
+    Each module of multi-token prediction uses both once more.
     """
     tp: Group = ("tp", setup.parallel.tp)
     whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
@@ -159,12 +160,12 @@ def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """Keys and values forward, again backward, and then their gradients.
+    """Yield the calls that move keys and values forward, again in backward, and their gradients.
 
-    A ring passes blocks on, C − 1 sends a time; a gather takes the place of a round. An all-to-all
-    trades tokens of queries, keys and values for heads, and those of the outputs back; so do their
-    gradients. If only ranks of a node trade, a ring between nodes passes on what they have. What
-    recomputes the attention core fetches keys and values once more.
+    A ring makes C − 1 sends for a round of blocks; a gather replaces a round. An all-to-all trades
+    tokens for heads in queries, keys and values, trades the outputs back, and does the same for
+    their gradients. If only the ranks of a node trade, a ring between nodes passes on their keys
+    and values. Recomputing the attention core fetches keys and values again.
     """
     cp: Group = ("cp", setup.parallel.cp)
     if setup.parallel.cp == 1:
@@ -188,7 +189,7 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _traded(setup: TrainingSetup, layers: int, again: int) -> Iterator[Traffic]:
-    """Four all-to-alls of a layer: queries, keys and values by head, outputs by token."""
+    """Yield the all-to-alls of a layer: queries, keys and values by head, outputs by token."""
     cp: Group = ("cp" if setup.trades_heads else WITHIN_NODE, setup.traded_ranks)
     keys = 2 * traded_copies(setup) * key_value_width(setup)
     mla, heads = setup.shape.latent, setup.shape.heads // setup.parallel.tp
@@ -200,9 +201,10 @@ def _traded(setup: TrainingSetup, layers: int, again: int) -> Iterator[Traffic]:
 
 
 def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """A mixer has some heads over the whole sequence: gate, input, both maps, steps, and back.
+    """Yield the all-to-alls that give each rank some heads of a mixer over the whole sequence.
 
-    Where there are fewer groups than ranks, each rank gets a copy of its group's maps.
+    They carry the gate, the input, both maps and the steps, and the output back. If there are fewer
+    groups than ranks, each rank gets a copy of its group's maps.
     Source: Megatron-LM core, ssm/mamba_context_parallel.py.
     """
     mixers, ranks, tp = setup.shape.state_space, setup.parallel.cp, setup.parallel.tp
@@ -218,12 +220,10 @@ def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """Tokens to their experts and back, forward and backward, of the fullest rank.
+    """Yield the calls that send tokens to experts and back, for the rank with the most tokens.
 
-    Every copy is sent, or one to each node that a token goes to, or to each rank of one node.
-
-    Experts that are divided themselves gather the tokens of all their ranks and reduce what
-    comes out of them.
+    Depending on the dispatcher, a token is sent once per expert, once per node, or once per rank of
+    a node. Experts that are sharded gather the tokens of all their ranks and reduce their outputs.
     """
     experts, parallel = setup.shape.experts, setup.parallel
     if experts is None or not share.expert_layers:
@@ -244,7 +244,7 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
 
 
 def _copies_sent(setup: TrainingSetup, experts: ExpertShape) -> float:
-    """The copies of a token that are sent, over its experts."""
+    """Return the copies of a token that are sent, divided by its experts."""
     if not setup.sends_once:
         return 1.0
     link = group_link(setup.parallel, "ep")
@@ -254,9 +254,9 @@ def _copies_sent(setup: TrainingSetup, experts: ExpertShape) -> float:
 
 
 def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
-    """One activation to the stage ahead and one gradient to the stage behind, if elsewhere.
+    """Yield an activation to the next stage and a gradient to the previous one, if on other ranks.
 
-    With sequence parallelism every tensor-parallel rank sends its own part, without it all.
+    With sequence parallelism every tensor-parallel rank sends its own part, otherwise all of it.
     """
     placement = setup.placement
     pp: Group = ("pp", setup.parallel.pp)

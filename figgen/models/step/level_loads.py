@@ -1,9 +1,9 @@
-"""What a step puts on each level of links, and the bandwidth from which on nothing would wait.
+"""What a step sends over each level of links, and the bandwidth above which nothing would wait.
 
-A GPU's own link of a level carries `port_bytes` in a step. Sent evenly behind its computation they
-need that many bytes per second of computing: with less bandwidth the link, not the GPU, sets the
-pace, however well the two overlap. The same as a ratio is the position on the communication
-roofline: work per byte against the ridge point of the GPU and the link.
+A GPU's own link of a level carries `port_bytes` in a step. Spread evenly over the computing time,
+they need a certain bandwidth; with less, the link and not the GPU sets the pace, however well the
+two overlap. As a ratio, this is the position on the communication roofline: FLOPs per byte against
+the ridge point of GPU and link.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from figgen.models.step.step_traffic import SEND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelLoad:
-    """A step's communication on one level of links, for the bottleneck's GPU.
+    """The communication of a step on one level of links, for a GPU of the bottleneck rank.
 
-    `port_bytes` go out of the GPU's link of this level, `time_s` and `exposed_s` are those of the
-    calls that run at its speed. `needed_bandwidth_bytes_per_s` moves `port_bytes` in the time of
-    computing. `ccr` is FLOP per byte at the rate that products reach, `ridge` where it balances
-    the link; the efficiencies are the attainable share of that rate with perfect overlap and
-    without any.
+    `port_bytes` leave through the GPU's link of this level. `time_s` and `exposed_s` are those of
+    the calls that run at its speed. `needed_bandwidth_bytes_per_s` would move `port_bytes` in the
+    computing time. `ccr` is the FLOPs per byte at the rate that matmuls reach, and `ridge` the
+    value at which GPU and link balance. The efficiencies are the attainable share of that rate with
+    perfect overlap and with none.
     """
 
     level: str
@@ -50,7 +50,7 @@ class LevelLoad:
 def level_loads(
     found: StepEstimate, cluster: Cluster, compute_efficiency: float
 ) -> tuple[LevelLoad, ...]:
-    """The levels on which the bottleneck of a step sends anything, scale-up first."""
+    """Return the levels on which the bottleneck rank of a step sends anything, scale-up first."""
     carried = level_bytes(found)
     rate = cluster.peak_flops_per_s * compute_efficiency
     compute_s = found.compute_s + found.recompute_s
@@ -82,7 +82,7 @@ def level_loads(
 
 
 def level_bytes(found: StepEstimate) -> dict[str, float]:
-    """Bytes of a step that go out of the bottleneck GPU's own link of each level."""
+    """Return the bytes per step that leave through the bottleneck GPU's own link of each level."""
     total = dict.fromkeys((SCALE_UP, NETWORK), 0.0)
     for _, level, size in _carried(found):
         total[level] += size
@@ -90,7 +90,7 @@ def level_bytes(found: StepEstimate) -> dict[str, float]:
 
 
 def axis_level_bytes(found: StepEstimate) -> dict[tuple[str, str], float]:
-    """The same by axis and level, without entries that carry nothing."""
+    """Return the non-zero bytes per step through the bottleneck GPU's link, by axis and level."""
     total: dict[tuple[str, str], float] = {}
     for axis, level, size in _carried(found):
         if size:
@@ -99,19 +99,18 @@ def axis_level_bytes(found: StepEstimate) -> dict[tuple[str, str], float]:
 
 
 def _carried(found: StepEstimate) -> Iterator[tuple[str, str, float]]:
-    """Axis, level and bytes of each kind of call."""
+    """Yield axis, level and bytes of each kind of call."""
     for row in found.rows:
         for level, size in port_bytes(row, group_link(found.setup.parallel, row.axis)).items():
             yield row.axis, level, row.calls * size
 
 
 def port_bytes(row: CommunicationRow, link: GroupLink) -> dict[str, float]:
-    """Bytes of one call of `row` that go out of the GPU's own link of each level.
+    """Return the bytes of one call of `row` that leave through the GPU's own link of each level.
 
-    A group's ranks on a node share what its rings send out of it: of as many rings as there are
-    ranks each leaves the node from another of them. An all-to-all goes to every peer alike. A
-    single send is that of the rank whose neighbour is on another node. On both levels together go
-    the bytes of the call.
+    The ranks that a group has on a node share the traffic out of it: each of their rings leaves
+    through another rank. An all-to-all sends equally to every peer. A single send is that of a rank
+    whose neighbour is on another node. The levels add up to the bytes of the call.
     """
     if link.level == SCALE_UP:
         return {SCALE_UP: row.call_bytes, NETWORK: 0.0}

@@ -1,13 +1,13 @@
-"""Products of Muon's update: who makes which matrix orthogonal, and how much work that is.
+"""Matmuls of Muon's update: which rank orthogonalises which matrix, and the FLOPs that takes.
 
-With ZeRO 0 every replica does all matrices that it holds. From stage 1 on whole matrices are dealt
-to the ranks that share them, the most work first, one after the other; tensor-parallel ranks
-gather a matrix and each do all of it. Tables, norms and biases are Adam's; of adapters the two
-factors are matrices too.
+With ZeRO-0 every replica orthogonalises all matrices that it holds. From ZeRO-1 on, whole matrices
+are dealt out to the ranks that share them, in order of decreasing work. Tensor-parallel ranks
+gather a matrix, and each orthogonalises all of it. Adam updates tables, norms and biases. The two
+factors of an adapter are matrices too.
 Sources: Jordan et al. 2024, Muon; NVIDIA/Megatron-LM@d98e8a64, core/optimizer/
 layer_wise_optimizer.py (whole matrices on shards, by their work) and optimizer_config.py
-(muon_tp_mode "duplicated"). Left out: gathering over TP, which stays inside a node; there matrices
-are packed by their sizes too, which deals a little more evenly.
+(muon_tp_mode "duplicated"). Two things are not modelled: gathering over TP, which stays inside a
+node, and packing matrices there by size, which balances them slightly better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 
 
 def update_flops(setup: TrainingSetup, pipeline_rank: int) -> float:
-    """FLOPs of the GPU of `pipeline_rank` that does most; 0 with other optimizers."""
+    """Return the update FLOPs of the busiest GPU of `pipeline_rank`; 0 without Muon."""
     if not setup.recipe.iterations:
         return 0.0
     dense, routed = Counter[float](), Counter[float]()
@@ -39,12 +39,15 @@ def update_flops(setup: TrainingSetup, pipeline_rank: int) -> float:
 
 
 def busiest_flops(setup: TrainingSetup) -> float:
-    """FLOPs of the GPU that does most of all; 0 with other optimizers."""
+    """Return the update FLOPs of the busiest GPU of all; 0 without Muon."""
     return max(update_flops(setup, rank) for rank in range(setup.parallel.pp))
 
 
 def most_dealt(works: Counter[float], ranks: int) -> float:
-    """Work of the first of `ranks` to which pieces, so many of each, are dealt in turn."""
+    """Return the work of the rank that gets the most when pieces are dealt to `ranks` in turn.
+
+    `works` counts the pieces of each amount of work; the largest are dealt first.
+    """
     first, total = 0, 0.0
     for work in sorted(works, reverse=True):
         after = first + works[work]
@@ -54,12 +57,12 @@ def most_dealt(works: Counter[float], ranks: int) -> float:
 
 
 def _works(setup: TrainingSetup, matrix: LayerMatrix) -> list[float]:
-    """FLOPs for a matrix, or for the two factors beside it where it is frozen."""
+    """Return the FLOPs for a matrix, or for each of its adapter's two factors if it is frozen."""
     return [_flops(setup, pair) for pair in _sides(setup, matrix)]
 
 
 def _sides(setup: TrainingSetup, matrix: LayerMatrix) -> list[tuple[int, int]]:
-    """Widths of what is made orthogonal: a matrix, or the factors beside it where it is frozen."""
+    """Return the sizes of what is orthogonalised: a matrix, or its adapter's factors."""
     if setup.lora_rank is None:
         return [(matrix.inputs, matrix.outputs)]
     if not adapted(setup, matrix):
@@ -72,7 +75,7 @@ def _flops(setup: TrainingSetup, sides: tuple[int, int]) -> float:
 
 
 def largest_sides(setup: TrainingSetup) -> tuple[int, int]:
-    """Widths of the matrix that takes the most work of all."""
+    """Return the sizes of the matrix that takes the most work."""
     sides = [
         pair
         for share in virtual_stage_shares(setup)

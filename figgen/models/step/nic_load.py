@@ -1,12 +1,12 @@
-"""What placement puts on the network: bytes that every NIC sends, for one collective or a step.
+"""The bytes that a placement makes every NIC send, for one collective or for a step.
 
-A group that leaves its node crosses with one link of each ring for every node that it touches.
-With *one* ring, in ascending rank order, all of it goes through the NIC of the last member on the
-node; *shared* are as many rings as a node has members, each leaving through another of them, as
-NCCL opens with one ring per NIC. The sum over a node is the same, the busiest NIC is not.
+A group that spans nodes crosses each node boundary with one link of each ring. With *one* ring, in
+ascending rank order, all traffic leaves through the NIC of the group's last member on the node.
+With *shared* rings there are as many as the node has members, each leaving through another one, as
+NCCL opens them with one ring per NIC. The sum over a node is the same; the busiest NIC is not.
 
-Local rank l uses NIC l·nics // gpus of its node, by default one NIC per GPU. A NIC receives as
-much as it sends over a step, at the same time; of a pipeline's ends that holds for the sum.
+Local rank l uses NIC l·nics // gpus of its node, by default one NIC per GPU. Over a step a NIC
+receives as much as it sends, at the same time; at the ends of a pipeline only the sums are equal.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def leaving_share(
     *,
     rings: Rings = "shared",
 ) -> FloatArray:
-    """Share of what each rank of `rows` sends that leaves its node, shape of `rows`.
+    """Return the share of each rank's sent bytes that leaves its node, in the shape of `rows`.
 
-    An all-to-all goes to every peer alike, a ring of single messages to the next rank, all else
-    runs in `rings`.
+    An all-to-all sends equally to every peer, a send goes to the next rank, and all other
+    collectives run in `rings`.
     """
     nodes = rows // gpus_per_node
     if collective == SEND or (rings == "one" and collective != ALL_TO_ALL):
@@ -65,10 +65,10 @@ def nic_bytes(
     rings: Rings = "shared",
     nics_per_node: int | None = None,
 ) -> FloatArray:
-    """Bytes sent by every NIC when all groups along `axes` run one collective each.
+    """Return the bytes that every NIC sends when all groups along `axes` run one collective each.
 
-    Shape (nodes, NICs); `message_bytes` is the largest per-rank buffer.
-    Raises InputError when the NICs of a node do not share its GPUs evenly.
+    The result has shape (nodes, NICs). `message_bytes` is the largest per-rank buffer. Raises
+    InputError if a node's NICs do not divide its GPUs evenly.
     """
     check_size("gpus_per_node", gpus_per_node)
     if mesh.world_size % gpus_per_node:
@@ -82,9 +82,9 @@ def nic_bytes(
 
 
 def leaving_bytes(setup: TrainingSetup, *, without: Iterable[str] = ()) -> dict[str, FloatArray]:
-    """By axis, the bytes that every rank sends out of its node in one step, shape (world,).
+    """Return, by axis, the bytes that every rank sends out of its node in a step, shape (world,).
 
-    Rings are shared. Calls whose purpose is among `without` are left out.
+    Rings are shared. Calls with a purpose in `without` are left out.
     """
     parallel, width = setup.parallel, setup.parallel.gpus_per_node
     stage_of = coordinate_array(parallel.dense)[:, parallel.dense.names.index("pp")]
@@ -93,7 +93,7 @@ def leaving_bytes(setup: TrainingSetup, *, without: Iterable[str] = ()) -> dict[
     skipped = frozenset(without)
     for (axis, collective), sent in _sent_by_pipeline_rank(setup, skipped).items():
         if axis in (WITHIN_NODE, BETWEEN_NODES):
-            # The ranks of a node trade inside it; each has a counterpart on the next node.
+            # Ranks of a node trade inside it, or each with its counterpart on the next node.
             apart = group_link(parallel, axis).level == NETWORK
             found[axis] += sent[stage_of] * float(apart)
             continue
@@ -109,7 +109,7 @@ def leaving_bytes(setup: TrainingSetup, *, without: Iterable[str] = ()) -> dict[
 def _calls(
     setup: TrainingSetup, skipped: frozenset[str]
 ) -> Iterator[tuple[int, int, Traffic, float]]:
-    """Pipeline rank, virtual stage, call, and the bytes that a GPU sends with it in a step."""
+    """Yield pipeline rank, virtual stage, call, and the bytes that a GPU sends with it per step."""
     for stage, rank in enumerate(setup.placement.rank_of_stage):
         for entry, calls in step_calls(setup, stage):
             if entry.purpose not in skipped:
@@ -119,7 +119,7 @@ def _calls(
 def _sent_by_pipeline_rank(
     setup: TrainingSetup, skipped: frozenset[str]
 ) -> dict[tuple[str, str], FloatArray]:
-    """(axis, collective) → bytes of a step that a GPU of each pipeline rank sends in groups."""
+    """Map (axis, collective) to the bytes that a GPU of each pipeline rank sends per step."""
     found: dict[tuple[str, str], FloatArray] = {}
     for rank, _, entry, sent in _calls(setup, skipped):
         if entry.axis not in ("pp", "embedding"):
@@ -131,14 +131,14 @@ def _sent_by_pipeline_rank(
 def _sent_between_stages(
     setup: TrainingSetup, skipped: frozenset[str]
 ) -> dict[tuple[str, int, int], float]:
-    """(axis, from, to) → bytes of a step from one GPU of a pipeline rank to its counterpart."""
+    """Map (axis, from, to) to the bytes a GPU sends its counterpart on another rank per step."""
     found: dict[tuple[str, int, int], float] = {}
     holder = setup.placement.rank_of_stage
     for rank, stage, entry, sent in _calls(setup, skipped):
         if entry.axis == "pp" and entry.collective == SEND:
             target = holder[stage + 1 if entry.phase == FORWARD else stage - 1]
         elif entry.axis == "embedding":
-            # The two copies of a tied table are at either end of the pipeline.
+            # The two copies of a tied table are at opposite ends of the pipeline.
             target = setup.parallel.pp - 1 - rank
         else:
             continue
@@ -148,7 +148,7 @@ def _sent_between_stages(
 
 
 def _by_nic(leaving: FloatArray, gpus_per_node: int, nics_per_node: int | None) -> FloatArray:
-    """Bytes that leave through each NIC, from those of each rank."""
+    """Return the bytes that leave through each NIC, given those of each rank."""
     nics = gpus_per_node if nics_per_node is None else check_size("nics_per_node", nics_per_node)
     if gpus_per_node % nics:
         raise InputError("nics_per_node", expected=f"a divisor of {gpus_per_node}", got=nics)

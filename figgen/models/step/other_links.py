@@ -1,4 +1,4 @@
-"""The step of a job whose links carry a share of their bandwidth."""
+"""The step of a job whose links have only a share of their bandwidth."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def with_links(
     scale_up: float = 1.0,
     network: float = 1.0,
 ) -> StepEstimate:
-    """The step of a job, with the rates that are `attained`, where links have these shares of their
-    bandwidth.
-    """
+    """Return the step of a job at the `attained` rates, with links scaled to these shares."""
     links = replace(
         cluster,
         scale_up_bandwidth_bytes_per_s=scale_up * cluster.scale_up_bandwidth_bytes_per_s,

@@ -1,4 +1,4 @@
-"""Seconds of the passes of a microbatch, through a layer, the head or a whole pipeline."""
+"""Seconds of each pass of a microbatch through a layer, the head or a whole pipeline."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from figgen.models.pipeline.pass_lines import Passes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassSeconds:
-    """Seconds of forward, of recomputation, and of the gradients of inputs and of weights.
+    """Seconds of forward, recomputation, input gradients and weight gradients.
 
-    Recomputation (`again_s`) runs in backward, before the gradients of inputs.
+    Recomputation (`again_s`) runs in backward, before the input gradients.
     """
 
     forward_s: Number

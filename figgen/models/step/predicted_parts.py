@@ -1,9 +1,9 @@
-"""The predicted time of a step divided for the pipeline rank that works longest.
+"""The predicted time of a step, divided into parts for the pipeline rank with the most work.
 
-`figgen.models.step.timed_step` says how long a step takes. Here it is divided into the parts that
-`figgen.models.step.step` shows: computing, idle time and, by axis, what communication adds. All
-kernels count as computing, and so do the host, the update, stragglers and the fixed cost of a step;
-`KINDS` lists them.
+`figgen.models.step.timed_step` predicts how long a step takes. This module divides that time into
+the parts that `figgen.models.step.step` shows: computing, idle time, and exposed communication by
+axis. Computing includes all kernels, waits for the host, the update, stragglers and the fixed cost
+of a step; `KINDS` lists them.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ KINDS = (
     "matmuls", "attention", "elementwise", "head and loss", RECOMPUTED, "waiting for the host",
     "update", "slowest GPU", "fixed cost",
 )  # fmt: skip
-"""What a predicted step computes, by kind; `figgen.models.step.kind_formulas` says how."""
+"""Kinds of computing in a predicted step; `figgen.models.step.kind_formulas` has their formulas."""
 
 LEAST_SHOWN = 1e-4
-"""The least share of computing that is listed as a kind of its own."""
+"""Kinds below this share of computing are not listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedParts:
     """Seconds of a predicted step, in parts that add up to `step_time_s`.
 
-    `kinds` divides `computing_s` by the names of `KINDS`. `exposed` is what communication adds to
-    the slowest pipeline rank, by axis. A dense layer, a layer of experts and the head with its loss
-    take their seconds for each microbatch, of which `dense`, `expert` and `head` are the computing.
-    Messages take `call_factor` times what they take by the
-    datasheets of links.
+    `kinds` divides `computing_s` by the names of `KINDS`. `exposed` is the communication that
+    delays the slowest pipeline rank, by axis. `dense_layer_s`, `expert_layer_s` and `head_s` are
+    per microbatch; `dense`, `expert` and `head` are the passes of their computing. Messages take
+    `call_factor` times as long as the datasheets of the links say.
     """
 
     dense_layer_s: float
@@ -64,7 +63,7 @@ class PredictedParts:
 
 
 def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> PredictedParts:
-    """Divide the step of one job into its parts; it takes the seconds that were `found`."""
+    """Divide the step time `found` of one job into its parts."""
     share = job.expert_layers / job.layers
     each = (1 - share) * found.dense.total_s + share * found.expert.total_s
     beside_head = job.head_layers * each + found.head_s >= job.fullest_layers * each
@@ -113,7 +112,7 @@ def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> P
 
 
 def _by_kind(layer: LayerSeconds) -> tuple[float, ...]:
-    """Seconds of a layer without its messages, by kind, in the order of `KINDS`."""
+    """Return the seconds of a layer by kind, without messages, in the order of `KINDS`."""
     return (
         float(layer.products_s),
         float(layer.attention_s),
@@ -124,7 +123,7 @@ def _by_kind(layer: LayerSeconds) -> tuple[float, ...]:
 
 
 def computing_kinds(kinds: Sequence[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    """Return the kinds without recomputation, the longest first, and none of negligible length."""
+    """Return the kinds without recomputation and without negligible ones, longest first."""
     shown_s = LEAST_SHOWN * fsum(seconds for _, seconds in kinds)
     found = [(name, s) for name, s in kinds if name != RECOMPUTED and s > shown_s]
     return tuple(sorted(found, key=lambda kind: -kind[1]))
@@ -133,7 +132,7 @@ def computing_kinds(kinds: Sequence[tuple[str, float]]) -> tuple[tuple[str, floa
 def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedParts) -> float:
     """Return the share of the dense peak that the longest rank reaches while it computes.
 
-    Raises InputError for a computing time of which floats hold no such share.
+    Raises InputError if the computing time is too small or too large for floats to hold the share.
     """
     shares, work = virtual_stage_shares(setup), 0.0
     for stage in setup.placement.stages_of_rank(longest_rank(setup, parts)):
@@ -147,7 +146,7 @@ def computing_share(setup: TrainingSetup, cluster: Cluster, parts: PredictedPart
 
 
 def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
-    """Return the first of the pipeline ranks with the most predicted work."""
+    """Return the pipeline rank with the most predicted work, the first of equals."""
     shares = virtual_stage_shares(setup)
     works = [
         fsum(_stage_s(shares[stage], parts) for stage in setup.placement.stages_of_rank(rank))
@@ -159,7 +158,7 @@ def longest_rank(setup: TrainingSetup, parts: PredictedParts) -> int:
 def _stage_s(share: StageShare, parts: PredictedParts) -> float:
     """Return the seconds of one microbatch on a virtual stage.
 
-    Modules that predict an additional token are part of the head's time.
+    The head's time includes MTP modules.
     """
     dense, experts = _layers_of(share)
     dense_s = dense * parts.dense_layer_s
@@ -167,7 +166,7 @@ def _stage_s(share: StageShare, parts: PredictedParts) -> float:
 
 
 def _layers_of(share: StageShare) -> tuple[int, int]:
-    """Return the dense layers and those of experts without modules beside the head."""
+    """Return the numbers of dense and expert layers, MTP modules excluded."""
     experts = max(0, share.expert_layers - share.mtp_layers)
     return share.layers - share.mtp_layers - experts, experts
 
@@ -175,10 +174,10 @@ def _layers_of(share: StageShare) -> tuple[int, int]:
 def predicted_stages(
     setup: TrainingSetup, cluster: Cluster, parts: PredictedParts
 ) -> tuple[StageTime, ...]:
-    """Return the stages with the passes of their layers and of the head, and their calls.
+    """Return the stages with the passes of their layers and head, and their calls.
 
-    On the longest rank computing and recomputation take what `parts` says; what does not belong to
-    a pass, such as the update, makes all of them longer.
+    On the longest rank, computing and recomputation take the time that `parts` gives. Time outside
+    of any pass, such as the update, lengthens all passes in proportion.
     """
     passes = [_stage_passes(share, parts) for share in virtual_stage_shares(setup)]
     longest = setup.placement.stages_of_rank(longest_rank(setup, parts))
@@ -201,7 +200,7 @@ def predicted_stages(
 
 
 def _stage_passes(share: StageShare, parts: PredictedParts) -> PassSeconds:
-    """Return what a microbatch computes on a virtual stage."""
+    """Return the passes of a microbatch's computing on a virtual stage."""
     dense, experts = _layers_of(share)
     layers = added(times(parts.dense, dense), times(parts.expert, experts))
     return added(layers, parts.head) if share.head else layers
@@ -210,9 +209,9 @@ def _stage_passes(share: StageShare, parts: PredictedParts) -> PassSeconds:
 def _with_waits(
     setup: TrainingSetup, stages: Sequence[StageTime], parts: PredictedParts
 ) -> tuple[StageTime, ...]:
-    """Return the stages with calls that expose on the longest rank what `parts` says of their axis.
+    """Return the stages with calls that expose the seconds in `parts.exposed` on the longest rank.
 
-    A call takes at least as long as it is waited for.
+    A call takes at least as long as it is exposed.
     """
     if parts.call_factor != 1:
         stages = tuple(

@@ -1,10 +1,9 @@
-"""Time of one microbatch on a virtual stage: computing, and what communication adds to it.
+"""Time of one microbatch on a virtual stage: computing, and the communication it exposes.
 
-What can hide, by purpose (the rule of each is in `rule_of`): tensor-parallel exchanges and
-all-to-alls cannot, since the next operation needs their result, except that the input gathered
-again in backward runs behind the gradients of inputs; each send of a key-value ring runs behind
-the attention of one block; ZeRO-2 scatters in buckets behind its backward; ZeRO-3 fetches the next
-layer behind this one.
+`rule_of` says what each call can hide behind. Tensor-parallel exchanges and all-to-alls cannot
+hide, since the next operation needs their result, except for the input gathered again in backward,
+which overlaps the input gradients. Each send of a key-value ring overlaps the attention of one
+block. ZeRO-2 scatters in buckets behind its backward. ZeRO-3 prefetches the next layer.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from figgen.models.step.step_links import CallTime, GroupLink, call_time, group_
 from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
 
 RINGS = ("p2p", "a2a+p2p")
-"""Exchanges of context ranks in which keys and values go around a ring."""
+"""Context-parallel exchanges in which keys and values go around a ring."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedTraffic:
-    """Calls of a virtual stage with the link they run on and the time of one.
+    """Calls of a virtual stage, the link they run on, and the time of one call.
 
-    `exposed_s` is what all of them add to one forward or backward; 0 for pipeline messages, which
-    the simulator times, and for calls once per step unless a prediction says it.
+    `exposed_s` is the time that all of them add to one forward or backward. It is 0 for pipeline
+    messages, which the simulator times, and for calls once per step without a prediction.
     """
 
     traffic: Traffic
@@ -50,7 +49,7 @@ class TimedTraffic:
 class StageTime:
     """Seconds of one microbatch on a virtual stage, and its communication.
 
-    `recomputed_s` is the forward that backward repeats; it runs before the gradients of inputs.
+    `recomputed_s` is the forward work that backward repeats before the input gradients.
     """
 
     forward_s: float
@@ -61,16 +60,16 @@ class StageTime:
 
     @property
     def backward_s(self) -> float:
-        """Both gradients and what is computed again."""
+        """Seconds of recomputation and of both gradients."""
         return self.recomputed_s + self.backward_input_s + self.backward_weight_s
 
     def exposed_s(self, phase: str) -> float:
-        """What communication adds to one forward or one backward."""
+        """Return the exposed communication of one forward or one backward, s."""
         return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
 
 
 def timed_traffic(setup: TrainingSetup, stage: int, cluster: Cluster) -> tuple[TimedTraffic, ...]:
-    """All calls of a virtual stage by the datasheets of links, as yet without what they expose."""
+    """Return all calls of a virtual stage, timed by the links' datasheets and not yet exposed."""
     links = [(one, group_link(setup.parallel, one.axis)) for one in stage_traffic(setup, stage)]
     return tuple(
         TimedTraffic(one, link, call_time(one, link, cluster), exposed_s=0.0) for one, link in links
@@ -78,7 +77,7 @@ def timed_traffic(setup: TrainingSetup, stage: int, cluster: Cluster) -> tuple[T
 
 
 def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tuple[StageTime, ...]:
-    """Times of every virtual stage when products reach `efficiency` of the peak."""
+    """Return the times of every virtual stage if matmuls reach `efficiency` of the peak."""
     rate = cluster.peak_flops_per_s * efficiency
     stages = range(setup.placement.stages)
     return tuple(_stage_time(setup, stage, cluster, rate) for stage in stages)
@@ -104,9 +103,10 @@ def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float)
 def _ring_blocks(
     setup: TrainingSetup, share: StageShare, flops_per_s: float
 ) -> tuple[tuple[float, float], ...]:
-    """Shares of the layers, full and windowed, each with its attention to one block of keys, s.
+    """Return the share of layers without and with a window, and their attention to a block of keys,
+    s.
 
-    A window leaves fewer pairs in all blocks together and is not spared any of the sends.
+    A window reduces the pairs in all blocks together but saves none of the sends.
     """
     windowed = share.windowed_layers / share.layers if share.layers else 0.0
     blocks = setup.parallel.cp / setup.traded_ranks
@@ -123,10 +123,10 @@ def _exposed(
     products_s: float,
     blocks: tuple[tuple[float, float], ...],
 ) -> TimedTraffic:
-    """`entry` with what it adds to its forward or backward, data parallelism apart.
+    """Return `entry` with the time that it adds to its forward or backward.
 
-    `products_s` is the time of forward's products with weights, and of their input gradients;
-    `blocks` are those of `_ring_blocks`.
+    Data-parallel entries stay as they are. `products_s` is the time of forward's matmuls with
+    weights, which equals that of their input gradients. `blocks` comes from `_ring_blocks`.
     """
     traffic = entry.traffic
     if not traffic.per_microbatch or traffic.purpose in (GRADIENTS, WEIGHTS, BOUNDARY):
@@ -141,14 +141,14 @@ def _exposed(
 
 
 def _in_turns(setup: TrainingSetup) -> bool:
-    """Whether blocks of keys arrive in one buffer while another one is read."""
+    """Whether one buffer receives a block of keys while the other is read."""
     return setup.context_exchange in RINGS and setup.double_buffering
 
 
 def _with_data(
     setup: TrainingSetup, entries: list[TimedTraffic], phase: str, compute_s: float
 ) -> list[TimedTraffic]:
-    """The entries, those of sharded data parallelism with their part of what does not hide."""
+    """Return the entries with the exposed time of sharded data parallelism filled in."""
     sharded = [
         entry
         for entry in entries
@@ -169,7 +169,7 @@ def _with_data(
 def _sharded_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
-    """ZeRO-2 and 3 within one forward or backward of `compute_s`."""
+    """Return the exposed time of ZeRO-2 or ZeRO-3 in one forward or backward of `compute_s`."""
     total = fsum(entry.time_s for entry in entries)
     if not setup.overlap_data_parallel:
         return total
@@ -178,12 +178,15 @@ def _sharded_exposed_s(
     if not setup.double_buffering:
         return total
     layers = max(entry.traffic.calls for entry in entries)
-    # Backward too: its first gather and last scatter stand alone, the others run behind a layer.
+    # Holds for backward too: only its first gather and last scatter do not overlap a layer.
     return float(prefetched_gather_time(layers, total / layers, compute_s / layers)) - compute_s
 
 
 def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> float:
-    """What buckets that become ready evenly over `compute_s` add to it, one after the other."""
+    """Return the time that buckets, which become ready evenly over `compute_s`, extend it by.
+
+    Buckets are sent one after the other.
+    """
     buckets = sum(entry.traffic.calls for entry in entries)
     bytes_s = fsum(entry.traffic.calls * entry.call.bytes_s for entry in entries)
     latency_s = fsum(entry.traffic.calls * entry.call.latency_s for entry in entries)
@@ -197,7 +200,7 @@ ALONE = "exposed: there is no second buffer"
 
 
 def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
-    """What the traffic can hide behind, in words."""
+    """Return what the traffic can hide behind, in words."""
     if traffic.purpose in (AGAIN, HEAD_AGAIN):
         return "behind the gradients of inputs"
     if traffic.purpose == KEYS and setup.context_exchange in RINGS:
@@ -205,7 +208,7 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     if traffic.purpose in (TOKENS, WITHIN) and setup.overlaps:
         return "behind the other half of a forward-backward pair"
     if traffic.purpose == BOUNDARY:
-        return "as far as the simulated step does not grow"
+        return "as far as the simulation hides it"
     if traffic.purpose in (GRADIENTS, WEIGHTS) and not setup.overlap_data_parallel:
         return "exposed: overlap is off"
     if traffic.purpose in (GRADIENTS, WEIGHTS) and traffic.per_microbatch:

@@ -1,8 +1,8 @@
-"""Work of one microbatch on one GPU of a virtual stage, in FLOPs, forward and backward apart.
+"""FLOPs of one microbatch on one GPU of a virtual stage, forward and backward separately.
 
-Multiplications with weights and the attention core only, routing uniform. FlashAttention skips
-the masked half of the core and what lies outside of a window or of a packed document; what it
-computes again inside its own backward is not counted.
+Only matmuls with weights and the attention core count, and routing is uniform. FlashAttention skips
+the masked half of the core and pairs outside a window or a packed document; what it recomputes in
+its own backward is not counted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from figgen.models.shape.transformer import (
 class StageWork:
     """FLOPs of one microbatch on one GPU.
 
-    `weights` and `core` are forward's products with weights, the head's among them, and its
-    attention core; `recomputed` is what backward runs forward once more. Where weights are
-    `frozen`, `adapters` are forward's products beside them, and `spared` gradients of inputs before
-    which nothing is trained.
+    `weights` are forward's matmuls with weights, including the head's, and `core` its attention
+    core. `recomputed` is the forward work that backward repeats. If weights are `frozen`,
+    `adapters` are forward's matmuls of adapters, and `spared` are the input gradients that nothing
+    trained needs.
     """
 
     weights: float
@@ -46,22 +46,22 @@ class StageWork:
 
     @property
     def forward(self) -> float:
-        """Forward, once."""
+        """FLOPs of one forward."""
         return self.weights + self.adapters + self.core
 
     @property
     def backward_input(self) -> float:
-        """Gradients of inputs; both operands of the core are activations."""
+        """FLOPs of input gradients; both operands of the core need one."""
         return self.weights + self.adapters - self.spared + 2 * self.core
 
     @property
     def backward_weight(self) -> float:
-        """Gradients of weights, of adapters alone where the others are frozen."""
+        """FLOPs of weight gradients, of adapters only if the other weights are frozen."""
         return self.adapters if self.frozen else self.weights
 
 
 def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
-    """Work of a virtual stage, divided over its tensor- and context-parallel ranks."""
+    """Return the work of a virtual stage, divided over its tensor- and context-parallel ranks."""
     shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
     weights, beside = part_weights(shape), adapter_weights(setup)
     head = _product_flops(setup, shape.vocab * shape.hidden) if share.head else 0
@@ -82,7 +82,7 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
 REPEATED: Mapping[str, tuple[float, float]] = MappingProxyType({
     "none": (0.0, 0.0), "full": (1.0, 0.0), "selective": (0.0, 1.0),
 })  # fmt: skip
-"""Shares of a layer, and of its attention core besides, that backward computes again."""
+"""Shares of a layer, and additionally of its attention core, that backward recomputes."""
 
 
 def repeated(
@@ -91,7 +91,7 @@ def repeated(
     """Return the shares of a layer's forward and of its attention core that `recompute` repeats.
 
     For named modules, the share is their work over that of all layers in the fullest stage, on the
-    busiest of `cp` context ranks. A framework that checkpoints the attention core runs it again
+    busiest of `cp` context ranks. A framework that checkpoints the attention core reruns it
     whatever its kernel stores.
     """
     if recompute in REPEATED:
@@ -101,16 +101,16 @@ def repeated(
 
 
 def _fullest(shares: Sequence[StageShare]) -> StageShare:
-    """Return the layers of the fullest stage, without what stands beside them."""
+    """Return the layers of the fullest stage, without embedding and head."""
     fullest = max(shares, key=lambda share: share.layers)
     return replace(fullest, embedding=False, head=False)
 
 
 @lru_cache(maxsize=4096)
 def _inner_work(setup: TrainingSetup, recompute: str, share: StageShare, cp: int) -> StageWork:
-    """Return the work of layers; of the layout, only context ranks change what shares it has."""
+    """Return the work of layers; of the layout, only the context ranks affect its shares."""
     alone = layout(nodes=1, gpus_per_node=cp, cp=cp, order=setup.parallel.order)
-    # A ring between nodes is cut in zig-zag, whatever a node is.
+    # A ring between nodes is cut in zigzag, whatever the size of a node.
     exchange = "p2p" if setup.context_exchange == "a2a+p2p" else setup.context_exchange
     one = replace(
         setup, parallel=alone, microbatches=1, schedule="1f1b", chunks=None, layers_per_stage=(),
@@ -120,9 +120,9 @@ def _inner_work(setup: TrainingSetup, recompute: str, share: StageShare, cp: int
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:
-    """FLOPs of a token that backward computes again, in all stages, attention not halved.
+    """Return the FLOPs per token that backward recomputes in all stages, attention not halved.
 
-    What "hfu-full" and "hfu-selective" of `figgen.models.step.compute` add to "6nd+attention".
+    "hfu-full" and "hfu-selective" of `figgen.models.step.compute` add this to "6nd+attention".
     """
     again, setup = 0.0, replace(setup, zigzag=True)
     for share in virtual_stage_shares(setup)[: setup.placement.depth]:
@@ -133,9 +133,9 @@ def repeated_flops_per_token(setup: TrainingSetup) -> float:
 
 
 def unneeded_flops_per_token(setup: TrainingSetup) -> float:
-    """FLOPs of a token that training the whole model takes, and adapters beside it do not.
+    """Return the FLOPs per token that full training takes and training adapters does not.
 
-    That are the gradients of frozen weights and of the first inputs, less what adapters take.
+    These are the gradients of frozen weights and of the first inputs, less the FLOPs of adapters.
     """
     if setup.lora_rank is None:
         return 0.0
@@ -144,7 +144,10 @@ def unneeded_flops_per_token(setup: TrainingSetup) -> float:
 
 
 def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
-    """Products that "every_second_product" runs again: keys and outputs, what a gate multiplies."""
+    """Return the FLOPs that "every_second_product" recomputes.
+
+    They are those of keys, outputs, and the branch that a gate multiplies.
+    """
     modules, shape = setup.recomputation.modules, setup.shape
     if SECOND not in modules:
         return 0.0
@@ -157,9 +160,9 @@ def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
-    """Forward FLOPs of the attention core of one layer and microbatch on one GPU.
+    """Return the forward FLOPs of one layer's attention core per microbatch and GPU.
 
-    They are those of the context rank with most of them.
+    The GPU is one of the context rank with the most work.
     """
     keys: float = setup.sequence
     if setup.flash_attention:
@@ -171,17 +174,17 @@ def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
 
 
 def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
-    """Forward FLOPs of the cores, of attention and of mixers, of these parts of layers."""
+    """Return the forward FLOPs of the attention and mixer cores in these parts of layers."""
     full = (parts.core - parts.windowed) * layer_core_flops(setup)
     full += parts.mixers * mixer_core_flops(setup.shape) * setup.tokens / setup.parallel.tp
     return full + parts.windowed * layer_core_flops(setup, windowed=True)
 
 
 def _product_flops(setup: TrainingSetup, met: int) -> float:
-    """Forward FLOPs on one GPU of products with so many weights a token."""
+    """Return the forward FLOPs on one GPU of multiplying each token with `met` weights."""
     return 2 * met * setup.tokens / setup.parallel.tp
 
 
 def _met(parts: LayerParts, weights: Mapping[str, int]) -> int:
-    """Weights that one token is multiplied with in these parts of layers."""
+    """Return the number of weights that one token is multiplied with in these parts of layers."""
     return sum(int(getattr(parts, name)) * each for name, each in weights.items())

@@ -1,12 +1,11 @@
-"""Time of a training step: computing, what does not hide of communication, and idle time.
+"""Time of a training step: computing, exposed communication and idle time.
 
-A predicted step takes what `figgen.models.step.timed_step` says; its parts and the passes of its
-stages are those of `figgen.models.step.predicted_parts`. Without a prediction the links reach the
-bandwidth of their datasheets and matmuls a given share of the dense peak: durations of every
-virtual stage, with the communication that each forward and backward exposes, go through the
-simulator of pipeline schedules, and gradients and weights that move once per step are added where
-they outlast the schedule. The optimizer's update, the loss, data loading, congestion and slow GPUs
-are left out.
+With a prediction, the step takes the time that `figgen.models.step.timed_step` gives, divided by
+`figgen.models.step.predicted_parts`. Without one, links reach their datasheet bandwidth and matmuls
+a given share of the dense peak; the times of every virtual stage, with the communication that each
+forward and backward exposes, go through the simulator of pipeline schedules. Gradients and weights
+that move once per step are added where they outlast the schedule. The optimizer's update, the loss,
+data loading, congestion and slow GPUs are left out.
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ from figgen.models.step.step_rows import (
 from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
 
 AS_PUBLISHED = "as much as published runs wait for it"
-"""What hides the communication of a predicted step, in words."""
+"""The overlap rule of communication in a predicted step, in words."""
 
 ROUNDING = 1e-12
-"""What is left of a step when sums of its parts are taken off it, in another order: nothing."""
+"""Differences below this share of a step are rounding errors of summing in another order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepEstimate:
-    """A step in seconds, divided so that the parts add up to it.
+    """A step in seconds, divided into parts that add up to it.
 
-    `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows`
-    are its own, and `kinds` divides the computing of a predicted step by kind of kernel or wait,
-    recomputation included. `bubble_s` is what it idles when messages take no time. `exposed` is, by
-    axis, the time in which it waits for messages and computes nothing: within its microbatches,
-    between stages, and before and after the schedule. `rows` say which calls it is.
+    `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows` are
+    its own. `kinds` divides the computing of a predicted step, recomputation included, by kind of
+    kernel or wait. `bubble_s` is its idle time if messages took no time. `exposed` is, by axis, the
+    time in which it waits for messages and computes nothing: within its microbatches, between
+    stages, and before and after the schedule. `rows` lists the calls.
     """
 
     setup: TrainingSetup
@@ -70,15 +69,15 @@ class StepEstimate:
 
     @property
     def tokens_per_s_per_gpu(self) -> float:
-        """Throughput of one GPU."""
+        """Throughput of one GPU, tokens/s."""
         return self.setup.tokens_per_step / self.step_time_s / self.setup.parallel.world_size
 
     @property
     def hardware_flops_utilisation(self) -> float:
-        """MFU with what this setup computes again counted too, attention whole in both.
+        """HFU: the MFU plus the FLOPs that this setup recomputes, with all of attention in both.
 
-        Source: Korthikanti et al. 2022, arXiv:2205.05198, section 6, whose printed values count
-        the recomputed core with its backward, which this does not.
+        Source: Korthikanti et al. 2022, arXiv:2205.05198, section 6. Their printed values count the
+        backward of the recomputed core too; this one does not.
         """
         setup = self.setup
         model = training_flops_per_token(
@@ -89,17 +88,17 @@ class StepEstimate:
 
     @property
     def exposed_s(self) -> float:
-        """All communication that nothing hides."""
+        """All exposed communication, s."""
         return fsum(seconds for _, seconds in self.exposed)
 
     @property
     def bubble_fraction(self) -> float:
-        """Idle share of the wall time of the bottleneck."""
+        """Idle share of the bottleneck's wall time."""
         return self.bubble_s / self.step_time_s
 
     @property
     def bubble_overhead(self) -> float:
-        """Idle time of the bottleneck over what it computes."""
+        """Idle time of the bottleneck over its computing time."""
         return self.bubble_s / (self.compute_s + self.recompute_s)
 
 
@@ -110,10 +109,10 @@ def step(
     compute_efficiency: float = 0.5,
     predicted: PredictedParts | None = None,
 ) -> StepEstimate:
-    """Return the parts of a step of `setup` on `cluster`; MFU is counted by `MFU_CONVENTION`.
+    """Return the parts of a step of `setup` on `cluster`; MFU follows `MFU_CONVENTION`.
 
-    With a prediction the step takes the `predicted` time. Without one, matmuls reach that share of
-    the peak, and InputError is raised for a share outside 0 … 1.
+    With a prediction the step takes the `predicted` time. Without one, matmuls reach the share
+    `compute_efficiency` of the peak. Raises InputError for a share outside 0 … 1.
     """
     if predicted is None:
         check_share("compute_efficiency", compute_efficiency)
@@ -179,7 +178,7 @@ def step_stages(
     compute_efficiency: float,
     predicted: PredictedParts | None = None,
 ) -> tuple[StageTime, ...]:
-    """Return times of all virtual stages that add up to the step when they are carried out.
+    """Return the times of all virtual stages, which add up to the step when they are simulated.
 
     If stages differ or the backward is split, the closed form of a prediction idles slightly more
     or less than the simulator; all times are then scaled alike to the `predicted` step.
@@ -192,13 +191,13 @@ def step_stages(
 
 
 def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:
-    """The trace of a step, and the seconds before and after it that are `outlasting`."""
+    """Return the trace of a step, and the seconds before and after it, by `outlasting`."""
     trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
     return (trace, *outlasting(setup, stages, trace))
 
 
 def _busiest(busy: Sequence[float]) -> int:
-    """The first rank that works longest, where ranks equal but for rounding are equal."""
+    """Return the first rank that works longest, ignoring differences of rounding."""
     longest = max(busy) * (1 - 1e-9)
     return next(rank for rank, busy_s in enumerate(busy) if busy_s >= longest)
 
@@ -206,10 +205,10 @@ def _busiest(busy: Sequence[float]) -> int:
 def _within_microbatches(
     setup: TrainingSetup, stages: Sequence[StageTime], rank: int, added_s: float
 ) -> tuple[CommunicationRow, ...]:
-    """Rows of `rank` with what its microbatches expose, `added_s` seconds of its busy time.
+    """Return the rows of `rank` with the `added_s` seconds that its microbatches expose.
 
-    Pairs of DualPipe hide some of it; how much only the simulated rank knows, and the rows share
-    it in proportion.
+    The forward-backward pairs of DualPipe hide some communication. Only the simulation tells how
+    much, and the rows share it in proportion.
     """
     rows = rank_rows(setup, stages, rank)
     nominal = fsum(row.exposed_s for row in rows)
@@ -232,7 +231,7 @@ def needed_utilisation(
     tokens_per_s_per_gpu: float,
     peak_flops_per_s: float,
 ) -> float:
-    """MFU or HFU by a convention, without gradients of frozen weights and with adapters.
+    """Return MFU or HFU without gradients of frozen weights and with adapters.
 
     Raises InputError for a convention that does not cover the model.
     """
@@ -248,7 +247,7 @@ def needed_utilisation(
 
 
 def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float) -> Durations:
-    """Times for the simulator: computing plus what each forward and backward exposes."""
+    """Return the simulator's times: computing plus the communication that each pass exposes."""
     forward = tuple(stage.forward_s + stage.exposed_s(FORWARD) for stage in stages)
     inputs = tuple(
         stage.recomputed_s + stage.backward_input_s + stage.exposed_s(BACKWARD) for stage in stages
@@ -261,7 +260,7 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
     pairs = []
     for stage in range(len(stages)):
         behind = setup.placement.beside(stage)
-        # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
+        # Added in the simulator's order, so that rounding makes no pair shorter than its half.
         halves = forward[stage], inputs[behind] + weights[behind]
         pairs.append(max(*halves, *_pair_s(stages[stage], stages[behind])))
     return Durations(
@@ -274,16 +273,16 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
 
 
 def _pair_s(forward: StageTime, backward: StageTime) -> tuple[float, float]:
-    """What a forward and a backward that overlap compute, and what they send.
+    """Return the computing and the sending time of a forward and a backward that overlap.
 
-    Either computes while the other sends.
+    Each computes while the other sends.
     """
     compute = forward.forward_s + backward.backward_s
     return compute, forward.exposed_s(FORWARD) + backward.exposed_s(BACKWARD)
 
 
 def hop_s(stages: Sequence[StageTime]) -> float:
-    """Delay of a message between pipeline ranks."""
+    """Return the delay of a message between pipeline ranks, s."""
     return max(
         (e.call.total_s for stage in stages for e in stage.traffic if e.traffic.axis == "pp"),
         default=0.0,
@@ -291,7 +290,7 @@ def hop_s(stages: Sequence[StageTime]) -> float:
 
 
 def _work(setup: TrainingSetup, stages: Sequence[StageTime], rank: int) -> tuple[float, float]:
-    """Seconds that a pipeline rank computes in a step, and computes again."""
+    """Return the seconds per step that a pipeline rank computes and recomputes."""
     compute = again = 0.0
     for index in setup.placement.stages_of_rank(rank):
         stage, passing = stages[index], setup.microbatches_of_stage
@@ -301,7 +300,7 @@ def _work(setup: TrainingSetup, stages: Sequence[StageTime], rank: int) -> tuple
 
 
 def _by_axis(rows: Sequence[CommunicationRow]) -> dict[str, float]:
-    """Exposed seconds by axis."""
+    """Return the exposed seconds by axis."""
     found = dict.fromkeys(("tp", "cp", "ep", "etp", "dp", "pp"), 0.0)
     for row in rows:
         found[family_of(row.axis)] += row.exposed_s
@@ -311,9 +310,9 @@ def _by_axis(rows: Sequence[CommunicationRow]) -> dict[str, float]:
 def outlasting(
     setup: TrainingSetup, stages: Sequence[StageTime], trace: Trace
 ) -> tuple[float, float]:
-    """Seconds by which weights delay the first forward and gradients the end of the step.
+    """Return the seconds by which weights delay the first forward and gradients the step's end.
 
-    A rank that starts late or ends early has that much more time before it holds up the others.
+    A rank that starts late or ends early has that much more time before it delays the others.
     """
     before, after = list[float](), list[float]()
     for rank, (starts, ends) in enumerate(zip(trace.starts, trace.ends, strict=True)):
@@ -325,16 +324,16 @@ def outlasting(
         gradients = [entry for entry in entries if entry.traffic.phase == END]
         backward = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
         after.append(ends[-1] + once_exposed_s(setup, gradients, backward) - trace.makespan)
-    # Of which none is below nothing: some rank starts at once, and some rank ends last.
+    # Neither is negative, since some rank starts at once and some rank ends last.
     return max(before), max(after)
 
 
 def once_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
-    """Return what calls once per step add to the forward or backward that can hide them.
+    """Return the time that calls once per step add to the forward or backward that can hide them.
 
-    If a prediction says how much they expose, that is the answer.
+    If a prediction has set their exposed time, the result is that time.
     """
     if known_s := fsum(entry.exposed_s for entry in entries):
         return known_s

@@ -1,10 +1,10 @@
-"""Which link a call of a step runs on, and how long one call takes under α–β.
+"""The link on which each call of a step runs, and how long one call takes by the α–β model.
 
-A communicator any of whose groups leaves its node runs at the speed of the network, each GPU
-with an adapter of its own. A ring enters and leaves a node once, so the ranks that a group has on
-a node lend each other their adapters, and all its other hops stay inside; an all-to-all uses each
-rank's own adapter, and both links at once.
-Different communicators are taken to run one after the other, never to slow each other down.
+If any group of a communicator spans nodes, it runs at the speed of the network, where each GPU has
+its own adapter. A ring enters and leaves a node once, so the ranks that a group has on a node
+combine their adapters, and all other hops stay inside. An all-to-all uses each rank's own adapter,
+and both levels at once. Different communicators are assumed to run one after the other and never to
+slow each other down.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from figgen.models.step.step_traffic import PASSES, SEND, Traffic
 
 SCALE_UP, NETWORK = "scale-up", "network"
 WITHIN_NODE, BETWEEN_NODES = "cp-within", "cp-between"
-"""Communicators of context ranks that trade heads inside a node, and of a ring between nodes."""
+"""Communicators of context ranks that trade heads inside a node and form rings between nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLink:
     """The link of a communicator: its level, and how a group's ranks share nodes.
 
-    `members_per_node` is the fewest ranks that a group has on a node it touches, whose adapters are
-    the busiest; all of them when every group stays inside.
+    `members_per_node` is the fewest ranks that a group has on any of its nodes, whose adapters are
+    the busiest. It equals the group size if every group stays inside a node.
     """
 
     level: str
@@ -40,7 +40,7 @@ class GroupLink:
 
 @lru_cache(maxsize=1024)
 def group_link(parallel: ParallelLayout, axis: str) -> GroupLink:
-    """The link of a communicator of `parallel`; "embedding" pairs the ends of each pipeline."""
+    """Return the link of a communicator of `parallel`; "embedding" pairs the ends of a pipeline."""
     node = parallel.gpus_per_node
     if axis == "embedding":
         last = group_offsets(parallel.dense, "pp")[-1]
@@ -51,14 +51,14 @@ def group_link(parallel: ParallelLayout, axis: str) -> GroupLink:
         return _part_of_context(parallel, axis)
     mesh = mesh_of(parallel, axis)
     offsets = group_offsets(mesh, axis)
-    # Groups that begin at the same place of their node lie alike.
+    # Groups that begin at the same local rank are placed alike.
     places = {start % node for start in group_starts(mesh, axis)}
     near = min(_fewest_on_a_node(offsets, place, node) for place in places)
     return GroupLink(NETWORK if near < len(offsets) else SCALE_UP, len(offsets), near)
 
 
 def _part_of_context(parallel: ParallelLayout, axis: str) -> GroupLink:
-    """The link of context ranks of a node, or of their counterparts on other nodes."""
+    """Return the link of context ranks within a node, or of counterparts between nodes."""
     whole, inside = group_link(parallel, "cp"), parallel.context_in_node
     if axis == WITHIN_NODE:
         apart = whole.members_per_node < inside
@@ -69,29 +69,29 @@ def _part_of_context(parallel: ParallelLayout, axis: str) -> GroupLink:
 
 
 def _fewest_on_a_node(offsets: Sequence[int], place: int, gpus_per_node: int) -> int:
-    """Fewest ranks on any node of a group that begins at a place of its first node."""
+    """Return the fewest ranks that a group beginning at local rank `place` has on any node."""
     counts = Counter((place + offset) // gpus_per_node for offset in offsets)
     return min(counts.values())
 
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """Time of one call, s: for its bytes, and for the latencies of its steps."""
+    """Seconds of one call: the time of its bytes, and the latencies of its steps."""
 
     bytes_s: float
     latency_s: float
 
     @property
     def total_s(self) -> float:
-        """Both together."""
+        """Seconds of bytes and latencies together."""
         return self.bytes_s + self.latency_s
 
 
 def call_time(traffic: Traffic, link: GroupLink, cluster: Cluster) -> CallTime:
-    """α–β time of one call: rings, pairwise all-to-all, single messages.
+    """Return the α–β time of one call: a ring, a pairwise all-to-all or a single send.
 
-    Sources: the formulas of `figgen.formulas.collectives`; NCCL, src/graph/tuning.cc, in which of a
-    ring's steps as many have the network's latency as there are nodes, less one.
+    Sources: the formulas of `figgen.formulas.collectives`; NCCL, src/graph/tuning.cc, which charges
+    the network's latency for (nodes − 1) steps of a ring and the scale-up latency for the others.
     """
     fast = cluster.scale_up_bandwidth_bytes_per_s
     crosses = link.level == NETWORK

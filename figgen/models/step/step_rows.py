@@ -1,4 +1,4 @@
-"""The communication of one pipeline rank in a step, one row for each kind of call."""
+"""The communication of one pipeline rank in a step, with one row for each kind of call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MICROBATCH = "microbatch"
 FAMILIES = {
     "dp-cp": "dp", "edp": "dp", "embedding": "dp", "cp-within": "cp", "cp-between": "cp",
 }  # fmt: skip
-"""Communicators under whose axis the parts of a step count another one."""
+"""Maps communicators to the axis that counts them in the parts of a step."""
 
 
 def family_of(axis: str) -> str:
-    """The axis under which the parts of a step count a communicator."""
+    """Return the axis that counts a communicator in the parts of a step."""
     return FAMILIES.get(axis, axis)
 
 
@@ -27,10 +27,9 @@ class CommunicationRow:
     """Equal calls of one GPU over a whole step.
 
     `axis` is the communicator, of `size` ranks; `when` says whether the calls come with each
-    "microbatch" or once at the "start" or "end" of the step. `buffer_bytes` is the largest
-    per-rank buffer and `call_bytes` what the GPU sends, both of one call. `time_s` is that of
-    all calls on their `level` ("scale-up" or "network"), `exposed_s` what of it the step waits
-    for, by `rule`.
+    "microbatch" or once at the "start" or "end" of the step. `buffer_bytes` is the largest per-rank
+    buffer of one call, `call_bytes` what the GPU sends in it. `time_s` is the time of all calls on
+    their `level` ("scale-up" or "network"), `exposed_s` the part that the step waits for by `rule`.
     """
 
     axis: str
@@ -48,14 +47,14 @@ class CommunicationRow:
 
     @property
     def sent_bytes(self) -> float:
-        """Bytes that the GPU sends in the step."""
+        """Bytes that the GPU sends per step."""
         return self.calls * self.call_bytes
 
 
 def rank_rows(
     setup: TrainingSetup, stages: Sequence[StageTime], pipeline_rank: int
 ) -> tuple[CommunicationRow, ...]:
-    """Rows of a GPU of `pipeline_rank`; `exposed_s` is what microbatches expose, else 0."""
+    """Return the rows of a GPU of `pipeline_rank`, with the time that microbatches expose."""
     found: dict[tuple[object, ...], CommunicationRow] = {}
     for stage in setup.placement.stages_of_rank(pipeline_rank):
         passing = setup.microbatches_of_stage
@@ -82,7 +81,7 @@ def rank_rows(
 
 
 def sent_by_axis(rows: Iterable[CommunicationRow]) -> dict[str, float]:
-    """Bytes that the GPU of these rows sends in a step, by axis and over whatever link."""
+    """Return the bytes that the GPU of these rows sends per step, by axis, over all links."""
     total: dict[str, float] = {}
     for row in rows:
         total[row.axis] = total.get(row.axis, 0.0) + row.sent_bytes
@@ -90,14 +89,14 @@ def sent_by_axis(rows: Iterable[CommunicationRow]) -> dict[str, float]:
 
 
 def scaled(rows: Sequence[CommunicationRow], factor: float) -> tuple[CommunicationRow, ...]:
-    """The rows with everything exposed multiplied by `factor`."""
+    """Return the rows with their exposed times multiplied by `factor`."""
     return tuple(replace(row, exposed_s=row.exposed_s * factor) for row in rows)
 
 
 def shared(
     rows: Sequence[CommunicationRow], which: Sequence[bool], seconds: float
 ) -> tuple[CommunicationRow, ...]:
-    """The rows with exposed `seconds` dealt to the marked ones in proportion to their time."""
+    """Return the rows with `seconds` divided, by their time, among those marked in `which`."""
     total = fsum(row.time_s for row, marked in zip(rows, which, strict=True) if marked)
     if not total:
         return tuple(rows)

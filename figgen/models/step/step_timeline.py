@@ -1,9 +1,9 @@
-"""The modelled step as events in time: what each pipeline rank computes and sends when.
+"""The modelled step as events in time: what each pipeline rank computes and sends, and when.
 
-`step` knows how long every forward and backward computes, how long each of its calls takes and
-how much of a call nothing hides. Within a forward or backward, calls of one kind are spread evenly:
-a call ends where computing goes on, and begins as much earlier as it takes. What is sent once per
-step stands before the first forward and after the last backward, one call after the other.
+`step` gives the computing time of every forward and backward, the time of each call and how much of
+it is exposed. Within a pass, calls of one kind are spread evenly: a call ends when computing
+resumes. Calls once per step stand before the first forward and after the last backward, one after
+the other.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ AGAIN = "forward again"
 class StepEvent:
     """Work or calls on one lane of a pipeline rank; events of one lane never overlap.
 
-    `sent` is what is sent, in `calls` equal calls, and None for computing; `microbatch` is None
-    for what happens once per step.
+    `sent` is the traffic of `calls` equal calls, or None for computing. `microbatch` is None for
+    what happens once per step.
     """
 
     rank: int
@@ -45,7 +45,7 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True)
 class StepTimeline:
-    """All events of a step, those of each rank and lane in order, and the step's length."""
+    """All events of a step, ordered within each rank and lane, and the length of the step."""
 
     events: tuple[StepEvent, ...]
     step_time_s: float
@@ -54,10 +54,10 @@ class StepTimeline:
 def step_timeline(
     setup: TrainingSetup, stages: Sequence[StageTime], *, each_call: bool = True
 ) -> StepTimeline:
-    """The step whose times are `figgen.models.step.step.step_stages`, event by event.
+    """Return a step, with the times of `figgen.models.step.step.step_stages`, event by event.
 
-    `each_call` makes every call an event of its own; else equal calls of a forward or backward
-    are one. Optimizer and loss are among what computes, and not shown apart.
+    With `each_call` every call is its own event; otherwise equal calls of a pass are one event. The
+    optimizer and the loss are part of computing and not shown separately.
     """
     trace, before_s, after_s = carried_out(setup, stages)
     found: list[StepEvent] = []
@@ -71,7 +71,10 @@ def step_timeline(
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
-    """A call that ends when a share of a block's computing is done, after `exposed_s` alone."""
+    """A call that ends once a share of a block's computing is done, and pauses it meanwhile.
+
+    The pause lasts `exposed_s` of the `takes_s` seconds that the call takes.
+    """
 
     share: float
     sent: TimedTraffic
@@ -84,7 +87,7 @@ class _Pause:
 def _block(
     stages: Sequence[StageTime], block: tuple[PlacedAction, ...], shift_s: float, each_call: bool
 ) -> Iterator[StepEvent]:
-    """One action, or a pair that overlaps: its computing, its calls, the messages it ends with."""
+    """Yield the computing, calls and closing messages of one action, or of a pair that overlaps."""
     start, end = block[0].start + shift_s, block[0].end + shift_s
     rank = block[0].rank
     parts = [part for placed in block for part in _parts(stages, placed)]
@@ -104,7 +107,7 @@ def _block(
 def _walked(
     rank: int, start: float, parts: Sequence[tuple[str, float, int]], pauses: Sequence[_Pause]
 ) -> Iterator[StepEvent]:
-    """Computing in its parts, interrupted where a call is waited for."""
+    """Yield the computing in its parts, interrupted where it waits for a call."""
     total = fsum(seconds for _, seconds, _ in parts)
     bounds = list(accumulate(seconds for _, seconds, _ in parts))
     now = begun = start
@@ -131,7 +134,7 @@ def _walked(
 
 
 def _parts(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[tuple[str, float, int]]:
-    """Computing of an action: names, seconds and the microbatch."""
+    """Yield name, seconds and microbatch of each part of an action's computing."""
     stage, kind, microbatch = (
         stages[placed.action.stage], placed.action.kind, placed.action.microbatch,
     )  # fmt: skip
@@ -148,14 +151,14 @@ def _parts(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[tuple[
 
 
 def _entries(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[TimedTraffic]:
-    """Traffic that an action brings; a backward's goes with its gradients of inputs."""
+    """Return the traffic of an action; a backward's goes with its input gradients."""
     phase = {"F": FORWARD, "B": BACKWARD, "I": BACKWARD}.get(placed.action.kind)
     stage = stages[placed.action.stage]
     return (entry for entry in stage.traffic if entry.traffic.phase == phase)
 
 
 def _pauses(stages: Sequence[StageTime], placed: PlacedAction, each_call: bool) -> Iterator[_Pause]:
-    """The calls of an action, pipeline messages apart."""
+    """Yield the calls of an action, except pipeline messages."""
     for entry in _entries(stages, placed):
         if entry.traffic.purpose != BOUNDARY:
             events = entry.traffic.calls if each_call else 1
@@ -169,7 +172,7 @@ def _pauses(stages: Sequence[StageTime], placed: PlacedAction, each_call: bool) 
 def _once(
     setup: TrainingSetup, stages: Sequence[StageTime], trace: Trace, rank: int, shift_s: float
 ) -> Iterator[StepEvent]:
-    """Weights gathered from the beginning on, and gradients as they become ready."""
+    """Yield the calls once per step: weights from the start, gradients as they become ready."""
     mine = [stages[stage] for stage in setup.placement.stages_of_rank(rank)]
     entries = [entry for stage in mine for entry in stage.traffic]
     now = 0.0
@@ -183,7 +186,7 @@ def _once(
     bucketed = list(_single(entry for entry in ending if entry.traffic.purpose != TIED))
     tied = list(_single(entry for entry in ending if entry.traffic.purpose == TIED))
     behind_s = backward_s if setup.overlap_data_parallel else 0.0
-    # No later than what ends with the step that the closed form says, also with unequal buckets.
+    # Starts no later than the closed form of the step allows, even with unequal buckets.
     latest = last + late_s - fsum(entry.call.total_s for entry in (*bucketed, *tied))
     now, calls = 0.0, list[tuple[TimedTraffic, float]]()
     for index, entry in enumerate((*bucketed, *tied)):
@@ -192,14 +195,14 @@ def _once(
         calls.append((entry, now))
         now += entry.call.total_s
         latest += entry.call.total_s
-    # Where a step waits for them longer than that, they run later.
+    # If the step waits for them longer than that, they run later.
     later_s = max(0.0, last + late_s - now) if calls else 0.0
     for entry, start in calls:
         yield _event(rank, entry, start + later_s, entry.call.total_s)
 
 
 def _single(entries: Iterator[TimedTraffic]) -> Iterator[TimedTraffic]:
-    """Every entry as often as it is called."""
+    """Yield every entry once per call."""
     return (entry for entry in entries for _ in range(entry.traffic.calls))
 
 
@@ -220,11 +223,11 @@ def _event(
 
 
 def _stacked(events: Sequence[StepEvent]) -> Iterator[StepEvent]:
-    """The events in order; what would overlap on its lane goes to a second one of that name."""
+    """Yield the events in order; those that would overlap move to another lane of the same name."""
     ends: dict[str, list[float]] = {}
     for event in sorted(events, key=lambda event: (event.start_s, event.end_s)):
         rows = ends.setdefault(event.lane, [])
-        # Rounding is no overlap: what touches begins at the end before it.
+        # Rounding errors are no overlap: adjacent events begin where the previous one ends.
         slack = 1e-9 * event.end_s
         row = next((i for i, end in enumerate(rows) if end <= event.start_s + slack), len(rows))
         start = event.start_s if row == len(rows) else max(event.start_s, rows[row])

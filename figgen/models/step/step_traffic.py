@@ -1,6 +1,6 @@
-"""Collectives of a training step: one kind of call each, how often, and how many bytes.
+"""Collectives of a training step: the kinds of calls, their numbers, and the bytes they move.
 
-A buffer is the largest per-rank buffer of the call; what a rank sends follows from it.
+A buffer is the largest per-rank buffer of the call; the bytes that a rank sends follow from it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from figgen.errors import unknown
 
 FORWARD, BACKWARD, START, END = "forward", "backward", "start", "end"
-"""When a call is made: in every forward or backward of a microbatch, or once per step."""
+"""When a call runs: in every forward or backward of a microbatch, or once per step."""
 
 SEND = "send"
 PASSES: dict[str, int] = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1}
-"""How often a rank sends (n − 1)/n of the buffer."""
+"""How many times a rank sends (n − 1)/n of the buffer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Equal calls of one rank on one communicator.
 
-    `axis` names the communicator of `size` ranks, `purpose` what the bytes are. `calls` is per
-    microbatch in the phases forward and backward, per step in start and end.
+    `axis` names the communicator of `size` ranks, `purpose` the content of the messages. `calls` is
+    per microbatch in the phases forward and backward, and per step in start and end.
     """
 
     axis: str
@@ -43,15 +43,15 @@ class Traffic:
 
     @property
     def per_microbatch(self) -> bool:
-        """Whether the calls are made for every microbatch."""
+        """Whether the calls run for every microbatch."""
         return self.phase in (FORWARD, BACKWARD)
 
 
 def sent_bytes(collective: str, size: int, buffer_bytes: float) -> float:
-    """Bytes that each of `size` ranks sends in one collective of the largest per-rank buffer.
+    """Return the bytes that each of `size` ranks sends in one collective of a per-rank buffer.
 
-    Those of a ring, which are the fewest possible, or of a pairwise all-to-all; over each of a
-    ring's links go as many. Raises InputError for an unknown collective.
+    Rings, which send the fewest bytes possible, and pairwise all-to-alls are assumed. Each link of
+    a ring carries the same number. Raises InputError for an unknown collective.
     """
     if collective not in PASSES:
         raise unknown("collective of a step", collective, PASSES)
@@ -59,7 +59,7 @@ def sent_bytes(collective: str, size: int, buffer_bytes: float) -> float:
 
 
 def merged(traffic: Iterable[Traffic]) -> tuple[Traffic, ...]:
-    """Equal calls added up, in the order of their first; those of one rank alone left out."""
+    """Return equal calls added up, in order of first appearance, without those of a single rank."""
     calls: dict[tuple[str, str, str, str, float, int], int] = {}
     for entry in traffic:
         if entry.calls and (entry.size > 1 or entry.collective == SEND):

@@ -1,4 +1,4 @@
-"""A predicted step in one sentence: its time, how well it uses the GPUs, fit, and largest loss."""
+"""A predicted step in one sentence: its time, utilisation, fit in memory, and largest loss."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from figgen.models.memory.fit_probability import fit_words
 from figgen.quantity_shown import shown, span_shown
 
 TELLING = 0.02
-"""The least share of a step that is called its largest loss."""
+"""The smallest share of a step that counts as its largest loss."""
 
 EXPOSED = "exposed-"
-"""What the name of an axis's exposed communication begins with."""
+"""Prefix of the names of exposed communication, followed by the axis."""
 
 
 def largest_loss(
     step_time_s: float, recompute_s: float, bubble_s: float, exposed: Sequence[tuple[str, float]]
 ) -> tuple[str, float]:
-    """What costs most besides computing, and its seconds; `exposed` has those of each axis.
+    """Return the name and the seconds of what costs most besides computing.
 
-    "compute" and the seconds of `TELLING` where nothing takes more.
+    `exposed` holds the exposed seconds of each axis. Returns "compute" and the seconds of `TELLING`
+    if nothing takes more.
     """
     losses = [("recompute", recompute_s), ("bubble", bubble_s)]
     losses += [(EXPOSED + axis, seconds) for axis, seconds in exposed]
@@ -42,11 +43,11 @@ def step_sentence(
     free_bytes: float | None,
     loss: tuple[str, float],
 ) -> str:
-    """The answer about a job: "Llama 3.1 70B on 96 × H100 takes 2.48 s a step (…), …".
+    """Return the answer for a job, such as "Llama 3.1 70B on 96 × H100 takes 2.48 s a step (…), …".
 
-    `interval_s` is empty without an interval. `fit_probability` and `free_bytes`, which is
-    negative for what does not fit, are None where no capacity is known. `loss` is that of
-    `largest_loss`.
+    `interval_s` is empty if there is no interval. `fit_probability` and `free_bytes`, which is
+    negative if the job does not fit, are None if the capacity is unknown. `loss` is what
+    `largest_loss` returns.
     """
     between = span_shown(interval_s[0], interval_s[1]) if interval_s else ""
     text = f"{model} on {gpus:,} × {chip} takes {shown(step_time_s, 's')} a step"

@@ -1,15 +1,15 @@
 """Seconds of a whole step in closed form, for one job or for arrays of jobs.
 
-    total = M · slowest stage + filling · mean of the other stages + what sharding adds to them
-            + messages between stages + gradients that do not hide + the update
-            + what every step costs
+    total = M · slowest stage + filling · mean of the other stages + exposed sharding
+            + messages between stages + exposed gradients + update
+            + fixed cost of a step
 
-The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
-simulator finds for other schedules; the slowest stage waits for the other ones only, and in
-every microbatch where the order of the schedule stalls them for longer than it works. Where ZeRO
-scatters gradients in every microbatch, each backward lasts at least as long as that; where it
-gathers weights too, forward and backward do. Unless it does both, gradients are summed once a
-step too, behind the last backward.
+The filling of a 1F1B pipeline with V chunks per rank is (P − 1)/V microbatches; for other schedules
+it comes from the simulator. The slowest stage waits for the others only while the pipeline fills
+and drains, unless the order of the schedule stalls them in every microbatch for longer than it
+works. If ZeRO scatters gradients in every microbatch, each backward takes at least as long as the
+scatter; if it also gathers weights, so do forward and backward. Unless it does both, gradients are
+also summed once per step behind the last backward.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from figgen.models.step.layer_time import (
 from figgen.models.step.pass_seconds import PassSeconds, added, split_of, times
 
 UPDATE_BYTES = 38
-"""Bytes a parameter that an Adam step moves at least: FP32 gradient, two moments and the master
+"""Least bytes per parameter that an Adam step moves: FP32 gradient, two moments and the master
 copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
 its norm read (4)."""
 HOST_UPDATE_BYTES = 28
-"""Bytes of host memory per parameter that an Adam update on the host moves at least: it reads the
+"""Least bytes of host memory per parameter that an Adam update on the host moves: it reads the
 gradient, two moments and the weight (16), and writes the last three (12)."""
 TENSORS_PER_LAYER = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeconds:
-    """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer.
+    """Parts of a step that add up to `total_s`; `dense` and `expert` are those of one layer.
 
-    `head` has what modules of multi-token prediction add beside the head.
+    `head` includes the modules of multi-token prediction.
     """
 
     dense: LayerSeconds
@@ -64,12 +64,12 @@ class StepSeconds:
 
     @property
     def head_s(self) -> Number:
-        """The head and what stands beside it, forward and backward."""
+        """Forward and backward seconds of the head and the MTP modules."""
         return self.head.total_s
 
     @property
     def total_s(self) -> Number:
-        """The step."""
+        """Seconds of the step."""
         return (
             self.work_s + self.idle_s + self.sharding_s + self.stage_messages_s
             + self.gradients_s + self.update_s + self.straggling_s + self.fixed_s
@@ -77,7 +77,7 @@ class StepSeconds:
 
 
 def timed_step(job: Job, attained: Attained) -> StepSeconds:
-    """Predict a step of each job."""
+    """Predict the step time of each job."""
     dense = with_copies(dense_layer(job, attained), job.away_dense, job, attained)
     expert = with_copies(expert_layer(job, attained), job.away_experts, job, attained)
     share = job.expert_layers / job.layers
@@ -89,7 +89,7 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     once = head_passes(job, attained)
     beside = added(once, times(added(once, one_more), job.mtp_layers))
     passes = added(times(mean_layer, job.layers), beside)
-    # Most stages have layers alone.
+    # Most stages have layers only.
     filling, stalled = idle_times(job.idle, split_of(mean_layer))
     ahead = split_of(passes).forward
     layer, head = (1 - share) * dense.total_s + share * expert.total_s, beside.total_s
@@ -100,7 +100,7 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     work = job.microbatches * slowest
     stalling = maximum(0, (1 + stalled) * others - slowest)
     idle = filling * others + where(stalled > 0, job.microbatches * stalling, 0.0)
-    # Where only gradients are scattered, the last backward's are those of a step without that.
+    # If only gradients are scattered, the last backward's count as summed once per step.
     waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
     sharding = waiting * _sharding_s(job, attained, slowest, ahead)
     sharding = sharding + filling * _sharding_s(job, attained, mean, ahead)
@@ -125,7 +125,7 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
 
 
 def _hop_s(job: Job, attained: Attained) -> Number:
-    """What a microbatch waits for its messages at one stage, forward and backward."""
+    """Return how long a microbatch waits for its messages at one stage, forward and backward."""
     far = job.gpus / job.pp >= job.gpus_per_node
     rate = where(far, attained.network_bytes_per_s, attained.scale_up_bytes_per_s)
     sent = job.tokens * job.hidden * ACTIVATION_BYTES / job.tp
@@ -136,20 +136,20 @@ def _hop_s(job: Job, attained: Attained) -> Number:
 
 
 def _data_rate(job: Job, attained: Attained) -> Number:
-    """Bandwidth of a data-parallel ring: its ranks on a node lend each other their adapters."""
+    """Return the bandwidth of a data-parallel ring; its ranks on a node combine their adapters."""
     near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
     together = maximum(1, minimum(job.gpus_per_node / job.tp, job.dp * job.cp))
     return where(job.gpus / job.pp > job.gpus_per_node, minimum(near, far * together), near)
 
 
 def _sharded_s(job: Job, attained: Attained, held: Number) -> Number:
-    """Seconds for each byte of the parameters `held` in a replica, summed or gathered once."""
+    """Return the seconds to reduce or gather `held` dense parameters once, at one byte each."""
     shards = job.dp * job.cp
     return held * (shards - 1) / shards / _data_rate(job, attained)
 
 
 def trained(job: Job) -> Number:
-    """Parameters that a GPU trains without routed ones, before they are sharded."""
+    """Return the dense parameters that a GPU trains, before ZeRO shards them."""
     tuned = (
         job.layers - job.expert_layers
     ) * job.tuned_dense + job.expert_layers * job.tuned_experts
@@ -157,13 +157,13 @@ def trained(job: Job) -> Number:
 
 
 def trained_routed(job: Job) -> Number:
-    """The same of routed ones."""
+    """Return the routed-expert parameters that a GPU trains, before ZeRO shards them."""
     tuned = job.expert_layers * job.tuned_routed / (job.ep * job.pp)
     return where(job.frozen > 0, tuned, job.routed_parameters / (job.ep * job.etp * job.pp))
 
 
 def frozen_bytes(job: Job) -> Number:
-    """Bytes of frozen weights of a GPU without routed ones; tables and norms have 16 bits."""
+    """Return the bytes of a GPU's frozen dense weights; tables and norms have 16 bits."""
     dense = (job.layers - job.expert_layers) * (job.attention_weights + job.dense_weights)
     experts = job.attention_weights + job.shared * job.expert_weights
     inner = dense + job.expert_layers * experts
@@ -172,7 +172,7 @@ def frozen_bytes(job: Job) -> Number:
 
 
 def frozen_routed_bytes(job: Job) -> Number:
-    """The same of routed ones."""
+    """Return the bytes of a GPU's frozen routed-expert weights."""
     held = job.routed_parameters / (job.ep * job.etp * job.pp)
     return job.frozen * job.frozen_bytes * held
 
@@ -184,17 +184,17 @@ def _latency_s(job: Job, attained: Attained) -> Number:
 
 
 def _passed_s(job: Job, attained: Attained, dense_bytes: Number, routed_bytes: Number) -> Number:
-    """One gather or scatter of so many bytes of a stage."""
+    """Return the seconds of one gather or scatter of a stage's bytes."""
     dense = _sharded_s(job, attained, dense_bytes)
     routed = _sharded_experts_s(job, attained, routed_bytes)
     return dense + job.layers / job.pp * _latency_s(job, attained) + routed
 
 
 def _sharding_s(job: Job, attained: Attained, compute_s: Number, forward_share: Number) -> Number:
-    """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
+    """Return the time that ZeRO adds to a microbatch of `compute_s`, forward and backward.
 
-    Weights are gathered a layer ahead, so that the first gather of a stage and its last scatter
-    stand alone, as in `figgen.models.algorithms.sharded_step`.
+    Weights are prefetched one layer ahead, so a stage's first gather and last scatter are exposed,
+    as in `figgen.models.algorithms.sharded_step`.
     """
     dense, routed = trained(job), trained_routed(job)
     gathered = dense * ACTIVATION_BYTES + frozen_bytes(job)
@@ -213,10 +213,10 @@ def _sharding_s(job: Job, attained: Attained, compute_s: Number, forward_share: 
 
 
 def _gradients_s(job: Job, attained: Attained, compute_s: Number) -> Number:
-    """Return what the step waits for gradients that are summed once, with ZeRO as two messages.
+    """Return the exposed time of gradients that are summed once per step; ZeRO sends two messages.
 
     A fitted share of them is exposed, and always what outlasts the step's `compute_s`. Published
-    runs hide more than their last microbatch can at the rates that links attain here, so that a
+    runs hide more than their last microbatch could at the rates that links attain here, so a
     tighter bound would contradict them (32B on 384 H100s: 39% too slow instead of 14%).
     """
     summed = job.gradient_bytes
@@ -241,14 +241,14 @@ def _expert_replicas(job: Job) -> Number:
 
 
 def _sharded_experts_s(job: Job, attained: Attained, held: Number) -> Number:
-    """Seconds for each byte of the routed parameters `held`, summed or gathered once."""
+    """Return the seconds to reduce or gather `held` routed parameters once, at one byte each."""
     replicas, ways = _expert_replicas(job), job.ep * job.etp
     rate = where(ways >= job.gpus_per_node, attained.network_bytes_per_s, _data_rate(job, attained))
     return held * (replicas - 1) / replicas / rate
 
 
 def _update_s(job: Job, attained: Attained) -> Number:
-    """The optimizer over what a rank keeps of the state."""
+    """Return the seconds of the optimizer over a rank's share of the state."""
     divided = job.zero_stage >= 1
     dense = trained(job) / where(divided, job.dp * job.cp, 1)
     held = dense + trained_routed(job) / where(divided, _expert_replicas(job), 1)
@@ -257,7 +257,7 @@ def _update_s(job: Job, attained: Attained) -> Number:
 
 
 def _offloaded_s(job: Job, attained: Attained, held: Number) -> Number:
-    """Return the time of the host update of `held` parameters per GPU, with its copies.
+    """Return the seconds of the host update of `held` parameters per GPU, including its copies.
 
     Gradients go to the host, and weights of the same width come back. All processes of a node share
     its memory bandwidth.
