@@ -1,1 +1,1 @@
-"""What a training step does on one device, operation by operation."""
+"""What a training step computes on one device, operation by operation."""

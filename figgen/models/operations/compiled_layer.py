@@ -1,9 +1,9 @@
 """The operations of a layer, embedding, head and loss as `torch.compile` fuses them.
 
-A fused pass reads what it needs once and writes what is used later once, which gives the fewest
-bytes; what kernels move beyond that is part of their rate. Matmuls and attention stay as they are,
-except that transformers gives attention an explicit mask while it is traced, so that keys and
-values of shared heads are repeated.
+A fused pass reads its inputs once and writes once what is used later, which are the fewest bytes
+possible; bytes that kernels move beyond that are part of their rate. Matmuls and attention stay as
+they are, with one exception: while it is traced, transformers gives attention an explicit mask, for
+which keys and values of shared heads are repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from figgen.models.operations.operation import (
 
 
 def compiled_layer(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
-    """A layer, forward and backward, without recomputation."""
+    """Return the operations of a layer, forward and backward, without recomputation."""
     shape, hidden, query, key = job.shape, job.shape.hidden, job.query_width, job.key_width
     if job.biased:
         ffn = shape.ffn_hidden
@@ -55,7 +55,7 @@ def compiled_layer(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
 
 
 def compiled_ends(job: DeviceJob) -> tuple[Operation, ...]:
-    """Embedding, last norm, head and loss."""
+    """Return the operations of embedding, last norm, head and loss."""
     shape = job.shape
     return (
         *embedding(job),
@@ -67,7 +67,7 @@ def compiled_ends(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def masked_attention(job: DeviceJob) -> tuple[Operation, ...]:
-    """Attention that keeps keys and values of every query head, which a mask needs repeated."""
+    """Return attention that repeats keys and values for every query head, as a mask requires."""
     repeated = 4.0 * job.tokens * (job.query_width - job.key_width)
     return (*attention(job), kept("repeated keys and values", repeated))
 
@@ -77,7 +77,7 @@ def _fused(name: str, phase: str, elements: float, each: float) -> tuple[Operati
 
 
 def _norm(job: DeviceJob, *, gradients: int) -> tuple[Operation, ...]:
-    """A residual sum and a norm; backward adds the gradients of so many layers that read it."""
+    """Return a residual sum and a norm; backward adds the gradients of `gradients` layers."""
     elements, each = job.tokens * job.shape.hidden, job.stack.residual_bytes
     narrowed = 2 if job.stack.autocast else 0
     return (
@@ -102,10 +102,10 @@ def _linear(job: DeviceJob, name: str, inputs: int, outputs: int) -> tuple[Opera
 
 
 def _rotation(job: DeviceJob) -> tuple[Operation, ...]:
-    """Rotated queries and keys; keys and values are written once for every query head.
+    """Return the rotation of queries and keys.
 
-    A norm of each head is a reduction, which the rotation of halves cannot be fused with: queries
-    and keys are read and written once more.
+    Keys and values are written for every query head. A norm of each head is a reduction, with which
+    the rotation of halves cannot be fused: queries and keys are then read and written once more.
     """
     query, key = job.query_width, job.key_width
     ahead, behind = 6 * query + 2 * key, 6 * query + 2 * key
@@ -136,7 +136,7 @@ def _gated(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def _experts(job: DeviceJob) -> tuple[Operation, ...]:
-    """Routed experts, in FP32 under autocast as in eager PyTorch."""
+    """Return the routed experts, in FP32 under autocast as in eager PyTorch."""
     experts = job.shape.experts
     if experts is None:
         return _gated(job)

@@ -1,4 +1,4 @@
-"""A training job on one device: the model, the batch, the stack, and sizes that follow."""
+"""A training job on one device: the model, the batch, the software stack, and derived sizes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from figgen.models.shape.transformer import parameter_counts
 class DeviceJob:
     """What one device computes in a step: `microbatches` of `microbatch` sequences.
 
-    With `recomputed`, backward computes every layer again from its input. With a `lora_rank`
-    everything is frozen but PEFT's adapters of that rank beside every matrix of the layers, in
-    FP32.
+    With `recomputed`, backward recomputes every layer from its input. With a `lora_rank`, only
+    PEFT's adapters of that rank are trained, in FP32, one beside every matrix of the layers.
     """
 
     shape: ModelShape
@@ -31,15 +30,15 @@ class DeviceJob:
         if not self.lora_rank:
             return
         if self.stack.autocast or self.stack.compiled:
-            expected = "eager steps in BF16 with adapters"
+            expected = "eager steps in BF16 if adapters are trained"
             raise InputError("way of transformers", expected=expected, got=self.stack.name)
         if self.biased or self.shape.experts is not None:
-            expected = "dense layers with gated blocks beside adapters"
+            expected = "dense layers with gated blocks if adapters are trained"
             raise InputError("model", expected=expected, got="experts or biases")
 
     @property
     def tokens(self) -> int:
-        """Tokens of a microbatch."""
+        """Tokens per microbatch."""
         return self.microbatch * self.sequence
 
     @property
@@ -49,7 +48,7 @@ class DeviceJob:
 
     @property
     def key_width(self) -> int:
-        """Channels of all key heads, and of all value heads."""
+        """Channels of all key heads, which equal those of all value heads."""
         return self.shape.kv_heads * self.shape.head_dim
 
     @property
@@ -59,7 +58,7 @@ class DeviceJob:
 
     @property
     def adapter_parameters(self) -> int:
-        """Parameters of all adapters, of dense layers with gated blocks."""
+        """Parameters of all adapters, for dense layers with gated blocks."""
         hidden, query, key = self.shape.hidden, self.query_width, self.key_width
         attention = 2 * (hidden + query) + 2 * (hidden + key)
         ends = attention + 3 * (hidden + self.shape.ffn_hidden)
@@ -72,24 +71,27 @@ class DeviceJob:
 
     @property
     def gradient_bytes(self) -> float:
-        """Bytes of all gradients: adapters' are in FP32."""
+        """Bytes of all gradients; those of adapters are FP32."""
         return (4.0 if self.lora_rank else self.stack.residual_bytes) * self.trained
 
     @property
     def held_bytes(self) -> float:
-        """Bytes of weights and optimizer: adapters in FP32 with both moments, the rest in BF16."""
+        """Bytes of weights and optimizer state.
+
+        Adapters have FP32 weights and both moments; frozen weights are BF16.
+        """
         if self.lora_rank:
             return 2.0 * self.parameters + 12.0 * self.trained
         return self.stack.held_bytes * self.parameters
 
     @property
     def logits(self) -> int:
-        """Logits of a microbatch."""
+        """Number of logits per microbatch."""
         return self.tokens * self.shape.vocab
 
     @property
     def first_layers_dense(self) -> int:
-        """Layers with a plain feed-forward block: all of them without experts."""
+        """Number of layers with a dense feed-forward block: all of them if there are no experts."""
         experts = self.shape.experts
         return self.shape.layers if experts is None else experts.dense_layers
 

@@ -18,26 +18,26 @@ from figgen.models.operations.operation import (
 
 
 def layer_operations(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
-    """One layer and one microbatch, forward and backward."""
+    """Return the operations of one layer and one microbatch, forward and backward."""
     layer = compiled_layer if job.stack.compiled else eager_layer
     return layer(job, experts=experts)
 
 
 def end_operations(job: DeviceJob) -> tuple[Operation, ...]:
-    """Embedding, last norm, head and loss of one microbatch."""
+    """Return the operations of embedding, last norm, head and loss for one microbatch."""
     if job.stack.compiled:
         return compiled_ends(job)
     return (*embedding(job), *head_and_loss(job))
 
 
 def layer_kinds(job: DeviceJob) -> tuple[tuple[int, bool], ...]:
-    """Numbers of layers, and whether they have experts."""
+    """Return the numbers of dense and expert layers, each with whether it has experts."""
     dense = job.first_layers_dense
     return ((dense, False), (job.shape.layers - dense, True))
 
 
 def step_operations(job: DeviceJob) -> tuple[Operation, ...]:
-    """Everything that a step computes, counted over layers and microbatches."""
+    """Return everything that a step computes, counted over layers and microbatches."""
     found: tuple[Operation, ...] = ()
     for layers, experts in layer_kinds(job):
         if layers:
@@ -50,7 +50,7 @@ def step_operations(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def recomputed(layer: tuple[Operation, ...]) -> tuple[Operation, ...]:
-    """The forward of a layer once more, in backward."""
+    """Return the forward operations of a layer as backward repeats them."""
     return tuple(
         replace(one, phase=BACKWARD, name=f"{one.name}, recomputed", kept_bytes=0.0)
         for one in of_phase(layer, FORWARD)

@@ -1,8 +1,8 @@
 """The experts of a layer as eager transformers runs them: routing, sorting, grouped matmuls.
 
-`grouped_mm_experts_forward` sorts token copies by expert and multiplies them by experts in groups.
-Autocast does not know grouped matmuls, so FP32 weights make the whole block FP32; PyTorch then
-multiplies expert by expert in TF32, after it has waited for the counts of each expert.
+`grouped_mm_experts_forward` sorts token copies by expert and runs one grouped matmul over them.
+Autocast does not cover grouped matmuls, so FP32 weights make the whole block FP32. PyTorch then
+waits for the token counts and runs a TF32 matmul for each expert.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from figgen.models.operations.operation import (
 )
 
 ROUTING_KERNELS = 24
-"""Forward: softmax, top k, sort, counts, inverse order; with the passes of radix sorts."""
+"""Forward: softmax, top k, sort, counts and inverse order, radix sort passes included."""
 ROUTING_BACKWARD_KERNELS = 40
-"""Backward: the router's scores, and two scatters with accumulation, which sort first."""
+"""Backward: the router's scores, and two accumulating scatters, which sort first."""
 
 
 def expert_block(job: DeviceJob) -> tuple[Operation, ...]:
-    """Router, dispatch, routed experts and their sum. Raises InputError without experts."""
+    """Return router, dispatch, routed experts and their sum. Raises InputError without experts."""
     experts = job.shape.experts
     if experts is None:
         raise InputError("experts of a layer", expected="a mixture of experts", got="none")
@@ -81,7 +81,7 @@ def _router(job: DeviceJob, count: int) -> tuple[Operation, ...]:
 def _grouped(
     job: DeviceJob, name: str, inputs: int, outputs: int, rows: int, experts: int
 ) -> tuple[Operation, ...]:
-    """A grouped matmul, its gradients, and for FP32 the kernels and copies expert by expert."""
+    """Return a grouped matmul and its gradients; FP32 has kernels and copies for each expert."""
     kernels = 2 * experts if job.stack.autocast else 2
     weights = experts * inputs * outputs
     found = [
@@ -98,7 +98,7 @@ def _dispatch(each: float) -> tuple[Pass, ...]:
 
 
 def _combine(each: float) -> tuple[Pass, ...]:
-    """Outputs are weighted in FP32, put in order and added up."""
+    """Return the passes that weight outputs in FP32, restore their order and add them up."""
     return (
         ("weight outputs", BROADCAST, each + 4), ("order outputs", CONTIGUOUS, 8),
         ("sum of experts", BROADCAST, 6),

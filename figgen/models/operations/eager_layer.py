@@ -46,11 +46,11 @@ from figgen.models.operations.passes_eager import (
 )
 
 BACKWARD_WORK = 2.5
-"""FLOPs of attention backward over forward: five products for two (arXiv:2307.08691)."""
+"""FLOPs of attention backward over forward: five matmuls to two (arXiv:2307.08691)."""
 
 
 def eager_layer(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
-    """A layer, forward and backward, without recomputation."""
+    """Return the operations of a layer, forward and backward, without recomputation."""
     if job.biased:
         return (*_biased_attention(job), *_plain_block(job))
     block = expert_block(job) if experts else _gated_block(job)
@@ -59,12 +59,12 @@ def eager_layer(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
 
 
 def rms_norm(job: DeviceJob) -> tuple[Operation, ...]:
-    """An RMSNorm of the residual stream, forward and backward, and what it keeps."""
+    """Return an RMSNorm of the residual stream, forward and backward, and what it keeps."""
     elements, autocast = job.tokens * job.shape.hidden, job.stack.autocast
     ahead = RMS_NORM_FP32 if autocast else RMS_NORM_BF16
     behind = RMS_NORM_FP32_BACKWARD if autocast else RMS_NORM_BF16_BACKWARD
-    # In FP32 its input and the normed; in BF16 the input as FP32, the normed, and the output, which
-    # nothing needs where weights are frozen.
+    # FP32 keeps the input and the normalised input. BF16 keeps the input as FP32, the normalised
+    # input and the output, which nothing needs if weights are frozen.
     held = 8
     if job.lora_rank:
         behind, held = RMS_NORM_FROZEN_BACKWARD, 4
@@ -78,7 +78,7 @@ def rms_norm(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def head_norm(job: DeviceJob, width: int) -> tuple[Operation, ...]:
-    """A norm of each query or key head, whose gradient arrives in another layout."""
+    """Return a norm of each query or key head, whose gradient arrives in another layout."""
     elements, autocast = job.tokens * width, job.stack.autocast
     ahead = HEAD_NORM_AUTOCAST if autocast else RMS_NORM_BF16
     behind = HEAD_NORM_AUTOCAST_BACKWARD if autocast else HEAD_NORM_BF16_BACKWARD
@@ -92,14 +92,14 @@ def head_norm(job: DeviceJob, width: int) -> tuple[Operation, ...]:
 
 
 def residual(job: DeviceJob) -> Operation:
-    """The output of a block is added to the residual stream."""
+    """Return the addition of a block's output to the residual stream."""
     elements = job.tokens * job.shape.hidden
     kind, each = (BROADCAST, 10) if job.stack.autocast else (CONTIGUOUS, 6)
     return Operation(name="residual sum", kind=kind, phase=FORWARD, moved_bytes=each * elements)
 
 
 def residual_gradient(job: DeviceJob) -> tuple[Operation, ...]:
-    """The gradient around a block joins the gradient through it."""
+    """Return the addition of the gradient around a block to the gradient through it."""
     each = 3 * job.stack.residual_bytes
     return passes(
         (("residual gradient", CONTIGUOUS, each),), BACKWARD, job.tokens * job.shape.hidden
@@ -118,11 +118,13 @@ def linear(
     aligned: bool = True,
     adapted: bool = True,
 ) -> tuple[Operation, ...]:
-    """A linear layer. Its input is `widened` where it is FP32 under autocast, from a norm.
+    """Return the operations of a linear layer.
 
-    The gradient of its output is in FP32 where it comes from the residual stream, which is where
-    its input is not. `joined` where the gradient of its input is added to that of another layer
-    with the same input. With adapters the layer is frozen, and one is `adapted` beside it.
+    Under autocast, the input of a layer after a norm is FP32 and has to be cast (`widened`). The
+    input of any other layer is BF16; its output goes to the residual stream, so that its output's
+    gradient is FP32. With `joined`, the gradient of its input is added to that of another layer
+    with the same input. If adapters are trained the layer is frozen, and has an adapter if
+    `adapted`.
     """
     tokens, weights = job.tokens, inputs * outputs
     found = [
@@ -159,7 +161,7 @@ def linear(
 
 
 def adapter(job: DeviceJob, name: str, inputs: int, outputs: int) -> tuple[Operation, ...]:
-    """PEFT's adapter beside a matrix, which keeps the matrix's input in FP32."""
+    """Return PEFT's adapter of a matrix, which keeps the matrix's input in FP32."""
     read, written, of = job.tokens * inputs, job.tokens * outputs, f"{name} adapter"
     return (
         *passes(ADAPTER_INPUT, FORWARD, read, of=of),
@@ -171,7 +173,10 @@ def adapter(job: DeviceJob, name: str, inputs: int, outputs: int) -> tuple[Opera
 
 
 def attention(job: DeviceJob) -> tuple[Operation, ...]:
-    """The attention kernels, causal; they keep queries, keys, values, outputs, and a row's sum."""
+    """Return the causal attention kernels.
+
+    They keep queries, keys, values, outputs, and one sum per row.
+    """
     tokens, wide = job.tokens, job.query_width
     work = 2.0 * tokens * job.sequence * wide
     held = tokens * (4.0 * wide + 4 * job.key_width + 4 * job.shape.heads)
@@ -222,14 +227,14 @@ def _gated_block(job: DeviceJob) -> tuple[Operation, ...]:
         *linear(job, "up", hidden, ffn, widened=True, joined=True),
         *passes(SWIGLU, FORWARD, elements),
         *passes(SWIGLU_BACKWARD, BACKWARD, elements),
-        # The product is the input of a matrix, which needs it only for its own gradient.
+        # The product of gate and up is the input of a matrix, whose own gradient alone needs it.
         kept("gate, SiLU, up and their product", (6 if job.lora_rank else 8) * elements),
         *linear(job, "down", ffn, hidden),
     )
 
 
 def layer_norm(job: DeviceJob) -> tuple[Operation, ...]:
-    """A LayerNorm, one kernel forward and two backward, and its output in BF16."""
+    """Return a LayerNorm: one kernel forward, two backward, and its output in BF16."""
     elements, each = job.tokens * job.shape.hidden, job.stack.residual_bytes
     found = [
         *passes((("layer norm", BROADCAST, 2 * each),), FORWARD, elements),
@@ -256,7 +261,7 @@ def _biased_attention(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def _plain_block(job: DeviceJob) -> tuple[Operation, ...]:
-    """GPT-2's block with `gelu_new`, which eager PyTorch computes operator by operator."""
+    """Return GPT-2's block with `gelu_new`, which eager PyTorch computes operator by operator."""
     hidden, ffn = job.shape.hidden, job.shape.ffn_hidden
     elements, autocast = job.tokens * ffn, job.stack.autocast
     return (

@@ -22,14 +22,14 @@ from figgen.models.operations.operation import (
 )
 
 START_KERNELS = 30
-"""Positions, masks and rotary tables of a microbatch."""
+"""Kernels that make positions, masks and rotary tables of a microbatch."""
 ALIGNMENT = 8
-"""Widths of fast matmuls in 16 bits are multiples of so many elements; a compiler pads others."""
+"""Fast 16-bit matmuls need widths that are multiples of this; a compiler pads others."""
 UPDATED_AT_ONCE = 2e7
-"""Parameters that one kernel of the fused optimizer updates, by the trace."""
+"""Parameters that one kernel of the fused optimizer updates, read from a trace."""
 
 ADAPTER_UPDATE_BYTES = 40.0
-"""Bytes that clipping and Adam move for each parameter of an adapter, all in FP32."""
+"""Bytes that clipping and Adam move per adapter parameter, all in FP32."""
 
 EAGER_LOSS: tuple[Pass, ...] = (("logits to FP32", BROADCAST, 6), ("log-softmax", SOFTMAX, 8))
 EAGER_LOSS_BACKWARD: tuple[Pass, ...] = (
@@ -39,12 +39,12 @@ COMPILED_LOSS: tuple[Pass, ...] = (("cross-entropy", FUSED, 2),)
 COMPILED_LOSS_BACKWARD: tuple[Pass, ...] = (("cross-entropy", FUSED, 4),)
 
 EAGER_LOGIT_BYTES, COMPILED_LOGIT_BYTES = 12, 6
-"""Bytes of a logit while its gradient is made: eager, three FP32 copies (log-probabilities, their
-gradient, the gradient of logits); compiled, one FP32 and one BF16."""
+"""Bytes per logit while its gradient is computed: eager holds three FP32 copies (log-probabilities,
+their gradient, the gradient of logits), compiled one FP32 and one BF16 copy."""
 
 
 def embedding(job: DeviceJob) -> tuple[Operation, ...]:
-    """The lookup of tokens, and the gradient of the table, a dense one."""
+    """Return the lookup of tokens and the dense gradient of the table."""
     elements, each = job.tokens * job.shape.hidden, job.stack.residual_bytes
     table = job.shape.vocab * job.shape.hidden
     found = [
@@ -67,7 +67,7 @@ def embedding(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def head_and_loss(job: DeviceJob) -> tuple[Operation, ...]:
-    """The last norm, the head and cross-entropy."""
+    """Return the operations of the last norm, the head and cross-entropy."""
     shape, logits = job.shape, job.logits
     compiled = job.stack.compiled
     aligned = compiled or shape.vocab % ALIGNMENT == 0
@@ -88,18 +88,18 @@ def head_and_loss(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def loss_bytes(job: DeviceJob) -> float:
-    """Most bytes of logits and their gradients at once."""
+    """Return the peak bytes of logits and their gradients."""
     return job.logits * (COMPILED_LOGIT_BYTES if job.stack.compiled else EAGER_LOGIT_BYTES)
 
 
 def accumulation(job: DeviceJob) -> tuple[Operation, ...]:
-    """The gradients of a microbatch are added to those of the earlier ones."""
+    """Return the addition of a microbatch's gradients to the accumulated ones."""
     each = 3 * job.gradient_bytes / job.trained
     return passes((("accumulated gradients", CONTIGUOUS, each),), BACKWARD, job.trained)
 
 
 def update(job: DeviceJob) -> tuple[Operation, ...]:
-    """Clipping of the norm of all gradients, and the fused Adam step."""
+    """Return the clipping of the gradients' norm and the fused Adam step."""
     return (
         Operation(
             name="clipping and Adam", kind=OPTIMIZER, phase=UPDATE,
@@ -111,5 +111,5 @@ def update(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def embedded(job: DeviceJob) -> Operation:
-    """What the embedding keeps: the numbers of the tokens."""
+    """Return what the embedding keeps: the token ids."""
     return kept("token numbers", 8.0 * job.tokens)

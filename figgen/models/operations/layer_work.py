@@ -1,4 +1,4 @@
-"""FLOPs and bytes of a list of operations, by phase; rates turn these sums into seconds."""
+"""FLOPs and bytes of a list of operations, summed by phase; rates turn these sums into seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from figgen.models.operations.operation import (
 class PhaseWork:
     """The sums of one phase: FLOPs and number of matmuls, bytes of passes and of casts.
 
-    All but the number of matmuls are for one token on a GPU that has the whole layer.
+    FLOPs and bytes are per token, on a GPU that has the whole layer.
     """
 
     matmul_flops: Number
@@ -31,7 +31,7 @@ class PhaseWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerWork:
-    """A list of operations by phase; backward is that by input."""
+    """The work of a layer by phase; `backward` computes input gradients only."""
 
     forward: PhaseWork
     backward: PhaseWork
@@ -39,7 +39,7 @@ class LayerWork:
 
 
 def layer_work(operations: tuple[Operation, ...]) -> LayerWork:
-    """The sums of a list."""
+    """Return the sums of a list of operations by phase."""
     return LayerWork(
         forward=_phase_work(operations, FORWARD),
         backward=_phase_work(operations, BACKWARD),

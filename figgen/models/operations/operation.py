@@ -1,8 +1,8 @@
-"""One operation of a training step, and how the tables of passes over memory become operations.
+"""One operation of a training step, and how tables of passes over memory become operations.
 
 Time, memory, FLOPs, traffic and kernel counts of a step are sums over its operations. An operation
-is a matmul, an attention kernel or a *pass*: a kernel that reads tensors from memory and writes
-tensors to memory, and takes as long as its bytes take by their kind of access.
+is a matmul, an attention kernel or a *pass*: a kernel that reads and writes tensors in memory and
+whose time follows from its bytes and its kind of access.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ SOFTMAX, SCATTER, FUSED, OPTIMIZER, COPY = "softmax", "scatter", "fused", "optim
 CAST, MESSAGE, WAIT = "cast", "message", "wait"
 """Kinds of operations. `contiguous` passes read and write whole vectors of one format; `broadcast`
 passes reduce, broadcast, or widen 16 bits to 32; `strided` passes go against the layout of a tensor
-(rotation, concatenation, transposition); `fused` passes are what a compiler or a library made of
-several; `cast` passes write 8 bits or fewer, with their scales."""
+(rotation, concatenation, transposition); compilers and libraries combine several into a `fused`
+pass; `cast` passes write 8 bits or fewer, with their scales."""
 
 FORWARD, BACKWARD, WEIGHT, UPDATE = "forward", "backward", "backward by weight", "update"
-"""Phases: `backward` is that by input, for which the layer before waits. A schedule may put off
-`backward by weight`."""
+"""Phases. `backward` computes input gradients, for which the previous layer waits; a schedule may
+defer `backward by weight`."""
 
 Pass = tuple[str, str, float]
-"""A name, a kind of access, and bytes read and written for each element."""
+"""A name, a kind of access, and the bytes read and written per element."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation: `m`, `n`, `k` are the sizes of a matmul, `moved_bytes` what a pass moves.
+    """One operation; a matmul has sizes `m`, `n` and `k`, a pass moves `moved_bytes`.
 
-    `kept_bytes` stay from its forward until the backward pass of its layer, `cached_bytes` until
-    the end of the microbatch (casts of weights under autocast). `aligned` is False for a matmul
-    with a width that is no multiple of eight, for which no fast kernel exists. `count` is how often
-    it runs, `kernels` how many kernels each time launches.
+    `kept_bytes` stay from its forward until the backward of its layer, `cached_bytes` until the end
+    of the microbatch (casts of weights under autocast). `aligned` is False for a matmul with a
+    width that is not a multiple of eight, for which no fast kernel exists. `count` is the number of
+    runs, `kernels` the kernels that each run launches.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Operation:
 def matmul(
     name: str, phase: str, *, m: float, n: float, k: float, aligned: bool = True
 ) -> Operation:
-    """An m × k matrix times a k × n matrix: a kernel, and one that clears its counters."""
+    """Return an m × k by k × n matmul: one kernel, and one that clears its counters."""
     return Operation(
         name=name, kind=MATMUL, phase=phase, flops=2 * m * n * k, m=m, n=n, k=k, kernels=2,
         aligned=aligned,
@@ -66,7 +66,7 @@ def matmul(
 def grouped_matmuls(
     name: str, inputs: float, outputs: float, *, rows: float, groups: float, kernels: float
 ) -> tuple[Operation, ...]:
-    """A linear layer of each of `groups` experts, which share the rows, and its gradients."""
+    """Return a linear layer, with gradients, of each of `groups` experts, which share `rows`."""
     each = rows / groups
     return (
         _grouped(name, FORWARD, groups, kernels, m=rows, n=outputs, k=inputs),
@@ -87,7 +87,7 @@ def _grouped(
 def passes(
     table: tuple[Pass, ...], phase: str, elements: float, *, of: str = ""
 ) -> tuple[Operation, ...]:
-    """The operations of a table of passes over so many elements."""
+    """Return the operations of a table of passes over `elements` elements."""
     return tuple(
         Operation(
             name=f"{of} {name}" if of else name, kind=kind, phase=phase,
@@ -98,12 +98,12 @@ def passes(
 
 
 def small(name: str, phase: str, kernels: float) -> Operation:
-    """Kernels that move next to nothing and cost their launch."""
+    """Return kernels that move almost nothing and only cost their launch."""
     return Operation(name=name, kind=CONTIGUOUS, phase=phase, kernels=kernels)
 
 
 def kept(name: str, kept_bytes: float, cached_bytes: float = 0.0) -> Operation:
-    """A tensor that forward keeps and that another operation has counted the making of."""
+    """Return a tensor that forward keeps and that another operation computes."""
     return Operation(
         name=name, kind=CONTIGUOUS, phase=FORWARD, kept_bytes=kept_bytes,
         cached_bytes=cached_bytes, kernels=0,
@@ -111,20 +111,20 @@ def kept(name: str, kept_bytes: float, cached_bytes: float = 0.0) -> Operation:
 
 
 def times(operations: tuple[Operation, ...], count: float) -> tuple[Operation, ...]:
-    """The same operations, run `count` times as often."""
+    """Return the operations, run `count` times as often."""
     return tuple(replace(one, count=one.count * count) for one in operations)
 
 
 def of_phase(operations: tuple[Operation, ...], *phases: str) -> tuple[Operation, ...]:
-    """The operations of these phases."""
+    """Return the operations of these phases."""
     return tuple(one for one in operations if one.phase in phases)
 
 
 def total_kernels(operations: tuple[Operation, ...]) -> float:
-    """Kernels that they launch."""
+    """Return the number of kernels that the operations launch."""
     return sum(one.kernels * one.count for one in operations)
 
 
 def total_kept_bytes(operations: tuple[Operation, ...]) -> float:
-    """Bytes that forward keeps until backward."""
+    """Return the bytes that forward keeps until backward."""
     return sum(one.kept_bytes * one.count for one in operations)

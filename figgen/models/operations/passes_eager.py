@@ -1,8 +1,8 @@
-"""Passes over memory that eager PyTorch makes of each module of transformers, one an operator.
+"""Passes over memory of each module of transformers in eager PyTorch, one per operator.
 
-Each table lists what the dispatcher records, with bytes read and written for each element, once for
-FP32 (the residual stream under autocast) and once for BF16. `tests/models/operations/` holds the
-tables against the operators that PyTorch dispatched and the tensors that it saved.
+Each table lists what the dispatcher records, with bytes read and written per element, once for FP32
+(the residual stream under autocast) and once for BF16. `tests/models/operations/` checks the tables
+against the operators that PyTorch dispatched and the tensors that it saved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RMS_NORM_BF16: tuple[Pass, ...] = (
     ("scale", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight", BROADCAST, 4),
 )  # fmt: skip
 HEAD_NORM_AUTOCAST: tuple[Pass, ...] = (*RMS_NORM_BF16[:-1], ("weight", BROADCAST, 6))
-"""A norm of heads, whose input is the BF16 output of a linear layer and whose weight is FP32."""
+"""A norm of heads; its input is the BF16 output of a linear layer, its weight FP32."""
 
 _OF_SQUARES: tuple[Pass, ...] = (
     ("input gradient", CONTIGUOUS, 12), ("scale", BROADCAST, 8), ("sum", BROADCAST, 4),
@@ -42,7 +42,7 @@ RMS_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
 RMS_NORM_FROZEN_BACKWARD: tuple[Pass, ...] = (
     ("weight", BROADCAST, 4), ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
-"""The same in BF16 where its weight is frozen."""
+"""The backward of a BF16 RMSNorm whose weight is frozen."""
 _OF_HEADS: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("input gradient", STRIDED, 12), *_OF_SQUARES[1:-1],
     ("sum of gradients", STRIDED, 12), ("to BF16", CONTIGUOUS, 6),
@@ -60,7 +60,7 @@ ROTARY_AUTOCAST: tuple[Pass, ...] = (
     ("cosine", STRIDED, 6), ("negate half", STRIDED, 2), ("concatenate", STRIDED, 4),
     ("sine", STRIDED, 6), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
-"""BF16 times an FP32 table makes FP32, which attention casts back."""
+"""BF16 times an FP32 table gives FP32, which attention casts back."""
 ROTARY_FP32: tuple[Pass, ...] = (
     ("cosine", STRIDED, 8), ("negate half", STRIDED, 4), ("concatenate", STRIDED, 8),
     ("sine", STRIDED, 8), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
@@ -91,9 +91,9 @@ ADAPTER_OUTPUT: tuple[Pass, ...] = (
     ("up", CONTIGUOUS, 4), ("scale", CONTIGUOUS, 8), ("sum", BROADCAST, 10),
     ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
-"""What PEFT adds to a matrix, for each channel of its input and output (`lora/layer.py`,
-`Linear.forward`): adapters are in FP32, so their input is cast, and the sum, which is FP32, is cast
-back. The two thin matmuls take as long as the wide tensor that they read or write."""
+"""What PEFT adds to a matrix per channel of its input and output (`lora/layer.py`,
+`Linear.forward`). Adapters are FP32, so their input is cast and their FP32 sum is cast back. The
+two thin matmuls take as long as reading or writing their wide tensor."""
 ADAPTER_OUTPUT_BACKWARD: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("to BF16", CONTIGUOUS, 6), ("scale", CONTIGUOUS, 8),
     ("up weight", CONTIGUOUS, 4), ("up input", CONTIGUOUS, 4),
@@ -114,7 +114,7 @@ GELU_NEW_AUTOCAST: tuple[Pass, ...] = (
     ("tanh", CONTIGUOUS, 8), ("plus one", CONTIGUOUS, 8), ("product", BROADCAST, 10),
     ("to BF16", CONTIGUOUS, 6),
 )  # fmt: skip
-"""Autocast computes the power in FP32, and everything after it."""
+"""Autocast computes the power and everything after it in FP32."""
 GELU_NEW_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
     ("to FP32", BROADCAST, 6), ("product", BROADCAST, 10), ("product", CONTIGUOUS, 12),
     ("to BF16", CONTIGUOUS, 6), ("tanh", CONTIGUOUS, 12), ("scale", CONTIGUOUS, 8),

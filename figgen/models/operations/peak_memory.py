@@ -1,4 +1,4 @@
-"""Memory of a step on one device from its operations: allocated and reserved, at named moments."""
+"""Memory of a step on one device, allocated and reserved, from its operations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from figgen.models.operations.operation import total_kept_bytes
 WORKSPACE_BYTES = 2 * 2.0**25
 """Workspaces of cuBLAS and cuBLASLt on Hopper, 32 MiB each."""
 OUTSIDE_BYTES = 0.82e9
-"""What a process holds on an H100 outside the allocator: context and kernels, without NCCL."""
+"""Bytes that a process holds on an H100 outside the allocator: context and kernels, no NCCL."""
 AGAIN_LOGIT_BYTES = 4
-"""Bytes of a logit that stay reserved besides where an eager model recomputes its layers: blocks of
-the logits' copies do not serve the layers that are computed again."""
+"""Bytes per logit that stay reserved if an eager model recomputes its layers, because the allocator
+cannot reuse the blocks of the logits' copies for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
-    """Bytes on the device at the peak, whose moment is named: in tensors, and in the allocator.
+    """Bytes on the device at the peak of a step, and the moment of the peak.
 
-    `held_bytes` are weights and optimizer, between steps.
+    `held_bytes` are weights and optimizer state, which stay between steps. `allocated_bytes` are in
+    tensors, `reserved_bytes` in the caching allocator.
     """
 
     held_bytes: float
@@ -35,12 +36,12 @@ class DeviceMemory:
 
     @property
     def device_bytes(self) -> float:
-        """With what the process holds outside the allocator."""
+        """Reserved bytes and what the process holds outside the allocator."""
         return self.reserved_bytes + OUTSIDE_BYTES
 
 
 def device_memory(job: DeviceJob) -> DeviceMemory:
-    """The peak of a step: the loss, when all activations live, or the end of backward."""
+    """Return the peak of a step, in the loss with all activations or at the end of backward."""
     held = job.held_bytes + WORKSPACE_BYTES
     gradients = job.gradient_bytes
     layers, one_layer, casts = _layers(job)
@@ -53,7 +54,7 @@ def device_memory(job: DeviceJob) -> DeviceMemory:
     table = job.stack.residual_bytes * job.shape.vocab * job.shape.hidden * tied
     backward = gradients + table
     if job.stack.compiled:
-        # A compiled backward returns all gradients at its end, next to the accumulated ones.
+        # A compiled backward returns all gradients at its end, beside the accumulated ones.
         backward += summed
     again = layers + one_layer + gradients / 2 if job.recomputed else 0.0
     peak = max(forward, backward, again)
@@ -68,7 +69,7 @@ def device_memory(job: DeviceJob) -> DeviceMemory:
 
 
 def _layers(job: DeviceJob) -> tuple[float, float, float]:
-    """Bytes that all layers keep, those of one layer made again, and of cached casts."""
+    """Return the bytes that all layers keep, those of one recomputed layer, and of cached casts."""
     whole, most, casts = 0.0, 0.0, 0.0
     for layers, experts in layer_kinds(job):
         if layers:

@@ -1,9 +1,9 @@
-"""A software stack as data: what it fuses, in what format it computes, and what it keeps.
+"""A software stack as data: what it fuses, the formats it computes in, and what it keeps.
 
-Read off the modules of transformers 5.17 to 5.24 (`modeling_llama`, `modeling_gpt2`,
+Read from the modules of transformers 5.17 to 5.24 (`modeling_llama`, `modeling_gpt2`,
 `modeling_qwen3`, `modeling_mixtral`, `integrations/moe.py`) with PyTorch 2.11 on CUDA. Under
-autocast weights and residual stay in FP32, each linear layer casts its own input, and a cast of a
-weight is cached for one microbatch; in pure BF16 nothing is cast but the inside of RMSNorm.
+autocast, weights and residual stay FP32, each linear layer casts its own input, and the cast of a
+weight is cached for one microbatch. In pure BF16 nothing is cast except inside RMSNorm.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """One stack: `autocast` around FP32 weights or pure BF16, run eagerly or `compiled`.
+    """A software stack: `autocast` around FP32 weights or pure BF16, eager or `compiled`.
 
-    `residual_bytes` are those of an element of the residual stream and of the gradients of
-    weights; `held_bytes` are weights and both moments of Adam, a parameter. The optimizer moves
-    `update_bytes` a parameter, clipping included. `masked` says that attention is given an explicit
-    mask: while `torch.compile` traces, transformers does not leave it out
-    (`_ignore_causal_mask_sdpa`). `tf32` says that matmuls of FP32 tensors may run in TF32
-    (`torch.set_float32_matmul_precision("high")`, which is not PyTorch's default).
+    `residual_bytes` are per element of the residual stream and of weight gradients. `held_bytes`
+    are weights and both moments of Adam per parameter. The optimizer moves `update_bytes` per
+    parameter, clipping included. With `masked`, attention gets an explicit mask, which transformers
+    does not omit while `torch.compile` traces (`_ignore_causal_mask_sdpa`). With `tf32`, matmuls of
+    FP32 tensors may run in TF32 (`torch.set_float32_matmul_precision("high")`, which is not
+    PyTorch's default).
     """
 
     name: str
@@ -51,4 +51,4 @@ STACKS = {
     (stack.compiled, stack.autocast): stack
     for stack in (_stack(c, a) for c in (False, True) for a in (True, False))
 }
-"""The stacks of transformers by whether they compile and whether they run under autocast."""
+"""Stacks of transformers, keyed by (compiled, autocast)."""

@@ -25,21 +25,22 @@ TILES = (
     (256.0, 128.0, 1.0), (128.0, 256.0, 1.0), (192.0, 192.0, 1.0), (128.0, 128.0, 0.85),
     (64.0, 64.0, 0.55),
 )  # fmt: skip
-"""Tiles of Hopper's matmul kernels: rows, columns, and the share of the rate that they reach, since
-smaller ones load more for each FLOP."""
+"""Tiles of Hopper's matmul kernels: rows, columns, and the share of the rate that they reach.
+Smaller tiles load more bytes per FLOP."""
 
 PARTS = {
     MATMUL: "product", GROUPED: "product", ATTENTION: "attention", CONTIGUOUS: "elementwise",
     BROADCAST: "elementwise", STRIDED: "elementwise", SOFTMAX: "elementwise",
     SCATTER: "elementwise", FUSED: "elementwise", OPTIMIZER: "optimizer", COPY: "copy",
 }  # fmt: skip
-"""The parts of a step by kind of operation; `gap` and `host` come besides."""
+"""Maps kinds of operations to parts of a step; `gap` and `host` are further parts."""
 
 
 def matmul_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of one matmul: whole waves of the tile with which they take the least.
+    """Return the seconds of one matmul in whole waves of the fastest tile.
 
-    A wave is one tile on each multiprocessor, and takes as long as a tile's FLOPs, and a start.
+    A wave runs one tile on each multiprocessor and takes the time of the tile's FLOPs plus a
+    start-up.
     """
     if not one.aligned:
         return one.flops / rates.unaligned_flops_per_s
@@ -54,8 +55,10 @@ def matmul_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 
 
 def grouped_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of a grouped matmul: where autocast leaves its weights in FP32, it runs in TF32 if
-    PyTorch may use that, and else in FP32."""
+    """Return the seconds of a grouped matmul.
+
+    Autocast leaves its weights in FP32. It then runs in TF32 if PyTorch may use that, else in FP32.
+    """
     if not stack.autocast:
         return one.flops / rates.grouped_flops_per_s
     return one.flops / (
@@ -64,7 +67,7 @@ def grouped_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 
 
 def attention_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of an attention kernel, by the width of its heads and by its mask."""
+    """Return the seconds of an attention kernel, which depend on the head width and the mask."""
     wide = one.width > 64
     if stack.masked:
         filled = one.n / (one.n + rates.attention_128_half)
@@ -77,7 +80,7 @@ def attention_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 
 
 def pass_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of a pass over memory."""
+    """Return the seconds of a pass over memory."""
     if one.kind == OPTIMIZER:
         fp32 = stack.autocast
         rate = rates.optimizer_fp32_bytes_per_s if fp32 else rates.optimizer_bf16_bytes_per_s
@@ -86,7 +89,7 @@ def pass_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 
 
 def operation_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
-    """Seconds of one operation on the device, run once."""
+    """Return the seconds of one run of an operation."""
     if one.kind == MATMUL:
         return matmul_s(one, rates, stack)
     if one.kind == GROUPED:
@@ -99,9 +102,9 @@ def operation_s(one: Operation, rates: KernelRates, stack: Stack) -> float:
 def step_parts_s(
     operations: tuple[Operation, ...], rates: KernelRates, stack: Stack
 ) -> dict[str, float]:
-    """Seconds of a step by part: kernels by kind, gaps between them, and waits for the host.
+    """Return the seconds of a step by part: kernels by kind, gaps between them, host waits.
 
-    The device waits for the host where launching all kernels takes longer than running them.
+    The device waits for the host if launching all kernels takes longer than running them.
     """
     found = {
         part: sum(

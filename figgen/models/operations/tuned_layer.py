@@ -1,14 +1,14 @@
-"""The operations of a layer in a stack with fused kernels, such as Megatron-Core, on one GPU.
+"""The operations of a layer on one GPU in a stack with fused kernels, such as Megatron-Core.
 
-Queries, keys and values are one matmul, gate and up another; norms, residual sums, the rotation of
-queries and keys, and the gate of the block are a kernel each. Under sequence parallelism a GPU has
-its part of the tokens wherever it does not have its part of a width. Attention, sorting and sending
-tokens, and sums of gradients depend on the layout; `figgen.models.step.layer_list` adds them.
+Queries, keys and values are one matmul, gate and up another. Norms, residual sums, the rotation of
+queries and keys, and the block's gate are one kernel each. With sequence parallelism a GPU has its
+part of the tokens wherever it does not have its part of a width. Attention, sorting and sending
+tokens, and gradient sums depend on the layout; `figgen.models.step.layer_list` adds them.
 
-Passes move tensors of 16 bits, backward twice as many as forward: beside each tensor its gradient.
-A quantized matmul casts its input in forward, and the gradient of its output in backward. The rates
+Passes move 16-bit tensors, backward twice as many bytes as forward, since it also moves gradients.
+A quantized matmul casts its input in forward and the gradient of its output in backward. The rates
 were fitted without the router, a matmul of a few hundred columns, and without the passes and casts
-of shared experts, so the list leaves these out. Casts of latent attention are those of its core's
+of shared experts, so the list omits these. Casts of latent attention are those of its core's
 inputs.
 """
 
@@ -30,24 +30,23 @@ from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 
 ACTIVATION_BYTES = 2
 CAST_BYTES = 5
-"""Bytes an element whose format is changed: 2 read, 1 written in rows and 1 in columns, 1 for
-scales."""
+"""Bytes per element that a cast moves: 2 read, 1 written by rows and 1 by columns, 1 for scales."""
 READ_AND_WRITTEN = 2 * ACTIVATION_BYTES
 SUMMED = 3 * ACTIVATION_BYTES
-"""Two read, one written."""
+"""Two tensors read and one written."""
 FEED_FORWARD = "feed-forward"
 BACKWARD_PASSES = 2
-"""Bytes of a pass backward over those forward."""
+"""Bytes of a backward pass over those of the forward pass."""
 
 
 def dense_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
-    """A layer with a plain feed-forward block, without its attention core."""
+    """Return the operations of a dense layer without its attention core."""
     block = _block(shape, "", shape.ffn_hidden, tokens, tp)
     return (*_mixing(shape, tokens, tp), *_beside(shape, FEED_FORWARD, tokens / tp, block))
 
 
 def expert_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
-    """A layer of experts, without its attention core and its routed experts."""
+    """Return the operations of an expert layer without attention core and routed experts."""
     experts, shared = shape.experts, tuple[Operation, ...]()
     if experts is not None and experts.shared:
         block = _block(shape, "shared ", experts.shared * experts.ffn_hidden, tokens, tp)
@@ -56,19 +55,19 @@ def expert_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Oper
 
 
 def routed_operations(shape: ModelShape, rows: float) -> tuple[Operation, ...]:
-    """Routed experts, for so many rows of tokens at the full width of an expert."""
+    """Return the operations of routed experts at full width, for `rows` token copies."""
     if shape.experts is None:
         return ()
     return _block(shape, "expert ", shape.experts.ffn_hidden, rows, 1, kind=GROUPED)
 
 
 def head_operations(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
-    """The matmul that makes logits."""
+    """Return the matmul that computes the logits."""
     return _linear("head", tokens, shape.hidden, shape.vocab / tp)
 
 
 def _mixing(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]:
-    """The attention or the mixer of a layer, a mean one of both."""
+    """Return attention and mixer operations of a mean layer, weighted by their shares of layers."""
     share, found = shape.state_space_layers / shape.layers, tuple[Operation, ...]()
     if share < 1:
         found += times(_attention(shape, tokens, tp), 1 - share)
@@ -78,7 +77,7 @@ def _mixing(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...
 
 
 def projected_width(shape: ModelShape) -> int:
-    """Channels of queries, keys and values together; of latent attention as their core has them."""
+    """Return the channels of queries, keys and values; for latent attention those of its core."""
     mla = shape.latent
     if mla is None:
         return (shape.heads + 2 * shape.kv_heads) * shape.head_dim
@@ -88,7 +87,7 @@ def projected_width(shape: ModelShape) -> int:
 def _beside(
     shape: ModelShape, of: str, tokens: float, block: tuple[Operation, ...]
 ) -> tuple[Operation, ...]:
-    """A block between its norm and its residual sum."""
+    """Return a block between its norm and its residual sum."""
     elements = tokens * shape.hidden
     return (
         *_pass(f"norm before {of}", elements, READ_AND_WRITTEN),
@@ -119,7 +118,7 @@ def _mixer(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]
     mixers, rows = shape.state_space, tokens / tp
     if mixers is None:
         return ()
-    # Into and out of the convolution, the scan and the gate.
+    # Channels into and out of the convolution, the scan and the gate.
     between = mixers.projected + 2 * mixers.inner
     first = _linear("mixer in", tokens, shape.hidden, mixers.projected / tp)
     last = _linear("mixer out", tokens, mixers.inner / tp, shape.hidden)
@@ -133,7 +132,7 @@ def _mixer(shape: ModelShape, tokens: float, tp: float) -> tuple[Operation, ...]
 def _block(
     shape: ModelShape, of: str, width: float, tokens: float, tp: float, kind: str = MATMUL
 ) -> tuple[Operation, ...]:
-    """A feed-forward block; where it has a gate, gate and up are one matmul."""
+    """Return a feed-forward block; if it is gated, gate and up are one matmul."""
     first, rows = FFN_MATRICES[shape.ffn] - 1, tokens / tp
     name, down = f"{of}gate and up" if first > 1 else f"{of}up", f"{of}down"
     up = _linear(name, tokens, shape.hidden, first * width / tp, kind)
@@ -167,7 +166,7 @@ def _pass(name: str, elements: float, each: float) -> tuple[Operation, ...]:
 def _cast(
     matmuls: tuple[Operation, ...], name: str, inputs: float, outputs: float
 ) -> tuple[Operation, ...]:
-    """Matmuls between the casts of their input and, backward, of the gradient of their output."""
+    """Return matmuls with casts of their input and, in backward, of their output's gradient."""
     ahead, behind = CAST_BYTES * inputs, CAST_BYTES * outputs
     return (
         Operation(name=f"cast of {name}", kind=CAST, phase=FORWARD, moved_bytes=ahead),

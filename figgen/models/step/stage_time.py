@@ -103,10 +103,10 @@ def _stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, rate: float)
 def _ring_blocks(
     setup: TrainingSetup, share: StageShare, flops_per_s: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return the share of layers without and with a window, and their attention to a block of keys,
-    s.
+    """Return rows of (share of layers, their attention to one block of keys, s).
 
-    A window reduces the pairs in all blocks together but saves none of the sends.
+    The rows are layers without and with a window. A window reduces the pairs in all blocks together
+    but saves none of the sends.
     """
     windowed = share.windowed_layers / share.layers if share.layers else 0.0
     blocks = setup.parallel.cp / setup.traded_ranks
