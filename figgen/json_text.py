@@ -20,7 +20,7 @@ def read_json(text: str) -> Any:
     `DEEPEST`.
     """
     if max(_depths(text), default=0) > DEEPEST:
-        raise ValueError(f"more than {DEEPEST} lists and objects in each other")
+        raise ValueError(f"more than {DEEPEST} nested lists and objects")
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
 
 

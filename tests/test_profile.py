@@ -272,7 +272,7 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
         "exposed dp": (pytest.approx(30), pytest.approx(dict(estimate.exposed)["dp"])),
         "exposed tp": (pytest.approx(10), 0.0),
         "idle": (pytest.approx(20), 0.0),
-        "exposed calls at the same time": (pytest.approx(-10), 0.0),
+        "exposed calls that overlap": (pytest.approx(-10), 0.0),
     }
     # What is left of sums in another order is nothing that a call exposes.
     apart = [
@@ -280,7 +280,7 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
         kernel("ncclDevKernel_ReduceScatter_x", 0.3, 0.3, **NCCL),
     ]
     parts = [row.part for row in beside(device_trace(apart), estimate)]
-    assert "exposed calls at the same time" not in parts
+    assert "exposed calls that overlap" not in parts
 
 
 def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:

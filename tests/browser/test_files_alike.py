@@ -105,4 +105,4 @@ def test_a_trace_is_as_deep_as_any_profiler_writes_and_no_deeper(ask: Ask, tmp_p
             said.append(str(error).replace(str(path), "t.json"))
     assert ask("traces", texts) == said
     assert [found == "read" for found in said] == [True, True, False, False, False]
-    assert "at most 200 lists and objects in each other" in said[2]
+    assert "at most 200 nested lists and objects" in said[2]

@@ -71,7 +71,7 @@ REFUSED = {
     '{"traceEvents": [{"ph": "X", "ts": NaN, "dur": 1}]}': "a finite ts",
     '{"traceEvents": [{"ph": "X", "ts": 1, "dur": -1}]}': "a finite ts",
     '{"traceEvents": [{"ph": "X", "ts": "1"}]}': "a finite ts",
-    "[" * 5000: "at most 200 lists and objects in each other",
+    "[" * 5000: "at most 200 nested lists and objects",
 }
 
 

@@ -1,4 +1,4 @@
-"""The actions of a pipeline schedule: one pass of a stage over a microbatch, and orders of them."""
+"""The actions of a pipeline schedule, each one pass of a stage over a microbatch."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ACTION = re.compile(r"(\d+)([FBIW])(\d+)")
 
 
 class Action(NamedTuple):
-    """One stage working on one microbatch, printed as torch prints it: `2F0`.
+    """One stage working on one microbatch, printed as in torch: `2F0`.
 
-    `stage` counts virtual stages over all ranks. Kinds: F forward, B full backward,
-    I gradient of the stage's input, W gradient of its weights (B does the work of I and W).
+    `stage` counts virtual stages over all ranks. Kinds: F forward, B full backward, I gradient of
+    the stage's input, W gradient of its weights (B does the work of I and W).
     """
 
     stage: int
@@ -34,7 +34,7 @@ class Action(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Action:
-        """The action written `2F0`. Raises InputError for any other form."""
+        """Return the action written as `2F0`. Raises InputError for any other form."""
         match = _ACTION.fullmatch(text)
         if match is None:
             raise InputError(
@@ -47,5 +47,5 @@ Order = tuple[Action, ...]
 
 
 def parse_order(text: str) -> Order:
-    """The actions of one rank, written `0F0 0F1 0B0 0B1`."""
+    """Return the actions of one rank, written as `0F0 0F1 0B0 0B1`."""
     return tuple(Action.parse(word) for word in text.split())

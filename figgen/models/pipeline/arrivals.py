@@ -13,7 +13,7 @@ from figgen.models.pipeline.trace import PlacedAction
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An input of an action: the action that made it, and when it is on the rank that needs it."""
+    """An input of an action: the action that computed it, and when it reaches the waiting rank."""
 
     source: PlacedAction
     time: float
@@ -27,9 +27,9 @@ def by_action(lanes: Iterable[Sequence[PlacedAction]]) -> dict[Action, PlacedAct
 def arrivals(
     placement: Placement, latency: float, placed: Mapping[Action, PlacedAction], action: Action
 ) -> tuple[Arrival, ...]:
-    """The inputs of `action` that are `placed`, the latest first.
+    """Return the inputs of `action` that are `placed`, latest first.
 
-    `latency` delays what changes rank.
+    `latency` delays inputs from another rank.
     """
     rank = placement.rank_of_stage[action.stage]
     found = []

@@ -1,8 +1,8 @@
 """A schedule that is built one action at a time, with the reason if an action cannot be placed.
 
-An action starts when its rank is free and its inputs have arrived, as in
-`figgen.models.pipeline.simulate`. It can be placed once its inputs are, and nothing that has been
-placed moves.
+An action starts once its rank is free and its inputs have arrived, as in
+`figgen.models.pipeline.simulate`. It can be placed once its inputs are, and placed actions never
+move.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _SAME_WORK: dict[Kind, tuple[Kind, ...]] = {
 class Board:
     """The placed actions of a schedule with the sizes and stages of `schedule`.
 
-    `times` are numbered by kind, then by stage; `lanes[rank]` and `moves` are in the order in
-    which actions were placed.
+    `times` are indexed by kind, then by stage. `lanes[rank]` and `moves` are in order of placing.
     """
 
     schedule: Schedule
@@ -55,7 +54,7 @@ def empty_board(schedule: Schedule, durations: Durations) -> Board:
 
 
 def action_of(board: Board, text: str) -> Action:
-    """The action written `2F0`. Raises InputError for other forms and for what is not there."""
+    """Return the action written as `2F0`. Raises InputError for other forms and unknown actions."""
     match = _ACTION.fullmatch(text.strip().upper())
     if match is None:
         expected = "stage, F, B, I or W, microbatch, as 2F0"
@@ -91,7 +90,7 @@ def refusal(board: Board, action: Action) -> str | None:
         if other in board.placed:
             return (
                 f"{other} has been placed: B does the work of I and W, so a microbatch has either "
-                "B or both of the others"
+                "B or both I and W"
             )
     placement = board.schedule.placement
     for makers in needs(placement, action):
@@ -132,7 +131,7 @@ def undo(board: Board) -> None:
 
 
 def left(board: Board) -> int:
-    """Count the passes still to be placed; I and W together count as one backward."""
+    """Return the number of passes still to be placed; I and W together count as one backward."""
     count = 0
     for stage in range(board.schedule.placement.stages):
         for microbatch in board.schedule.microbatches_of(stage):
@@ -143,7 +142,7 @@ def left(board: Board) -> int:
 
 
 def offers(board: Board, rank: int) -> tuple[Action, ...]:
-    """For each stage and kind the next microbatch that `rank` has not run, ready or not."""
+    """Return the next microbatch of each stage and kind that `rank` has not run, ready or not."""
     found: list[Action] = []
     for stage in board.schedule.placement.stages_of_rank(rank):
         for kind in _KINDS:
@@ -157,10 +156,10 @@ def offers(board: Board, rank: int) -> tuple[Action, ...]:
 
 
 def follow(board: Board, trace: Trace, before: float | None = None) -> int:
-    """Go on in the order of `trace` as far as what has been placed allows.
+    """Place actions in the order of `trace` as far as possible; return how many were placed.
 
-    Takes only actions that start before a time, if one is given; else also the W that are owed
-    where an I was placed and the trace has a B. Returns how many actions it placed.
+    With `before`, only actions that start earlier are placed. Without it, a W is also placed where
+    an I was placed and the trace has a B.
     """
     lanes, count = trace.placed, 0
     reached = [0] * len(lanes)
@@ -189,13 +188,13 @@ def follow(board: Board, trace: Trace, before: float | None = None) -> int:
 
 
 def _is_done(board: Board, action: Action) -> bool:
-    """Return whether `action` has been placed, as B or as I and W."""
+    """Whether `action` has been placed, as B or as I and W."""
     stage, kind, microbatch = action
     return any(Action(stage, one, microbatch) in board.placed for one in _SAME_WORK[kind])
 
 
 def as_schedule(board: Board) -> Schedule:
-    """What has been placed as a schedule; `simulate` runs it once nothing is left."""
+    """Return the placed actions as a schedule, which `simulate` can run once none is left."""
     return Schedule(
         name=board.schedule.name,
         placement=board.schedule.placement,

@@ -1,7 +1,7 @@
 """An order in which the blocks of a schedule can be executed, whatever their durations.
 
-Which block may follow which depends only on the orders of the ranks, so it is computed once for a
-schedule; `simulate` then adds the times (`figgen.models.pipeline.simulate`).
+Which block may follow which depends only on the orders of the ranks, so it is computed once per
+schedule; `figgen.models.pipeline.simulate` then adds the times.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from figgen.models.pipeline.action import Action, Order
 from figgen.models.pipeline.stage_placement import Placement
 
 KIND_ORDER = "FBIW"
-"""Times of actions are numbered by kind, in this order, then by stage."""
+"""Times of actions are indexed by kind, in this order, then by stage."""
 
 
 Half: TypeAlias = tuple[int, int, int, bool, int]
-"""One action by numbers: its time, the outputs that it waits for, whether the second comes from
-another rank, and the output that it makes. The first is of its own stage and there at once."""
+"""One action as indices: its time, the two outputs it waits for, whether the second comes from
+another rank, and its own output. The first comes from its own stage and is available at once."""
 
 Step: TypeAlias = tuple[int, Half, Half | None]
-"""A block: its rank, its action, and its partner in time, if any."""
+"""A block: its rank, its action, and the action that overlaps it, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedOrder:
     """All blocks of a schedule, each after the blocks that it waits for.
 
-    The activation of (stage, microbatch) is output `stage * M + microbatch`, the gradient of its
-    input comes stages · M further. Two more: what waits for nothing waits for `ready`, which is
-    there from the start; the last number is of what nobody waits for.
+    The activation of (stage, microbatch) is output `stage * M + microbatch`; the gradient of its
+    input is stages · M further. Two more outputs follow: `ready`, which exists from the start, for
+    actions that wait for nothing, and one for results that no action waits for.
     """
 
     steps: tuple[Step, ...]
@@ -47,9 +47,10 @@ def plan_of(
     orders: tuple[Order, ...],
     overlapped: frozenset[Action],
 ) -> CarriedOrder:
-    """Find the order in which the schedule `name`, whose `orders` are by rank, can be carried out.
+    """Return an order in which the blocks of the schedule `name` can be executed.
 
-    Raises InputError that names the circle of waits where there is none.
+    `orders` has one order per rank. Raises InputError, naming the cycle of waits, if they cannot be
+    executed.
     """
     board = _Board(name, placement, microbatches, orders, overlapped)
     runnable = list(range(placement.ranks))
@@ -78,7 +79,7 @@ class _Board:
         self.ready = 2 * self.gradients
         self.first = [placement.is_first(stage) for stage in range(stages)]
         self.last = [placement.is_last(stage) for stage in range(stages)]
-        # Whether what goes from stage s-1 to s, or back, changes rank; of either end, nothing does.
+        # Whether messages from stage s-1 to s, or back, change rank; at either end there are none.
         self.changes = [False, *(a != b for a, b in pairwise(holder)), False]
         self.times = {kind: place * stages for place, kind in enumerate(KIND_ORDER)}
         self.there = bytearray(self.ready + 2)
@@ -104,19 +105,19 @@ class _Board:
         return time, slot, gradient + self.microbatches, self.changes[stage + 1], gradient
 
     def missing(self, half: Half) -> int | None:
-        """The first output that an action waits for."""
+        """Return the first output that an action waits for."""
         _, own, sent, _, _ = half
         if not self.there[own]:
             return own
         return None if self.there[sent] else sent
 
     def block(self, rank: int) -> Order:
-        """What `rank` runs next: an action, or an overlapped pair."""
+        """Return what `rank` runs next: an action, or an overlapped pair."""
         order, at = self.orders[rank], self.position[rank]
         return order[at : at + (2 if order[at] in self.overlapped else 1)]
 
     def run(self, rank: int) -> list[int]:
-        """Run `rank` until its order ends or must wait; returns the ranks this set going."""
+        """Run `rank` until its order ends or must wait; return the ranks that can now go on."""
         order, overlapped = self.orders[rank], self.overlapped
         woken: list[int] = []
         while self.position[rank] < len(order):
@@ -140,7 +141,7 @@ class _Board:
 
 
 def _stuck(board: _Board) -> InputError:
-    """The error for an order that stopped: the first circle of waits, from the lowest rank."""
+    """Return the error for an order that stopped; it names a cycle of waits."""
     orders = board.orders
     rank = next(r for r, order in enumerate(orders) if board.position[r] < len(order))
     waits: dict[int, tuple[Action, Action]] = {}
@@ -167,7 +168,7 @@ def _stuck(board: _Board) -> InputError:
 
 
 def _maker(board: _Board, output: int) -> Action:
-    """The action that computes an activation or the gradient of an input."""
+    """Return the action that computes an activation or the gradient of an input."""
     stage = output % board.gradients // board.microbatches
     order = board.orders[board.holder[stage]]
     return next(a for a in order if board.half(a)[-1] == output)

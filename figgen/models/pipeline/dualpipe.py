@@ -1,4 +1,4 @@
-"""DualPipe and its halved form: forwards and backwards of opposite flows run as pairs."""
+"""DualPipe and its halved form, which overlap forwards and backwards of opposite directions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from figgen.models.pipeline.stage_placement import bidirectional, v_shape
 
 
 def dualpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """DualPipe: two copies of the model, microbatches fed from both ends of the pipe.
+    """Return DualPipe: two copies of the model, fed with microbatches from both ends.
 
-    `microbatches` counts both directions: 0 … M/2−1 enter at rank 0, the rest at rank P−1.
-    P must be even and M an even number ≥ 2P; InputError otherwise.
+    `microbatches` counts both directions: 0 … M/2−1 enter at rank 0, the rest at rank P−1. Raises
+    InputError unless P is even and M an even number ≥ 2P.
     Source: DeepSeek-V3 technical report, arXiv:2412.19437, section 3.2.1; order as in
     deepseek-ai/DualPipe.
     """
@@ -41,10 +41,10 @@ def dualpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def dualpipev(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """DualPipe cut in half: one copy of the model, two chunks per rank in a V.
+    """Return DualPipe cut in half: one copy of the model, two chunks per rank in a V.
 
-    Each rank does what the first half of DualPipe's ranks do, the turn of the V standing in for
-    the other half. M ≥ 2P; InputError otherwise.
+    Each rank runs what the first half of DualPipe's ranks run; the turn of the V replaces the other
+    half. Raises InputError unless M ≥ 2P.
     Source: deepseek-ai/DualPipe (`dualpipev.py`), after Sea AI Lab's "cut-in-half".
     """
     check_sizes("dualpipev", stages, microbatches, chunks, only_chunks=2)
@@ -63,12 +63,14 @@ def dualpipev(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
 
 
 def _phases(from_end: int, half: int, flow: int) -> list[Phase]:
-    """What the rank `from_end` places from its end of the pipe does, to `flow` microbatches
-    of either direction. Side 0 comes from the near end, `half` ranks away from the middle.
+    """Return the phases of the rank `from_end` places from its end of the pipe.
+
+    Each direction has `flow` microbatches. Side 0 comes from the near end; `half` is the distance
+    of the middle from the ends.
     """
     inward = half - from_end - 1
-    # The rank in the middle runs its first pair one after the other: it has nothing to wait for
-    # and the next rank gets its input sooner.
+    # The middle rank runs its first pair sequentially: it waits for nothing, and the next rank gets
+    # its input sooner.
     first_pair = "F0 B1" if inward == 0 else "F0&B1"
     steady = flow - 2 * half + from_end + 1
     alternate = [f"B{side}" for side in (1, 0)] * (from_end + 1)

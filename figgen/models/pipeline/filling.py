@@ -17,15 +17,15 @@ from figgen.models.pipeline.pass_lines import (
 from figgen.models.pipeline.schedules import build
 
 CLOSED = ("1f1b", "gpipe", "looped-bfs", "interleaved-1f1b")
-"""Schedules whose idle time is (P − 1)/V where there are microbatches for every stage; Narayanan et
-al. 2021, arXiv:2104.04473, section 2.2."""
+"""Schedules whose idle time is (P − 1)/V if there are microbatches for every stage (Narayanan et
+al. 2021, arXiv:2104.04473, section 2.2)."""
 GROWING = ("v-half", "v-min")
-"""Schedules that idle in every microbatch unless their three passes are of one length."""
+"""Schedules that idle in every microbatch unless their three passes take equally long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineIdle:
-    """How long a stage idles, in times of one microbatch, if all stages take equally long.
+    """The idle time of a stage, in times of one microbatch, if all stages take equally long.
 
     The largest of the lines `filling` is the idle time with `held` microbatches. The largest of
     `stalling` is what every further microbatch adds. Both depend on the split into passes.
@@ -38,10 +38,10 @@ class PipelineIdle:
 
 @lru_cache(maxsize=8192)
 def pipeline_idle(schedule: str, stages: int, microbatches: int, chunks: int) -> PipelineIdle:
-    """Return how long a stage of a schedule idles.
+    """Return the idle time of a stage under a schedule.
 
     1F1B, GPipe, interleaving and the naive schedule have closed forms, also for fewer microbatches
-    than stages. Other schedules are carried out, with no more microbatches than fill the pipeline:
+    than stages. Other schedules are simulated with just enough microbatches to fill the pipeline;
     once it is full, every further microbatch repeats the same actions.
 
     Raises InputError for an unknown schedule.
@@ -63,7 +63,7 @@ def pipeline_idle(schedule: str, stages: int, microbatches: int, chunks: int) ->
 
 
 def idle_for(microbatches: float) -> PipelineIdle:
-    """Return an idle time of so many microbatches, whatever the split into passes."""
+    """Return an idle time of `microbatches` microbatches, whatever the split into passes."""
     return PipelineIdle(filling=(_always(microbatches),), stalling=(_always(0.0),), held=1)
 
 
@@ -73,7 +73,7 @@ def _always(value: float) -> Passes:
 
 
 def idle_times(idle: PipelineIdle, split: Passes) -> tuple[Number, Number]:
-    """Return the idle time of a stage in a step, and what it adds in every microbatch.
+    """Return a stage's idle time in a step, and the idle time that every microbatch adds.
 
     Both are in times of one microbatch. The second is 0, except in schedules whose order suits only
     passes of equal length; there a stage that works longer than the others idles less.
@@ -95,7 +95,7 @@ def _filling(schedule: str, stages: int, microbatches: int, chunks: int) -> Line
 
 @lru_cache(maxsize=1024)
 def _stalling(schedule: str, stages: int, chunks: int) -> Lines:
-    """Return what a full pipeline idles with each further microbatch."""
+    """Return the idle time that each further microbatch adds to a full pipeline."""
     fewer = build(schedule, stages=stages, microbatches=3 * stages, chunks=chunks)
     more = build(schedule, stages=stages, microbatches=4 * stages, chunks=chunks)
 
@@ -111,10 +111,10 @@ def _stalling(schedule: str, stages: int, chunks: int) -> Lines:
 
 
 def alike(schedule: str, stages: int, microbatches: Number, chunks: int) -> Number:
-    """Return the least number of microbatches with which a schedule fills and holds as with these.
+    """Return the fewest microbatches with which a schedule fills and holds as with these.
 
-    A pipeline that is full does the same again with every microbatch, or every P of them where
-    chunks take turns. Tested for every schedule.
+    A full pipeline repeats itself with every microbatch, or every P of them if chunks take turns. A
+    test checks this for every schedule.
     """
     if schedule == "1f1b":
         return minimum(microbatches, stages)

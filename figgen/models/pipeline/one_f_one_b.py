@@ -1,4 +1,4 @@
-"""Schedules with full backwards: none, GPipe, breadth first, 1F1B and interleaved 1F1B."""
+"""Schedules with full backwards: naive, GPipe, breadth-first, 1F1B and interleaved 1F1B."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FORWARD_BACKWARD: tuple[Kind, Kind] = ("F", "B")
 
 
 def naive(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """No pipelining: a microbatch passes forward and backward before the next one starts."""
+    """Return the schedule without pipelining: microbatches run one after the other."""
     check_sizes("naive", stages, microbatches, chunks, only_chunks=1)
     orders = tuple(
         tuple(Action(rank, kind, m) for m in range(microbatches) for kind in _FORWARD_BACKWARD)
@@ -24,7 +24,7 @@ def naive(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def gpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """All forwards, then all backwards, first in first out as torch runs it.
+    """Return GPipe: all forwards, then all backwards, first in first out as torch runs it.
 
     The paper draws the backwards last in first out; wall time and peak memory are the same.
     Source: Huang et al. 2019, arXiv:1811.06965, section 2.3.
@@ -40,7 +40,7 @@ def gpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def one_f_one_b(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """1F1B with a flush: rank p runs P−p−1 forwards ahead, then forward and backward in turn.
+    """Return 1F1B with a flush: rank p runs P−p−1 forwards ahead, then alternates F and B.
 
     Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1 (PipeDream-Flush).
     """
@@ -59,12 +59,12 @@ def one_f_one_b(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def interleaved_1f1b(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """1F1B over `chunks` model chunks per rank, looping placement, as Megatron orders it.
+    """Return 1F1B over `chunks` model chunks per rank, in looping placement and Megatron's order.
 
     Chunks take turns after each group of microbatches (`microbatch_group_size`). Rank p runs
     2(P−p−1) + (V−1)·group forwards ahead. With one chunk this is plain 1F1B.
-    Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2; Megatron-LM
-    `get_schedule_table` for groups.
+    Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2; Megatron-LM `get_schedule_table`
+    for groups.
     """
     check_sizes("interleaved-1f1b", stages, microbatches, chunks)
     if chunks == 1:
@@ -94,7 +94,7 @@ def interleaved_1f1b(stages: int, microbatches: int, chunks: int = 2) -> Schedul
 
 
 def looped_bfs(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """GPipe over `chunks` chunks per rank: a chunk runs all microbatches before the next chunk.
+    """Return GPipe over `chunks` chunks per rank, each of which runs all microbatches at once.
 
     Backwards run last in first out, as in torch.
     Source: Lamy-Poirier 2022, arXiv:2211.05953 (breadth-first pipeline parallelism).
@@ -113,11 +113,11 @@ def looped_bfs(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
 
 
 def microbatch_group_size(stages: int, microbatches: int) -> int:
-    """Microbatches that a chunk runs before the next chunk has its turn.
+    """Return how many microbatches a chunk runs before the next chunk's turn.
 
-    P when it divides M. Otherwise the smallest size ≥ P that leaves no group shorter than P,
-    which Megatron demands of its `microbatch_group_size_per_vp_stage` and which equals torch's
-    M / ⌊M/P⌋ wherever torch accepts M. With M < P there is one group, as in torch.
+    That is P if it divides M. Otherwise it is the smallest size ≥ P that leaves no group shorter
+    than P, as Megatron requires of its `microbatch_group_size_per_vp_stage`; it equals torch's M /
+    ⌊M/P⌋ wherever torch accepts M. With M < P there is one group, as in torch.
     """
     if microbatches < stages:
         return microbatches
@@ -128,7 +128,7 @@ def microbatch_group_size(stages: int, microbatches: int) -> int:
 
 
 def chunk_turns(microbatches: int, chunks: int, group: int) -> Iterator[tuple[int, int]]:
-    """(chunk, microbatch) in the order in which forwards run; the last group may be short."""
+    """Yield (chunk, microbatch) in the order of forwards; the last group may be short."""
     for first in range(0, microbatches, group):
         for chunk in range(chunks):
             for microbatch in range(first, min(first + group, microbatches)):

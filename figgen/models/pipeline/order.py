@@ -1,7 +1,7 @@
 """A pipeline schedule: the order of actions on each rank.
 
-An order says what a rank does next, never when; `figgen.models.pipeline.simulate` adds the time.
-Communication does not appear as an action: it is a delay on a dependency.
+An order says what a rank does next, not when; `figgen.models.pipeline.simulate` adds the time.
+Communication is not an action but a delay on a dependency.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from figgen.models.pipeline.stage_placement import Placement
 class Schedule:
     """The order of every rank, `orders[rank]`, over a placement.
 
-    `overlapped` holds the forwards that run at the same time as the backward right after
-    them in their rank's order (DualPipe's F&B pairs). With several pipes, microbatches are
-    dealt to them in equal consecutive runs.
+    `overlapped` holds the forwards that overlap the next backward in their rank's order (DualPipe's
+    F&B pairs). With several pipes, each gets an equal run of consecutive microbatches.
     """
 
     name: str
@@ -35,10 +34,10 @@ class Schedule:
 
     @cached_property
     def plan(self) -> CarriedOrder:
-        """Its blocks in an order in which they can be carried out.
+        """The blocks in an order in which they can be executed.
 
-        Raises InputError for an action that is missing, repeated or on the wrong rank, and when
-        no such order exists.
+        Raises InputError for an action that is missing, repeated or on the wrong rank, and if no
+        such order exists.
         """
         check_orders(self)
         return plan_of(
@@ -51,20 +50,20 @@ class Schedule:
 
     @cached_property
     def in_flight(self) -> tuple[frozenset[tuple[tuple[int, int], ...]], ...]:
-        """For each rank, how many microbatches of each of its stages it holds before it frees one.
+        """For each rank, the microbatches that its stages hold whenever it is about to free one.
 
-        As (stage, microbatches) of all its stages, each such state once: at no other moment it
-        holds as much.
+        A state is a tuple of (stage, microbatches), listed once; at no other moment does the rank
+        hold more.
         """
         return tuple(map(_states_in_flight, self.orders))
 
     @cached_property
     def most_in_flight(self) -> tuple[int, ...]:
-        """The most activations that each rank holds at once, of whichever of its stages."""
+        """The most activations that each rank holds at once, over all its stages."""
         return tuple(map(_peak_stages, self.orders))
 
     def blocks(self, rank: int) -> tuple[Order, ...]:
-        """What `rank` runs in turn: single actions, and overlapped pairs."""
+        """Return what `rank` runs in turn: single actions and overlapped pairs."""
         if not self.overlapped:
             return tuple((action,) for action in self.orders[rank])
         blocks: list[Order] = []
@@ -76,17 +75,17 @@ class Schedule:
         return tuple(blocks)
 
     def microbatches_of(self, stage: int) -> range:
-        """The microbatches that pass through `stage`."""
+        """Return the microbatches that pass through `stage`."""
         share = self.microbatches // self.placement.pipes
         pipe = stage // self.placement.depth
         return range(pipe * share, (pipe + 1) * share)
 
 
 def sources(placement: Placement, action: Action) -> tuple[Action, ...]:
-    """Where the input of `action` from another stage comes from; empty if there is none.
+    """Return the actions of other stages that compute the input of `action`, if any.
 
-    A forward needs the forward of the stage before. A backward needs the gradient from the
-    stage behind, made by its B or its I: both are given, and a schedule has one of them.
+    A forward needs the forward of the previous stage. A backward needs the gradient from the next
+    stage, computed by its B or its I; both are returned, and a schedule has one of them.
     """
     stage, microbatch = action.stage, action.microbatch
     if action.kind == "F":
@@ -97,7 +96,7 @@ def sources(placement: Placement, action: Action) -> tuple[Action, ...]:
 
 
 def needs(placement: Placement, action: Action) -> tuple[Order, ...]:
-    """The inputs of `action`: for each, the actions of which a schedule has one that makes it."""
+    """Return, for each input of `action`, the alternative actions that compute it."""
     stage, kind, microbatch = action
     if kind == "W":
         return ((Action(stage, "I", microbatch),),)
@@ -109,8 +108,8 @@ def needs(placement: Placement, action: Action) -> tuple[Order, ...]:
 def check_orders(schedule: Schedule) -> None:
     """Raise InputError unless every stage works on each of its microbatches exactly once.
 
-    Once means one F, and either one B or one I and one W, on the rank that holds the stage.
-    Whether the order can be carried out at all is for the simulator to find out.
+    Once means one F, and either one B or one I and one W, on the rank that holds the stage. This
+    does not check whether the order can be executed; the simulator does.
     """
     placement = schedule.placement
     if len(schedule.orders) != placement.ranks:
@@ -150,16 +149,16 @@ def _check_overlapped(order: Order, overlapped: frozenset[Action]) -> None:
     for action, after in zip(order, (*order[1:], None), strict=True) if overlapped else ():
         if action in overlapped and (action.kind != "F" or after is None or after.kind not in "BI"):
             raise InputError(
-                f"{action} overlaps nothing", expected="a forward, a backward right after it"
+                f"{action} overlaps nothing", expected="a forward followed by a backward"
             )
 
 
 def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
-    """Most activations held at once on each rank, in microbatch equivalents.
+    """Return the most activations held at once on each rank, in microbatch equivalents.
 
     One unit is one microbatch's activations of one P-th of the model, so a chunk counts 1/V.
-    Activations live from their forward to the end of B or W; what I alone sets free is
-    ignored. A consequence of the order only, so no durations are asked for.
+    Activations live from their forward to the end of B or W; what I frees earlier is ignored. The
+    result depends only on the order, so no durations are needed.
     """
     chunks = schedule.placement.chunks
     return tuple(most / chunks for most in schedule.most_in_flight)
@@ -194,7 +193,7 @@ def _peak_stages(order: Order) -> int:
 def check_sizes(
     name: str, stages: int, microbatches: int, chunks: int, only_chunks: int | None = None
 ) -> None:
-    """Raise InputError unless P, M and V are integers ≥ 1 and V is what the schedule allows."""
+    """Raise InputError unless P, M and V are integers ≥ 1 and the schedule allows V."""
     sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
     for size_name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:

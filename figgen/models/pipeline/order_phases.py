@@ -18,12 +18,12 @@ def write_order(
     first_microbatch: tuple[int, int] = (0, 0),
     microbatches: int | None = None,
 ) -> tuple[Order, frozenset[Action]]:
-    """The order that `phases` spell, and the forwards in it that overlap a backward.
+    """Return the order that `phases` spell out, and the forwards in it that overlap a backward.
 
-    A phase is a line of words and how often it is repeated. `F0` is the next forward of the
-    first of the two `stages`, `I1` the next input gradient of the second; B likewise, and
-    `F0&B1` the two overlapped. A bare `W` takes the oldest weight gradient still owed. Of phases
-    that spell more than there are `microbatches`, the superfluous actions are left out.
+    A phase is a string of words and its number of repeats. `F0` is the next forward of the first of
+    the two `stages`, `I1` the next input gradient of the second, B likewise, and `F0&B1` an
+    overlapped pair. A bare `W` is the oldest pending weight gradient. Actions beyond `microbatches`
+    are left out.
     """
     done: Counter[str] = Counter()
     owed: deque[Action] = deque()
@@ -48,7 +48,7 @@ def write_order(
                 if len(word) > 1:
                     overlapped.append(order[-2])
             if len(order) == before:
-                # Microbatches only grow: neither will the other repeats write anything.
+                # Microbatches only increase, so further repeats write nothing either.
                 for _, _, count in itertools.chain.from_iterable(words):
                     done[count] += repeats - repeat - 1
                 break
@@ -56,9 +56,9 @@ def write_order(
 
 
 def _told(part: str) -> tuple[Kind, int, str]:
-    """Return a word's kind, its stage (−1 for the oldest W owed), and the key of its counter."""
+    """Return a word's kind, its stage (−1 for the oldest pending W), and its counter's key."""
     kind = cast(Kind, part[0])
     if part == "W":
         return kind, -1, ""
-    # B and I draw on one count: either is the backward of its microbatch.
+    # B and I share a counter: either is the backward of its microbatch.
     return kind, int(part[1]), (kind if kind in "FW" else "B") + part[1]

@@ -1,8 +1,8 @@
-"""The time of a schedule for passes of any length, as the largest of a few linear functions.
+"""The time of a schedule for passes of any length, as the maximum of a few linear functions.
 
 A schedule takes as long as its longest chain of actions that wait for each other. A chain has a
-number of forwards, of gradients of inputs and of gradients of weights, so that its time is linear
-in the times of the three passes.
+number of forwards, input gradients and weight gradients, so its time is linear in the times of the
+three passes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from figgen.models.pipeline.order import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """A number for each pass of a microbatch: forward, gradients of inputs, gradients of weights.
+    """A number for each pass of a microbatch: forward, input gradients, weight gradients.
 
-    Recomputation belongs to the gradients of inputs, which it precedes. A split has the passes'
-    shares of a microbatch's time, which add up to 1; a line has the coefficients of a linear
-    function of the split.
+    Recomputation counts as part of the input gradients, which it precedes. A split holds the
+    passes' shares of a microbatch's time, which add up to 1. A line holds the coefficients of a
+    linear function of the split.
     """
 
     forward: Number
@@ -36,12 +36,12 @@ CORNERS = (
     Passes(forward=0.0, inputs=1.0, weights=0.0),
     Passes(forward=0.0, inputs=0.0, weights=1.0),
 )
-"""The splits in which one pass takes all of the time."""
+"""The splits in which one pass takes all the time."""
 
 SAME = 1e-9
-"""Differences up to this are rounding."""
+"""Smaller differences are rounding errors."""
 _MOST = 2**17
-"""More actions than a chain has. Three such counts fit into one whole number, in JavaScript too."""
+"""Exceeds the actions of any chain. Three such counts fit into one integer, in JavaScript too."""
 
 
 def line_at(line: Passes, split: Passes) -> Number:
@@ -67,10 +67,10 @@ def less(one: Passes, other: Passes) -> Passes:
 
 
 def longest_chain(schedule: Schedule, split: Passes) -> Passes:
-    """Return how many actions of each kind the longest chain has, in microbatches of a rank.
+    """Return the number of actions of each kind in the longest chain, in microbatches of a rank.
 
-    The stages of a rank share the work of a microbatch evenly, so that an action on one of two
-    stages counts half. Raises InputError for an order that cannot be carried out.
+    The stages of a rank share the work of a microbatch evenly, so an action on one of two stages
+    counts half. Raises InputError for an order that cannot be executed.
     """
     plan, placement = schedule.plan, schedule.placement
     times = {
@@ -108,9 +108,9 @@ def longest_chain(schedule: Schedule, split: Passes) -> Passes:
 
 
 def lines_of(line_of: Callable[[Passes], Passes]) -> Lines:
-    """Return all lines of a function that is the largest of lines.
+    """Return all lines of a function that is the maximum of lines.
 
-    `line_of` returns the line that is largest at a split. If a line is missing, it lies above the
+    `line_of` returns the largest line at a split. A line that is still missing lies above the
     others at one of the splits where these meet, so asking at all of them finds it.
     """
     found: list[Passes] = []
@@ -127,7 +127,7 @@ def lines_of(line_of: Callable[[Passes], Passes]) -> Lines:
 
 
 def _most(lines: Sequence[Passes], split: Passes) -> float:
-    """Return what `largest` does at one split, without the cost of arrays."""
+    """Return what `largest` returns at one split, without the cost of arrays."""
     return max([float(line_at(line, split)) for line in lines])
 
 

@@ -9,12 +9,12 @@ from math import fsum
 from figgen.models.pipeline.trace import Trace
 
 EQUAL = 0.0005
-"""Times that differ by a smaller share are called equal."""
+"""Times that differ by a smaller share count as equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedOut:
-    """A schedule by its title, in time, and in words what its fullest rank holds."""
+    """A schedule with its title and time, and what its fullest rank holds, in words."""
 
     title: str
     trace: Trace
@@ -23,7 +23,7 @@ class CarriedOut:
 
 @dataclass(frozen=True, slots=True)
 class IdleShares:
-    """Idle shares of the wall over all ranks: before their first action, between, after the last.
+    """Shares of wall time, over all ranks, that are idle before, between and after actions.
 
     They add up to the trace's `bubble_fraction`.
     """
@@ -42,10 +42,9 @@ def idle_shares(trace: Trace) -> IdleShares:
 
 
 def schedules_sentence(runs: Sequence[CarriedOut], write: Callable[[float], str]) -> str:
-    """The answer about one schedule or several; `write` writes a time.
+    """Return a sentence about one or more schedules; `write` formats a time.
 
-    The fastest is described, the first of equal ones; of the others it says how much longer they
-    take.
+    It describes the fastest, the first of equals, and says how much longer the others take.
     """
     best = runs[0]
     for run in runs:
@@ -78,7 +77,7 @@ def _capitalized(text: str) -> str:
 
 
 def held_words(amount: str, rank: int) -> str:
-    """Describe in words the activations of the rank that holds most."""
+    """Describe the activations of the rank that holds the most."""
     return f"rank {rank} holds most, {amount}"
 
 

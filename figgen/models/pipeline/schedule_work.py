@@ -20,9 +20,9 @@ from figgen.models.pipeline.trace import PerStage, PlacedAction
 def stage_shares(
     placement: Placement, layers: tuple[float, ...] | None = None
 ) -> tuple[float, ...]:
-    """Return the work of each virtual stage relative to the mean of a rank; 1/V for equal stages.
+    """Return the work of each virtual stage relative to a mean rank; equal stages have 1/V.
 
-    `layers` has one number for each rank, which its chunks share alike, or one for each stage
+    `layers` has one number for each rank, which its chunks share equally, or one for each stage
     that a microbatch passes. Raises InputError for another count, for negative numbers, and for a
     rank without layers.
     """
@@ -37,7 +37,7 @@ def stage_shares(
             key="layers",
         )
     total = 0.0
-    for count in layers:  # sum() rounds by the version of Python
+    for count in layers:  # sum() rounds differently between versions of Python
         total += count
     if not all(0 <= count < math.inf for count in layers) or total == math.inf:
         raise InputError("layers", expected="finite numbers ≥ 0", got=layers, key="layers")
@@ -46,7 +46,7 @@ def stage_shares(
     else:
         parts = list(layers) * placement.pipes
     for rank, stages in enumerate(placement.held):
-        # Idle time over work, one of the measures, would have no value there.
+        # Idle time over work, one of the measures, would be undefined there.
         if not any(parts[stage] for stage in stages):
             raise InputError(f"layers of rank {rank}", expected="more than 0", got=0, key="layers")
     return tuple(part * placement.ranks / total for part in parts)
@@ -55,11 +55,11 @@ def stage_shares(
 def carried_out(
     schedule: Schedule, durations: Durations, layers: tuple[float, ...] | None = None
 ) -> Trace:
-    """The schedule in time where `durations` are those of an average rank's whole share.
+    """Return the simulated schedule for `durations` of an average rank's whole share.
 
-    A stage takes its part of them. `latency` is that of a message whatever its stage. Of the
-    shorter half of an overlapped pair the same share is added to the longer one everywhere.
-    Raises InputError as `stage_shares` and `simulate` do.
+    A stage takes its share of them. `latency` is that of a message between any stages. Every
+    overlapped pair hides the same share of its shorter half. Raises InputError as `stage_shares`
+    and `simulate` do.
     """
     shares = stage_shares(schedule.placement, layers)
 
@@ -80,7 +80,7 @@ def carried_out(
 def _pairs(
     schedule: Schedule, durations: Durations, shares: tuple[float, ...]
 ) -> tuple[float, ...] | None:
-    """Times of pairs by the stage of their forward, None where there are none or none is given."""
+    """Return the times of pairs by the stage of their forward, or None if none are given."""
     if durations.overlapped_pair is None or not schedule.overlapped:
         return None
 
@@ -95,7 +95,7 @@ def _pairs(
         forward, input_time, weight_time = forwards[stage], inputs[behind], weights[behind]
         shorter, longer = sorted((forward, input_time + weight_time))
         added = (given[stage] - longer) / (shorter or longer or 1)
-        # As the simulator adds them, so that rounding leaves no pair shorter than its half.
+        # Added in the simulator's order, so that rounding makes no pair shorter than its half.
         back = input_time * shares[behind] + weight_time * shares[behind]
         less, more = sorted((forward * share, back))
         pairs.append(more + added * (less if shorter else more))
@@ -103,11 +103,11 @@ def _pairs(
 
 
 def held(lane: Sequence[PlacedAction], shares: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Activations that one rank holds over time: (time, what is held from then on).
+    """Return the activations that one rank holds over time, as (time, amount from then on).
 
-    `lane` has the actions of the rank; `shares[stage]` is what one microbatch leaves on a stage,
-    from the start of its forward to the end of its B or W. One entry per moment at which what is
-    held changes, from time 0 on.
+    `lane` has the actions of the rank; `shares[stage]` is what one microbatch leaves on a stage
+    from the start of its forward to the end of its B or W. There is one entry for each change, the
+    first at time 0.
     """
     changes: dict[float, dict[int, int]] = {0: {}}
     for placed in lane:
@@ -117,7 +117,7 @@ def held(lane: Sequence[PlacedAction], shares: Sequence[float]) -> tuple[tuple[f
         time, change = (placed.start, 1) if action.kind == "F" else (placed.end, -1)
         at = changes.setdefault(time, {})
         at[action.stage] = at.get(action.stage, 0) + change
-    # Counted in whole microbatches: what comes and goes leaves no rounding behind.
+    # Counting whole microbatches accumulates no rounding errors.
     counts = dict.fromkeys(sorted({placed.action.stage for placed in lane}), 0)
     steps: list[tuple[float, float]] = []
     for time in sorted(changes):
@@ -134,13 +134,14 @@ def held(lane: Sequence[PlacedAction], shares: Sequence[float]) -> tuple[tuple[f
 def peak_held(
     lanes: Sequence[Sequence[PlacedAction]], shares: Sequence[float]
 ) -> tuple[float, ...]:
-    """The most activations that each rank holds at once, in the unit of `shares`."""
+    """Return the most activations that each rank holds at once, in the unit of `shares`."""
     return tuple(max(amount for _, amount in held(lane, shares)) for lane in lanes)
 
 
 def words_of_blocks(schedule: Schedule, rank: int) -> tuple[str, ...]:
-    """What `rank` runs in turn as torch writes it: `0F0`, and `(0F1;7B0)OVERLAP_F_B` for a pair.
+    """Return what `rank` runs in turn, in torch's notation.
 
+    An action is written `0F0`, an overlapped pair `(0F1;7B0)OVERLAP_F_B`.
     Source: pytorch/pytorch, torch/distributed/pipelining/schedules.py, `_Action.__repr__`.
     """
     return tuple(
@@ -150,9 +151,9 @@ def words_of_blocks(schedule: Schedule, rank: int) -> tuple[str, ...]:
 
 
 def torch_listing(schedule: Schedule) -> str:
-    """Python that hands the order to torch's pipeline runtime, which adds the messages.
+    """Return Python that passes the order to torch's pipeline runtime, which adds the messages.
 
-    Raises InputError for two copies of the model, where a stage sees a part of the microbatches:
+    Raises InputError for two copies of the model, whose stages see only a part of the microbatches;
     torch sends every microbatch through every stage.
     Source: pytorch/pytorch, torch/distributed/pipelining/schedules.py,
     `_PipelineScheduleRuntime._prepare_schedule_with_comms`, `_validate_schedule`.
@@ -161,7 +162,7 @@ def torch_listing(schedule: Schedule) -> str:
     if placement.pipes > 1:
         raise InputError(
             f"torch listing of schedule {schedule.name!r}",
-            expected="every microbatch on every stage, as torch's runtime has it",
+            expected="every microbatch on every stage, as torch's runtime requires",
             got=f"{placement.pipes} copies of the model, each with its own microbatches",
             nearest=("dualpipev",),
         )
@@ -193,7 +194,7 @@ def torch_listing(schedule: Schedule) -> str:
 
 
 def slots_csv(trace: Trace) -> str:
-    """A line for each action: where it comes in its rank's order, and when it runs."""
+    """Return a CSV row per action: its place in its rank's order, and when it runs."""
     lines = ["rank,place,action,stage,kind,microbatch,start,end"]
     for rank, lane in enumerate(trace.placed):
         for place, slot in enumerate(lane):
@@ -206,5 +207,5 @@ def slots_csv(trace: Trace) -> str:
 
 
 def _plain(time: float) -> str:
-    """Format a time so that it can be read back exactly, whole numbers without a point."""
+    """Format a time so that it reads back exactly; whole numbers have no point."""
     return str(int(time)) if time == int(time) else repr(float(time))

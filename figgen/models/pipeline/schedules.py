@@ -1,6 +1,6 @@
 """Pipeline schedules by name, and everything that describes one.
 
-Orders only: nothing here says when an action runs. `figgen.models.pipeline.simulate` does.
+These are orders only; `figgen.models.pipeline.simulate` computes when an action runs.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ USUAL_CHUNKS: dict[str, int] = {
     name: inspect.signature(function).parameters["chunks"].default
     for name, function in SCHEDULES.items()
 }
-"""V that each schedule is usually run with, the default of its function."""
+"""The usual V of each schedule, the default of its function."""
 
 CHUNKED = ("looped-bfs", "interleaved-1f1b", "zb1p")
-"""Schedules that take any number of chunks; each of the others has its usual V only."""
+"""Schedules that take any number of chunks; the others only take their usual V."""
 
 
 TITLES: dict[str, str] = {
@@ -102,7 +102,7 @@ TITLES: dict[str, str] = {
     "dualpipe": "DualPipe",
     "dualpipev": "DualPipeV",
 }
-"""What a reader sees a schedule called."""
+"""The titles of schedules that readers see."""
 
 
 MOST_VISITS = 2**17
@@ -111,15 +111,15 @@ MOST_VISITS = 2**17
 MOST_STAGES = 512
 
 
-# Figures show the same few schedules, and a setup asks for its own all the time.
+# Figures show the same few schedules, and a setup needs its own many times.
 @lru_cache(maxsize=256, typed=True)
 def build(name: str, *, stages: int, microbatches: int, chunks: int | None = None) -> Schedule:
-    """The schedule called `name` for P `stages` (ranks), M `microbatches`, V `chunks` per rank.
+    """Return the schedule `name` for P `stages` (ranks), M `microbatches`, V `chunks` per rank.
 
-    Without `chunks`, V is what the schedule is usually run with: 2 where it cuts a rank's share
-    of the model, else 1. DualPipe keeps two uncut copies, so its V is 1.
-    Raises InputError for an unknown name, for sizes that the schedule cannot have, and for more
-    than `MOST_STAGES` stages or `MOST_VISITS` visits of them.
+    V defaults to the schedule's usual value: 2 if it cuts a rank's share of the model, else 1.
+    DualPipe keeps two uncut copies, so its V is 1. Raises InputError for an unknown name, for sizes
+    that the schedule cannot have, and for more than `MOST_STAGES` stages or `MOST_VISITS` visits of
+    them.
     """
     if name not in SCHEDULES:
         raise unknown("schedule", name, SCHEDULES)
@@ -132,11 +132,11 @@ def build(name: str, *, stages: int, microbatches: int, chunks: int | None = Non
 def build_short(
     name: str, *, stages: int, microbatches: int, chunks: int | None = None
 ) -> Schedule:
-    """Return a schedule that holds as much as that of `build`, of fewer microbatches if it can.
+    """Return a schedule that holds as much as that of `build`, of fewer microbatches if possible.
 
-    Its placement, `in_flight` and `most_in_flight` are equal.  1F1B holds the same microbatches
-    again and again between warm-up and drain, so a thousand of them need not be listed.
-    Raises InputError where `build` does.
+    Its placement, `in_flight` and `most_in_flight` are equal. 1F1B holds the same microbatches
+    again and again between warm-up and drain, so a thousand of them need not be listed. Raises
+    InputError where `build` does.
     """
     if name in SCHEDULES and chunks is None:
         chunks = USUAL_CHUNKS[name]
@@ -147,10 +147,10 @@ def build_short(
 
 
 def _enough_microbatches(name: str, stages: int, microbatches: int) -> int:
-    """A number after which a schedule repeats what it holds; `microbatches` where none is known.
+    """Return a number after which a schedule repeats what it holds, or else `microbatches`.
 
-    A rank of 1F1B runs at most P forwards before a backward.  Interleaved, it runs fewer than
-    2·P + V·group ahead and then repeats itself after V·group, so three groups and the rest show
+    A rank of 1F1B runs at most P forwards before a backward. Interleaved, it runs fewer than 2·P +
+    V·group ahead and then repeats itself after V·group, so three groups and the remainder show
     everything.
     """
     if not all(isinstance(size, int) and size > 0 for size in (stages, microbatches)):
@@ -167,7 +167,10 @@ def _enough_microbatches(name: str, stages: int, microbatches: int) -> int:
 
 
 def _check_effort(name: str, stages: int, microbatches: int, chunks: int) -> None:
-    """Refuse what would take minutes; sizes that are no numbers are for the schedule to refuse."""
+    """Raise InputError for sizes that would take minutes.
+
+    Invalid sizes pass; the schedule itself refuses them.
+    """
     if not all(isinstance(size, int) for size in (stages, microbatches, chunks)):
         return
     if stages > MOST_STAGES:

@@ -1,7 +1,7 @@
-"""Compute when every action of a pipeline schedule runs from the durations of actions.
+"""Computes when every action of a pipeline schedule runs, given the durations of actions.
 
-A rank runs its order without skipping; an action starts as soon as the rank is free and its
-inputs have arrived. Sending costs the sender nothing and links never queue.
+A rank follows its order without skipping; an action starts as soon as the rank is free and its
+inputs have arrived. Sending costs the sender nothing, and links never queue.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Lanes = tuple[tuple[float, ...], ...]
 
 
 def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
-    """Carry out `schedule`: every action at its earliest time that order and inputs allow.
+    """Run every action of `schedule` at the earliest time that order and inputs allow.
 
-    Takes time linear in the number of actions. Raises InputError when an action is missing,
-    repeated or on the wrong rank, when per-stage durations do not match the stages, and when
-    the order cannot be carried out; the message then names the action and what it waits for.
+    Takes time linear in the number of actions. Raises InputError if an action is missing, repeated
+    or on the wrong rank, if per-stage durations do not match the stages, or if the order cannot be
+    executed; the message then names the action and what it waits for.
     """
     durations = durations or Durations()
     starts, ends = _carried_out(schedule, durations)
-    # Rounded once, or the last digit is another one from Python 3.12 on.
+    # Rounded once, since the last digit would differ from Python 3.12 on.
     busy = tuple(
         math.fsum(end - start for start, end in zip(*lanes, strict=True))
         for lanes in zip(starts, ends, strict=True)
@@ -52,14 +52,14 @@ def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes
     free: list[float] = [0] * schedule.placement.ranks
     starts: list[list[float]] = [[] for _ in free]
     ends: list[list[float]] = [[] for _ in free]
-    # What an action waits for of its own stage is there: its rank has made it before.
+    # An action's input from its own stage is available: its rank has computed it before.
     for rank, (time, _, sent, changes_rank, made), partner in plan.steps:
         start, took = free[rank], times[time]
         arrival = there[sent] + hops[changes_rank]
         if arrival > start:
             start = arrival
         if partner:
-            stage = time  # The first half is a forward, and their times are numbered first.
+            stage = time  # The first half is a forward, and the times of forwards come first.
             time, _, sent, changes_rank, second = partner
             start = max(start, there[sent] + hops[changes_rank])
             pair = pairs[stage] if pairs else took + times[time]
@@ -74,7 +74,7 @@ def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes
 
 
 def _too_short(schedule: Schedule, pair: float, longer: float, rank: int, block: int) -> InputError:
-    """The error for an overlapped pair that ends before the longer of its halves would."""
+    """Return the error for an overlapped pair that is shorter than the longer of its halves."""
     first, second = schedule.blocks(rank)[block]
     return InputError(
         f"overlapped_pair is shorter than one half of {first} & {second}",
@@ -86,7 +86,10 @@ def _too_short(schedule: Schedule, pair: float, longer: float, rank: int, block:
 def action_times(
     durations: Durations, stages: int
 ) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-    """Time of each kind of action on each stage, as plans number them, and of pairs if given."""
+    """Return the time of each kind of action on each stage, and of pairs if given.
+
+    Times are in the order of `figgen.models.pipeline.carry`: by kind, then by stage.
+    """
 
     inputs = per_stage("backward_input", durations.backward_input, stages)
     weights = per_stage("backward_weight", durations.backward_weight, stages)
@@ -104,7 +107,7 @@ def action_times(
 
 
 def per_stage(name: str, value: PerStage, stages: int) -> tuple[float, ...]:
-    """The duration called `name` on each stage. Raises InputError for another number of times."""
+    """Return the duration `name` on each stage. Raises InputError for a wrong number of times."""
     if not isinstance(value, tuple):
         return (value,) * stages
     if len(value) != stages:

@@ -9,11 +9,11 @@ from figgen.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which rank holds each virtual stage: `rank_of_stage[stage]`.
+    """The rank that holds each virtual stage: `rank_of_stage[stage]`.
 
-    `pipes` counts independent pipelines (copies of the model), each a run of consecutive
-    stages; it is 1 except for DualPipe, whose second copy flows the other way.
-    Every rank holds the same number of stages; InputError otherwise.
+    `pipes` counts independent pipelines (copies of the model), each a run of consecutive stages; it
+    is 1 except for DualPipe, whose second copy runs the other way. Raises InputError unless every
+    rank holds the same number of stages.
     """
 
     name: str
@@ -40,44 +40,44 @@ class Placement:
 
     @property
     def stages(self) -> int:
-        """Number of virtual stages, all pipes together."""
+        """Number of virtual stages in all pipes."""
         return len(self.rank_of_stage)
 
     @property
     def depth(self) -> int:
-        """Stages that a microbatch passes through."""
+        """Number of stages that a microbatch passes through."""
         return self.stages // self.pipes
 
     @property
     def chunks(self) -> int:
-        """V: stages that one P-th of the model is cut into."""
+        """V: the number of stages that one P-th of the model is cut into."""
         return self.depth // self.ranks
 
     def is_first(self, stage: int) -> bool:
-        """Whether `stage` opens its pipe, so that its forward waits for nobody."""
+        """Whether `stage` begins its pipe, so that its forward waits for no other stage."""
         return stage % self.depth == 0
 
     def is_last(self, stage: int) -> bool:
-        """Whether `stage` ends its pipe, so that its backward waits for its own forward only."""
+        """Whether `stage` ends its pipe, so that its backward waits only for its own forward."""
         return stage % self.depth == self.depth - 1
 
     def stages_of_rank(self, rank: int) -> tuple[int, ...]:
-        """The virtual stages that `rank` holds, ascending."""
+        """Return the virtual stages of `rank`, ascending."""
         return self.held[rank]
 
     def beside(self, stage: int) -> int:
-        """The other of the two stages of its rank; `stage` itself where it is alone."""
+        """Return the other of the two stages of its rank, or `stage` itself if it is alone."""
         held = self.held[self.rank_of_stage[stage]]
         return held[0] if stage == held[-1] else held[-1]
 
 
 def contiguous(ranks: int) -> Placement:
-    """One stage per rank, in rank order."""
+    """Return a placement of one stage per rank, in rank order."""
     return Placement("contiguous", tuple(range(ranks)))
 
 
 def looping(ranks: int, chunks: int) -> Placement:
-    """Stage `chunk * ranks + rank` on `rank`: the pipe runs around the ranks `chunks` times.
+    """Return a placement of stage `chunk * ranks + rank` on `rank`, looping `chunks` times.
 
     Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2.
     """
@@ -85,7 +85,7 @@ def looping(ranks: int, chunks: int) -> Placement:
 
 
 def v_shape(ranks: int) -> Placement:
-    """Two chunks per rank, down the ranks and back up: rank r holds r and 2P−1−r.
+    """Return a placement of two chunks per rank, down and back up: rank r holds r and 2P−1−r.
 
     Source: Qi et al. 2024, arXiv:2405.15362.
     """
@@ -93,9 +93,9 @@ def v_shape(ranks: int) -> Placement:
 
 
 def bidirectional(ranks: int) -> Placement:
-    """Two copies of the model in opposite directions: rank r holds stage r of one pipe and
-    stage P−1−r of the other, numbered 2P−1−r here.
+    """Return a placement of two copies of the model in opposite directions.
 
+    Rank r holds stage r of one pipe and stage P−1−r of the other, numbered 2P−1−r here.
     Source: DeepSeek-V3 technical report, arXiv:2412.19437, section 3.2.1.
     """
     return Placement("bidirectional", (*range(ranks), *reversed(range(ranks))), pipes=2)

@@ -15,14 +15,13 @@ PerStage = float | tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
-    """How long one stage works on one microbatch, in any one unit of time.
+    """How long one stage works on one microbatch, in any unit of time.
 
-    `forward`, `backward_input`, `backward_weight`: one number for all virtual stages, or a
-    tuple with one per stage (unequal stages). A full backward takes both backward parts.
-    `latency` delays an activation or gradient that changes rank. `overlapped_pair` is the time
-    of an F&B pair in schedules that have them, by the stage of its forward: the backward is of
-    the rank's other stage. Without it a pair hides nothing and takes the sum.
-    The default makes a backward twice a forward.
+    `forward`, `backward_input`, `backward_weight`: one number for all virtual stages, or a tuple
+    with one per stage. A full backward takes both backward parts. `latency` delays an activation or
+    gradient that changes rank. `overlapped_pair` is the time of an F&B pair in schedules that have
+    them, by the stage of its forward; the backward is of the rank's other stage. Without it a pair
+    hides nothing and takes the sum. By default a backward takes twice as long as a forward.
     """
 
     forward: PerStage = 1.0
@@ -39,12 +38,12 @@ class Durations:
             times = value if isinstance(value, tuple) else (value,)
             if not all(0 <= time < math.inf for time in times):
                 raise InputError(f"duration {name}", expected="finite times ≥ 0", got=value)
-            # Stages without layers may take no time, but not all of them.
+            # Stages without layers may take no time, but not all stages.
             if name == "forward" and not any(times):
                 raise InputError("duration forward", expected="times > 0", got=value)
 
     def per_chunk(self, chunks: int) -> Durations:
-        """The same work per rank cut into `chunks` equal chunks; latency stays."""
+        """Return the durations of a rank's work cut into `chunks` equal chunks; latency stays."""
 
         def cut(value: PerStage) -> PerStage:
             return tuple(t / chunks for t in value) if isinstance(value, tuple) else value / chunks
@@ -61,7 +60,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedAction:
-    """An action in time on its rank; `overlapped` if it shares its time with a partner."""
+    """An action with its rank and times; `overlapped` if another action shares its time."""
 
     action: Action
     rank: int
@@ -75,8 +74,8 @@ class Trace:
     """A simulated schedule with the time of each action on each rank.
 
     `starts[rank][i]` and `ends[rank][i]` belong to block i of `schedule.blocks(rank)`; `busy` is
-    the time that each rank works. The wall is [0, `makespan`] on every rank: idle time counts
-    the wait before a rank's first and after its last action.
+    the time that each rank works. The wall time is [0, `makespan`] on every rank: idle time
+    includes the wait before a rank's first and after its last action.
     """
 
     schedule: Schedule
@@ -87,7 +86,7 @@ class Trace:
     makespan: float
 
     def placed_blocks(self, rank: int) -> tuple[tuple[PlacedAction, ...], ...]:
-        """What one rank runs in turn, single actions and overlapped pairs, in time.
+        """Return what one rank runs in turn, single actions and overlapped pairs, with times.
 
         Raises InputError for a rank that the schedule does not have.
         """
@@ -105,7 +104,7 @@ class Trace:
         )
 
     def placed_on(self, rank: int) -> tuple[PlacedAction, ...]:
-        """The actions of one rank, in order of start."""
+        """Return the actions of one rank, in order of start."""
         return tuple(placed for block in self.placed_blocks(rank) for placed in block)
 
     @property
@@ -115,12 +114,12 @@ class Trace:
 
     @property
     def bubble_fraction_by_rank(self) -> tuple[float, ...]:
-        """Idle share of the wall on each rank."""
+        """Idle share of the wall time on each rank."""
         return tuple((self.makespan - busy) / self.makespan for busy in self.busy)
 
     @property
     def bubble_fraction(self) -> float:
-        """Idle share of the wall over all ranks."""
+        """Idle share of the wall time over all ranks."""
         wall = self.makespan * len(self.busy)
         return (wall - fsum(self.busy)) / wall
 
@@ -131,23 +130,23 @@ class Trace:
 
     @property
     def bubble_overhead(self) -> float:
-        """Idle time over ideal time (the work alone), all ranks together."""
+        """Idle time over ideal time, which is the work alone, over all ranks."""
         work = fsum(self.busy)
         return (self.makespan * len(self.busy) - work) / work
 
     @property
     def span_by_rank(self) -> tuple[float, ...]:
-        """Return the time from each rank's first start to its last end."""
+        """Time from each rank's first start to its last end."""
         return tuple(
             ends[-1] - starts[0] for starts, ends in zip(self.starts, self.ends, strict=True)
         )
 
     @property
     def bubble_fraction_without_flush(self) -> float:
-        """Idle share when steps follow each other without a common end.
+        """Idle share if steps follow each other without a common end.
 
-        Zero-bubble schedules are judged so: a rank starts its next step when its own work is
-        done, and the longest span sets the pace. Source: Qi et al. 2023, arXiv:2401.10241,
+        This is how zero-bubble schedules are judged: a rank starts its next step when its own work
+        is done, and the longest span sets the pace. Source: Qi et al. 2023, arXiv:2401.10241,
         section 4 (optimizer step without synchronisation).
         """
         pace = max(self.span_by_rank)
@@ -155,13 +154,13 @@ class Trace:
 
     @property
     def peak_in_flight(self) -> tuple[float, ...]:
-        """Most activations held at once per rank, in microbatch equivalents."""
+        """Most activations held at once on each rank, in microbatch equivalents."""
         return peak_in_flight(self.schedule)
 
     def in_flight(self, rank: int) -> tuple[tuple[float, float], ...]:
-        """Activations held on `rank` over time: (time, microbatch equivalents from then on).
+        """Return the activations held on `rank` over time, in microbatch equivalents.
 
-        One entry per moment at which the number changes, from (0, …) on.
+        There is a (time, amount from then on) for each change, beginning with (0, …).
         """
         chunks = self.schedule.placement.chunks
         changes: dict[float, int] = {0: 0}
@@ -180,10 +179,10 @@ class Trace:
 
 
 def critical_path(trace: Trace) -> tuple[PlacedAction, ...]:
-    """A chain of actions from time 0 to the makespan, each started by the end of the one before.
+    """Return a chain of actions from time 0 to the makespan, each started by the previous end.
 
-    Durations along it plus `latency` at each change of rank add up to the makespan. Where an
-    action was held by its rank and by an input alike, the path stays on the rank.
+    Durations along it plus `latency` at each change of rank add up to the makespan. If an action
+    was held up by its rank and by an input alike, the path stays on the rank.
     """
     blocks = [trace.placed_blocks(rank) for rank in range(len(trace.starts))]
     placed = {p.action: p for lane in blocks for block in lane for p in block}
@@ -203,11 +202,11 @@ def critical_path(trace: Trace) -> tuple[PlacedAction, ...]:
 def _held_by(
     trace: Trace, block: tuple[PlacedAction, ...], placed: dict[Action, PlacedAction]
 ) -> tuple[PlacedAction, PlacedAction]:
-    """The member of `block` whose input arrived at its start, and the action that sent it."""
+    """Return the action whose input arrived at the start of `block`, and the one that sent it."""
     for member in block:
         for action in sources(trace.schedule.placement, member.action):
             source = placed.get(action)
-            # A source on the same rank ends no later than the block before: never what is sought.
+            # A source on the same rank ends no later than the previous block.
             if source is None or source.rank == member.rank:
                 continue
             if source.end + trace.durations.latency == member.start:

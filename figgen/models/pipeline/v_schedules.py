@@ -1,7 +1,7 @@
-"""V-Half and V-Min: a building block repeated, pressed together, its end filled up.
+"""V-Half and V-Min: a building block that is repeated, then compressed, its end filled up.
 
 A block says when one microbatch passes each rank: down the ranks and up again, forward and
-backward. How long it holds on to a rank decides the memory. Unlike other schedules these are
+backward. The time that it occupies a rank decides the memory. Unlike other schedules, these are
 made for given durations: F, I and W take one unit each.
 """
 
@@ -15,19 +15,19 @@ from figgen.models.pipeline.action import Action, Kind
 from figgen.models.pipeline.order import Schedule, check_sizes, sources
 from figgen.models.pipeline.stage_placement import Placement, v_shape
 
-_PERIOD = 6  # F, I and W of two chunks, in units: a block starts every so often
+_PERIOD = 6  # units between the starts of blocks: F, I and W of two chunks
 
 
 def v_half(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """V-Half: about half the idle time of 1F1B with half its memory, ⌊(P+2)/2⌋ microbatches.
+    """Return V-Half: about half the idle time and half the memory of 1F1B, ⌊(P+2)/2⌋ microbatches.
 
     Forwards go down in steps of 2 and up in steps of 1, backwards likewise. The authors' search
-    also pulls passes of the first microbatches into the gap that even P needs, and ends up to
-    4 units earlier.
+    also moves passes of the first microbatches into the gap that an even P needs, and ends up to 4
+    units earlier.
     Source: Qi et al. 2024, arXiv:2405.15362, section 3 and its V-shaped building blocks.
     """
     check_sizes("v-half", stages, microbatches, chunks, only_chunks=2)
-    # Without the gap two passes of a rank would meet in the same slot of the period.
+    # Without the gap, two passes of a rank would fall into the same slot of the period.
     gap = 3 if stages % 2 == 0 else 0
     starts = [
         (2 * r, 3 * stages - 2 - r, 3 * stages + gap + 2 * r - 1, 6 * stages + gap - 2 - r)
@@ -37,11 +37,11 @@ def v_half(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
 
 
 def v_min(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """V-Min: about 2/3 of the idle time of 1F1B with a third of its memory, ⌊(P+4)/3⌋.
+    """Return V-Min: about 2/3 of the idle time and 1/3 of the memory of 1F1B, ⌊(P+4)/3⌋.
 
-    Every pass goes straight from rank to rank, the shortest life an activation can have.
-    Where F, I and W differ, idle time grows with M. Where 3 divides P, the authors' search ends
-    4 units earlier, as for V-Half.
+    Every pass goes straight from rank to rank, the shortest life that an activation can have. If F,
+    I and W differ, idle time grows with M. If 3 divides P, the authors' search ends 4 units
+    earlier, as for V-Half.
     Source: Qi et al. 2024, arXiv:2405.15362, section 3 and its V-shaped building blocks.
     """
     check_sizes("v-min", stages, microbatches, chunks, only_chunks=2)
@@ -55,9 +55,9 @@ def v_min(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
 
 @dataclass(slots=True, kw_only=True)
 class _Rank:
-    """A rank in a schedule under construction: actions to come, pending W, and finished actions.
+    """A rank in a schedule under construction: coming actions, pending W, and finished actions.
 
-    `bound` counts the W that still stand at their place in the block, among what is to come.
+    `bound` counts the W among the coming actions that are still at their place in the block.
     """
 
     to_come: deque[Action]
@@ -67,11 +67,11 @@ class _Rank:
 
 
 def _press(name: str, starts: Sequence[Sequence[int]], microbatches: int) -> Schedule:
-    """The order of the repeated blocks, pressed together and with its end filled up.
+    """Return the order of the repeated blocks, compressed and with its end filled up.
 
-    A rank follows the blocks, W included, until its last new microbatch; from then on W runs
-    whenever the rank would wait. To fill every wait from the start gains nothing when F, I and
-    W are equal, and makes V-Half lose time on every microbatch when F is longer.
+    A rank follows the blocks, W included, until its last new microbatch; from then on it runs W
+    whenever it would wait. Filling every wait from the start gains nothing if F, I and W are equal,
+    and costs V-Half time on every microbatch if F is longer.
     """
     placement = v_shape(len(starts))
     ranks = []
@@ -86,8 +86,9 @@ def _press(name: str, starts: Sequence[Sequence[int]], microbatches: int) -> Sch
 
 
 def _repeat(start: Sequence[int], stages: Sequence[int], microbatches: int) -> Iterator[Action]:
-    """Actions of one rank as its repeated block has them; W, oldest first, where a unit is
-    vacant before the last forward down the ranks.
+    """Yield the actions of one rank in the order of its repeated block.
+
+    Until the last forward down the ranks, a vacant unit takes the oldest pending W.
     """
     down, up = stages
     passes: tuple[tuple[int, Kind], ...] = ((down, "F"), (up, "F"), (up, "I"), (down, "I"))
@@ -107,7 +108,7 @@ def _repeat(start: Sequence[int], stages: Sequence[int], microbatches: int) -> I
 
 
 def _step(rank: _Rank, placement: Placement, done: set[Action]) -> list[Action]:
-    """What `rank` runs in the present unit of time, none or one action."""
+    """Return what `rank` runs in the current unit of time: no action or one."""
     if rank.to_come:
         action = rank.to_come[0]
         needed = sources(placement, action)

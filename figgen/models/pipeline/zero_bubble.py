@@ -1,4 +1,4 @@
-"""Zero-bubble schedules: the backward split in two, its weight part kept to fill idle time."""
+"""Zero-bubble schedules, which split the backward and fill idle time with weight gradients."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from figgen.models.pipeline.stage_placement import contiguous, looping, v_shape
 
 
 def zb1p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """ZB-H1, the zero-bubble schedule with the memory of 1F1B; interleaved when `chunks` > 1.
+    """Return ZB-H1, zero bubble with the memory of 1F1B; interleaved if `chunks` > 1.
 
-    Rank p runs P−p−1 forwards ahead and puts off p weight gradients, so that every rank keeps
-    P microbatches. Interleaved, it is torch's order, (V−1)·group more forwards ahead.
+    Rank p runs P−p−1 forwards ahead and defers p weight gradients, so that every rank keeps P
+    microbatches. Interleaved, it has torch's order, with (V−1)·group more forwards ahead.
     Source: Qi et al. 2023, arXiv:2401.10241, section 2.1.
     """
     check_sizes("zb1p", stages, microbatches, chunks)
@@ -35,11 +35,11 @@ def zb1p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def zb2p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
-    """ZB-H2: twice as many forwards ahead as ZB-H1, which leaves no idle time inside a step.
+    """Return ZB-H2: twice as many forwards ahead as ZB-H1, and no idle time within a step.
 
-    Rank p runs 2(P−p−1) forwards ahead and puts off 2p weight gradients: 2P−1 microbatches are
-    kept everywhere. Ranks end as staggered as they start, so the next step must be allowed to
-    begin without a common end (`Trace.bubble_fraction_without_flush`). Needs M ≥ 2P−1 to fill.
+    Rank p runs 2(P−p−1) forwards ahead and defers 2p weight gradients; every rank keeps 2P−1
+    microbatches. Ranks end as staggered as they start, so the next step must be allowed to begin
+    without a common end (`Trace.bubble_fraction_without_flush`). Needs M ≥ 2P−1 to fill.
     Source: Qi et al. 2023, arXiv:2401.10241, section 2.2.
     """
     check_sizes("zb2p", stages, microbatches, chunks, only_chunks=1)
@@ -58,10 +58,10 @@ def zb2p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
 
 
 def zbv(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
-    """ZB-V: two chunks per rank in a V, no idle time inside a step, the memory of 1F1B.
+    """Return ZB-V: two chunks per rank in a V, no idle time within a step, the memory of 1F1B.
 
-    Zero idle time (but for the stagger of the ranks) needs equal times of F, I and W.
-    Written for M ≥ 2P−1; with fewer microbatches the superfluous actions are left out.
+    Zero idle time (apart from the stagger of the ranks) requires equal times of F, I and W. Written
+    for M ≥ 2P−1; with fewer microbatches the surplus actions are left out.
     Source: Qi et al. 2023, arXiv:2401.10241, section 6 of its first version; order as in torch.
     """
     check_sizes("zbv", stages, microbatches, chunks, only_chunks=2)
@@ -96,7 +96,7 @@ Work = Sequence[tuple[int, int]]
 
 
 def _late_weights(forwards: Work, backwards: Work, warm_up: int, owed: int) -> Order:
-    """Forwards ahead, then F and I in turn, W following its I by `owed` others."""
+    """Return an order: forwards ahead, then F and I in turn, each W after `owed` later I."""
     order = [Action(stage, "F", m) for stage, m in forwards[:warm_up]]
     for index, (stage, microbatch) in enumerate(backwards):
         order += [Action(s, "F", m) for s, m in forwards[warm_up + index : warm_up + index + 1]]

@@ -1,1 +1,1 @@
-"""Recorded profiles read, classified and compared with the model."""
+"""Recorded profiles: reading them, classifying their kernels, and comparing them with the model."""

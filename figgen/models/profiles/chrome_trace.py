@@ -1,8 +1,8 @@
 """The events of a modelled step in the trace event format, which Perfetto and Chrome open.
 
-One process is one pipeline rank, whose GPUs all do the same; its threads are computing and one
-per kind of call. Times are microseconds from the beginning of the step. Arguments of calls are
-named as PyTorch's profiler names them, where it has a name.
+A process is one pipeline rank, whose GPUs all do the same; its threads are computing and one per
+kind of call. Times are microseconds from the beginning of the step. Arguments of calls have the
+names of PyTorch's profiler where it has one.
 Source: "Trace Event Format" of Chromium's catapult, complete events ("X") and metadata ("M").
 """
 
@@ -24,11 +24,11 @@ DECIMALS = 3
 """Nanoseconds."""
 STEP_THREAD = 0
 MILLISECOND = 1000.0
-"""A unit of a schedule's time in microseconds: as a trace it is a millisecond."""
+"""Microseconds per unit of a schedule's time: a trace shows a unit as a millisecond."""
 
 
 def written(events: Iterable[Event], model: str) -> Iterator[str]:
-    """A trace as pieces of text, one for each event and one around them all."""
+    """Yield a trace as pieces of text, one for each event and for the object around them."""
     other = json.dumps({"made by": MADE_BY, "model": model})
     yield f'{{"displayTimeUnit": "ms", "otherData": {other}, "traceEvents": ['
     for number, event in enumerate(events):
@@ -38,9 +38,9 @@ def written(events: Iterable[Event], model: str) -> Iterator[str]:
 
 
 def schedule_events(trace: Trace) -> Iterator[Event]:
-    """A pipeline schedule alone: a process for each rank, an event for each action.
+    """Yield a pipeline schedule alone: a process for each rank, an event for each action.
 
-    The second half of an overlapped pair is on a thread of its own. A unit of time becomes a
+    The second half of an overlapped pair has a thread of its own. A unit of time becomes a
     millisecond.
     """
     for rank in range(trace.schedule.placement.ranks):
@@ -65,7 +65,7 @@ def schedule_events(trace: Trace) -> Iterator[Event]:
 
 
 def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event]:
-    """Metadata of processes and threads, then the events of each lane in order of time."""
+    """Yield metadata of processes and threads, then the events of each lane in order of time."""
     parallel = setup.parallel
     stride = axis_stride(mesh_of(parallel, "pp"), "pp")
     alike = parallel.world_size // parallel.pp

@@ -1,4 +1,4 @@
-"""Sets of moments as sorted, disjoint intervals: union, difference, length."""
+"""Sets of moments as sorted, disjoint intervals, with their union, difference and length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Intervals: TypeAlias = tuple[list[float], list[float]]
 
 
 def union(starts: Sequence[float], ends: Sequence[float]) -> Intervals:
-    """The moments within any of the intervals; empty ones and touching ones vanish."""
+    """Return the moments within any interval; touching intervals merge, empty ones vanish."""
     some = [at for at in range(len(starts)) if ends[at] > starts[at]]
     some.sort(key=lambda at: starts[at])
     opened: list[float] = []
@@ -26,7 +26,7 @@ def union(starts: Sequence[float], ends: Sequence[float]) -> Intervals:
 
 
 def together(sets: Sequence[Intervals]) -> Intervals:
-    """The moments within any of the sets."""
+    """Return the moments within any of the sets."""
     starts: list[float] = []
     ends: list[float] = []
     for some in sets:
@@ -36,7 +36,7 @@ def together(sets: Sequence[Intervals]) -> Intervals:
 
 
 def within(some: Intervals, start: float, end: float) -> Intervals:
-    """The moments of a set from `start` to `end`."""
+    """Return the moments of a set from `start` to `end`."""
     return union(
         [min(max(moment, start), end) for moment in some[0]],
         [min(max(moment, start), end) for moment in some[1]],
@@ -44,21 +44,21 @@ def within(some: Intervals, start: float, end: float) -> Intervals:
 
 
 def outside(some: Intervals, start: float, end: float) -> Intervals:
-    """The moments from `start` to `end` that are not in the set."""
+    """Return the moments from `start` to `end` that are not in the set."""
     inner = within(some, start, end)
     return union([start, *inner[1]], [*inner[0], end])
 
 
 def without(some: Intervals, other: Intervals) -> Intervals:
-    """The moments of the first set that are not in the second."""
+    """Return the moments of the first set that are not in the second."""
     if not some[0]:
         return some
     start, end = some[0][0], some[1][-1]
-    # What is in neither, and what is in the second, are all that has to be taken away.
+    # Removing the moments in neither set and those in the second leaves the difference.
     rest = outside(some, start, end)
     return outside(together([rest, within(other, start, end)]), start, end)
 
 
 def length(some: Intervals) -> float:
-    """How long all intervals last."""
+    """Return the total length of all intervals."""
     return fsum(some[1][at] - some[0][at] for at in range(len(some[0])))

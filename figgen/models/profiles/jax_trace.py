@@ -1,7 +1,7 @@
-"""Events of a trace that JAX's profiler wrote, as those of PyTorch's.
+"""Converts events of JAX's profiler to those of PyTorch's.
 
-Both are Chrome traces. JAX's events have no category: processes named "/device:GPU:0" or
-"/device:TPU:0" are devices, whose threads are streams, or lines that XLA derives from them.
+Both profilers write Chrome traces. JAX's events have no category: processes named "/device:GPU:0"
+or "/device:TPU:0" are devices, whose threads are streams or lines that XLA derives from them.
 Source: openxla/xla, xla/tsl/profiler/utils/xplane_schema.cc (names of planes, lines, statistics);
 openxla/xprof, xprof/convert/trace_viewer.
 """
@@ -20,27 +20,27 @@ DERIVED = (
     "XLA Modules", "XLA TraceMe", "Framework Name Scope", "Framework Ops", "Source code",
     "Launch Stats", "Async XLA Ops", "SparseCore",
 )  # fmt: skip
-"""Threads of a device that repeat what others hold, summed or named otherwise."""
+"""Threads of a device that repeat the events of others, as sums or under other names."""
 
 Found = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lines:
-    """Names of processes and threads as the trace's metadata tells them."""
+    """Names of processes and threads, from the trace's metadata."""
 
     processes: dict[str, str] = field(default_factory=dict)
     threads: dict[str, str] = field(default_factory=dict)
 
     def named(self, event: Mapping[str, Any]) -> tuple[str, str]:
-        """The names of an event's process and thread."""
+        """Return the names of an event's process and thread."""
         process = str(event.get("pid"))
         thread = self.threads.get(f"{process} {event.get('tid')}", "")
         return self.processes.get(process, ""), thread
 
 
 def with_jax(events: Iterable[Found]) -> Iterator[Found]:
-    """Events as they are, those of JAX with the categories and names of PyTorch's profiler."""
+    """Yield events, giving those of JAX the categories and names of PyTorch's profiler."""
     lines = _Lines()
     for header, event in events:
         if event.get("ph") == "M":
@@ -68,7 +68,7 @@ def _take_name(lines: _Lines, event: Mapping[str, Any]) -> None:
 def _for_devices(
     header: Mapping[str, Any], event: Mapping[str, Any], process: str, devices: list[str]
 ) -> Iterator[Found]:
-    """An event of a device for it, one of the host for each of them."""
+    """Yield a device's event for its device, and a host's event for each of `devices`."""
     for name in [process] if process.startswith(DEVICE) else devices:
         number = name.split(" ")[0].rpartition(":")[2]
         if len(devices) > 1 and number.isdigit():
@@ -78,7 +78,7 @@ def _for_devices(
 
 
 def _translated(event: Mapping[str, Any], process: str, thread: str) -> dict[str, Any] | None:
-    """The event as PyTorch's profiler would write it; None where it says nothing more."""
+    """Return the event as PyTorch's profiler would write it, or None if it adds nothing."""
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     name = str(event.get("name", ""))
@@ -99,7 +99,7 @@ def _translated(event: Mapping[str, Any], process: str, thread: str) -> dict[str
         return None
     category = "gpu_memcpy" if name.lower().startswith("memcpy") else "kernel"
     category = "gpu_memset" if name.lower().startswith("memset") else category
-    # A TPU's fusions are called by number; their category says what they do.
+    # A TPU's fusions are named by number; their category says what they compute.
     named = f"{args['hlo_category']} {name}" if "hlo_category" in args else name
     return {**event, "cat": category, "name": named, "args": correlated}
 

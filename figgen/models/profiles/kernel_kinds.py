@@ -1,10 +1,10 @@
-"""What a kernel of a GPU does, by its name: multiply, attend, communicate, move memory.
+"""What a GPU kernel does, by its name: matmul, attention, communication, memory traffic.
 
-Names are those of cuBLAS and cuDNN, CUTLASS, hipBLASLt's Tensile and Composable Kernel, ATen,
+It knows the names of cuBLAS and cuDNN, CUTLASS, hipBLASLt's Tensile and Composable Kernel, ATen,
 torch.compile's Triton kernels, FlashAttention, Transformer Engine, Apex, NCCL and RCCL, PyTorch's
 symmetric memory, vLLM's and AITER's own all-reduces, DeepEP, NVSHMEM and userbuffers.
-Source: pytorch/pytorch aten/src/ATen/native/cuda and torch/_inductor/codegen/triton.py (prefixes
-of generated kernels); the kernels' names in public traces and profiles.
+Source: pytorch/pytorch aten/src/ATen/native/cuda and torch/_inductor/codegen/triton.py (prefixes of
+generated kernels); the kernels' names in public traces and profiles.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ BOUNDS = {
     COMMUNICATION: "network",
     OTHER: "unknown",
 }
-"""Every kind, and what bounds kernels of it as a rule: the roofline's two sides, or links."""
+"""Every kind, and what usually bounds its kernels: compute, memory, or links."""
 
 WHOLE, HEAD = "whole", "head"
-"""What a rule looks at: the whole name, or the function's name without template arguments."""
+"""What a rule matches: the whole name, or the function's name without template arguments."""
 
 RULES = (
     (COMMUNICATION, HEAD,
@@ -87,7 +87,7 @@ RULES = (
      r"|arange|unfold|clamp|transpose|foreach|fill|_add|add_|_mul|mul_|cast|sigmoid|tanh|residual"
      r"|pow_|exp_|linspace|broadcast"),
 )  # fmt: skip
-"""Kind, what is looked at, and the pattern in lower case; the first rule that matches decides."""
+"""Kind, what is matched, and the pattern in lower case; the first rule that matches applies."""
 
 OPERATORS = (
     (PRODUCT, r"(^|::)_?(mm|addmm|bmm|baddbmm|matmul|linear|einsum|mv|dot|scaled_mm|grouped_mm)"),
@@ -102,14 +102,14 @@ OPERATORS = (
     (COPY, r"::(cat|copy_|clone|contiguous|stack)"),
     (ELEMENTWISE, r"^aten::"),
 )
-"""Kinds by the operator that launched a kernel whose own name says nothing."""
+"""Kinds by the operator that launched a kernel whose own name is not telling."""
 
 
 LONGEST_NAME = 60
 
 
 def head_of(name: str) -> str:
-    """The function's name in lower case: no return type, template arguments or parameters."""
+    """Return the bare function name in lower case: no return type, arguments or parameters."""
     plain = name.lower().replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
     plain = plain.removeprefix("void ")
     if plain.startswith(("std::enable_if", "_z")):
@@ -120,14 +120,14 @@ def head_of(name: str) -> str:
 
 
 def short_name(name: str) -> str:
-    """A kernel's name without what every one of its library repeats, cut to be read in a row."""
+    """Return a kernel's name without its library's common prefix, cut to fit a row."""
     plain = name.replace("(anonymous namespace)::", "").replace("at::native::", "")
     plain = plain.removeprefix("void ")
     return plain if len(plain) <= LONGEST_NAME else f"{plain[: LONGEST_NAME - 1]}…"
 
 
 def kind_of_kernel(name: str) -> str:
-    """What a kernel of this name does; `other` where its name says nothing."""
+    """Return what a kernel of this name does, or `other` if the name does not tell."""
     texts = {WHOLE: name.lower(), HEAD: head_of(name)}
     for kind, looked_at, pattern in RULES:
         if re.search(pattern, texts[looked_at]):
@@ -136,7 +136,7 @@ def kind_of_kernel(name: str) -> str:
 
 
 def kind_of_operator(name: str) -> str:
-    """What a kernel does that this operator launched."""
+    """Return what a kernel launched by this operator does."""
     for kind, pattern in OPERATORS:
         if re.search(pattern, name.lower()):
             return kind

@@ -1,4 +1,4 @@
-"""The time of a device by what its kernels do, by module, and by the operators that came late."""
+"""Device time by what kernels do, by module, and by the operators that launched them late."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from figgen.models.profiles.trace_ranks import NONE, DeviceEvents, RecordedRank
 from figgen.models.profiles.trace_window import Window
 
 MOST = 30
-"""Rows of kernels, modules and operators that are kept, the longest first."""
+"""Number of kernels, modules and operators that are kept, longest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindTime:
-    """Time of one kind of kernel, s, and its share of what the device ran.
+    """Seconds of one kind of kernel, and its share of the device's running time.
 
-    `alone_s` counts moments in which several kernels run for the kernel that began first, so that
-    computing kinds add up to computing; of communication, copies and memory set it is 0.
+    `alone_s` counts moments in which several kernels run for the one that began first, so that the
+    kinds that compute add up to computing. It is 0 for communication, copies and memory sets.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class KindTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTime:
-    """Time of all runs of the kernels of one name, s."""
+    """Seconds of all runs of the kernels of one name."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleTime:
-    """Time of the kernels that one class of modules launched itself, forward and backward, s."""
+    """Seconds of the kernels that one class of modules launched directly, forward and backward."""
 
     module: str
     seconds: float
@@ -67,7 +67,7 @@ class ModuleTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Time for which the device waited for launches of one operator, s."""
+    """Seconds for which the device waited for launches of one operator."""
 
     operator: str
     seconds: float
@@ -76,14 +76,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateStart:
-    """One gap: microseconds until the host had launched what ends it, and where that stands."""
+    """One gap: the microseconds until the host launched the event that ends it, and its index."""
 
     late: float
     at: int
 
 
 def _inside(events: DeviceEvents, window: Window) -> list[int]:
-    """What began within the window, in the order of the beginnings."""
+    """Return the indices of events that began within the window, in order of start."""
     starts = events.starts
     some = [at for at in range(len(starts)) if window.start <= starts[at] < window.end]
     some.sort(key=lambda at: starts[at])
@@ -91,9 +91,9 @@ def _inside(events: DeviceEvents, window: Window) -> list[int]:
 
 
 def kinds_by_event(kept: RecordedRank, events: DeviceEvents, order: Sequence[int]) -> list[str]:
-    """The kind of each of these kernels: by its name, or by the operator that launched it.
+    """Return the kind of each of these kernels, by its name or by the operator that launched it.
 
-    Elementwise kernels that an optimizer's step launched are the optimizer's.
+    Elementwise kernels launched by an optimizer's step count as the optimizer's.
     """
     by_name: dict[int, str] = {}
     optimizing = _optimizing(kept)
@@ -112,7 +112,7 @@ def kinds_by_event(kept: RecordedRank, events: DeviceEvents, order: Sequence[int
 
 
 def _optimizing(kept: RecordedRank) -> set[int]:
-    """Numbers of the launches within an optimizer's step."""
+    """Return the correlation ids of the launches within optimizer steps."""
     spans: dict[str, list[tuple[float, float]]] = {}
     for thread, scopes in kept.scopes.items():
         for scope in scopes:
@@ -127,9 +127,9 @@ def _optimizing(kept: RecordedRank) -> set[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTimes:
-    """A device's time by kind and by kernel within the steps, and by kind in all that is recorded.
+    """Device time by kind and by kernel within the steps, and by kind over the whole recording.
 
-    All are empty for a CPU and for a modelled step.
+    All fields are empty for a CPU and for a modelled step.
     """
 
     kinds: tuple[KindTime, ...]
@@ -138,7 +138,7 @@ class DeviceTimes:
 
 
 def device_times(kept: RecordedRank, window: Window) -> DeviceTimes:
-    """The device's time by what its kernels do, the longest first."""
+    """Return the device's time by what its kernels do, longest first."""
     if kept.facts.get("modelled") or not (kept.kernels.starts or kept.copies.starts):
         return DeviceTimes(kinds=(), all_kinds=(), kernels=())
     everything = Window(start=-inf, end=inf, steps=window.steps, told_by="all")
@@ -189,7 +189,7 @@ def _kinds(
 
 
 def _kind_beside(kept: RecordedRank, events: DeviceEvents, at: int) -> str:
-    """The kind of what no kernel computes: communication, a copy, or memory that is set."""
+    """Return the kind of an event that computes nothing: communication, copy or memory set."""
     if events is kept.calls:
         return COMMUNICATION
     return MEMSET if kept.names[events.names[at]].lower().startswith("memset") else COPY
@@ -217,7 +217,7 @@ def _kernels(
 
 
 def modules_of(kept: RecordedRank, window: Window) -> tuple[ModuleTime, ...]:
-    """Device time by class of module, the longest first; empty without recorded stacks."""
+    """Return device time by class of module, longest first; empty without recorded stacks."""
     if not _has_modules(kept):
         return ()
     scopes = scopes_of_launches(kept)
@@ -243,7 +243,7 @@ def _has_modules(kept: RecordedRank) -> bool:
 
 
 def late_of(kept: RecordedRank, idle: Intervals) -> list[LateStart]:
-    """Idle gaps that passed before the host had launched what ends them."""
+    """Return the idle gaps that passed before the host had launched the event that ends them."""
     begun: list[tuple[float, float, int]] = []
     for place, events in enumerate((kept.kernels, kept.copies, kept.calls)):
         for at in range(len(events.starts)):
@@ -266,7 +266,7 @@ def late_of(kept: RecordedRank, idle: Intervals) -> list[LateStart]:
 
 
 def gaps_of(kept: RecordedRank, late: Sequence[LateStart]) -> tuple[Gap, ...]:
-    """Late launches by the operator that they belong to, the longest in all first."""
+    """Return late launches by the operator that they belong to, largest total first."""
     tables = (kept.kernels, kept.copies, kept.calls)
     seconds: dict[str, float] = {}
     gaps: dict[str, int] = {}
@@ -283,7 +283,7 @@ def gaps_of(kept: RecordedRank, late: Sequence[LateStart]) -> tuple[Gap, ...]:
 
 
 def kinds_together(ranks: Sequence[Sequence[KindTime]]) -> tuple[KindTime, ...]:
-    """The kinds of several ranks as those of all of them, the longest first."""
+    """Return the kinds of several ranks added up, longest first."""
     found: dict[str, KindTime] = {}
     for kinds in ranks:
         for one in kinds:

@@ -1,4 +1,4 @@
-"""A rank's recording as lanes over time, one for each stream of the device: for a picture."""
+"""A rank's recording as lanes over time, one for each stream of the device, for a figure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from figgen.models.profiles.kernel_times import kinds_by_event
 from figgen.models.profiles.trace_ranks import RecordedRank
 
 KINDS = tuple(BOUNDS)
-"""Kinds by their number in a lane."""
+"""Kinds, in the order of their numbers in a lane."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """What ran on one stream, in the order of the beginnings, s from the recording's start.
+    """The events of one stream in order of start, in seconds from the start of the recording.
 
-    `kinds` are places in `KINDS`, `names` places in the recording's names.
+    `kinds` are indices into `KINDS`, `names` indices into the names of the recording.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """The lanes of one rank with the names of its kernels, and its steps as the device had them."""
+    """The lanes of one rank, the names of its kernels, and its steps as the device ran them."""
 
     lanes: tuple[Lane, ...]
     names: list[str]
@@ -37,7 +37,7 @@ class Lanes:
 
 
 def lanes_of(kept: RecordedRank) -> Lanes:
-    """All that ran on a rank's device; no lanes for a CPU."""
+    """Return all that ran on a rank's device; a CPU has no lanes."""
     events: list[tuple[float, float, int, int, int]] = []
     numbers = {kind: place for place, kind in enumerate(KINDS)}
     order = list(range(len(kept.kernels.starts)))

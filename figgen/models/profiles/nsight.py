@@ -1,7 +1,7 @@
-"""Events of an SQLite file that Nsight Systems exported, as those of a profiler's trace.
+"""Converts an SQLite export of Nsight Systems to the events of a profiler's trace.
 
-`nsys export --type sqlite` writes a table for each kind of activity, times in nanoseconds, names
-as numbers of `StringIds`. One report may hold several GPUs and processes; NVTX ranges whose text
+`nsys export --type sqlite` writes a table for each kind of activity, with times in nanoseconds and
+names as ids in `StringIds`. A report may hold several GPUs and processes. NVTX ranges whose text
 counts steps ("step 12", "iteration 3") are steps.
 Source: NVIDIA Nsight Systems user guide, "SQLite Schema Reference".
 """
@@ -18,23 +18,23 @@ from figgen.errors import InputError
 from figgen.models.profiles.trace_kinds import STEP
 
 MAGIC = b"SQLite format 3\x00"
-"""How such a file begins."""
+"""The first bytes of an SQLite file."""
 
 COPY_KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
-"""Numbers of CUPTI for the directions of a copy."""
+"""CUPTI's codes for the directions of a copy."""
 STEP_RANGE = re.compile(
     r"^(?:profilerstep#|(?:train(?:ing)?[ _-]?)?(?:step|iter(?:ation)?))[ _#:=-]*(\d*)$"
 )
-"""Texts of NVTX ranges that mark a step, in lower case."""
+"""Matches the lower-case texts of NVTX ranges that mark a step."""
 
 Row = dict[str, Any]
 Found = tuple[dict[str, Any], dict[str, Any]]
 
 
 def nsight_events(path: str) -> Iterator[Found]:
-    """Kernels, copies, launches and steps of the file, each with what stands for a header.
+    """Yield kernels, copies, launches and steps of the file, each with a header.
 
-    Raises InputError for a file without kernels, or one that cannot be read.
+    Raises InputError for a file that has no kernels or cannot be read.
     """
     uri = Path(path).resolve().as_uri()
     try:
@@ -78,7 +78,7 @@ def _events(connection: sqlite3.Connection, path: str) -> Iterator[Found]:
 
 
 def _rows(connection: sqlite3.Connection, tables: set[str], table: str) -> Iterator[Row]:
-    """Rows of a table that the report has, by their columns, in the order of time."""
+    """Yield the rows of a table in order of time, or nothing if the report lacks the table."""
     if table not in tables:
         return
     found = connection.execute(f"SELECT * FROM {table} WHERE end IS NOT NULL ORDER BY start")
@@ -105,7 +105,7 @@ def _all(connection: sqlite3.Connection, table: str) -> Iterator[Row]:
 
 
 def _several(connection: sqlite3.Connection) -> bool:
-    """Whether kernels of more than one device are in the report."""
+    """Whether the report has kernels of more than one device."""
     columns = [
         row[1] for row in connection.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_KERNEL)")
     ]
@@ -116,7 +116,7 @@ def _several(connection: sqlite3.Connection) -> bool:
 
 
 def _process(row: Row) -> int:
-    """The process of a row, by the upper part of Nsight's numbers for processes and threads."""
+    """Return the process of a row: the upper bits of Nsight's global process or thread id."""
     return int(row.get("globalPid") or row.get("globalTid") or 0) >> 24
 
 
@@ -144,7 +144,7 @@ def _event(category: str, name: str, row: Row, thread: int) -> dict[str, Any]:
     start, end = int(row["start"]), int(row["end"])
     args: dict[str, Any] = {"bytes": row.get("bytes", 0)}
     if row.get("correlationId") is not None:
-        # Processes count on their own: the process makes the number one of the report.
+        # Correlation ids are unique per process only; the process makes them unique in the report.
         args["correlation"] = (_process(row) % 2**20 << 32) + int(row["correlationId"])
     return {
         "ph": "X",
@@ -161,7 +161,7 @@ def _event(category: str, name: str, row: Row, thread: int) -> dict[str, Any]:
 def _steps(
     connection: sqlite3.Connection, tables: set[str], names: dict[int, str]
 ) -> Iterator[Row]:
-    """NVTX ranges whose text counts steps, with the text as `said`."""
+    """Yield the NVTX ranges whose text counts steps."""
     for row in _rows(connection, tables, "NVTX_EVENTS"):
         text = row.get("text") or names.get(int(row.get("textId") or 0), "")
         if STEP_RANGE.match(str(text).strip().lower()):

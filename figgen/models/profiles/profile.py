@@ -1,8 +1,8 @@
-"""Where the time of recorded steps went, rank by rank: from the events of a profiler's trace.
+"""Where the time of recorded steps went, rank by rank, from the events of a profiler's trace.
 
-The wall of a rank is divided so that the parts add up to it: computing, communication that
-nothing hides (exposed), copies that nothing hides, time in which the host had not launched the
-next kernel, and the rest in which the device idles. What runs while something computes is hidden.
+The wall time of a rank is divided into parts that add up to it: computing, exposed communication,
+exposed copies, waiting for the host to launch the next kernel, and other idle time. Anything that
+runs while the device computes is hidden.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ PARTS = {
     "launch_s": "not launched",
     "idle_s": "idle",
 }
-"""What adds up to the wall of a rank, and what each of it is called."""
+"""The parts that add up to the wall time of a rank, with the names they are shown under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Calls of one group and collective on a rank; `bytes` are those of the buffers, all calls.
+    """Calls of one group and collective on a rank; `bytes` are the buffers of all calls together.
 
-    `busy_s` counts moments in which any of them runs once, `exposed_s` those of them in which
-    nothing computes. `each_s` is how long every call takes, in the order of their starts.
+    `busy_s` is the time in which any of the calls runs, `exposed_s` the part of it in which nothing
+    computes. `each_s` is the duration of every call, in order of start.
     """
 
     group: Group
@@ -69,12 +69,12 @@ class Calls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankProfile:
-    """One rank's recorded window of `steps` steps, s; the parts add up to `wall_s`.
+    """The recorded window of one rank, with `steps` steps; the parts in seconds add up to `wall_s`.
 
-    `world_size` is 0 and `device` empty where the trace does not say. `kinds` divide the time of
-    the device by what its kernels do, `all_kinds` do so for all that was recorded, beside the
-    steps too; `gaps` divide the time of `launch_s` by the operators that came late. `host_events`
-    and `overhead_s` are what the recorder itself had to do.
+    `world_size` is 0 and `device` empty if the trace does not give them. `kinds` divide the device
+    time by what its kernels do, and `all_kinds` do so for the whole recording, outside of steps
+    too. `gaps` divide `launch_s` by the operators that launched late. `host_events` and
+    `overhead_s` are the work of the profiler itself.
     """
 
     name: str
@@ -107,16 +107,16 @@ class RankProfile:
 def profiles(
     events: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], name: str
 ) -> tuple[RankProfile, ...]:
-    """The ranks of one trace: one for a profiler's file, one per process for a modelled step.
+    """Return the ranks of a trace: one for a profiler's file, one per process for a modelled step.
 
-    Raises InputError for events without finite times, and where nothing runs.
+    Raises InputError for events without finite times, and if nothing runs.
     """
     return tuple(profile_of(rank, kept) for rank, kept in recorded_ranks(events, name).items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A trace while it is read: what is kept of each rank, and the header it came with."""
+    """A trace that is being read: what is kept of each rank, and the headers."""
 
     name: str
     ranks: dict[str, RecordedRank] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Reading:
 def read_event(
     reading: Reading, header: Mapping[str, Any], event: Mapping[str, Any], number: int
 ) -> None:
-    """Keep what an event tells. Raises InputError for one without finite times."""
+    """Keep what an event tells. Raises InputError for an event without finite times."""
     if event.get("ph") != "X":
         return
     start: Any = event.get("ts")
@@ -146,14 +146,14 @@ def read_event(
 
 
 def ranks_of(reading: Reading) -> dict[str, RecordedRank]:
-    """What was kept, by rank. Raises InputError where nothing runs, or a GPU has no kernels."""
+    """Return what was kept, by rank. Raises InputError if nothing runs or a GPU has no kernels."""
     found: dict[str, RecordedRank] = {}
     for rank, kept in reading.ranks.items():
         header = reading.headers[rank]
         keep_header(kept, header)
         if _runs(kept):
             _check_kernels(rank, kept)
-            # A header may stand behind the events.
+            # A header may follow the events.
             named = rank_name(header, {}, rank) if rank == reading.name else rank
             found[named] = kept
     if not found:
@@ -165,7 +165,7 @@ def ranks_of(reading: Reading) -> dict[str, RecordedRank]:
 def recorded_ranks(
     events: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], name: str
 ) -> dict[str, RecordedRank]:
-    """What is kept of one trace, by rank. Raises InputError as `profiles` does."""
+    """Return what is kept of a trace, by rank. Raises InputError as `profiles` does."""
     reading = Reading(name=name)
     for number, (header, event) in enumerate(events):
         read_event(reading, header, event, number)
@@ -181,20 +181,20 @@ def _runs(kept: RecordedRank) -> bool:
 
 
 def _check_kernels(name: str, kept: RecordedRank) -> None:
-    """Refuse a GPU's job whose kernels were not recorded: its operators are no computing."""
+    """Raise InputError for a GPU whose kernels were not recorded."""
     launches = kept.counts.get("launches", 0)
     device = kept.kernels.starts or kept.copies.starts
     if launches and not device:
         raise InputError(
             f"trace {name}",
-            expected="kernels of the GPU: record with ProfilerActivity.CUDA, and with one profiler"
+            expected="GPU kernels: record with ProfilerActivity.CUDA, and with one profiler"
             " at a time",
             got=f"{launches:,} launches, but no kernels",
         )
 
 
 def profile_of(name: str, kept: RecordedRank) -> RankProfile:
-    """The recorded steps of one rank."""
+    """Return the profile of one rank's recorded steps."""
     computing = union(kept.kernels.starts, kept.kernels.ends)
     if not kept.kernels.starts:
         computing = _work(kept)
@@ -239,10 +239,10 @@ def profile_of(name: str, kept: RecordedRank) -> RankProfile:
 def _calls_by_group(
     kept: RecordedRank,
 ) -> tuple[dict[str, Group], dict[str, Spans], dict[str, float]]:
-    """Groups, times and bytes of collectives by the group's key.
+    """Return groups, times and bytes of collectives, by the key of the group.
 
-    Where a kernel does not name its collective, the host's call that launched it does: NCCL
-    runs an all-to-all as sends and receipts.
+    If a kernel does not name its collective, the host's call that launched it does: NCCL runs an
+    all-to-all as sends and receives.
     """
     groups: dict[str, Group] = {}
     spans: dict[str, Spans] = {}
@@ -279,7 +279,7 @@ def _by_axis(
     computing: Intervals,
     window: Window,
 ) -> tuple[tuple[str, float], ...]:
-    """Exposed seconds of each axis, calls that run at the same time counted once."""
+    """Return the exposed seconds of each axis; simultaneous calls count once."""
     axes: dict[str, list[Intervals]] = {}
     for key, group in groups.items():
         inside = within(spans[key].union(), window.start, window.end)
@@ -290,7 +290,7 @@ def _by_axis(
 
 
 def _work(kept: RecordedRank) -> Intervals:
-    """Operators of all threads of a CPU, without what they do inside of a collective."""
+    """Return when the operators of a CPU's threads compute, outside of collectives."""
     sets: list[Intervals] = []
     for thread, spans in kept.work.items():
         runs = kept.runs[thread].union() if thread in kept.runs else union([], [])

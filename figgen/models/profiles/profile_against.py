@@ -1,7 +1,7 @@
-"""Two recordings of steps compared: what makes the difference, and by which evidence.
+"""Compares two recordings of steps: what makes the difference, with evidence.
 
-The causes add up to the difference of the steps: computing is divided by what its kernels do,
-moments in which several run counted once.
+The causes add up to the difference of the step times. Computing is divided by what its kernels do;
+moments in which several kernels run count once.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from figgen.models.profiles.profile import RankProfile
 from figgen.models.profiles.profile_beside import Waiting
 
 FAIR = 1.5
-"""A rank is slow where it came last this many times as often as each rank on average."""
+"""A rank is slow if it comes last this many times as often as the average rank."""
 SLOWER = 0.01
-"""Of a step: what a slow rank's part has to exceed the others' by, to be evidence."""
+"""Share of a step by which a part of a slow rank must exceed the others' to be evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceCause:
-    """A part of the step, s, in this recording and in the other one.
+    """A part of the step in this recording and in the base recording, s.
 
-    `evidence` names what changed most within the part: a kernel, a group, an operator; it had
-    `runs` a step here and `base_runs` there, and took `evidence_s` and `evidence_base_s`.
+    `evidence` names what changed most within the part: a kernel, a group or an operator. It had
+    `runs` per step here and `base_runs` there, and took `evidence_s` and `evidence_base_s`.
     """
 
     cause: str
@@ -37,7 +37,7 @@ class TraceCause:
 
     @property
     def more_s(self) -> float:
-        """By how much the part is longer here."""
+        """Seconds by which the part is longer here."""
         return self.seconds - self.base_s
 
 
@@ -45,7 +45,7 @@ class TraceCause:
 class SlowRank:
     """The rank that the others wait for, and the parts in which it takes longer than they do.
 
-    `cost_s` is what another rank waits for it in a step, in the middle of them.
+    `cost_s` is the median time per step that another rank waits for it.
     """
 
     name: str
@@ -56,7 +56,7 @@ class SlowRank:
 
 
 def median(values: Sequence[float]) -> float:
-    """The value in the middle, or halfway between the two there."""
+    """Return the middle value, or the mean of the two middle values."""
     ranked = sorted(values)
     half = len(ranked) // 2
     return ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
@@ -65,7 +65,7 @@ def median(values: Sequence[float]) -> float:
 def pairs(
     ranks: Sequence[RankProfile], bases: Sequence[RankProfile]
 ) -> list[tuple[RankProfile, RankProfile]]:
-    """Ranks of two recordings that have one name; the longest computing of both without any."""
+    """Return the ranks that two recordings share, or else the longest computing rank of each."""
     by_name = {rank.name: rank for rank in bases}
     found = [(rank, by_name[rank.name]) for rank in ranks if rank.name in by_name]
     return found or [(_longest(ranks), _longest(bases))]
@@ -76,7 +76,7 @@ def _longest(ranks: Sequence[RankProfile]) -> RankProfile:
 
 
 def causes(rank: RankProfile, base: RankProfile) -> tuple[TraceCause, ...]:
-    """What makes one step longer or shorter than the other, the most first."""
+    """Return what makes one step longer or shorter than the other, largest difference first."""
     found = [
         *_computing(rank, base),
         _cause("exposed communication", "exposed_s", _groups, rank, base),
@@ -90,12 +90,12 @@ def causes(rank: RankProfile, base: RankProfile) -> tuple[TraceCause, ...]:
 
 
 Detail = dict[str, tuple[float, float]]
-"""Seconds and runs a step by name."""
+"""Seconds and runs per step, by name."""
 Details = Callable[[RankProfile], Detail]
 
 
 def _computing(rank: RankProfile, base: RankProfile) -> list[TraceCause]:
-    """Computing by kind; what no kernel's kind has is one more part, on a CPU all of it."""
+    """Return computing by kind, plus what no kernel accounts for; on a CPU, that is all of it."""
     here, there = _alone(rank), _alone(base)
     found: list[TraceCause] = []
     for kind in [*here, *(kind for kind in there if kind not in here)]:
@@ -147,7 +147,7 @@ def _cause(
 
 
 def _part(rank: RankProfile, part: str) -> float:
-    """Seconds a step of one part of a rank."""
+    """Return the seconds per step of one part of a rank."""
     parts = {
         "exposed_s": rank.exposed_s,
         "copies_s": rank.copies_s,
@@ -161,7 +161,7 @@ def _part(rank: RankProfile, part: str) -> float:
 def _with_evidence(
     name: str, seconds: float, base_s: float, mine: Detail, other: Detail
 ) -> TraceCause:
-    """A cause with what changed most within it, in the direction of the whole."""
+    """Return a cause with what changed most within it in the same direction."""
     sign = 1.0 if seconds >= base_s else -1.0
     changed, most = "", 0.0
     for key in [*mine, *(key for key in other if key not in mine)]:
@@ -182,7 +182,7 @@ def _with_evidence(
 
 
 def slow_rank(ranks: Sequence[RankProfile], waits: Sequence[Waiting]) -> SlowRank | None:
-    """The rank that the others wait for; None where none is last much oftener than the others."""
+    """Return the rank that the others wait for, or None if no rank comes last much more often."""
     if len(ranks) < 2 or len(waits) < 2:
         return None
     slow = min(waits, key=lambda row: row.waited_s)

@@ -1,4 +1,4 @@
-"""Recorded steps read further: who waits for whom, and what the model says of the same time."""
+"""Which ranks wait for which in recorded steps, and the model's times beside the recorded ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.models.step.step_rows import family_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonCalls:
-    """Calls that several ranks recorded: their names, and seconds by rank and call."""
+    """Calls that several ranks recorded: the names of the ranks, and seconds by rank and call."""
 
     names: tuple[str, ...]
     times: tuple[tuple[float, ...], ...]
@@ -27,16 +27,16 @@ class CommonCalls:
 
 
 Common: TypeAlias = Mapping[str, CommonCalls]
-"""Calls in common by the key of their group."""
+"""Calls that ranks have in common, by the key of their group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What a rank waits for the others in the collectives that they have in common, s.
+    """Seconds that a rank waits for the others in the collectives that they have in common.
 
-    A collective ends for all at once, so that who came last is in it for the shortest time, and
-    everybody else waited for as long as he was in it longer. `last` counts the calls to which this
-    rank came last, `calls` all that could be compared.
+    A collective ends for all ranks at once, so the rank that comes last spends the least time in
+    it, and every other rank waits for the difference. `last` counts the calls to which this rank
+    came last, `calls` all that could be compared.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Waiting:
 
 
 def common_calls(ranks: Iterable[RankProfile]) -> Common:
-    """Calls of one group that two ranks or more have recorded as often as each other."""
+    """Return the calls of groups that two or more ranks recorded the same number of times."""
     held: dict[str, dict[str, tuple[float, ...]]] = {}
     for rank in ranks:
         for calls in rank.calls:
@@ -61,7 +61,7 @@ def common_calls(ranks: Iterable[RankProfile]) -> Common:
 
 
 def waiting(common: Common) -> tuple[Waiting, ...]:
-    """How long each rank waits for the last one of each collective."""
+    """Return how long each rank waits for the last one in each collective."""
     found: dict[str, Waiting] = {}
     for calls in common.values():
         shortest = calls.shortest
@@ -79,14 +79,15 @@ def waiting(common: Common) -> tuple[Waiting, ...]:
 
 
 def _first_of(times: Sequence[Sequence[float]], at: int, least: float) -> int:
-    """The first rank whose call took just as long as the shortest one."""
+    """Return the first rank whose call took the `least` time."""
     return next(row for row, each in enumerate(times) if each[at] == least)
 
 
 def bus_bandwidth_bytes_per_s(calls: Calls, common: Common) -> float:
-    """Bus bandwidth of calls over the time of the last rank to arrive, without waiting.
+    """Return the bus bandwidth of calls over the time of the last rank to arrive.
 
-    Where no other rank recorded them, over their own time; 0 where sizes are not known.
+    That time includes no waiting. If no other rank recorded the calls, their own time counts.
+    Returns 0 if the sizes are unknown.
     """
     group = calls.group
     seconds = fsum(calls.each_s)
@@ -109,12 +110,12 @@ PAGES = {
     "other": "guide/reading-a-profile",
     "twice": "guide/reading-a-profile",
 }
-"""The page that explains a part of the step, without its suffix."""
+"""Pages that explain the parts of a step, without suffix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A part of the step, s: as recorded per step and as modelled, and the page about it."""
+    """A part of the step, recorded and modelled, in seconds per step, and the page about it."""
 
     part: str
     recorded_s: float
@@ -123,10 +124,10 @@ class Beside:
 
 
 def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
-    """The parts of one rank's step beside the model's, the largest difference first.
+    """Return the parts of a rank's step beside the model's, largest difference first.
 
-    A pipeline's messages are waited for where it idles, so that both are one part. Where neither
-    the trace nor the model has a pipeline, idle time is just that.
+    A pipeline's messages are waited for in its idle time, so both are one part. If neither the
+    trace nor the model has a pipeline, idle time is a part of its own.
     """
     exposed = dict.fromkeys((*AXES, "other"), 0.0) | dict(rank.exposed_by_axis)
     twice = rank.exposed_s - sum(exposed.values())
@@ -142,8 +143,8 @@ def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
         idle: ("pipeline idle and messages" if idle == "pipeline" else "idle", *pipeline),
         "launch": ("kernels not launched yet", rank.launch_s, 0.0),
         "copies": ("copies alone", rank.copies_s, 0.0),
-        "other": ("exposed in groups without a telling name", *other),
-        "twice": ("exposed calls at the same time", twice, 0.0),
+        "other": ("exposed, group not identified", *other),
+        "twice": ("exposed calls that overlap", twice, 0.0),
     }
     found = [
         Beside(part=part, recorded_s=recorded / rank.steps, modelled_s=model_s, page=PAGES[key])
@@ -155,10 +156,10 @@ def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
 
 
 def idle_page(rank: RankProfile) -> str:
-    """Which of `PAGES` explains a rank's idle time: a pipeline's only where it sends along one."""
+    """Return the key of `PAGES` for a rank's idle time, the pipeline's if it sends along one."""
     return "pipeline" if "pp" in dict(rank.exposed_by_axis) else "idle"
 
 
 def slowest(ranks: Sequence[RankProfile]) -> RankProfile:
-    """The rank that computes longest in a step."""
+    """Return the rank that computes longest in a step."""
     return max(ranks, key=lambda rank: rank.computing_s / rank.steps)

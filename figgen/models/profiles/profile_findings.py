@@ -1,4 +1,4 @@
-"""What recorded steps could save, and what has to be known before they are believed."""
+"""Changes that could shorten recorded steps, and caveats about the recording."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from figgen.models.profiles.kernel_kinds import ATTENTION, ELEMENTWISE, FUSED, O
 from figgen.models.profiles.profile import RankProfile
 
 TELLING = 0.02
-"""The least share of a step that a saving or a remark is worth naming for."""
+"""Savings and remarks below this share of a step are not worth naming."""
 FUSIBLE = (ELEMENTWISE, "normalization", "reduction", "softmax")
 """Kinds that torch.compile fuses with their neighbours."""
 FUSED_ADAM_PASSES = 7
-"""Tensors that a fused Adam reads and writes: weight, gradient and two moments, less a gradient."""
+"""Tensors that a fused Adam reads (weight, gradient, two moments) and writes (no gradient)."""
 FOREACH_ADAM_PASSES = 18
-"""The same of `foreach=True`: lerp 3, mul 2, addcmul 3, sqrt 2, div 2, add 2, addcdiv 4."""
+"""Tensors that `foreach=True` moves: lerp 3, mul 2, addcmul 3, sqrt 2, div 2, add 2, addcdiv 4."""
 MEASURED = "measured for Llama 1B on one H100, torch 2.11"
 COMPILED_LEFT = 0.294
-"""What torch.compile left of elementwise time there: 28.8 of 97.9 ms a step."""
+"""Share of elementwise time that remained under torch.compile there: 28.8 of 97.9 ms per step."""
 UNMASKED_LEFT = 0.320
-"""What attention took there without a mask, of its time with one: 20.2 of 63.1 ms a step."""
+"""Time of attention without a mask over that with one there: 20.2 of 63.1 ms per step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSaving:
-    """A change, what it would save of a step, s, why as much, and the page about it."""
+    """A change, the seconds per step that it would save, the reason, and the page about it."""
 
     change: str
     seconds: float
@@ -36,14 +36,14 @@ class TimeSaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """Something that a reader has to know before the numbers are believed."""
+    """A caveat that a reader should know before trusting the numbers."""
 
     topic: str
     text: str
 
 
 def savings_of(rank: RankProfile) -> tuple[TimeSaving, ...]:
-    """What would be saved of a step, the most first; nothing below 2 % of it."""
+    """Return the savings of at least 2% of a step, largest first."""
     found: list[TimeSaving] = []
     step_s = rank.wall_s / rank.steps
     for rule in (_fusing, _unmasking, _fusing_the_optimizer, _launching, _overlapping):
@@ -54,7 +54,7 @@ def savings_of(rank: RankProfile) -> tuple[TimeSaving, ...]:
 
 
 def _seconds_of(rank: RankProfile, kinds: Sequence[str]) -> float:
-    """Seconds a step of some kinds of kernels."""
+    """Return the seconds per step of some kinds of kernels."""
     return sum(one.seconds for one in rank.kinds if one.kind in kinds) / rank.steps
 
 
@@ -64,16 +64,16 @@ def _saving(rank: RankProfile, seconds: float, change: str, because: str, page: 
 
 
 def _fusing(rank: RankProfile) -> TimeSaving | None:
-    """Elementwise kernels of eager PyTorch read and write GPU memory one after the other."""
+    """Return what fusing would save: eager elementwise kernels each read and write GPU memory."""
     if _seconds_of(rank, [FUSED]):
         return None
     seconds = (1 - COMPILED_LEFT) * _seconds_of(rank, FUSIBLE)
-    because = f"it left {COMPILED_LEFT:.0%} of the elementwise time, {MEASURED}"
+    because = f"reduced elementwise time to {COMPILED_LEFT:.0%}, {MEASURED}"
     return _saving(rank, seconds, "torch.compile", because, "guide/efficiency")
 
 
 def _unmasking(rank: RankProfile) -> TimeSaving | None:
-    """Attention with a mask falls back to a kernel that does more than flash attention."""
+    """Return what attention without a mask would save; a mask forces a slower kernel."""
     slow = [
         kernel
         for kernel in rank.kernels
@@ -85,12 +85,12 @@ def _unmasking(rank: RankProfile) -> TimeSaving | None:
 
 
 def _is_masked(name: str) -> bool:
-    """Whether a kernel of attention is the memory-efficient one, which is taken for masks."""
+    """Whether an attention kernel is the memory-efficient one, which masks require."""
     return "fmha_cutlass" in name or "attentionkernel" in name or "attentionbackwardkernel" in name
 
 
 def _fusing_the_optimizer(rank: RankProfile) -> TimeSaving | None:
-    """An optimizer of many kernels reads and writes its states once for each of them."""
+    """Return what a fused optimizer would save; others move their state once per kernel."""
     names = [kernel.name.lower() for kernel in rank.kernels if kernel.kind == OPTIMIZER]
     if not names or any("fused" in name or "multitensoradam" in name for name in names):
         return None
@@ -102,34 +102,34 @@ def _fusing_the_optimizer(rank: RankProfile) -> TimeSaving | None:
 
 
 def _launching(rank: RankProfile) -> TimeSaving | None:
-    """CUDA graphs and compiled code launch without Python in between."""
+    """Return what CUDA graphs or compiled code would save by launching without Python."""
     seconds = rank.launch_s / rank.steps
-    because = "all of the time in which the device waited for launches"
+    because = "all time in which the device waited for launches"
     change = "CUDA graphs, or fewer and larger kernels"
     return _saving(rank, seconds, change, because, "guide/reading-a-profile")
 
 
 def _overlapping(rank: RankProfile) -> TimeSaving | None:
-    """Communication that something hides costs nothing."""
+    """Return what overlapping all communication would save."""
     seconds = rank.exposed_s / rank.steps
-    because = "all of the communication that nothing hides"
+    because = "all exposed communication"
     return _saving(rank, seconds, "overlapped communication", because, "guide/zero-fsdp")
 
 
 def remarks_of(rank: RankProfile) -> tuple[Remark, ...]:
-    """What the recorder slowed, and what was taken for granted."""
+    """Return remarks on the profiler's overhead and on kernels that were not identified."""
     found: list[Remark] = []
     step_s = rank.wall_s / rank.steps
     least_s = step_s - rank.launch_s / rank.steps
     if rank.launch_s + rank.overhead_s >= TELLING * rank.wall_s and rank.host_events:
         text = (
-            f"The recorder itself slows the host, which made {rank.host_events / rank.steps:,.0f}"
-            f" records a step: without it, a step takes between {least_s * 1e3:,.1f} and"
+            f"Recording slows the host, which wrote {rank.host_events / rank.steps:,.0f}"
+            f" events per step; without it, a step takes between {least_s * 1e3:,.1f} and"
             f" {step_s * 1e3:,.1f} ms."
         )
         found.append(Remark(topic="recorder", text=text))
     other = sum(one.share for one in rank.kinds if one.kind == "other")
     if other > 0.05:
-        text = f"{other:.0%} of the device's time is in kernels whose names say nothing."
+        text = f"{other:.0%} of the device's time is spent in kernels of unknown kind."
         found.append(Remark(topic="names", text=text))
     return tuple(found)

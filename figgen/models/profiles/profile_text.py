@@ -1,4 +1,4 @@
-"""The report on recorded steps: tables of words and numbers for the command line and page.
+"""The report on recorded steps: tables of words and numbers for the command line and the page.
 
 Callers format quantities, so that units look alike everywhere.
 """
@@ -20,16 +20,16 @@ from figgen.models.profiles.profile_beside import (
 from figgen.models.profiles.profile_findings import remarks_of, savings_of
 
 Written = Callable[[float, str, str], str]
-"""Writes a value with its unit, by a spec of `figgen.units`."""
+"""Formats a value with its unit, by a spec of `figgen.units`."""
 MOST_ROWS = 8
-"""Operators and modules that are shown; the JSON has more."""
+"""Number of operators and modules that are shown; the JSON has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A table with its title and remarks; the first row is its head.
+    """A table with its title and notes; the first row is the header.
 
-    The first `left` columns are words. `name` tells the section from the others.
+    The first `left` columns are words. `name` identifies the section.
     """
 
     name: str
@@ -59,7 +59,7 @@ def sections(
     slow: SlowRank | None,
     write: Written,
 ) -> list[Section]:
-    """All sections about the recorded ranks, without empty ones."""
+    """Return all non-empty sections about the recorded ranks."""
     found = [
         _parts(ranks, worst, write),
         _calls(worst, common, write),
@@ -85,7 +85,7 @@ def _change(ratio: float) -> str:
 
 
 def _parts(ranks: Sequence[RankProfile], worst: RankProfile, write: Written) -> Section:
-    """One line a rank; the parts add up to the step, what is hidden is within computing."""
+    """Return a row per rank; the parts add up to the step, and hidden time is within computing."""
     rows = [["per step", "step", *PARTS.values(), "hidden"]]
     for rank in ranks:
         parts = [rank.computing_s, rank.exposed_s, rank.copies_s, rank.launch_s, rank.idle_s]
@@ -117,7 +117,7 @@ def _calls(rank: RankProfile, common: Common, write: Written) -> Section:
 
 
 def _kinds(rank: RankProfile, write: Written) -> Section:
-    """The device's time by what its kernels do."""
+    """Return the device's time by what its kernels do."""
     rows = [["kernels", "bound by", "time", "share", "runs", "longest"]]
     for one in rank.kinds:
         names = [kernel.name for kernel in rank.kernels if kernel.kind == one.kind]
@@ -166,10 +166,10 @@ def _waits(waits: Sequence[Waiting], slow: SlowRank | None, write: Written) -> S
 
 
 def _slow(slow: SlowRank, write: Written) -> str:
-    """The rank that the others wait for, with its evidence."""
+    """Return a sentence on the rank that the others wait for, with its evidence."""
     said = (
         f"{slow.name} is slow: it came last to {slow.last} of {slow.calls} collectives, and another"
-        f" rank waits {_time(slow.cost_s, write)} a step for it"
+        f" rank waits {_time(slow.cost_s, write)} per step for it"
     )
     longer = [
         f"{cause.cause} {_time(cause.seconds, write)} instead of {_time(cause.base_s, write)}"
@@ -179,8 +179,8 @@ def _slow(slow: SlowRank, write: Written) -> str:
 
 
 def against_section(rank: RankProfile, base: RankProfile, write: Written) -> Section:
-    """What makes the difference of two recordings, the most first."""
-    rows = [["cause", "what changed most", "here", "there", "more"]]
+    """Return what makes the difference between two recordings, largest first."""
+    rows = [["cause", "largest change", "here", "there", "difference"]]
     for cause in causes(rank, base):
         rows.append(
             [
@@ -215,8 +215,8 @@ def _evidence(cause: TraceCause, write: Written) -> str:
 
 
 def beside_section(rank: RankProfile, parts: Sequence[Beside], write: Written) -> Section:
-    """A recorded step beside the modelled one, what differs most first."""
-    rows = [["part of the step", "see", "recorded", "modelled", "more"]]
+    """Return a recorded step beside the modelled one, largest difference first."""
+    rows = [["part of the step", "see", "recorded", "modelled", "difference"]]
     for row in parts:
         rows.append(
             [

@@ -1,4 +1,4 @@
-"""Recorded steps in two sentences: what filled a step, and the change that saves most of it."""
+"""Recorded steps in two sentences: what filled a step, and the change that would save most."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from figgen.models.profiles.profile_beside import idle_page
 from figgen.models.profiles.profile_findings import savings_of
 
 LONGEST = 60
-"""Characters of a rank's name that are shown."""
+"""Number of characters of a rank's name that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAnswer:
-    """The sentences, and the key of `PAGES` of the page about the largest loss, empty without."""
+    """The sentences, and the key in `PAGES` of the page about the largest loss, or ""."""
 
     text: str
     page: str
@@ -25,7 +25,7 @@ class ProfileAnswer:
 def profile_answer(
     rank: RankProfile, ranks: int, write: Callable[[float, str, str], str]
 ) -> ProfileAnswer:
-    """The answer about recorded steps: `rank` computes longest of so many."""
+    """Return the answer about recorded steps of `ranks`, of which `rank` computes longest."""
     step = write(rank.wall_s / rank.steps, "s", "time")
     name = rank.name if len(rank.name) <= LONGEST else f"{rank.name[:LONGEST]}…"
     whose = f"A step of {name}, which computes longest of {ranks} ranks," if ranks > 1 else "A step"
@@ -45,7 +45,7 @@ def profile_answer(
 
 
 def _fullest(kinds: tuple[KindTime, ...]) -> KindTime | None:
-    """The kind that computes longest; None where no kernel is known."""
+    """Return the kind that computes longest, or None if no kernel is known."""
     found: KindTime | None = None
     for one in kinds:
         if one.alone_s > (0.0 if found is None else found.alone_s):
@@ -58,15 +58,15 @@ def _kernels(kind: str) -> str:
 
 
 def _loss(rank: RankProfile) -> tuple[str, float, str]:
-    """What takes most of the window besides computing: in words, seconds, and its page."""
+    """Return the largest loss besides computing: its name, its seconds, and the key of its page."""
     losses: list[tuple[str, float, str]] = []
     for axis, seconds in rank.exposed_by_axis:
         words = f"exposed {axis.upper()} communication"
         if axis == "other":
-            words = "exposed communication of groups with unknown names"
+            words = "exposed communication of unidentified groups"
         losses.append((words, seconds, "pipeline" if axis == "pp" else axis))
-    losses.append(("copies that nothing hides", rank.copies_s, "copies"))
-    losses.append(("kernels that were launched too late", rank.launch_s, "launch"))
+    losses.append(("exposed copies", rank.copies_s, "copies"))
+    losses.append(("kernels launched late", rank.launch_s, "launch"))
     losses.append(("idle time", rank.idle_s, idle_page(rank)))
     most = losses[0]
     for loss in losses:

@@ -1,8 +1,8 @@
-"""Which operator and which module of the host launched what ran on the device.
+"""Which operator and which module on the host launched each event of the device.
 
-Kineto gives a kernel the number ("External id") of the innermost operator that launched it.
-A module's call encloses the launch on its thread where Python's stacks were recorded; a backward
-node has the sequence number of the forward operator, whose module it belongs to.
+Kineto gives a kernel the number ("External id") of the innermost operator that launched it. If
+Python's stacks were recorded, a module's call encloses the launch on its thread. A backward node
+has the sequence number of the forward operator, whose module it belongs to.
 Source: pytorch/kineto libkineto/src/output_json.cpp; torch/autograd/profiler_util.py.
 """
 
@@ -14,11 +14,11 @@ from figgen.models.profiles.trace_kinds import BACKWARD, MODULE
 from figgen.models.profiles.trace_ranks import NONE, DeviceEvents, Launch, RecordedRank, TraceScope
 
 OPTIMIZER_STEP = "Optimizer.step#"
-"""What PyTorch's annotation of an optimizer's step begins with."""
+"""Prefix of PyTorch's annotation of an optimizer step."""
 
 
 def operator_of(kept: RecordedRank, events: DeviceEvents, at: int) -> str:
-    """The innermost operator that launched an event of the device; empty where none is known."""
+    """Return the innermost operator that launched an event of the device, or "" if unknown."""
     number = events.operators[at]
     if number not in kept.operators:
         launch = kept.launched.get(events.launches[at])
@@ -28,7 +28,7 @@ def operator_of(kept: RecordedRank, events: DeviceEvents, at: int) -> str:
 
 
 def scopes_of_launches(kept: RecordedRank) -> dict[int, str]:
-    """Module or optimizer's step by the number of each launch within one, innermost first."""
+    """Return the innermost module or optimizer step around each launch, by correlation id."""
     by_thread: dict[str, list[tuple[float, int]]] = {}
     for number, launch in kept.launched.items():
         by_thread.setdefault(launch.thread, []).append((launch.start, number))
@@ -48,7 +48,7 @@ def scopes_of_launches(kept: RecordedRank) -> dict[int, str]:
 def _sequences_of(
     scopes: Sequence[TraceScope], operators: Sequence[tuple[float, int]], modules: dict[int, str]
 ) -> None:
-    """Note the module of every forward operator by its sequence number."""
+    """Record the module of every forward operator by its sequence number."""
     some = sorted(
         [scope for scope in scopes if scope.name.startswith(MODULE)],
         key=lambda scope: (scope.start, -scope.end),
@@ -61,7 +61,10 @@ def _sequences_of(
 def _enclosed(
     scopes: Sequence[TraceScope], moments: Sequence[tuple[float, int]]
 ) -> list[tuple[int, list[TraceScope]]]:
-    """For each moment its number and the scopes around it, the outermost first; both are sorted."""
+    """Return, for each moment, its number and the scopes around it, outermost first.
+
+    Both `scopes` and `moments` are sorted.
+    """
     found: list[tuple[int, list[TraceScope]]] = []
     stack: list[TraceScope] = []
     following = 0
@@ -78,7 +81,7 @@ def _enclosed(
 
 
 def _scope_of(around: Sequence[TraceScope], modules: Mapping[int, str]) -> str:
-    """The innermost module, or the module of a backward node, or the optimizer's step."""
+    """Return the innermost module, the module of a backward node, or the optimizer step."""
     for scope in reversed(around):
         if scope.name.startswith(MODULE):
             return module_name(scope.name)
@@ -90,12 +93,12 @@ def _scope_of(around: Sequence[TraceScope], modules: Mapping[int, str]) -> str:
 
 
 def module_name(name: str) -> str:
-    """A module's class without the number that the profiler gives each instance."""
+    """Return a module's class without the number that the profiler gives each instance."""
     plain = name.removeprefix(MODULE)
     head, _, number = plain.rpartition("_")
     return head if head and number.isdigit() else plain
 
 
 def launch_of(kept: RecordedRank, events: DeviceEvents, at: int) -> Launch | None:
-    """The host's call that launched an event of the device; None where the trace has none."""
+    """Return the host's call that launched an event of the device, or None."""
     return kept.launched.get(events.launches[at])

@@ -1,9 +1,9 @@
 """What an event of a profiler's trace is: computing, a collective, a copy, a launch.
 
-Kineto writes kernels of a GPU with their stream, and since PyTorch 2.2 the collective, its
-elements, type and group with those of NCCL; before that the host's annotation (`nccl:all_to_all`)
-with the same "External id" names the collective. On a CPU, gloo marks its own runs and there are
-no kernels: operators that compute stand for them.
+Kineto records GPU kernels with their stream. Since PyTorch 2.2, NCCL kernels carry the collective,
+its element count, type and group; before that the host's annotation (`nccl:all_to_all`) with the
+same "External id" names the collective. On a CPU gloo marks its own runs; there are no kernels, so
+the operators that compute count instead.
 Source: pytorch/kineto libkineto/src/output_json.cpp; pytorch torch/csrc/distributed/c10d/
 ParamCommsUtils.hpp for the arguments of collectives.
 """
@@ -32,19 +32,19 @@ ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 STACKS = ("python_function",)
 OVERHEAD = ("overhead",)
 MODULE = "nn.Module: "
-"""What the name of a module's call begins with, where Python's stacks were recorded."""
+"""Prefix of the name of a module's call, if Python's stacks were recorded."""
 BACKWARD = "autograd::engine::evaluate_function: "
 PEER = "Memcpy PtoP"
-"""What the name of a copy between two GPUs begins with."""
+"""Prefix of the name of a copy between two GPUs."""
 RUNS = ("oneccl_bindings_for_pytorch::", "torch_ccl::")
-"""What names of operators begin with that are collectives themselves."""
+"""Prefixes of operators that are collectives themselves."""
 STARTS = ("launch", "graphlaunch")
-"""What names of the host's calls contain that start kernels."""
+"""Parts of the names of host calls that launch kernels."""
 OURS = ("computing", "communication")
 """Categories of the events that `figgen trace-export` writes."""
 MADE_BY = "figgen trace-export"
 STEP = "ProfilerStep#"
-"""What the name of PyTorch's annotation of a step begins with; its number follows."""
+"""Prefix of PyTorch's annotation of a step, followed by its number."""
 
 COLLECTIVES = (
     ("sendrecv", "send and recv"), ("reducescatter", "reduce-scatter"),
@@ -52,7 +52,7 @@ COLLECTIVES = (
     ("broadcast", "broadcast"), ("barrier", "barrier"), ("scatter", "scatter"),
     ("gather", "gather"), ("reduce", "reduce"), ("send", "send"), ("recv", "recv"),
 )  # fmt: skip
-"""What names contain when everything but letters is left out, and what that is; first of all."""
+"""Parts of names, reduced to their letters, and their collectives; the first match applies."""
 
 ONE_SIDED = ("send", "recv", "send and recv", "copy between GPUs")
 
@@ -62,14 +62,14 @@ OTHER_COLLECTIVES = (
     ("dispatch", "all-to-all"), ("combine", "all-to-all"), ("a2a", "all-to-all"),
     ("ptop", "copy between GPUs"), ("collective-permute", "send and recv"),
 )  # fmt: skip
-"""The same of libraries other than NCCL, whose names do not spell the collective out."""
+"""Parts of names of libraries other than NCCL that do not spell out the collective."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Calls that belong together: the communicator as the trace names it, and the collective.
 
-    `size` is 0 and `ranks` empty where the trace does not say.
+    `size` is 0 and `ranks` empty if the trace does not give them.
     """
 
     name: str
@@ -79,25 +79,25 @@ class Group:
 
     @property
     def key(self) -> str:
-        """What tells the group from every other one."""
+        """Key that identifies the group."""
         return f"{self.name}|{self.collective}|{self.size}|{self.ranks}"
 
     @property
     def factor(self) -> float:
-        """Bus bandwidth over what the buffer divided by the time gives; 0 for unknown sizes."""
+        """Bus bandwidth over buffer bytes per second; 0 if the size is unknown."""
         if self.collective not in PASSES:
             return 1.0
         return PASSES[self.collective] * (self.size - 1) / self.size if self.size else 0.0
 
 
 def collective_of(name: str) -> str:
-    """The collective that a name of NCCL, gloo or c10d means; empty where it means none."""
+    """Return the collective that a name of NCCL, gloo or c10d means, or ""."""
     letters = re.sub("[^a-z]", "", name.lower().removeprefix("nccldevkernel"))
     return next((kind for part, kind in COLLECTIVES if part in letters), "")
 
 
 def collective_of_kernel(name: str) -> str:
-    """The collective that a kernel of any library runs; empty where its name does not say."""
+    """Return the collective that a kernel of any library runs, or "" if its name does not tell."""
     head = head_of(name)
     if "nccl" in head:
         return collective_of(head)
@@ -106,14 +106,14 @@ def collective_of_kernel(name: str) -> str:
 
 
 def is_communication(category: object, name: str) -> bool:
-    """Whether an event of a device is communication, and not computing or a copy within it."""
+    """Whether an event of a device is communication rather than computing or a copy within it."""
     if category in KERNELS:
         return kind_of_kernel(name) == COMMUNICATION
     return category in COPIES and name.startswith(PEER)
 
 
 def is_run(category: object, name: str) -> bool:
-    """Whether an event of a host or of a modelled step is a collective while it runs."""
+    """Whether an event of a host or a modelled step is a running collective."""
     if category == OURS[1]:
         return True
     return (category == "user_annotation" and name.startswith("gloo:")) or (
@@ -122,7 +122,7 @@ def is_run(category: object, name: str) -> bool:
 
 
 def is_work(name: str) -> bool:
-    """Whether an operator computes on a CPU itself, rather than calling other operators."""
+    """Whether a CPU operator computes itself rather than calling other operators."""
     wraps = (
         "c10d::",
         "autograd::",
@@ -135,7 +135,7 @@ def is_work(name: str) -> bool:
 
 
 def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
-    """The group of a call: its own arguments, or the job's only process group."""
+    """Return the group of a call, from its own arguments or the job's only process group."""
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     kind = collective_of(str(args.get("Collective name") or ""))
@@ -159,14 +159,14 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
 
 
 def world_size(header: Mapping[str, Any]) -> int:
-    """How many ranks the job has; 0 where the trace does not say."""
+    """Return the number of ranks of the job, or 0 if the trace does not give it."""
     job = header.get("distributedInfo")
     found = job.get("world_size") if isinstance(job, dict) else 0
     return found if isinstance(found, int) and found > 0 else 0
 
 
 def device_name(header: Mapping[str, Any]) -> str:
-    """What the GPU of a trace is called; empty where it does not say."""
+    """Return the name of a trace's GPU, or "" if the trace does not give it."""
     given = header.get("deviceProperties")
     devices: list[Any] = given if isinstance(given, list) else []
     for device in devices:
@@ -182,10 +182,10 @@ def _groups(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def bytes_of(event: Mapping[str, Any], group: Group) -> float:
-    """Bytes of the largest buffer of a rank in a call; 0 where the trace does not say.
+    """Return the bytes of a rank's largest buffer in a call, or 0 if the trace does not give them.
 
-    NCCL's events carry elements in and out; gloo's the shape of what goes in, which for an
-    all-gather is one part of the buffer.
+    NCCL's events carry the element counts of input and output; gloo's carry the input's shape,
+    which for an all-gather is one part of the buffer.
     """
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
@@ -217,11 +217,11 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "ep": ("ep", "expert"),
     "pp": ("pp", "pipeline"),
 }
-"""Words in the names of process groups: of Megatron, of device meshes, ours."""
+"""Words in the names of process groups: Megatron's, those of device meshes, and ours."""
 
 
 def axis_of(group: Group) -> str:
-    """The axis of a communicator by its name; one-sided calls without a telling one are "pp"."""
+    """Return the axis of a communicator by its name; unnamed one-sided calls are "pp"."""
     words = set(re.split("[^a-z]+", group.name.lower()))
     for axis, known in AXES.items():
         if words & set(known):

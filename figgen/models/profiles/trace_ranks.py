@@ -1,4 +1,4 @@
-"""What is kept of the events of a trace, rank by rank: times, names by number, groups of calls."""
+"""What is kept of a trace's events, by rank: times, numbered names, groups of calls."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from figgen.models.profiles.trace_kinds import (
 )
 
 NONE = -1
-"""What stands for a number that an event does not have."""
+"""Stands for a number that an event lacks."""
 LARGEST = 9_007_199_254_740_991
-"""The largest number that counts, 2^53 - 1: profilers write larger ones for none."""
+"""The largest valid number, 2^53 - 1; profilers write larger ones for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +46,21 @@ class Spans:
     ends: list[float] = field(default_factory=list)
 
     def add(self, start: float, end: float) -> None:
-        """Keep one more."""
+        """Append one span."""
         self.starts.append(start)
         self.ends.append(end)
 
     def union(self) -> Intervals:
-        """The moments within any of them."""
+        """Return the moments within any of the spans."""
         return union(self.starts, self.ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceEvents:
-    """What ran on a device: times, number of the name and of the stream, and who launched it.
+    """Events of a device: times, numbers of the name and of the stream, and who launched them.
 
-    `launches` are the numbers that a launch and what it launches have in common, `operators` those
-    of the operator that launched it.
+    `launches` are correlation ids, which a launch shares with the events it launches; `operators`
+    are the numbers of the operators that launched them.
     """
 
     starts: list[float] = field(default_factory=list)
@@ -73,7 +73,10 @@ class DeviceEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEvents:
-    """Collectives beside their `DeviceEvents`; `told` where the event itself names its own."""
+    """The groups and bytes of collectives, parallel to their `DeviceEvents`.
+
+    `told` is True if the event itself names its collective.
+    """
 
     groups: list[Group] = field(default_factory=list)
     bytes: list[float] = field(default_factory=list)
@@ -82,9 +85,9 @@ class CallEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceScope:
-    """A module's call, a backward node or an annotation while it runs on a thread of the host.
+    """A module's call, a backward node or an annotation that runs on a thread of the host.
 
-    `sequence` is the number that a forward operator and its backward node have in common.
+    `sequence` is the number that a forward operator and its backward node share.
     """
 
     start: float
@@ -95,7 +98,7 @@ class TraceScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A call of the host that starts something on the device."""
+    """A host call that starts something on the device."""
 
     start: float
     end: float
@@ -105,7 +108,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What an operator's name says of it, found once: its number, and what it does."""
+    """The number of an operator's name, and what the name says about the operator."""
 
     number: int
     works: bool
@@ -143,7 +146,7 @@ class RecordedRank:
 
 
 def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) -> str:
-    """The rank of an event; `name` where the trace does not say."""
+    """Return the rank of an event, or `name` if the trace does not give it."""
     job, other = header.get("distributedInfo"), header.get("otherData")
     if isinstance(other, dict) and other.get("made by") == MADE_BY:
         return f"pipeline rank {event.get('pid')}"
@@ -153,7 +156,7 @@ def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) ->
 
 
 def keep_header(kept: RecordedRank, header: Mapping[str, Any]) -> None:
-    """Keep what stands beside the events: the size of the job and the GPU's name."""
+    """Keep the size of the job and the name of the GPU from the header."""
     kept.facts["world_size"] = world_size(header)
     kept.facts["device"] = device_name(header)
 
@@ -165,7 +168,7 @@ def take(
     start: float,
     end: float,
 ) -> None:
-    """Keep what an event from `start` to `end` in microseconds tells."""
+    """Keep what an event from `start` to `end`, in microseconds, tells."""
     category = event.get("cat")
     if category in STACKS and not str(event.get("name") or "").startswith(MODULE):
         return
@@ -190,7 +193,7 @@ def take(
 
 
 def number_of(args: Mapping[str, Any], key: str) -> int:
-    """A number of an event's arguments; `NONE` where it has none that counts."""
+    """Return a number of an event's arguments, or `NONE` if it has no valid one."""
     found = args.get(key)
     if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= LARGEST:
         return found
@@ -198,7 +201,7 @@ def number_of(args: Mapping[str, Any], key: str) -> int:
 
 
 def _named(kept: RecordedRank, name: str) -> int:
-    """The number of a name, kept once."""
+    """Return the number of a name, adding it if it is new."""
     if name not in kept.numbers:
         kept.numbers[name] = len(kept.names)
         kept.names.append(name)
@@ -332,7 +335,7 @@ def _take_annotation(
     name, on_device = str(event.get("name") or ""), event.get("cat") == "gpu_user_annotation"
     if name.startswith(STEP):
         steps = kept.device_steps if on_device else kept.host_steps
-        # A device has one for each of its streams.
+        # A device has one annotation for each of its streams.
         before = steps.get(name, span)
         steps[name] = (min(before[0], span[0]), max(before[1], span[1]))
     elif not on_device:
@@ -344,7 +347,7 @@ def _take_annotation(
 def _ask(
     kept: RecordedRank, event: Mapping[str, Any], header: Mapping[str, Any], number: int
 ) -> None:
-    """Keep which collective the host asks for; the innermost event with a collective decides."""
+    """Record which collective the host asks for; the innermost event with a collective counts."""
     group = group_of(event, header)
     if number != NONE and group.collective != "other":
         kept.asked[number] = group

@@ -1,8 +1,8 @@
-"""Events of a trace file one by one, without holding the file: PyTorch's, JAX's, or Nsight's.
+"""Reads the events of a trace file one by one, without holding the file: PyTorch, JAX, Nsight.
 
-PyTorch's profiler writes one JSON object whose `traceEvents` is a list of up to millions of
-events; Chrome's format also allows that list alone. The text is decoded as it arrives, so that
-memory holds one piece of it (`figgen.models.profiles.trace_text`).
+PyTorch's profiler writes one JSON object whose `traceEvents` is a list of up to millions of events;
+Chrome's format also allows that list alone. The text is decoded as it arrives, so that memory holds
+one piece of it (`figgen.models.profiles.trace_text`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from figgen.models.profiles.trace_text import (
 from figgen.models.profiles.unpacked import UNLIMITED, Limits, opened
 
 PIECE = 1 << 20
-# How one event ends and the next begins: written by line, with a blank, and packed.
+# The text between two events: on separate lines, with a blank, or without.
 _EVENT_ENDS = ("},\n", "}, {", "},{")
 
 
 def trace_events(
     path: str, limits: Limits = UNLIMITED
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each event of the file with what stood before the events (`distributedInfo` and the like).
+    """Yield each event of the file with the header before it (`distributedInfo` and the like).
 
-    Raises InputError for a file that cannot be read, is cut off, or is no trace.
+    Raises InputError for a file that cannot be read, is cut off, or is not a trace.
     """
     try:
         if _is_report(Path(path)):
@@ -65,17 +65,17 @@ def _events(file: TextIO, path: str) -> Iterator[tuple[Header, dict[str, Any]]]:
 
 
 class _Values:
-    """Takes values of a window; many events at once where they end within it."""
+    """Takes values from a window of text, many events at once if they end within it."""
 
     def __init__(self) -> None:
         self.decoder = json.JSONDecoder()
-        self.single_until = 0  # a place of the file
+        self.single_until = 0  # an offset in the file
 
     def take(self, text: TraceText, many: bool) -> list[Any] | None:
-        """The next value or values, None where the window ends within one.
+        """Return the next value or values, or None if the window ends within one.
 
-        What looks like the end of an event may stand within one, and an event may be too deep:
-        then the window's values are taken one at a time, which takes longer.
+        The text between events may also occur within an event, and an event may be too deep; the
+        window's values are then taken one at a time, which is slower.
         """
         place = text.before + text.at
         if many and place >= self.single_until:
@@ -87,7 +87,7 @@ class _Values:
             if events and all(_is_shallow(event) for event in events):
                 text.at = end + 1
                 return events
-            # Looking for an end again before each value would read the window once for each.
+            # Searching for an end again before each value would scan the window once per value.
             self.single_until = text.before + (end + 1 if end > text.at else len(text.text))
         return self._one(text)
 
@@ -101,7 +101,7 @@ class _Values:
                 raise text.wrong(NOT_WHOLE) from None
             return None
         _check_depth(text, end)
-        # A number at the end of a piece may go on in the next.
+        # A number at the end of a piece may continue in the next.
         if not text.ended and end == len(text.text):
             return None
         text.at = end
@@ -109,7 +109,7 @@ class _Values:
 
 
 def _check_depth(window: TraceText, end: int) -> None:
-    """Raise InputError where the value up to `end` has too many lists in each other."""
+    """Raise InputError if the value up to `end` has too many nested lists or objects."""
     text, at = window.text, window.at
     if text.count("[", at, end) + text.count("{", at, end) <= DEEPEST:
         return

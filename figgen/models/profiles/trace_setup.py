@@ -1,4 +1,4 @@
-"""What a recording tells of its job: the GPU, how many, and the sizes of its groups."""
+"""What a recording tells about its job: the GPU, the number of GPUs, and the sizes of groups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from figgen.models.profiles.profile import RankProfile
 from figgen.models.profiles.trace_kinds import axis_of
 
 SIZED = ("tp", "cp", "ep", "pp")
-"""Axes whose sizes are taken from groups; what is left of the job is data parallel."""
+"""Axes whose sizes follow from groups; the remaining ranks are data parallel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSetup:
-    """The GPU as the trace calls it, ranks of the job, and sizes by axis; 0 where it is silent."""
+    """The GPU as the trace names it, the ranks of the job, and sizes by axis; 0 if unknown."""
 
     device: str
     ranks: int
@@ -23,7 +23,7 @@ class RecordedSetup:
 
 
 def setup_of(rank: RankProfile) -> RecordedSetup:
-    """What the recording of one rank tells of the job."""
+    """Return what the recording of one rank tells about the job."""
     sizes: dict[str, int] = {}
     for calls in rank.calls:
         axis = axis_of(calls.group)

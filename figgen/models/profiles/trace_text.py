@@ -1,6 +1,6 @@
-"""The text of a trace, taken apart into events as it arrives: printed for pages.
+"""Splits the text of a trace into events as it arrives; printed to JavaScript for pages.
 
-How a whole JSON value is read is the reader's own: Python has a decoder that begins anywhere in a
+Callers supply how a whole JSON value is read: Python has a decoder that can begin anywhere in a
 text, a browser has none.
 Source: "Trace Event Format" of Chromium's catapult, sections "JSON Array Format" and "JSON Object
 Format".
@@ -14,25 +14,25 @@ from typing import Any
 from figgen.errors import InputError
 
 LARGEST_VALUE = 1 << 26
-"""Characters of one event or header; no profiler writes such a one."""
+"""Most characters of one event or header; no profiler writes longer ones."""
 DEEPEST = 200
-TOO_DEEP = f"at most {DEEPEST} lists and objects in each other"
+TOO_DEEP = f"at most {DEEPEST} nested lists and objects"
 NOT_WHOLE = "a whole JSON value"
 BLANKS = " \t\r\n"
 EVENTS = "traceEvents"
 
 START, KEY, COLON, VALUE, COMMA = "start", "key", "colon", "value", "comma"
 OPEN, EVENT, NEXT = "open", "event", "next"
-"""What comes next in a file: in its object, and in its list of events."""
+"""What the parser expects next, in the object and in its list of events."""
 
 Header = dict[str, Any]
 
 
 class TraceText:
-    """A window on the text of the trace `name`, moved on as values are taken.
+    """A window on the text of the trace `name`, which moves on as values are taken.
 
-    `take` takes whole values at `at` and moves it on: several where `many` may be taken. It returns
-    None where the text ends too early and goes on, and raises InputError for what is no value.
+    `take` reads whole values at `at` and moves it on, several if `many` may be taken. It returns
+    None if the text ends too early and continues, and raises InputError for what is not a value.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TraceText:
         self.header: Header = {}
 
     def add(self, piece: str) -> None:
-        """Put a piece behind what is left; an empty one is the end of the file."""
+        """Append a piece to the remaining text; an empty piece is the end of the file."""
         self.before += self.at
         self.text = self.text[self.at :] + piece
         self.at = 0
@@ -55,15 +55,15 @@ class TraceText:
             raise self.wrong(f"a value of at most {self.largest:,} characters")
 
     def wrong(self, expected: str) -> InputError:
-        """The error at this place."""
+        """Return the error at this place."""
         got = self.text[self.at : self.at + 40] or "the end of the file"
         what = f"trace {self.name}, character {self.before + self.at:,}"
         return InputError(what, expected=expected, got=got)
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield the events that the text has whole, until it needs more or is `done`.
+        """Yield the events that are complete, until more text is needed or the trace is `done`.
 
-        What stands before an event is in `header`. Raises InputError for what is no trace.
+        `header` holds what precedes an event. Raises InputError for what is not a trace.
         """
         while not self.done:
             while self.at < len(self.text) and self.text[self.at] in BLANKS:
@@ -80,13 +80,13 @@ class TraceText:
                 self.step(first)
 
     def closing(self) -> str:
-        """The bracket that may stand in the place of a value."""
+        """Return the bracket that may stand in place of a value."""
         if self.state == KEY:
             return "}"
         return "]" if self.state == EVENT else ""
 
     def accepted(self, values: list[Any]) -> list[dict[str, Any]]:
-        """The events among values that were taken; a key or what it stands for is kept."""
+        """Return the events among the values; a key or a header value is stored instead."""
         if self.state == EVENT:
             self.state = NEXT
             if not all(isinstance(one, dict) for one in values):
@@ -100,7 +100,7 @@ class TraceText:
         return []
 
     def step(self, first: str) -> None:
-        """Go on behind a bracket, colon or comma."""
+        """Move past a bracket, colon or comma."""
         if self.state == START:
             self.alone = first == "["
             self.expect("[" if self.alone else "{", first)
@@ -125,7 +125,7 @@ class TraceText:
             self.state = EVENT if self.state == NEXT else KEY
 
     def expect(self, wanted: str, first: str) -> None:
-        """Take the character that must stand here."""
+        """Move past the character `wanted`. Raises InputError for any other."""
         if first != wanted:
             raise self.wrong(f"one of {wanted}")
         self.at += 1

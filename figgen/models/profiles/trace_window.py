@@ -1,4 +1,4 @@
-"""Which part of a trace is its recorded steps: from when to when on the device, and how many."""
+"""Which part of a trace is its recorded steps: their start and end on the device, and number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from figgen.models.profiles.trace_host import launch_of
 from figgen.models.profiles.trace_ranks import RecordedRank
 
 MARKER_SHARE = 0.1
-"""A device's annotations of steps are markers where they cover less of the recording than this."""
+"""Step annotations of a device are markers if they cover a smaller share of the recording."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Microseconds from when to when, how many steps that is, and what told it."""
+    """Start and end in microseconds, the number of steps between, and what they were read from."""
 
     start: float
     end: float
@@ -24,11 +24,11 @@ class Window:
 
 
 def window_of(kept: RecordedRank, active: Intervals) -> Window:
-    """The recorded steps of a rank; all of its activity where no step is marked.
+    """Return the recorded steps of a rank, or all of its activity if no step is marked.
 
-    A device goes through a step from the first kernel that the host launched in it to the last
-    one; without launches its own annotations of steps count. ROCm writes those as short markers
-    at the end of each step: between the first and the last of them lies one step less.
+    A step lasts on the device from the first to the last kernel that the host launched in it.
+    Without launches, the device's own annotations of steps count. ROCm writes those as short
+    markers at the end of each step; between the first and the last marker lies one step less.
     """
     device, host = kept.device_steps, kept.host_steps
     if len(device) > 1 and _are_markers(device, host):
@@ -67,9 +67,10 @@ def _are_markers(
 
 
 def _launched(kept: RecordedRank) -> Window | None:
-    """The window of what the host launched within its steps; None without launches to go by.
+    """Return the window of what the host launched within its steps, or None without launches.
 
-    What the device still does then of earlier launches, recorded or not, is no part of the steps.
+    Work from earlier launches that the device still does, recorded or not, is not part of the
+    steps.
     """
     first = min(start for start, _ in kept.host_steps.values())
     last = max(end for _, end in kept.host_steps.values())

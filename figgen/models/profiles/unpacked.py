@@ -1,6 +1,6 @@
-"""The text of a file that gzip may have packed: no more than is allowed, and told while it is read.
+"""Reads a file that may be gzipped, up to a limit, and reports progress while it reads.
 
-A megabyte of gzip unpacks to a gigabyte of nothing, which would be read for minutes.
+A megabyte of gzip can unpack to a gigabyte of zeros, which would take minutes to read.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import BinaryIO, TextIO, cast
 from figgen.errors import InputError
 
 PACKED = b"\x1f\x8b"
-"""How a file begins that gzip has packed."""
+"""The first bytes of a gzip file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bytes that a file may unpack to, and whom to tell of the bytes that were read of it."""
+    """The most bytes that a file may unpack to, and the callback for bytes read."""
 
     most_bytes: int | None = None
     tell: Callable[[int], None] = lambda read: None
@@ -30,7 +30,10 @@ UNLIMITED = Limits()
 
 
 def opened(path: Path, limits: Limits = UNLIMITED) -> TextIO:
-    """The file's text, unpacked. Raises OSError as `open` does, and InputError while it is read."""
+    """Return the unpacked text of a file.
+
+    Raises OSError as `open` does, and InputError if reading it exceeds the limit.
+    """
     file = path.open("rb")
     packed = file.read(len(PACKED)) == PACKED
     file.seek(0)
@@ -39,7 +42,7 @@ def opened(path: Path, limits: Limits = UNLIMITED) -> TextIO:
 
 
 class _Counted(io.RawIOBase):
-    """Bytes of a file, counted after unpacking."""
+    """A binary file whose bytes are counted after unpacking."""
 
     def __init__(self, file: BinaryIO, path: Path, packed: bool, limits: Limits) -> None:
         self.file, self.path, self.limits = file, path, limits
@@ -47,11 +50,11 @@ class _Counted(io.RawIOBase):
         self.read_bytes = 0
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer as far as there is anything."""
+        """Fill the buffer with as many bytes as there are."""
         found = self.content.read(len(buffer))
         buffer[: len(found)] = found
         self.read_bytes += len(found)
@@ -62,6 +65,6 @@ class _Counted(io.RawIOBase):
         return len(found)
 
     def close(self) -> None:
-        """Close the file too."""
+        """Close the underlying file too."""
         self.file.close()
         super().close()
