@@ -1,1 +1,1 @@
-"""What a described or published run means: records read, laid out, predicted, calibrated."""
+"""Described and published runs: reading records, laying them out, and predicting their steps."""

@@ -1,4 +1,7 @@
-"""What a chip keeps of its peaks, whatever the software: measured rates of it or of one like it."""
+"""What a chip sustains of its peaks, whatever the software.
+
+Shares come from measured rates of the chip itself or of a related one.
+"""
 
 from __future__ import annotations
 
@@ -13,48 +16,50 @@ REFERENCES = {
     "hopper": "h100-sxm-80gb",
     "blackwell": "b200-sxm-hgx",
 }
-"""The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
+"""The chip of each generation whose measured matmul rates, relative to peak, represent it."""
 
 CAPPED = ("h20-sxm-96gb", "rtx-3090", "rtx-4090", "rtx-5090")
 CAPPED_SHARE = 110 / 119.5
-"""Chips whose tensor cores are slowed down on purpose, so that power does not limit them, and the
-share of the peak that cuBLAS reaches on such a one: 105 to 115 of the 119.5 TFLOP/s of an L20
+"""Chips whose tensor cores are deliberately slowed down, so that power does not limit them, and the
+share of the peak that cuBLAS reaches on one of them: 105 to 115 of the 119.5 TFLOP/s of an L20
 (xlite-dev/CUDA-Learn-Notes, kernels/hgemm/README.md). On an RTX 4090 a kernel of tinygrad's pull
 request 11390 reached 168 of 165 TFLOP/s."""
 
 STAND_INS = {"mi350x": "mi355x"}
-"""A chip without a measured rate, and one of the same silicon at another clock that has it."""
+"""Maps chips without a measured rate to one of the same silicon at another clock that has one."""
 
 UNMEASURED = 0.8
-"""Share of the peak of a chip without a measured matmul rate in the catalog."""
+"""Share of the peak assumed for chips without a measured matmul rate in the catalog."""
 
 ATTENTION_LIKE = {
     **dict.fromkeys((*CAPPED, "rtx-a5000", "rtx-a6000", "a10"), "ampere"),
     **dict.fromkeys(("l4", "l40s", "rtx-6000-ada"), "l40s"),
     **dict.fromkeys(("mi250", "mi250x", "mi300x", "mi325x"), "mi300x"),
 }
-"""Whose share of the peak stands for that of a chip's attention where it is not its generation's.
+"""Maps chips to the one whose attention reaches the same share of the peak, if not the
+generation's.
 
-FlashAttention 2 is written in the instructions of Ampere, which Ada and the cards of Ampere have
-too; where tensor cores are slowed down, they bound it as they do there."""
+FlashAttention 2 uses the instructions of Ampere, which Ada and Ampere's cards have too. Slowed-down
+tensor cores bound it on all of them alike.
+"""
 
 
 HOST_BYTES_PER_S = 285e9
-"""The memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
+"""Memory bandwidth that a node's CPUs reach in an update of the optimizer's state: 30.5 billion
 parameters in 3.0 s on a node of eight H200 (PrimeIntellect-ai/prime-rl pull request 3234, at 8K
 tokens; the step grew from 1.75 s to 3.96 s, and part of the update ran behind the backward)."""
 
 GRACE_BYTES_PER_S = 512e9
-"""The bandwidth of a Grace CPU's LPDDR5X (NVIDIA, GH200 and GB200 NVL72 datasheets)."""
+"""Bandwidth of a Grace CPU's LPDDR5X (NVIDIA, GH200 and GB200 NVL72 datasheets)."""
 
 
 def matmul_share(chip: Accelerator, dtype: str) -> float:
-    """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
+    """Return the measured matmul rate over peak, of this chip or of the one that represents it."""
     if known_name(chip) in CAPPED:
         return CAPPED_SHARE
     reference = REFERENCES.get(generation_of(chip), STAND_INS.get(chip.name))
     source = load.accelerators.only(reference)[reference] if reference else chip
-    # Where both were measured the shares are alike, so that one stands for the other.
+    # Wherever both were measured the shares agree, so one represents the other.
     order = ("bf16", "fp8") if dtype in ("bf16", "fp16", "tf32") else ("fp8", "bf16")
     for name in order:
         measured = getattr(source, f"measured_{name}")
@@ -64,7 +69,7 @@ def matmul_share(chip: Accelerator, dtype: str) -> float:
 
 
 def sustained_by(chip: Accelerator) -> tuple[str, ...]:
-    """Keys of the share of a measured matmul rate that a step sustains, the nearest first."""
+    """Return keys of the share of a measured matmul rate that a step sustains, nearest first."""
     generation = generation_of(chip)
     if generation != "other":
         return (generation,)
@@ -76,7 +81,7 @@ def sustained_by(chip: Accelerator) -> tuple[str, ...]:
 
 
 def known_name(chip: Accelerator) -> str:
-    """The name of a chip with the peaks that the catalog has; empty for a reader's own."""
+    """Return the name of a chip with the catalog's peaks, or "" for a reader's own chip."""
     if chip.name not in load.accelerators.names():
         return ""
     known = load.accelerators.only(chip.name)[chip.name]
@@ -84,40 +89,42 @@ def known_name(chip: Accelerator) -> str:
 
 
 def _peaks(chip: Accelerator) -> tuple[float | None, ...]:
-    """The peaks by format, None for a format that a chip has not."""
+    """Return the peaks by format, None for formats that the chip lacks."""
     found = [getattr(chip, dtype) for dtype in DTYPES]
     return tuple(None if peak is None else peak.value for peak in found)
 
 
 def attention_by(chip: Accelerator) -> tuple[str, ...]:
-    """Keys of the share of the peak that attention reaches, the nearest first."""
+    """Return the keys of the share of the peak that attention reaches, nearest first."""
     name = known_name(chip)
     return (ATTENTION_LIKE.get(name, name), generation_of(chip))
 
 
 def plain_peak(chip: Accelerator) -> float:
-    """The peak in 16 bits."""
+    """Return the 16-bit peak, FLOP/s."""
     return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
 
 
 def hopper_peak_on(generation: str) -> float:
-    """Peak in 16 bits that Hopper would have with as many multiprocessors as a generation."""
+    """Return the 16-bit peak of Hopper with the number of multiprocessors of a generation."""
     name, sms = REFERENCES["hopper"], MULTIPROCESSORS
     peak = load.accelerators.only(name)[name].peak_flops_per_s("bf16")
     return peak * sms[generation][0] / sms["hopper"][0]
 
 
 def neighbor_share(chip: Accelerator) -> float:
-    """What one peer gets of a chip's links in a node: all behind a switch, one link of a mesh or a
-    torus."""
+    """Return the share of a chip's links in a node that reach one peer.
+
+    That is all of them behind a switch, and one link in a mesh or a torus.
+    """
     peer = chip.scale_up.peer_bandwidth or chip.scale_up.bandwidth
     return peer.value / chip.scale_up_bandwidth_bytes_per_s
 
 
 def host_link_bytes_per_s(chip: Accelerator) -> float:
-    """Return what a GPU reaches of its link to the host.
+    """Return the bandwidth that a GPU reaches on its link to the host.
 
-    That is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
+    The link is NVLink-C2C, which two Blackwell GPUs share, or PCIe of the chip's generation.
     """
     if beside := gpus_of_a_grace(chip):
         return load.links()["nvlink-c2c"].bandwidth_bytes_per_s / beside
@@ -127,14 +134,14 @@ def host_link_bytes_per_s(chip: Accelerator) -> float:
 
 
 def gpus_of_a_grace(chip: Accelerator) -> int:
-    """Return how many GPUs share a Grace CPU, 0 for a chip without one."""
+    """Return how many GPUs share a Grace CPU, or 0 for a chip without one."""
     return {"gh": 1, "gb": 2}.get(chip.name[:2], 0)
 
 
 def host_bytes_per_s(chip: Accelerator) -> float:
-    """Return the bandwidth of the memory of all CPUs of a node.
+    """Return the memory bandwidth of all CPUs of a node.
 
-    Grace CPUs are those of a whole scale-up domain; in a part of it NVLink-C2C is slower anyway.
+    Grace CPUs count over the whole scale-up domain; in a part of it NVLink-C2C is slower anyway.
     """
     beside = gpus_of_a_grace(chip)
     return chip.scale_up_domain / beside * GRACE_BYTES_PER_S if beside else HOST_BYTES_PER_S

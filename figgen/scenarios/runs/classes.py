@@ -1,7 +1,7 @@
-"""The class of a run: its stack of software, the generation of its chips, dense or with experts.
+"""The class of a run: its software stack, its generation of chips, dense or with experts.
 
-Runs of one class err in a similar way, so that the errors of published ones tell how far off the
-prediction of another may be.
+Runs of one class err in a similar way, so the errors of published runs tell how far off the
+prediction of another run may be.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ STACKS = (
     (r"fsdp", "FSDP"),
     (r"torch|nanogpt|litgpt|lightning|ddp|hugging|attention|swift", "plain PyTorch"),
 )
-"""Stacks by what a source calls its framework; the first that fits. InternEvo and LiBai lay models
-out as Megatron does."""
+"""Stacks by the name that a source gives its framework; the first match applies. InternEvo and
+LiBai lay out models as Megatron does."""
 
 OTHER_STACK = "other software"
 
 CARDS = ("a10", "l4", "l40s", "rtx-", "gb10")
-"""What names of workstation cards and small servers begin with."""
+"""Prefixes of the names of workstation cards and cards for small servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunClass:
-    """A class of runs by its three parts."""
+    """A class of runs, given by its three parts."""
 
     stack: str
     chips: str
@@ -44,17 +44,17 @@ class RunClass:
 
     @property
     def name(self) -> str:
-        """`Megatron on Hopper, experts`."""
+        """The name of the class, such as `Megatron on Hopper, experts`."""
         return f"{self.stack} on {self.chips}, {'experts' if self.experts else 'dense'}"
 
 
 def stack_of(words: str) -> str:
-    """The stack that a framework's name or a source's words for it belong to."""
+    """Return the stack that a framework's name, or a source's words for it, belong to."""
     return first_match(STACKS, words) or OTHER_STACK
 
 
 def chips_of(chip: Accelerator) -> str:
-    """A generation of NVIDIA's chips for data centers, its cards, or another vendor's family."""
+    """Return a generation of NVIDIA's data-center chips, its cards, or another vendor's family."""
     if chip.vendor != "NVIDIA":
         family = {"AMD": "AMD Instinct", "Google": "TPU", "AWS": "Trainium", "Intel": "Gaudi"}
         return family.get(chip.vendor, chip.vendor)
@@ -65,7 +65,7 @@ def chips_of(chip: Accelerator) -> str:
 
 
 def run_class(run: DescribedRun, stack: str = "") -> RunClass:
-    """The class of a run, whose stack its source may say more exactly than its framework does."""
+    """Return the class of a run; `stack` replaces the framework if the source is more specific."""
     return RunClass(
         stack=stack or stack_of(run.framework),
         chips=chips_of(run.accelerator),

@@ -1,4 +1,4 @@
-"""A training run with everything that decides its time and memory."""
+"""A training run with everything that determines its time and memory."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from figgen.scenarios.runs.names import DTYPE_OF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedRun:
-    """A run with everything that decides its time, and what its source measured.
+    """A run with everything that determines its time, and what its source measured.
 
-    `gpus_per_node` are those of a scale-up domain that the run fills. `number_format` is the
-    recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
-    `layers_per_stage` is empty where layers are spread evenly; `mtp_layers` modules of multi-token
-    prediction stand beside the head. `step_time_s` and
-    `peak_memory_bytes` are measured, None where the source is silent. `habits` names software
-    of which only the memory is known, where it is not the `framework` that is timed, and
-    `memory_habits` the software whose habits fill the memory; its attention `stores_scores`, and
-    drops some of them, where its source says so. `flash_attention` is the
-    version of FlashAttention that it names, 0 for none; `dispatcher` the way to send tokens to
-    experts, `expert_overlap`, `cuda_graphs`, `context_exchange` and `document_tokens` as in a
-    `TrainingSetup`, `offloaded_optimizer` and `offloaded_activations` the shares of the optimizer's
-    state and of activations in the host's memory. `stated_recipe` is what its source says of bytes
-    a parameter, where that isn't what its software usually keeps.
-    `compiled` is whether a compiler fuses its kernels, None where nobody says, and `own_kernels`
-    what the source calls kernels that somebody fused by hand, empty for none. With a
-    `sixteen_bit_state` weights and moments have 16 bits, as the source says.
+    `gpus_per_node` is the part of a scale-up domain that the run fills. `number_format` is the
+    recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its matmuls have.
+    `layers_per_stage` is empty if layers are spread evenly; `mtp_layers` modules of multi-token
+    prediction are beside the head. `step_time_s` and `peak_memory_bytes` are measured, or None if
+    the source does not give them.
+
+    `habits` names software of which only the memory is modelled, if it differs from the `framework`
+    that is timed; `memory_habits` is the software whose habits fill the memory. Its attention
+    `stores_scores`, with `dropout`, if its source says so. `flash_attention` is the version of
+    FlashAttention, 0 for none. `dispatcher`, `expert_overlap`, `cuda_graphs`, `context_exchange`
+    and `document_tokens` are those of a `TrainingSetup`. `offloaded_optimizer` and
+    `offloaded_activations` are the shares of optimizer state and activations in the host's memory.
+    `stated_recipe` holds bytes per parameter if the source gives others than its software usually
+    has. `compiled` tells whether a compiler fuses its kernels (None: unknown), and `own_kernels` is
+    the source's word for hand-fused kernels, if any. With `sixteen_bit_state`, weights and moments
+    have 16 bits.
     """
 
     name: str
@@ -82,29 +82,29 @@ class DescribedRun:
 
     @property
     def dtype(self) -> str:
-        """The type of the numbers that most products multiply."""
+        """The number type of most matmuls."""
         return DTYPE_OF[self.number_format]
 
     @property
     def dp(self) -> int:
-        """Replicas of the dense layers."""
+        """Number of replicas of the dense layers."""
         return self.gpus // (self.tp * self.cp * self.pp)
 
     @property
     def microbatches(self) -> int:
-        """Microbatches of a replica in a step, the last one not full where the batch is uneven."""
+        """Microbatches of a replica per step; the last one is partial if the batch is uneven."""
         return ceil(self.global_batch / (self.dp * self.microbatch))
 
     @property
     def tokens_per_s_per_gpu(self) -> float | None:
-        """Measured throughput."""
+        """Measured throughput in tokens/s per GPU, or None."""
         if self.step_time_s is None:
             return None
         return self.global_batch * self.sequence / self.step_time_s / self.gpus
 
 
 def domain_width(chip: Accelerator, gpus: int) -> int:
-    """GPUs of each node: the scale-up domain, or the widest power of two in it that divides."""
+    """Return the GPUs per node: the scale-up domain, or the widest power of two that divides."""
     width = chip.scale_up_domain
     if gpus < width:
         return gpus

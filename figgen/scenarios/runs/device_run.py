@@ -1,9 +1,9 @@
-"""A run of plain transformers on one device: its record read, its step predicted from operations.
+"""A run of plain transformers on one device: reads its record and predicts its step.
 
-Every operation is one of the lists of `figgen.models.operations`. Rates are the shares that whole
-steps on an H100 reached of its peaks. Rates that `measure.py` measured on another machine replace
-them kind by kind, in the ratio of what the same program measured on that H100: what a lone kernel
-takes beyond its share of a step is then on both sides.
+The step consists of the operations that `figgen.models.operations` lists. Rates are the shares of
+peaks that whole steps on an H100 reached. Rates that `measure.py` measured on another machine
+replace them kind by kind, in the ratio to what the same program measured on that H100, so that the
+difference between a single kernel and one in a step cancels.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from figgen.scenarios.runs.residual_classes import generation_of
 from figgen.scenarios.runs.shape import shape_of
 
 TRANSFORMERS = "transformers"
-"""The framework of these runs."""
+"""The framework name of these runs."""
 
 CLASS = "transformers on one GPU"
-"""The class whose residuals tell how far off a prediction may be."""
+"""The residual class of these runs, which gives the interval of a prediction."""
 
 MULTIPROCESSORS = {
     "volta": (80, 1.53e9),
@@ -64,8 +64,8 @@ MULTIPROCESSORS = {
     "hopper": (132, 1.98e9),
     "blackwell": (148, 1.98e9),
 }
-"""Multiprocessors of a generation's largest chip and their highest clock in Hz: NVIDIA's
-whitepapers, and what `nvidia-smi` says of an H100 and an H200."""
+"""Multiprocessors of a generation's largest chip and their highest clock in Hz, from NVIDIA's
+whitepapers and from `nvidia-smi` on an H100 and an H200."""
 USUAL_MULTIPROCESSORS = 132
 
 RESERVED_SPREAD = 0.03
@@ -74,15 +74,15 @@ RESERVED_SPREAD = 0.03
 EMPTY = ("", "none")
 
 ADAPTERS = "lora_rank"
-"""The field of a record that trains adapters."""
+"""The field of a record with the rank of adapters."""
 
 PRECISION_FIELD, PRECISIONS = "float32_matmul_precision", ("highest", "high", "medium")
-"""What PyTorch calls the setting that lets matmuls of FP32 tensors run in TF32."""
+"""PyTorch's value of the setting that lets matmuls of FP32 tensors run in TF32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRun:
-    """A run on one device, and what was measured of it, None where its record is silent."""
+    """A run on one device and its measurements, None if the record has none."""
 
     name: str
     job: DeviceJob
@@ -104,21 +104,24 @@ class PredictedDevice:
 
     @property
     def step_time_s(self) -> float:
-        """The step."""
+        """Seconds of the step."""
         return sum(self.parts_s.values())
 
     @property
     def fit_probability(self) -> float:
-        """How likely the reserved memory stays within what the device reports to PyTorch."""
+        """Probability that the reserved memory stays within what the device reports to PyTorch."""
         return fit_probability(self.memory.device_bytes, self.capacity_bytes, RESERVED_SPREAD)
 
     @property
     def model_flops_utilisation(self) -> float:
-        """Of the dense 16-bit peak, without what is computed again."""
+        """MFU against the dense 16-bit peak, recomputation not counted."""
         return self.utilisation(MFU_CONVENTION)
 
     def utilisation(self, convention: str) -> float:
-        """MFU of the dense 16-bit peak by a convention, without gradients of frozen weights."""
+        """Return the MFU by a convention against the dense 16-bit peak.
+
+        Gradients of frozen weights are not counted.
+        """
         job = self.run.job
         setup = TrainingSetup(
             shape=job.shape,
@@ -140,13 +143,13 @@ WAYS = {
     "eager": (False, True), "compiled": (True, True),
     "eager-bf16": (False, False), "compiled-bf16": (True, False),
 }  # fmt: skip
-"""How a step of plain transformers may run: eagerly or compiled, under autocast or in BF16."""
+"""Ways to run a step of plain transformers: eager or compiled, under autocast or in BF16."""
 
 
 def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) -> DeviceRun:
-    """A training setup as a run of plain transformers on one device.
+    """Return a training setup as a run of plain transformers on one device.
 
-    Raises InputError for several GPUs and for what recomputes parts of layers.
+    Raises InputError for several GPUs and for recomputing parts of layers.
     """
     if way not in WAYS:
         raise unknown("way of transformers", way, WAYS)
@@ -178,7 +181,7 @@ def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) 
 
 
 def _check_adapters(matrices: str, frozen: str) -> None:
-    """Refuse adapters of which plain transformers have no list of operations."""
+    """Raise InputError for adapters whose operations are not listed for plain transformers."""
     if matrices != "all-linear":
         raise InputError("lora_matrices", expected="all-linear in plain transformers", got=matrices)
     if frozen != "16-bit":
@@ -186,7 +189,7 @@ def _check_adapters(matrices: str, frozen: str) -> None:
 
 
 def is_device_run(record: object) -> bool:
-    """Whether a record is of plain transformers on one device."""
+    """Whether a record describes plain transformers on one device."""
     if not isinstance(record, Mapping):
         return False
     framework = str(record.get("framework") or "").strip().lower()
@@ -194,7 +197,7 @@ def is_device_run(record: object) -> bool:
 
 
 def device_run(record: Record) -> DeviceRun:
-    """The run of a record. Raises InputError that names the field at fault."""
+    """Return the run of a record. Raises InputError naming the field at fault."""
     sequence = whole_of(record, "seq_length")
     microbatch = whole_of(record, "micro_batch", 1)
     batch = whole_of(record, "global_batch_sequences", microbatch)
@@ -222,7 +225,7 @@ def device_run(record: Record) -> DeviceRun:
 
 
 def _stack(record: Record) -> Stack:
-    """The stack of a record, which may say how PyTorch multiplies FP32 tensors."""
+    """Return the software stack of a record, which may set PyTorch's FP32 matmul precision."""
     state = str(record.get("state") or "autocast").lower()
     stack = STACKS[bool(record.get("compiled")), "autocast" in state or "fp32" in state]
     precision = str(record.get(PRECISION_FIELD) or "high")
@@ -237,7 +240,7 @@ def _measured(record: Record, field: str) -> float | None:
 
 
 def _shape(record: Record, sequence: int) -> ModelShape:
-    """The shape, with what the class of the model says beyond its sizes."""
+    """Return the model's shape, with what its class determines beyond its sizes."""
     shape, given = shape_of(record, sequence), record.get("shape")
     named = str(record.get("model_class") or "").lower()
     norms = given.get("qk_norm") if isinstance(given, Mapping) else None
@@ -254,10 +257,10 @@ def _shape(record: Record, sequence: int) -> ModelShape:
 def predicted_device(
     run: DeviceRun, measured: Measured | None = None, compute_efficiency: float | None = None
 ) -> PredictedDevice:
-    """Predict a run, on the rates that were `measured` of its machine where there are some.
+    """Predict a run, with rates `measured` on its machine if there are any.
 
-    Raises InputError for a `compute_efficiency`, the share of the peak that matmuls reach, outside
-    0 … 1.
+    `compute_efficiency` is the share of the peak that matmuls reach. Raises InputError if it is
+    outside 0 … 1.
     """
     rates = rates_on(run.accelerator, measured or {})
     if compute_efficiency is not None:
@@ -274,23 +277,25 @@ def predicted_device(
 
 
 def device_parts_s(run: DeviceRun, rates: KernelRates) -> dict[str, float]:
-    """Seconds of a run's step by part."""
+    """Return the seconds of a run's step by part."""
     return step_parts_s(step_operations(run.job), rates, run.job.stack)
 
 
 def device_step_s(run: DeviceRun) -> float:
-    """Seconds of a run's step by the datasheet of its chip."""
+    """Return the seconds of a run's step by the datasheet of its chip."""
     return sum(device_parts_s(run, rates_on(run.accelerator, {})).values())
 
 
 def rates_on(chip: Accelerator, measured: Measured) -> KernelRates:
-    """The rates of a chip by its datasheet, or as measured beside the reference machine."""
+    """Return a chip's rates by its datasheet, or scaled by those `measured` on it."""
     return _beside_reference(_datasheet_rates(chip), measured)
 
 
 def _datasheet_rates(chip: Accelerator) -> KernelRates:
-    """The rates of a chip by its datasheet; every pass scales with bandwidth where no clock is
-    known."""
+    """Return a chip's rates by its datasheet.
+
+    If its clock is unknown, every pass scales with bandwidth.
+    """
     issue = issue_rate_of(chip)
     bandwidth = chip.hbm_bandwidth_bytes_per_s
     return device_rates(
@@ -310,13 +315,15 @@ def _tf32_peak(chip: Accelerator) -> float:
 
 
 def _beside_reference(rates: KernelRates, measured: Measured) -> KernelRates:
-    """Rates in which those of the reference machine, times the ratio of what `measure.py` measured
-    there and here, replace every kind that was measured here."""
+    """Return the rates, scaling every kind that was measured here from the reference machine.
+
+    The scale is the ratio of what `measure.py` measured here and there.
+    """
     usual, known = _datasheet_rates(load.accelerators.only(REFERENCE)[REFERENCE]), reference_rates()
     fields: dict[str, float] = {}
     access = dict(rates.access_bytes_per_s)
     for name, parts in MEASURED_BY.items():
-        # The nearest part that was measured decides; `memory` stands in for every kind of pass.
+        # The nearest measured part counts; `memory` substitutes for every kind of pass.
         part = next((one for one in parts if one in measured), None)
         if part is None:
             continue
@@ -326,14 +333,14 @@ def _beside_reference(rates: KernelRates, measured: Measured) -> KernelRates:
         else:
             fields[name] = getattr(usual, name) * ratio
     if "fusedloss" in measured and "contiguous" in measured:
-        # A fused pass is as much a contiguous one as a loss that the compiler fused.
+        # A fused pass counts half as a contiguous pass and half as a compiled loss.
         seconds = fmean(known[one][0] / measured[one][0] for one in ("fusedloss", "contiguous"))
         access[FUSED] = usual.access_bytes_per_s[FUSED] / seconds
     return replace(rates, access_bytes_per_s=access, **fields)
 
 
 REFERENCE = "h100-sxm-80gb"
-"""The chip whose steps the shares are of."""
+"""The chip on whose steps the shares were measured."""
 
 MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "matmul_flops_per_s": ("bf16",),
@@ -355,17 +362,17 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "optimizer_fp32_bytes_per_s": ("adam32", "memory"),
     "optimizer_bf16_bytes_per_s": ("adam16", "memory"),
 }
-"""Rates by the parts of a measured file that replace them, the nearest first."""
+"""For each rate, the parts of a measured file that can replace it, nearest first."""
 
 
 @cache
 def reference_rates() -> Mapping[str, tuple[float, ...]]:
-    """What `measure.py` measured on the machine whose steps the shares are of."""
+    """Return what `measure.py` measured on the machine on whose steps the shares were measured."""
     return rates_of(read_measured(load.content("measured-h100.json"))).known
 
 
 def issue_rate_of(chip: Accelerator) -> float | None:
-    """Multiprocessors times clock over the reference's; None for a chip of no known generation."""
+    """Return multiprocessors times clock relative to the reference, None if unknown."""
     generation = generation_of(chip)
     if generation not in MULTIPROCESSORS:
         return None
@@ -375,24 +382,24 @@ def issue_rate_of(chip: Accelerator) -> float | None:
 
 
 def multiprocessors_of(chip: Accelerator) -> int:
-    """Multiprocessors of a chip, by its generation."""
+    """Return the multiprocessors of a chip, by its generation."""
     return MULTIPROCESSORS.get(generation_of(chip), (USUAL_MULTIPROCESSORS, 0.0))[0]
 
 
 PREDICTED_BEFORE = "predicted_before_s"
-"""The field of a record that had no part in the rates: what was predicted before it was timed."""
+"""The field that marks records which were predicted before they were timed, not used for rates."""
 
 STEP_FILES = ("steps-h100.json", "steps-h200.json")
-"""Files of the catalog with steps that were measured on one GPU."""
+"""Files of the catalog with steps measured on one GPU."""
 
 
 def measured_steps() -> tuple[Record, ...]:
-    """The records of steps that were measured on one GPU, all weights trained."""
+    """Return the records of steps measured on one GPU with all weights trained."""
     return tuple(record for record in _recorded_steps() if not record.get(ADAPTERS))
 
 
 def adapter_steps() -> tuple[Record, ...]:
-    """The records of steps on one GPU that trained LoRA's adapters."""
+    """Return the records of steps on one GPU that trained LoRA adapters."""
     return tuple(record for record in _recorded_steps() if record.get(ADAPTERS))
 
 
@@ -402,7 +409,7 @@ def _recorded_steps() -> tuple[Record, ...]:
 
 
 def device_answer(found: PredictedDevice) -> dict[str, Any]:
-    """A predicted run for JSON."""
+    """Return a predicted run as data for JSON."""
     run, seconds, held = found.run, found.step_time_s, found.memory
     tokens = run.job.tokens * run.job.microbatches
     answer: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Single fields of a run's record, checked."""
+"""Reads and checks single fields of a run's record."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from figgen.errors import InputError
 
 Record: TypeAlias = Mapping[str, Any]
-"""A run as JSON describes it."""
+"""A run as a JSON object."""
 
 LARGEST = 1e15
-"""More than any size of a run; a larger one is a slip of the pen."""
+"""Exceeds every size of a run; a larger number is a typo."""
 
 
 def text_of(record: Record, field: str) -> str:
-    """A text of a record. Raises InputError if it is missing, blank or something else."""
+    """Return a text of a record. Raises InputError if it is missing, blank or not a text."""
     value = record.get(field)
     if not isinstance(value, str) or not value.strip():
         raise InputError(field, expected="text", got="missing" if value is None else value)
@@ -24,7 +24,7 @@ def text_of(record: Record, field: str) -> str:
 
 
 def whole_of(record: Record, field: str, usual: int | None = None, *, least: int = 1) -> int:
-    """A whole number of a record, or what is usual. Raises InputError if neither is there."""
+    """Return a whole number of a record, or `usual`. Raises InputError if there is neither."""
     value = record.get(field)
     if value is None:
         if usual is None:
@@ -37,9 +37,9 @@ def whole_of(record: Record, field: str, usual: int | None = None, *, least: int
 
 
 def number_of(record: Record, field: str) -> float | None:
-    """A finite number of a record that is not negative; None if it is missing or 0.
+    """Return a finite, non-negative number of a record, or None if it is missing or 0.
 
-    Raises InputError for something else.
+    Raises InputError for anything else.
     """
     value = record.get(field)
     if value is None or value == "":
@@ -51,7 +51,7 @@ def number_of(record: Record, field: str) -> float | None:
 
 
 def wholes_of(record: Record, field: str) -> tuple[int, ...]:
-    """Whole numbers of a record, none if they are missing. Raises InputError for something else."""
+    """Return a list of whole numbers, empty if missing. Raises InputError for anything else."""
     value = record.get(field) or ()
     if not isinstance(value, list | tuple):
         raise InputError(field, expected="a list of whole numbers", got=value)

@@ -1,4 +1,4 @@
-"""A described run as the job whose time is predicted, with the stages that its framework cuts."""
+"""A described run as the job that is timed, cut into stages as its framework does."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from figgen.scenarios.runs.setup import before_flash, memory_framework, recipe_o
 SCATTERS_IN_16_BITS = (
     "nemo", "megatron-bridge", "megatron-lm", "llm-foundry", "fsdp", "maxtext", "paxml",
 )  # fmt: skip
-"""Who scatters gradients of every microbatch in 16 bits whatever its recipe keeps: llm-foundry's
+"""Software that scatters every microbatch's gradients in 16 bits, whatever it keeps: llm-foundry's
 PURE, MaxText, recipes of Megatron-Bridge, and what Megatron-LM's user guide of Megatron-FSDP
 recommends (--grad-reduce-in-bf16)."""
 
 WITHOUT_SECOND_BUFFER = ("paxml",)
-"""Who gathers weights of a layer only when the layer before it has finished: Paxml's recipes switch
-XLA's double buffering of loops off (NVIDIA/dgxc-benchmarking at 35a9aec, paxml/configure.sh), and
-those of MaxText on."""
+"""Software that gathers a layer's weights only after the previous layer has finished: Paxml's
+recipes turn XLA's double buffering of loops off (NVIDIA/dgxc-benchmarking at 35a9aec,
+paxml/configure.sh); MaxText's turn it on."""
 
 
 def run_job(run: DescribedRun) -> Job:
-    """The job of a run."""
+    """Return the job of a run."""
     fullest, with_head = stages_of(run)
     layer, core = repeats_of(run)
     parts = run.gpus // run.pp
@@ -86,24 +86,24 @@ def run_job(run: DescribedRun) -> Job:
 
 
 def repeats_of(run: DescribedRun) -> tuple[float, float]:
-    """Shares of a layer and of its attention core that backward computes again."""
+    """Return the shares of a layer and of its attention core that backward recomputes."""
     alone, recompute = _alone_of(run)
     return repeated(alone, shares_of(run)[0], recompute, cp=1)
 
 
 def _alone_of(run: DescribedRun) -> tuple[TrainingSetup, str]:
-    """The run's model on one GPU, and what is recomputed."""
+    """Return the run's model on one GPU, and what is recomputed."""
     stored = before_flash(run)
     recompute = run.recompute or ("selective" if stored else "none")
     return _alone(run.shape, run.sequence, recompute, run.mtp_layers, stored), recompute
 
 
-# How it is laid out decides no share.
+# The layout does not affect these shares.
 @lru_cache(maxsize=256)
 def _alone(
     shape: ModelShape, sequence: int, recompute: str, mtp_layers: int, stored: bool
 ) -> TrainingSetup:
-    """A job on one GPU, which has any run's layers; `stored` where it keeps scores."""
+    """Return a job on one GPU with the layers of a run; `stored` if it keeps attention scores."""
     return TrainingSetup(
         shape=shape,
         parallel=layout(nodes=1, gpus_per_node=1),
@@ -116,20 +116,23 @@ def _alone(
 
 
 def gradient_bytes(run: DescribedRun, scatters: int) -> float:
-    """Bytes of a gradient on its way, which `scatters` in every microbatch, or once a step."""
+    """Return the bytes of a gradient in messages.
+
+    `scatters` is 1 if they are sent in every microbatch, 0 if once per step.
+    """
     if scatters and run.framework in SCATTERS_IN_16_BITS:
         return 2
     return recipe_of(run).gradient_bytes
 
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:
-    """Most layers of a pipeline rank, and the layers beside the head."""
+    """Return the most layers of a pipeline rank, and the layers beside the head."""
     shares, cut = shares_of(run)
     return fullest_and_beside_head(shares, run.pp, cut=cut)
 
 
 def shares_of(run: DescribedRun) -> tuple[tuple[StageShare, ...], bool]:
-    """The share of every stage, and whether somebody cut them."""
+    """Return the share of every stage, and whether the source gives the split."""
     stages = run.pp * (run.virtual_stages if run.pp > 1 else 1)
     balanced = framework_memory(memory_framework(run.framework, run.version)).balanced
     given = run.layers_per_stage

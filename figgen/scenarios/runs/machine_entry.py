@@ -10,13 +10,16 @@ from figgen.scenarios.runs.machine_rates import rates_of
 
 
 def machine_name(file: MeasuredFile) -> str:
-    """The entry's name: device, ranks and day, such as `nvidia-h100-80gb-hbm3-1-2026-11-27`."""
+    """Return the entry's name, such as `nvidia-h100-80gb-hbm3-1-2026-11-27`.
+
+    It consists of the device, the number of ranks and the day.
+    """
     words = re.sub(r"[^a-z0-9]+", " ", file.device.lower()).split()
     return f"{'-'.join(words)}-{file.ranks}-{file.date}"
 
 
 def machine_entry(file: MeasuredFile, accelerator: str) -> str:
-    """The entry as TOML; its source has the entry's own name."""
+    """Return the entry as TOML; its source has the same name."""
     name = machine_name(file)
     many = f", {file.ranks} ranks on {file.nodes} nodes" if file.ranks > 1 else ""
     lines = [
@@ -37,11 +40,11 @@ def machine_entry(file: MeasuredFile, accelerator: str) -> str:
 
 
 def machine_source(file: MeasuredFile, address: str) -> str:
-    """The source as TOML.  Raises InputError for what is no address of a public file."""
+    """Return the source as TOML. Raises InputError unless `address` is that of a public file."""
     title = f"{file.device} measured with measure.py, {file.date}"
     return source_entry(machine_name(file), title, address, "the file")
 
 
 def machine_row(file: MeasuredFile, accelerator: str, address: str) -> str:
-    """Entry and source with the files that they go into, to paste into a pull request."""
+    """Return entry and source with the files they belong in, to paste into a pull request."""
     return pasted("machines.toml", machine_entry(file, accelerator), machine_source(file, address))

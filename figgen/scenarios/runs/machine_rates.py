@@ -1,7 +1,7 @@
-"""The rates of a machine: fitted to what measure.py wrote there, or read from their line.
+"""The rates of a machine, fitted to what `measure.py` wrote there or read from a one-line text.
 
-A matmul, like a message, takes a start and then its size over a rate; both are fitted to all sizes
-of a file, each by its relative error, so that short ones count as much as long ones.
+A matmul, like a message, takes a start-up time and then its size over a rate. Both are fitted to
+all sizes of a file by relative error, so that short ones count as much as long ones.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ ACCESSES = {
     "broadcast": ("broadcast", "mixed"),
     "strided": ("strided",),
 }
-"""Kernels of a file by the access that they stand for."""
+"""Kernels of a file by the kind of access that they represent."""
 
 LOSSES, OPTIMIZERS = (
     {"loss": "eager", "fusedloss": "compiled"},
     {"adam32": "fp32", "adam16": "bf16"},
 )
-"""Rows of a file by part: how the loss runs, and in what format Adam's state is."""
+"""Rows of a file by part: how the loss runs, and the format of Adam's state."""
 
 DIGITS = 6
 
 Point = tuple[float, float, float]
-"""Starts, size and seconds of something measured."""
+"""Number of starts, size, and seconds of a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRates:
-    """What was measured of a machine: in SI by `PARTS`, with those left out that were not."""
+    """Rates measured on a machine, in SI units by `PARTS`.
+
+    Parts that were not measured are missing.
+    """
 
     known: Measured
 
     @property
     def text(self) -> str:
-        """The same in one line, which `read_rates` reads."""
+        """The rates as one line, which `read_rates` reads."""
         return "_".join(
             "-".join(
                 [name, *(_plain(n / unit) for n, unit in zip(given, PARTS[name], strict=True))]
@@ -60,14 +63,14 @@ class MeasuredRates:
 
     @property
     def capacity_bytes(self) -> float | None:
-        """Memory that the device reports."""
+        """Memory that the device reports, in bytes, or None."""
         return self.known["capacity"][0] if "capacity" in self.known else None
 
 
 def read_rates(text: str) -> MeasuredRates:
-    """The rates of a file of measure.py, whose name ends in `.json`, or of their text.
+    """Return the rates of a `.json` file of `measure.py`, or of a one-line text.
 
-    Raises InputError for what is neither, with what is wrong in it.
+    Raises InputError for anything else, naming what is wrong.
     """
     if text.endswith(".json"):
         return read_rates(rates_of(read_measured(_content(text))).text)
@@ -84,14 +87,14 @@ def _content(path: str) -> str:
 
 
 def _plain(value: float) -> str:
-    """Six digits without an exponent, whose sign would be read as the next number's."""
+    """Return six digits without an exponent, whose sign would read as the next number's."""
     power = int(f"{value:.{DIGITS - 1}e}".partition("e")[2])
     shown = f"{float(f'{value:.{DIGITS}g}'):.{max(0, DIGITS - 1 - power)}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def rates_of(file: MeasuredFile) -> MeasuredRates:
-    """The rates of a file. Raises InputError for one in which nothing was measured."""
+    """Return the rates of a file. Raises InputError if nothing was measured in it."""
     tables, known = file.tables, dict[str, tuple[float, ...]]()
     for name in FORMATS:
         rows = [
@@ -117,7 +120,7 @@ def rates_of(file: MeasuredFile) -> MeasuredRates:
 
 
 def _by_kind(file: MeasuredFile) -> dict[str, tuple[float, ...]]:
-    """The rates of kernels of one kind each, of a file of the second version."""
+    """Return the rates of kernels of one kind each, from a file of the second version."""
     tables, known = file.tables, dict[str, tuple[float, ...]]()
     if file.version < VERSION:
         return known
@@ -140,7 +143,7 @@ def _by_kind(file: MeasuredFile) -> dict[str, tuple[float, ...]]:
 
 
 def _moved(kernels: Iterable[Row]) -> tuple[float]:
-    """Bytes of some kernels over their seconds."""
+    """Return the bytes of some kernels over their seconds."""
     rows = list(kernels)
     return (fsum(row["bytes"] for row in rows) / fsum(row["seconds"] for row in rows),)
 
@@ -150,7 +153,7 @@ def _flops(row: Row) -> float:
 
 
 def _attention(rows: Iterable[Row]) -> dict[str, tuple[float, ...]]:
-    """Forward and backward as one rate, that of heads of 128; of pairs of the same size."""
+    """Return forward and backward as one rate over heads of 128, from pairs of equal size."""
     sizes: dict[tuple[int, ...], dict[str, Row]] = {}
     for row in rows:
         size = tuple(int(row[key]) for key in ("batch", "heads", "head_dim", "sequence"))
@@ -173,8 +176,11 @@ def _shuffles(rows: list[Row]) -> list[Row]:
 
 
 def _ring(row: Row) -> Point:
-    """One time around a ring, of which an all-reduce takes two. Where it crosses nodes, the ranks
-    of a node lend each other their adapters, and each carries a part of what crosses."""
+    """Return the time of one round of a ring; an all-reduce takes two.
+
+    If the ring spans nodes, the ranks of a node combine their adapters, and each carries a part of
+    what crosses.
+    """
     passes, ranks = 2 if row["collective"] == "all_reduce" else 1, row["ranks"]
     sharing = ranks / row["nodes"] if row["nodes"] > 1 else 1
     size = (ranks - 1) / ranks * row["message_bytes"] / sharing
@@ -182,7 +188,7 @@ def _ring(row: Row) -> Point:
 
 
 def _shuffle(row: Row) -> Point:
-    """What a rank sends to others; between nodes, to other nodes by its own adapter."""
+    """Return what a rank sends to others, or between nodes, what its own adapter sends."""
     spread = row["nodes"] if row["nodes"] > 1 else row["ranks"]
     return 1.0, (spread - 1) / spread * row["message_bytes"], row["seconds"]
 
@@ -190,15 +196,16 @@ def _shuffle(row: Row) -> Point:
 def _line(
     name: str, points: Iterable[Point], rate_only: bool = False
 ) -> dict[str, tuple[float, ...]]:
-    """The line of some points under a name, or nothing."""
+    """Return the fitted line of some points under a name, or nothing."""
     found = fitted_line(points)
     return {} if found is None else {name: found[:1] if rate_only else found}
 
 
 def fitted_line(points: Iterable[Point]) -> tuple[float, float] | None:
-    """The rate and the start with the least squares of relative errors; no start below 0.
+    """Return the rate and the start-up time that minimise squared relative errors.
 
-    None without points, and where all is waiting: too short to say what a link carries.
+    The start-up time is never negative. Returns None if there are no points, or if all of them are
+    too short for the rate to matter.
     """
     given = [(starts / s, size / s) for starts, size, s in points]
     if not given:

@@ -1,6 +1,6 @@
-"""Rates that a reader measured, in the place of what the model of time takes from datasheets.
+"""Rates that a reader measured, which replace the datasheet rates of the time model.
 
-A line has them for addresses and the command line: `bf16-701000-2.1_memory-2800_near-360-3.6`.
+Addresses and the command line write them in one line: `bf16-701000-2.1_memory-2800_near-360-3.6`.
 `figgen.scenarios.runs.machine_rates` fits them to the file of a machine.
 """
 
@@ -20,24 +20,24 @@ PARTS: Mapping[str, tuple[float, ...]] = {
     "contiguous": _RATE, "broadcast": _RATE, "strided": _RATE, "masked": _RATE, "loss": _RATE,
     "fusedloss": _RATE, "adam32": _RATE, "adam16": _RATE,
 }  # fmt: skip
-"""Parts of a machine with the units of their numbers: a rate (GFLOP/s, GB/s; GB of memory), and of
-lines the start of each matmul or step of a ring (µs). Links: inside a node and between nodes, of
-a GPU and direction. `memory` is the rate of all plain kernels together; those from `contiguous` on
-are of one kind each: passes by access, attention with a mask, the loss eager and compiled
-(10⁹ logits/s, forward and backward), and Adam with clipping (10⁹ parameters/s)."""
+"""Parts of a machine with the units of their numbers: a rate (GFLOP/s, GB/s; GB of memory) and, for
+fitted lines, the start-up time of a matmul or of a ring's step (µs). Links are those inside a node
+and between nodes, per GPU and direction. `memory` is the rate of all plain kernels together. Those
+from `contiguous` on are of one kind each: passes by access, attention with a mask, the loss eager
+and compiled (10⁹ logits/s, forward and backward), and Adam with clipping (10⁹ parameters/s)."""
 
 NARROW_HEADS = 1 / 3
-"""Attention over heads of less than 128 loses this power of their width."""
+"""The rate of attention over heads narrower than 128 scales with this power of their width."""
 
 LONGEST = 600
-"""Characters of a text."""
+"""Most characters of a text."""
 
 Measured = Mapping[str, tuple[float, ...]]
-"""Rates of a machine in SI by `PARTS`."""
+"""Rates of a machine in SI units, by `PARTS`."""
 
 
 def links_of(known: Measured) -> dict[str, float]:
-    """The fields of a cluster that were measured."""
+    """Return the fields of a cluster that were measured."""
     names = {"near": "scale_up", "far": "network"}
     found: dict[str, float] = {}
     for part, link in names.items():
@@ -51,9 +51,9 @@ def links_of(known: Measured) -> dict[str, float]:
 
 
 def read_line(text: str) -> Measured:
-    """The rates that a line says, such as `bf16-701000-2.1_memory-2800`.
+    """Return the rates in a line such as `bf16-701000-2.1_memory-2800`.
 
-    Raises InputError for a line that says something else.
+    Raises InputError for any other text.
     """
     if len(text) > LONGEST:
         raise InputError("measured", expected=f"at most {LONGEST} characters", got=len(text))
@@ -70,7 +70,7 @@ def read_line(text: str) -> Measured:
 
 
 def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
-    """A rate above 0, and a start of 0 or more where there is one."""
+    """Return a positive rate and, if there is one, a non-negative start-up time."""
     units, found = PARTS[name], tuple[float, ...]()
     if len(written) == len(units):
         try:
@@ -78,11 +78,11 @@ def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
         except ValueError:
             found = ()
     if not found or not all(map(isfinite, found)) or found[0] <= 0 or min(found) < 0:
-        expected = " and ".join(("a rate above 0", "a start from 0 on")[: len(units)])
+        expected = " and ".join(("a positive rate", "a non-negative start")[: len(units)])
         raise InputError(f"measured {name}", expected=expected, got="-".join(written)[:40])
     return found
 
 
 def head_share(width: int) -> float:
-    """The rate of attention over heads of a width, as a share of that over heads of 128."""
+    """Return the rate of attention over heads of a width, relative to heads of 128."""
     return float((min(width, 128) / 128) ** NARROW_HEADS)

@@ -1,7 +1,7 @@
-"""What sources call chips, networks, number formats, frameworks and models, and what we call them.
+"""Maps the names that sources give chips, networks, formats, frameworks and models to ours.
 
-Benchmark tables write "H100 SXM 80GB (DGX H100 class)", "NVIDIA Blackwell GPU (GB200)",
-"float8 rowwise". Each list is tried from its top, so that what is more special stands first.
+Benchmark tables write "H100 SXM 80GB (DGX H100 class)", "NVIDIA Blackwell GPU (GB200)", "float8
+rowwise". Each list is tried from the top, so more specific names come first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ BESIDE = (
     r"sxm ?\d?|pcie|nvl ?\d*|dgx|hgx|oam|hbm ?\d?e?|gen ?\d|x16|blackwell|hopper|ampere|ada|"
     r"superchip|server|workstation|max ?q|edition|\d+ ?gi?b)"
 )
-"""Words that may stand beside a chip's own in the name that somebody writes."""
+"""Words that may accompany a chip's name."""
 
 OTHERS = r"\s*(" + BESIDE + r"\s*)*"
 
@@ -98,11 +98,10 @@ NETWORKS = (
 PORTS = r"(\d+) ?[x×] ?(\d+) ?g(?:b(?:it)?)?(?:/s|ps)?\b"
 PER_NODE = r"([\d.]+) ?(g|t)(?:b(?:it)?)(?:/s|ps) (?:per|a|each) (?:node|instance|machine)"
 PER_GPU = r"([\d.]+) ?(g|t)(?:b(?:it)?)(?:/s|ps) (?:per|a|each) (?:gpu|accelerator|chip|rank)"
-"""Rates of a network in words: `8x400 Gb/s`, so many ports of a node, or one rate for a node or
-a GPU."""
+"""Rates of a network in words: `8x400 Gb/s` (ports of a node), or one rate for a node or a GPU."""
 
 USUAL_NETWORK = "ib-ndr"
-"""Of chips of which `assumptions.toml` says nothing."""
+"""Networks of chips that `assumptions.toml` does not cover."""
 
 FORMATS = (
     (r"nvfp4|fp4", "nvfp4"),
@@ -114,7 +113,7 @@ FORMATS = (
     (r"fp16|half", "fp16"),
     (r"fp32|tf32", "tf32"),
 )
-"""A recipe of low precision by what its source prints; its products' type is `DTYPE_OF`."""
+"""Low-precision recipes by the words of sources; `DTYPE_OF` gives the type of their matmuls."""
 
 DTYPE_OF = {
     "nvfp4": "fp4", "mxfp8": "fp8", "fp8-current": "fp8", "fp8-rowwise": "fp8", "fp8": "fp8",
@@ -122,7 +121,7 @@ DTYPE_OF = {
 }  # fmt: skip
 
 UNKNOWN_SOFTWARE = "unknown"
-"""The framework of a run that names one which nothing here knows."""
+"""The framework of a run whose source names one that is not known here."""
 
 FRAMEWORKS = (
     (r"nanotron", "nanotron"),
@@ -152,7 +151,7 @@ DISPATCH = (
     (r"all-?to-?all|a2a", "all-to-all"),
     (r"all-?gather|usual", "usual"),
 )
-"""Ways to send tokens to experts; "flex" is Megatron-Core's name for DeepEP's."""
+"""Dispatchers of tokens to experts; "flex" is Megatron-Core's name for DeepEP's."""
 
 HABITS = (
     (r"prime-rl.*-sft-", "prime-rl-logits"),
@@ -161,7 +160,7 @@ HABITS = (
     (r"^(?!torchtitan|llm-foundry|composer|mosaic)(\S+ )?\S*fsdp", "fsdp"),
     (r"hf trainer|hugging ?face|\bhf\b", "hf-trainer"),
 )
-"""Software that fills memory in its own way but is timed as another, by framework and id."""
+"""Software that fills memory in its own way but is timed as other software, by framework and id."""
 
 MAXTEXT_POLICIES = {
     "minimal_with_context": "none", "minimal_flash": "none", "minimal": "core_attn",
@@ -169,15 +168,15 @@ MAXTEXT_POLICIES = {
     "save_dot_except_mlpwi": "core_attn,mlp", "save_qkv_proj": "core_attn,mlp",
     "save_out_proj": "full",
 }  # fmt: skip
-"""What MaxText's `remat_policy` runs again, by the first word of a source (AI-Hypercomputer/maxtext
+"""What MaxText's `remat_policy` recomputes, by the first word of a source (AI-Hypercomputer/maxtext
 at e591f30c, src/maxtext/layers/decoders.py, `get_remat_policy`).
 
-`save_qkv_proj` also runs the output projection again, an eighth of a layer of Llama at most, and
-XLA leaves out the second product of the feed-forward block, which is counted.
+`save_qkv_proj` also recomputes the output projection, at most an eighth of a layer of Llama, and
+XLA omits the second matmul of the feed-forward block, which is counted.
 """
 
 NOT_SAID = r"unstated|unknown|unspecified|not (stated|said|given|printed|known)|n/?a|default|usual|"
-"""Words for what nobody said."""
+"""Words that mean "not given"."""
 
 OFF = r"false|off|no|none|disabled|without|never|0"
 ON = r"true|on|yes|enabled|with|always|1"
@@ -187,7 +186,7 @@ SWITCHED = (
     (ON + r"|(gradient|activation)[ _-]checkpointing|ac", "full"),
     (r"sac", "selective"),
 )
-"""What is recomputed where a source only says whether."""
+"""What is recomputed if a source only says whether."""
 
 RECOMPUTED = (
     (r"norm", ("layernorm", "latent_norm")),
@@ -195,18 +194,18 @@ RECOMPUTED = (
     (r"swiglu", ("moe_act",)),
     (r"save_qkv_out_proj", ("mlp",)),
 )
-"""Modules of `figgen.models.shape.recomputation` by what reports call them.
+"""Modules of `figgen.models.shape.recomputation` by the names that reports give them.
 
-Paxml's SAVE_QKV_OUT_PROJ keeps the projections of attention, so that its core and the feed-forward
-block run again (google/praxis@5ae5e1b5, praxis/layers/checkpoint_policy.py). XLA can leave out the
-second product of that block, and of a layer that is recomputed whole; here both count it.
+Paxml's SAVE_QKV_OUT_PROJ keeps the projections of attention and recomputes its core and the
+feed-forward block (google/praxis@5ae5e1b5, praxis/layers/checkpoint_policy.py). XLA can omit the
+second matmul of that block, and of a layer that is recomputed whole; here both count it.
 """
 
 
-# Thousands of runs are described with the same few words.
+# Thousands of runs use the same few words.
 @lru_cache(maxsize=1024)
 def recompute_of(words: str) -> str:
-    """What is recomputed, as `figgen.models.shape.recomputation` reads it; "" if not given.
+    """Return what is recomputed, as in `figgen.models.shape.recomputation`; "" if not given.
 
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """
@@ -232,13 +231,13 @@ def recompute_of(words: str) -> str:
 
 @lru_cache(maxsize=1024)
 def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
-    """What the first pattern that `text` holds stands for."""
+    """Return the value of the first pattern that matches `text`, or None."""
     low = text.lower()
     return next((name for pattern, name in table if re.search(pattern, low)), None)
 
 
 def dispatcher_of(words: str) -> str:
-    """The way to send tokens to experts, the release's own if nothing is said.
+    """Return the dispatcher of tokens to experts, the release's default if none is given.
 
     Raises InputError for words that name none.
     """
@@ -249,7 +248,7 @@ def dispatcher_of(words: str) -> str:
 
 
 def accelerator_of(words: str) -> Accelerator:
-    """The chip that `words` describe. Raises InputError for one that the catalog lacks."""
+    """Return the chip that `words` describe. Raises InputError if the catalog lacks it."""
     known = load.accelerators.names()
     name = words if words in known else first_match(CHIPS, spaced(words))
     if name is None:
@@ -258,20 +257,20 @@ def accelerator_of(words: str) -> Accelerator:
 
 
 def spaced(words: str) -> str:
-    """Words as `CHIPS` expects them: `A100-PCIe-40GB` and `rtx4090` like `a100 pcie 40gb`."""
+    """Normalise words as `CHIPS` expects them: `A100-PCIe-40GB` becomes `a100 pcie 40gb`."""
     return re.sub(r"[\s_-]+", " ", words.lower()).strip()
 
 
 def named_chip(words: str) -> str | None:
-    """The catalog's name of a chip that somebody names: `RTX 4090`, `h100 pcie`, `H20`.
+    """Return the catalog's name of a chip such as `RTX 4090`, `h100 pcie` or `H20`.
 
-    None for words that say more than a chip, or nothing of one.
+    Returns None for words that describe more than a chip, or no chip.
     """
     return chip_among(words, list(load.accelerators.names()))
 
 
 def chip_among(words: str, known: list[str]) -> str | None:
-    """The same for a catalog of these names."""
+    """Return the name of a chip in a catalog of the names in `known`, or None."""
     if words in known:
         return words
     text = spaced(words)
@@ -285,9 +284,9 @@ def chip_among(words: str, known: list[str]) -> str | None:
 
 
 def network_of(words: str, chip: Accelerator) -> Link:
-    """The network link of each GPU: as `words` say, or what is usual for the chip.
+    """Return the network link of each GPU, from `words` or the usual one for the chip.
 
-    A rate that they print for a node or for a GPU replaces that of the link.
+    A rate that `words` give per node or per GPU replaces that of the link.
     """
     if words in load.links.names():
         return load.links.only(words)[words]
@@ -299,7 +298,7 @@ def network_of(words: str, chip: Accelerator) -> Link:
 
 
 def printed_rate(words: str) -> tuple[float, str] | None:
-    """B/s of one direction and whose they are, "node" or "GPU"; None where no rate is printed."""
+    """Return a rate in B/s per direction and its owner, "node" or "GPU"; None if there is none."""
     low = words.lower()
     ports, width = re.search(PORTS, low), re.search(r"node of (\d+) gpus", low)
     if ports:
@@ -313,7 +312,7 @@ def printed_rate(words: str) -> tuple[float, str] | None:
 
 
 def with_rate(link: Link, bytes_per_s: float, per: str) -> Link:
-    """A link with the rate that a source prints."""
+    """Return a link with the rate that a source gives."""
     printed = f"{bytes_per_s / 1e9:g} GB/s"
     rate = replace(link.bandwidth, value=bytes_per_s, low=None, high=None, printed=printed)
     return replace(link, bandwidth=rate, per=per)
@@ -321,7 +320,7 @@ def with_rate(link: Link, bytes_per_s: float, per: str) -> Link:
 
 @cache
 def networks_of_chips() -> Mapping[str, str]:
-    """The port that each GPU of a kind has in systems that ship, by the kind's name."""
+    """Return the network port per GPU in shipping systems, by the chip's name."""
     entries = tomllib.loads(load.content("assumptions.toml")).values()
     return {
         chip: entry["nic"]
@@ -332,7 +331,7 @@ def networks_of_chips() -> Mapping[str, str]:
 
 
 def format_of(words: str) -> str:
-    """The recipe of low precision that `words` name. Raises InputError for none."""
+    """Return the low-precision recipe that `words` name. Raises InputError for none."""
     found = first_match(FORMATS, words)
     if found is None:
         raise InputError("precision", expected=" or ".join(DTYPE_OF), got=words)
@@ -341,7 +340,7 @@ def format_of(words: str) -> str:
 
 @lru_cache(maxsize=1024)
 def plain(name: str) -> str:
-    """A name without what sources write differently: "gpt3-175b" and "GPT-3 175B" are one."""
+    """Reduce a name so that spellings agree, such as "gpt3-175b" and "GPT-3 175B"."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -349,7 +348,7 @@ ALIASES = {"gpt2xl": "gpt-2-xl", "qwen3a22b": "qwen-3-235b-a22b", "llama31405b":
 
 
 def model_of(name: str) -> Model | None:
-    """The catalog's model of that name, spelled as sources do; None where it has none."""
+    """Return the catalog's model of that name in any spelling, or None."""
     known, wanted = _plain_names(), plain(name)
     other = known.get(wanted.replace("llama31", "llama3"))
     found = ALIASES.get(wanted) or known.get(wanted) or other

@@ -1,4 +1,4 @@
-"""Accelerators and links of the catalog, or of a reader's file, which is written as the catalog's.
+"""Accelerators and links of the catalog, or of a reader's file in the catalog's format.
 
 A file is TOML, or JSON with the same keys: a table for an accelerator, one for a link, or both.
 
@@ -13,9 +13,9 @@ A file is TOML, or JSON with the same keys: a table for an accelerator, one for 
     bandwidth = "50 GB/s"
     per = "GPU"
 
-What only tells people where a number is from may be left out; `scale_up` is a bandwidth of one
-direction or a link's name. An entry behaves as if it stood in the catalog: the vendor and the name
-say of which generation it is, and so what software reaches on it.
+Fields that only document where a number comes from may be omitted. `scale_up` is a bandwidth per
+direction or the name of a link. An entry behaves as if it were in the catalog: vendor and name
+determine its generation, and so what software reaches on it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ ENDINGS = (".toml", ".json")
 LARGEST = 2**20
 
 _TOLD = {"vendor": "own", "year": 2026, "topology": "own", "kind": "scale-out"}
-"""What may be left out and changes nothing, with what is taken for it."""
+"""Fields that may be omitted without effect, with their defaults."""
 
 
 def named_accelerator(name: str) -> catalog.Accelerator:
-    """The accelerator of the catalog, or that of a file. Raises InputError for what is neither."""
+    """Return the accelerator of the catalog or of a file. Raises InputError if it is neither."""
     if not name.endswith(ENDINGS):
         return catalog.accelerator(catalog_name(name))
     place, table = _table(name, "an accelerator", "hbm_capacity")
@@ -56,17 +56,17 @@ def named_accelerator(name: str) -> catalog.Accelerator:
 
 
 def catalog_name(name: str) -> str:
-    """What the catalog calls an accelerator that somebody spells in another way: `RTX 4090`.
+    """Return the catalog's name of an accelerator in another spelling, such as `RTX 4090`.
 
-    A file's name, and what is the name of nothing, stay as they are.
+    The names of files, and unknown names, are returned unchanged.
     """
     return name if name.endswith(ENDINGS) else named_chip(name) or name
 
 
 def named_link(name: str) -> catalog.Link:
-    """The link of the catalog or of a file, or one of a rate such as `400 Gb/s per GPU`.
+    """Return a link of the catalog, of a file, or of a rate such as `400 Gb/s per GPU`.
 
-    Raises InputError for what is none of these, and for a rate that does not say whose it is.
+    Raises InputError for anything else, and for a rate without `per GPU` or `per node`.
     """
     if name[:1].isdigit() and name not in catalog.LINKS:
         return _rated(name)
@@ -77,7 +77,7 @@ def named_link(name: str) -> catalog.Link:
 
 
 def _rated(text: str) -> catalog.Link:
-    """A network of which somebody says the rate, of each GPU or of each node."""
+    """Return a network with a given rate per GPU or per node."""
     rate, _, whose = text.partition(" per ")
     per = {"gpu": "GPU", "node": "node"}.get(whose.strip().lower())
     if per is None:
@@ -95,7 +95,7 @@ def _entry(place: EntryPlace, table: Mapping[str, Any], keys: Keys) -> CatalogEn
 
 
 def _table(path: str, what: str, mark: str) -> tuple[EntryPlace, dict[str, Any]]:
-    """The table of a file that has the key `mark`, or the only one that there is."""
+    """Return the table of a file that has the key `mark`, or its only table."""
     content = _content(path)
     tables = _tables(path, content)
     if not all(isinstance(table, dict) for table in tables.values()):
@@ -108,7 +108,7 @@ def _table(path: str, what: str, mark: str) -> tuple[EntryPlace, dict[str, Any]]
 
 
 def _bare(value: object) -> object:
-    """A value without its provenance, which the catalog alone can look up."""
+    """Return a value without its provenance, which only the catalog can look up."""
     if not isinstance(value, dict):
         return value
     return {key: each for key, each in value.items() if key not in PROVENANCE}

@@ -1,4 +1,4 @@
-"""Rates of a reader's machine from what `measure.py` wrote, beside the datasheet of its chip."""
+"""Rates of a reader's machine, from what `measure.py` wrote, beside the datasheet of its chip."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.names import named_chip
 
 LONG_MESSAGE = 2**24
-"""Messages from this size on say what a link carries; shorter ones what it waits."""
+"""Messages of at least this size measure the bandwidth of a link; shorter ones its latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """One measured rate, in FLOP/s or B/s, with the datasheet's where there is one."""
+    """One measured rate, in FLOP/s or B/s, with the datasheet's if there is one."""
 
     name: str
     value: float
@@ -30,22 +30,22 @@ class Rate:
 
     @property
     def share(self) -> float | None:
-        """Of the peak."""
+        """Share of the peak, or None."""
         return self.value / self.peak if self.peak else None
 
 
 def chip_of(file: MeasuredFile) -> str | None:
-    """The catalog's name of the device of a file, if it is one of its chips."""
+    """Return the catalog's name of a file's device, or None if it is not in the catalog."""
     return named_chip(file.device) if file.kind == "cuda" else None
 
 
 def product_rate(row: Row) -> float:
-    """FLOP/s of a product."""
+    """Return the FLOP/s of a matmul."""
     return float(2 * row["m"] * row["n"] * row["k"] / row["seconds"])
 
 
 def attention_rate(row: Row) -> float:
-    """FLOP/s of the causal core: the mask's half of scores and values, 2.5 times as much back."""
+    """Return the FLOP/s of the causal core: half of scores and values, and 2.5 times that back."""
     forward = 2.0 * row["batch"] * row["heads"] * row["head_dim"] * row["sequence"] ** 2
     return float(forward * (1.0 if row["pass"] == "forward" else 2.5) / row["seconds"])
 
@@ -56,7 +56,7 @@ def grouped_rate(row: Row) -> float:
 
 
 def layer_rate(row: Row) -> float:
-    """FLOP/s of a layer, forward and backward: three times its forward."""
+    """Return the FLOP/s of a layer, forward and backward: three times its forward FLOPs."""
     weights = 4 * row["hidden"] ** 2 + 3 * row["hidden"] * row["ffn"]
     tokens = row["batch"] * row["sequence"]
     core = 2.0 * row["batch"] * row["hidden"] * row["sequence"] ** 2
@@ -64,10 +64,10 @@ def layer_rate(row: Row) -> float:
 
 
 def layer_parts_s(row: Row, taken: MeasuredRates) -> float | None:
-    """What the products, the attention core and the kernels of a measured layer take by the rates
-    of its machine, forward and backward; None where one of these was not measured.
+    """Return the seconds that a layer's matmuls, core and kernels take at its machine's rates.
 
-    What the layer takes beyond that are launches and kernels that nothing fused.
+    Forward and backward are counted. Returns None if one of the rates was not measured. A measured
+    layer takes longer because of launches and unfused kernels.
     """
     if not {row["format"], "attention", "memory"} <= taken.known.keys():
         return None
@@ -95,14 +95,14 @@ def layer_parts_s(row: Row, taken: MeasuredRates) -> float | None:
 
 
 def link_rate(row: Row) -> float:
-    """Bus bandwidth of a collective: what nccl-tests says of its links."""
+    """Return the bus bandwidth of a collective, as nccl-tests defines it."""
     share = (row["ranks"] - 1) / row["ranks"]
     passes = 2 if row["collective"] == "all_reduce" else 1
     return float(passes * share * row["message_bytes"] / row["seconds"])
 
 
 def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
-    """The best rate of every kind in a file, beside the peaks of `chip`."""
+    """Return the best rate of every kind in a file, beside the peaks of `chip`."""
     tables = file.tables
     found = []
     for name in dict.fromkeys(row["format"] for row in tables["products"]):
@@ -147,7 +147,7 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
 
 
 def _long(rows: Iterable[Row]) -> list[float]:
-    """Bandwidths of long messages; of the longest where none is long."""
+    """Return the bandwidths of long messages, or of the longest if none is long."""
     listed = [row for row in rows if row["ranks"] > 1]
     longest = max((row["message_bytes"] for row in listed), default=0)
     least = min(LONG_MESSAGE, longest)

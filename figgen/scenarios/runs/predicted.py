@@ -1,4 +1,4 @@
-"""A run's step time as predicted, with the interval in which runs of its class were measured."""
+"""A run's predicted step time, with the interval of measured runs of its class."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from figgen.scenarios.runs.residual_classes import interval_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedStep:
-    """Seconds of a step with their interval, and the parts of which they are made.
+    """Seconds of a step with their interval, and the parts that make them up.
 
-    `job` is what was timed, with rates that are `attained`.
+    `job` is what was timed, at the rates `attained`.
     """
 
     job: Job
@@ -37,9 +37,9 @@ class PredictedStep:
 def predicted_step(
     run: DescribedRun, job: Job | None = None, said: SaidRates = NOTHING_SAID
 ) -> PredictedStep:
-    """Predict a run; `job` has its numbers where they are not those of `run_job`.
+    """Predict a run; `job` replaces the job that `run_job` returns.
 
-    Raises InputError for an efficiency outside 0 … 1 that is `said`.
+    Raises InputError for an efficiency outside 0 … 1 in `said`.
     """
     rates = attained(run, said)
     job = job or run_job(run)

@@ -9,7 +9,7 @@ from figgen.scenarios.runs.published_time import published_step_s
 
 
 def record_of(run: Run) -> dict[str, Any]:
-    """A run of the catalog as a record of a run file."""
+    """Return a run of the catalog as a record of a run file."""
     memory = run.peak_memory
     return {
         "id": run.name,

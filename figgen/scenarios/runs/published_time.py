@@ -1,4 +1,4 @@
-"""How long a published run's step took, from whatever of its speed was printed."""
+"""The time of a published run's step, from whatever its source gives of its speed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from figgen.models.step.compute import training_flops_per_token
 
 
 def published_step_s(run: Run) -> float | None:
-    """Seconds of a step, as printed or as they follow from what was printed; None if neither.
+    """Return the seconds of a step, as printed or derived from what was printed, or None.
 
-    From tokens per second; from a rate of model FLOPs or an MFU, counted as the run counts; from
-    a rate with recomputation by the formula of the paper that printed it.
+    They are derived from tokens per second; from a rate of model FLOPs or an MFU, counted as the
+    run counts; or from a rate with recomputation, by the formula of the paper that printed it.
     """
     if run.step_time is not None:
         return run.step_time.value
@@ -26,14 +26,14 @@ def published_step_s(run: Run) -> float | None:
 
 
 def _rate(run: Run) -> float | None:
-    """FLOP/s per accelerator."""
+    """Return the printed rate in FLOP/s per accelerator, or None."""
     if run.flops_rate is not None:
         return run.flops_rate.value
     return None if run.mfu is None else run.mfu.value * run.mfu_peak_flops_per_s
 
 
 def _flops_per_token(run: Run) -> float | None:
-    """FLOPs of a token by the convention in which the run's rate counts them."""
+    """Return the FLOPs per token by the convention of the run's rate, or None."""
     shape = run.model.shape
     if run.flops_kind == "hardware" and run.flops_rate is not None:
         try:

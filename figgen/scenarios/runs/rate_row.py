@@ -1,4 +1,4 @@
-"""What a job attains, from what its software attains on its chip and from what a reader says."""
+"""What a job attains, given what its software attains on its chip and what a reader gives."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from figgen.scenarios.runs.measured_rates import Measured, head_share
 class RateRow:
     """What software attains on a chip in a number format, whatever the job.
 
-    `rates` are those of attention over heads of 128 and of a network of 1 B/s; matmuls and
-    attention have there what lone kernels reach, of which a step sustains the four shares. EFA has
-    a share of its own, `efa_share`. Where attention writes every score to memory, it and its
-    gradient move `score_bytes`, 0 elsewhere. `dtype` is the format that is multiplied and
-    `peak_flops_per_s` its dense peak. `framework_class` and `dense_class` are as `residual_class`
-    takes them.
+    `rates` are those of attention over heads of 128 and of a network of 1 B/s. Their matmuls and
+    attention are what single kernels reach; a step sustains the four shares of it. EFA has its own
+    share, `efa_share`. If attention writes every score to memory, the score and its gradient move
+    `score_bytes`; otherwise that is 0. `dtype` is the number type of matmuls and `peak_flops_per_s`
+    its dense peak. `framework_class` and `dense_class` are arguments of `residual_class`.
     """
 
     rates: Attained
@@ -37,17 +36,17 @@ class RateRow:
 
     @property
     def quantized(self) -> float:
-        """1 where matmuls have inputs of eight bits or less, otherwise 0."""
+        """1 if matmuls have inputs of eight bits or fewer, otherwise 0."""
         return float(self.dtype in ("fp8", "fp4"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidRates:
-    """What a reader says of the rates of a job, None where nothing is said.
+    """What a reader gives of the rates of a job; None for what is not given.
 
-    `measured` are the rates of a machine, `latencies` the known hardware and the same with other
-    latencies; matmuls with weights reach `compute_efficiency` of the peak, and all times are
-    `time_factor` times as long.
+    `measured` are the rates of a machine. `latencies` are the known hardware and the same with
+    other latencies. Matmuls with weights reach `compute_efficiency` of the peak, and all times are
+    multiplied by `time_factor`.
     """
 
     measured: Measured | None = None
@@ -62,10 +61,10 @@ NOTHING_SAID = SaidRates()
 def attained_of(
     row: RateRow, head_dim: int, network: str, network_bytes_per_s: float, said: SaidRates
 ) -> Attained:
-    """Return what a job attains whose heads have a width of `head_dim`.
+    """Return what a job attains whose heads have the width `head_dim`.
 
-    Its network has a name in the catalog and so many bytes per second for one GPU.
-    Raises InputError for a `compute_efficiency` outside 0 … 1.
+    `network` is the name of its network in the catalog, with its bytes per second per GPU. Raises
+    InputError for a `compute_efficiency` outside 0 … 1.
     """
     known, share = row.rates, row.rates.network_bytes_per_s
     if is_efa(network):
@@ -89,7 +88,7 @@ def attained_of(
 
 
 def _attention_flops_per_s(row: RateRow, head_dim: int) -> float:
-    """The rate of attention's core over heads of a width."""
+    """Return the rate of the attention core over heads of a width."""
     lone, moving = float(row.rates.attention_flops_per_s), float(row.rates.memory_bytes_per_s)
     if row.score_bytes == 0:
         return lone * head_share(head_dim) * row.attention_share
@@ -101,22 +100,22 @@ def written_flops_per_s(
 ) -> float:
     """Return the rate of attention that writes every score, masked ones too.
 
-    Six products of the whole square, and what passes over scores move, take the time of seven
-    products of half of it.
+    Six matmuls over the whole square, and the memory passes over scores, take the time that seven
+    matmuls over half of it would take at this rate.
     """
     score_s = 12 * head_dim / flops_per_s + score_bytes / memory_bytes_per_s
     return 7 * head_dim / score_s
 
 
 def is_efa(network: str) -> bool:
-    """Whether a network of this name is Amazon's, of which NCCL reaches another share."""
+    """Whether a network of this name is Amazon's, on which NCCL reaches another share."""
     return network.startswith("efa")
 
 
 def on_own_chip(
     row: RateRow, peak_flops_per_s: float, memory_bytes_per_s: float, scale_up_bytes_per_s: float
 ) -> RateRow:
-    """Return a row whose rates were shares of these numbers of a reader's own chip."""
+    """Return a row scaled to the peaks of a reader's own chip."""
     known = row.rates
     near = known.scale_up_bytes_per_s * scale_up_bytes_per_s
     return replace(
@@ -136,10 +135,10 @@ def on_own_chip(
 
 
 def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int) -> Attained:
-    """Return the rates with those in their places that were measured.
+    """Return the rates with `measured` ones in place of modelled ones.
 
-    Matmuls keep the share of a measured rate that software sustains over a step; everything else
-    is measured as it is used.
+    Matmuls keep the share of a measured rate that software sustains over a step; everything else is
+    used as measured.
     """
     plain = "bf16" if "bf16" in measured else "fp16"
     if row.dtype in measured:
@@ -154,11 +153,11 @@ def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int
         rates = replace(rates, plain_flops_per_s=measured[plain][0] * row.plain_share)
     if "attention" in measured:
         core = measured["attention"][0] * head_share(head_dim)
-        # Its starts are in a rate that was measured at the lengths of a file.
+        # A rate measured at the lengths of a file includes the start-up of tiles.
         rates = replace(rates, attention_flops_per_s=core, attention_start_keys=0.0)
     if "memory" in measured:
         rates = replace(rates, memory_bytes_per_s=measured["memory"][0])
-    # All-to-alls that nobody measured are taken for as fast as rings.
+    # All-to-alls that were not measured are assumed to be as fast as rings.
     if "near" in measured:
         rate, start_s = measured["near"]
         rates = replace(
@@ -180,7 +179,7 @@ def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int
 
 
 def at_share(rates: Attained, peak_flops_per_s: float, compute_efficiency: float) -> Attained:
-    """Return the rates where all matmuls with weights reach this share of the peak.
+    """Return the rates with all matmuls with weights at this share of the peak.
 
     Raises InputError for a share outside 0 … 1.
     """

@@ -1,7 +1,7 @@
-"""What a run attains, from the constants of `rates.toml`: which of them apply to it, and how.
+"""What a run attains, from the constants of `rates.toml`: which apply to it, and how.
 
-Every field of `Attained` is a datasheet's number times constants, so that a fit in logarithms is
-linear in them: `terms_of` gives, field by field, the number and the names of its constants.
+Every field of `Attained` is a datasheet's number times constants, so a fit in logarithms is linear
+in them. `terms_of` gives, for each field, the number and the names of its constants.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ ERAS = (
     (26.0, "until-2025-12"),
     (26.4, "until-2026-04"),
 )
-"""Releases of NeMo and Megatron-Bridge, as year and month/12, and what they are called."""
+"""Releases of NeMo and Megatron-Bridge as year + month/12, with the names of their eras."""
 
 USUAL = {
     "until-2025-02": ("all-to-all", "off", "none", "unfused"),
@@ -75,25 +75,24 @@ USUAL = {
     "deepseek": ("deepep", "on", "none", "fused"),
     "unnamed": ("all-to-all", "off", "none", "fused"),
 }
-"""What most recipes of a release do where a run's source is silent: dispatcher, overlap of experts'
-messages, CUDA graphs, and how tokens are sorted. From Megatron-Bridge's scripts/performance, tags
-v0.2 to v0.6; before them Megatron-LM's fused sorting (moe_permute_fusion) is taken to be off.
-Other software, and a release that nobody names, does what Megatron-LM does unless told otherwise,
-with its all-to-all."""
+"""Defaults of most recipes of a release: dispatcher, overlap of experts' messages, CUDA graphs, and
+how tokens are sorted. From Megatron-Bridge's scripts/performance, tags v0.2 to v0.6; before them
+Megatron-LM's fused sorting (moe_permute_fusion) is assumed off. Other software and unnamed releases
+have Megatron-LM's defaults, with its all-to-all."""
 
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
-"""torchtitan's attention is PyTorch's, which was FlashAttention 2 on the H100 of its runs."""
+"""torchtitan uses PyTorch's attention, which was FlashAttention 2 on the H100s of its runs."""
 
 PLAIN_ATTENTION = ("pytorch", UNKNOWN_SOFTWARE)
-"""Families whose attention is that of torchtitan unless a source names another."""
+"""Families with torchtitan's attention unless a source names another."""
 
 
 Terms = Mapping[str, tuple[float, tuple[str, ...]]]
-"""By field of `Attained`: a number, and the names of the constants that multiply it."""
+"""For each field of `Attained`, a number and the names of the constants that multiply it."""
 
 
 def era_of(run: DescribedRun) -> str:
-    """The releases to which a run's belongs; without one, those of its chip's first years."""
+    """Return the era of a run's release, or without one, of the first years of its chip."""
     if run.framework == "deepseek":
         return "deepseek"
     if run.version is None or family_of(run) != "megatron":
@@ -102,7 +101,7 @@ def era_of(run: DescribedRun) -> str:
 
 
 def terms_of(run: DescribedRun) -> Terms:
-    """What every field of `Attained` is made of for a run."""
+    """Return what every field of `Attained` is made of for a run."""
     chip, family, era = run.accelerator, family_of(run), era_of(run)
     fusing = fusing_of(run)
     # torchtitan compiles its loss since December 2024 (pull request 702).
@@ -116,7 +115,7 @@ def terms_of(run: DescribedRun) -> Terms:
     rate = chip.peak_flops_per_s(dtype) * matmul_share(chip, dtype)
     plain_rate = plain_peak(chip) * matmul_share(chip, "bf16")
     attention_peak, attention = _attention(run)
-    own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
+    own = chip.scale_up.step_latency  # the fitted share is that of NCCL's rings
     usual = USUAL[era]
     return {
         "product_flops_per_s": (rate, product),
@@ -129,7 +128,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "product_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
-        # PyTorch's frameworks sort tokens with its indexing.
+        # Frameworks of PyTorch's modules sort tokens by indexing.
         "permutation": (1.0, (f"permutation.{usual[3] if fusing == MEGATRON else 'unfused'}",)),
         "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
@@ -187,33 +186,33 @@ def _launch_terms(run: DescribedRun, family: str, fusing: str) -> Terms:
 
 
 def _matmul_shares(run: DescribedRun, family: str) -> tuple[str, ...]:
-    """The constants that the peak of matmuls in 16 bits is multiplied by."""
+    """Return the constants that multiply the 16-bit peak of matmuls."""
     chip = run.accelerator
     found: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
-    # XLA's share is that of GPUs.
+    # XLA's share was fitted on GPUs.
     if chip.vendor == "NVIDIA" or family == UNKNOWN_SOFTWARE:
         found += _optional("framework_share", "xla" if family in WHOLE_GRAPH else family)
     return found + _optional("power_share", chip.name) + _release(run, generation_of(chip))
 
 
 def _expert_host(run: DescribedRun) -> tuple[str, ...]:
-    """The constants of the host's time for a layer of experts."""
+    """Return the constants of the host's time for an expert layer."""
     chip = run.accelerator
     found: tuple[str, ...] = ("host_expert_layer_s.all",)
-    # GH and GB come with Grace.
+    # GH and GB chips come with Grace.
     if generation_of(chip) != "other" and not chip.name.startswith("g"):
         found += ("host_x86.all",)
-    # Experts of fixed capacity need no counts from the GPU before kernels are launched.
+    # With a fixed capacity, launching experts needs no counts from the GPU.
     return (*found, "host_token_drop.all") if "tokendrop" in run.name.lower() else found
 
 
 def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
-    """FLOP/s of which attention reaches a share, and the constants of the share.
+    """Return the FLOP/s of which attention reaches a share, and the constants of the share.
 
-    A framework's usual kernel stands where the source names none. FlashAttention 3 is written for
-    Hopper, as Megatron-Core's kernels are, and FlashAttention 2 for Ampere, whose instructions
-    Hopper and Blackwell run too: it reaches 35% of an H100 (Shah et al. 2024, arXiv:2407.08608),
-    and is taken to be as fast on a multiprocessor of Blackwell.
+    If the source names no kernel, it is the framework's usual one. FlashAttention 3 is written for
+    Hopper, as Megatron-Core's kernels are. FlashAttention 2 is written for Ampere, whose
+    instructions Hopper and Blackwell run too; it reaches 35% of an H100 (Shah et al. 2024,
+    arXiv:2407.08608) and is assumed to be as fast on a multiprocessor of Blackwell.
     """
     chip, named, generation = run.accelerator, run.flash_attention, generation_of(run.accelerator)
     if _writes_scores(run):
@@ -233,13 +232,13 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
 
 
 def _start_keys(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
-    """Keys that tiles of FlashAttention take beyond their own, none where scores are written."""
+    """Return the additional keys that FlashAttention's tiles cost; none if scores are written."""
     flash = 0.0 if _writes_scores(run) else 1.0
     return flash, (_one("attention_start_keys", *attention_by(run.accelerator)),)
 
 
 def _writes_scores(run: DescribedRun) -> bool:
-    """Whether every score goes to memory: with PyTorch's operators, and before FlashAttention."""
+    """Whether every score goes to memory: PyTorch's operators, and before FlashAttention."""
     if family_of(run) == "megatron-2021":
         return not run.flash_attention
     if _lacks_latent_kernel(run):
@@ -248,15 +247,15 @@ def _writes_scores(run: DescribedRun) -> bool:
 
 
 BEFORE_CUDNN_9_11 = 25.5
-"""Releases until May 2025."""
+"""Last release with an older cuDNN: May 2025."""
 
 
 def _lacks_latent_kernel(run: DescribedRun) -> bool:
-    """Whether Transformer Engine has no fused kernel for the backward of this run's attention.
+    """Whether Transformer Engine lacks a fused kernel for the backward of this run's attention.
 
     On Blackwell, heads of 192 for keys and 128 for values have one since cuDNN 9.11 (condition in
     NVIDIA/TransformerEngine, common/fused_attn/fused_attn.cpp); FlashAttention 3 is for Hopper. The
-    recipe of that time recomputes the core on GB200 alone (NVIDIA/dgxc-benchmarking@68eaf7e,
+    recipe of that time recomputes the core on GB200 only (NVIDIA/dgxc-benchmarking@68eaf7e,
     deepseek_v3/pretraining/launch.sh).
     """
     latent = run.shape.latent is not None and generation_of(run.accelerator) == "blackwell"
@@ -265,7 +264,7 @@ def _lacks_latent_kernel(run: DescribedRun) -> bool:
 
 
 def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
-    """FLOP/s of attention, and its constants, where every score is written."""
+    """Return the FLOP/s of attention that writes every score, and its constants."""
     chip, head = run.accelerator, run.shape.head_dim
     peak, bandwidth = plain_peak(chip), chip.hbm_bandwidth_bytes_per_s
     rate = written_flops_per_s(peak, bandwidth, _score_bytes(run), head)
@@ -273,7 +272,7 @@ def _written_scores(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
 
 
 def _score_bytes(run: DescribedRun) -> float:
-    """Bytes that a score moves which is written, 0 where none is."""
+    """Return the bytes that a score written to memory moves, or 0 if none is."""
     if not _writes_scores(run):
         return 0.0
     if fusing_of(run) == MODULES:
@@ -282,7 +281,7 @@ def _score_bytes(run: DescribedRun) -> float:
 
 
 TORCH_UPDATE_S = 1.4e-9
-"""Seconds per parameter of torch's Adam in host memory: Ren et al. 2021 (ZeRO-Offload),
+"""Seconds per parameter of torch's Adam on the host: Ren et al. 2021 (ZeRO-Offload),
 arXiv:2101.06840, table 4, PT-CPU at 1 to 10 billion parameters."""
 HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
 """Seconds per parameter of DeepSpeed's CPU Adam, from the same table."""
@@ -291,8 +290,8 @@ HOST_UPDATE_S = {"megatron-deepspeed": 0.25e-9}
 ACCUMULATED = {
     "llm-foundry": 4.0, "torchtitan": 4.0, "maxtext": 4.0, "paxml": 4.0, "nanotron": 14.0,
 }  # fmt: skip
-"""Bytes a weight that adding a microbatch's gradient moves: 4 read and 4 written in FP32 by the
-product itself in Megatron-Core; 16-bit gradients read and added to FP32 by nanotron's hooks."""
+"""Bytes per weight that accumulating a microbatch's gradient moves. In Megatron-Core the matmul
+itself reads and writes 4 in FP32; nanotron's hooks also read 16-bit gradients."""
 
 
 def _release(run: DescribedRun, generation: str) -> tuple[str, ...]:
@@ -314,9 +313,9 @@ def _present(group: str, key: str) -> tuple[float, tuple[str, ...]]:
 
 
 def _one(group: str, *keys: str) -> str:
-    """The constant of the first key that has one, or that of all, or Megatron's.
+    """Return the name of the constant for the first key that has one.
 
-    Raises InputError for none.
+    The keys "all" and "megatron" are tried last. Raises InputError if there is none.
     """
     for candidate in (*keys, "all", "megatron"):
         if f"{group}.{candidate}" in constants():
@@ -325,21 +324,24 @@ def _one(group: str, *keys: str) -> str:
 
 
 def _optimizer(run: DescribedRun, family: str) -> tuple[float, tuple[str, ...]]:
-    """Bytes of an update over the fewest: of PyTorch's optimizer, those of the state it keeps."""
+    """Return the traffic of an update over its minimum, and its constants.
+
+    For PyTorch's optimizer it depends on the width of the state.
+    """
     if run.framework in TORCH and family != "megatron":
         return torch_update_bytes(run) / UPDATE_BYTES, ("optimizer.torch",)
     return 1.0, (_one("optimizer", family),)
 
 
 def attained(run: DescribedRun, said: SaidRates = NOTHING_SAID) -> Attained:
-    """What the run attains by the constants of the catalog and by what a reader says."""
+    """Return what the run attains by the constants of the catalog and what a reader gives."""
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
     return attained_of(rate_row(run), run.shape.head_dim, run.network.name, network, said)
 
 
 def rate_row(run: DescribedRun) -> RateRow:
-    """What the software of a run attains on its chip in its format, by the constants."""
+    """Return what the software of a run attains on its chip in its format."""
     values = {name: constant.value for name, constant in constants().items()}
     terms = terms_of(run)
     shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}

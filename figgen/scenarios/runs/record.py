@@ -1,8 +1,8 @@
-"""A training run as a file describes it: JSON in, a checked record out.
+"""Reads a training run from a file: JSON in, a checked record out.
 
-The fields are those of the project's tables of published runs. Unknown fields are ignored, a
-missing or impossible one is named; what may stay unsaid has a default that says so here: one
-sequence a microbatch, no CP and EP, one virtual stage, ZeRO as the framework has it, BF16.
+The fields are those of the project's tables of published runs. Unknown fields are ignored; a
+missing or impossible one is an error that names it. Optional fields have defaults: one sequence per
+microbatch, no CP and EP, one virtual stage, the framework's ZeRO stage, BF16.
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ from figgen.scenarios.runs.usual import (
 )
 
 MOST_IN_A_NODE = 16
-"""GPUs of a scale-up domain that is one node: racks and pods have more than a node of theirs."""
+"""The largest scale-up domain that is a single node; racks and pods have more GPUs."""
 
 NUMBERED = r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b"
 DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
-"""Releases such as nemo 25.09; torchtitan has none in its benchmarks, which are dated."""
+"""Releases such as nemo 25.09; torchtitan's benchmarks have a date instead."""
 
 FLASH = r"flash[ _-]?(?:attention|attn)?[ _-]?([1234])\b"
-"""A version of FlashAttention as sources name it: "flash_attention_2", "flash 3"."""
+"""FlashAttention's version as sources write it: "flash_attention_2", "flash 3"."""
 
 SIXTEEN_BITS = r"bf16[ -]true|pure (?:bf16|fp16)|(?:bf16|fp16) weights|state in (?:bf16|fp16)"
-"""Words of a source for weights and moments of Adam in 16 bits; Lightning calls it bf16-true."""
+"""Words of sources for Adam's weights and moments in 16 bits; Lightning calls it bf16-true."""
 
 
 def read_run_file(text: str) -> tuple[bool, list[Record]]:
-    """Whether a file holds many runs, and their records.
+    """Return whether a file holds many runs, and their records.
 
-    Raises InputError for what is no JSON, and for JSON that is neither a run nor a list of runs.
+    Raises InputError for invalid JSON, and for JSON that is neither a run nor a list of runs.
     """
     try:
         content = read_json(text)
@@ -86,7 +86,7 @@ def read_run_file(text: str) -> tuple[bool, list[Record]]:
 
 
 def described_run(record: Record) -> DescribedRun:
-    """The run of a record. Raises InputError that names the field at fault."""
+    """Return the run of a record. Raises InputError naming the field at fault."""
     if not isinstance(record, Mapping):
         raise InputError("a run", expected="an object with fields", got=type(record).__name__)
     chip = accelerator_of(text_of(record, "hardware"))
@@ -98,7 +98,7 @@ def described_run(record: Record) -> DescribedRun:
     shape = shape_of(record, sequence)
     zero_stage = whole_of(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0)
     if zero_stage == 2 and sizes["pp"] > 1:
-        # Pipelines called ZeRO-2 (MegaScale, Llama 3) reduce once a step, as stage 1 does here.
+        # Pipelines called ZeRO-2 (MegaScale, Llama 3) reduce once per step, as stage 1 does here.
         zero_stage = 1
     usual = usual_microbatch(framework, zero_stage, sizes, batch)
     microbatch = whole_of(record, "micro_batch", usual)
@@ -145,7 +145,7 @@ def described_run(record: Record) -> DescribedRun:
 
 
 def _software_of(record: Record, framework: str) -> dict[str, Any]:
-    """Return the fields of a run that say how its software computes, and what it keeps."""
+    """Return the fields of a run that tell how its software computes and what it keeps."""
     named, version = str(record.get("framework") or ""), version_of(record)
     habits = first_match(HABITS, f"{named} {record.get('id') or ''}")
     attention = str(record.get("attention") or "").lower()
@@ -170,9 +170,9 @@ def _software_of(record: Record, framework: str) -> dict[str, Any]:
 
 
 def framework_of(record: Record) -> str:
-    """The framework, from its own field or from what else names it.
+    """Return the framework, from its own field or from other fields that name it.
 
-    A name that is not known is unknown software; where nothing is named, it is Megatron-LM.
+    An unknown name is unknown software; if nothing is named, it is Megatron-LM.
     """
     for field in ("framework", "release", "id", "source", "model", "note"):
         found = first_match(FRAMEWORKS, str(record.get(field) or ""))
@@ -182,7 +182,7 @@ def framework_of(record: Record) -> str:
 
 
 def version_of(record: Record) -> float | None:
-    """Year and month of a release such as 25.09, as a number of years; None if none is named."""
+    """Return a release such as 25.09 as a number of years, or None if none is named."""
     named = DATED if framework_of(record) == "torchtitan" else NUMBERED
     for field in ("release", "id", "source"):
         found = re.search(named, _words(record, field))
@@ -199,7 +199,7 @@ def _words(record: Record, field: str) -> str:
 
 
 def _said_chunks(record: Record, framework: str, shape: ModelShape, pp: int) -> int:
-    """Chunks of a pipeline rank: two where a run of torchtitan says that it is interleaved."""
+    """Return the chunks per pipeline rank: two if a run of torchtitan is interleaved."""
     said = "interleaved" in f"{_words(record, 'id')} {_words(record, 'note')}"
     if framework == "torchtitan" and said and pp > 1:
         return 2
@@ -207,7 +207,7 @@ def _said_chunks(record: Record, framework: str, shape: ModelShape, pp: int) -> 
 
 
 def _stage_layers(record: Record, stages: int, layers: int) -> tuple[int, ...]:
-    """Layers of each virtual stage, if they are given, of which the two ends may be empty."""
+    """Return the layers of each virtual stage, if given; the two end stages may have none."""
     if stages > layers + 2:
         expected = f"at most {layers + 2} virtual stages for {layers} layers"
         raise InputError("vpp", expected=expected, got=stages, key="vpp")
@@ -235,7 +235,7 @@ def _sizes(record: Record) -> dict[str, int]:
 
 
 def _node_width(record: Record, chip: Accelerator, gpus: int) -> int:
-    """GPUs of a scale-up domain: of smaller nodes than are usual where the record has such."""
+    """Return the GPUs per node, smaller than the scale-up domain if the record says so."""
     usual = domain_width(chip, gpus)
     given = whole_of(record, "gpus_per_node", usual)
     narrower = chip.scale_up_domain <= MOST_IN_A_NODE and given < usual and gpus % given == 0
@@ -256,7 +256,10 @@ def _batch(record: Record, sequence: int) -> int:
 
 
 def _recompute(record: Record, framework: str, shape: ModelShape) -> str:
-    """As `figgen.models.shape.recomputation` reads it, "selective" as the framework means it."""
+    """Return what is recomputed, with the framework's meaning of "selective".
+
+    The result is as `figgen.models.shape.recomputation` reads it.
+    """
     found = recompute_of(str(record.get("recompute") or "")) or usual_recompute(framework, shape)
     memory = framework_memory(memory_framework(framework, version_of(record)))
     return memory.selective if found == "selective" else found

@@ -1,4 +1,4 @@
-"""Generations of chips, and the classes of runs whose predictions are off alike."""
+"""Generations of chips, and the classes of runs whose predictions have similar errors."""
 
 from __future__ import annotations
 
@@ -10,52 +10,53 @@ STARTS = {
     "v100": "volta", "a100": "ampere", "a800": "ampere", "h": "hopper", "gh": "hopper",
     "b": "blackwell", "gb2": "blackwell", "gb3": "blackwell",
 }  # fmt: skip
-"""What names of chips of a generation begin with."""
+"""Prefixes of the chip names of each generation."""
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
-"""Frameworks whose runs err in a way of their own."""
+"""Frameworks whose runs have errors of their own kind."""
 
 UNKNOWN = "unmeasured"
-"""What nobody published a time of: other hardware, software or layers, more GPUs."""
+"""The class of runs without published times: other hardware, software or layers, or more GPUs."""
 PLAIN = ("pytorch", "torchtune")
-"""Software that runs PyTorch's own kernels, of which the fit has no run."""
+"""Software with PyTorch's own kernels, of which the fit has no run."""
 OWN_FAMILY = (
     "nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale", UNKNOWN_SOFTWARE,
 )  # fmt: skip
-"""Frameworks with constants of their own."""
+"""Frameworks with their own constants."""
 
 TIMED = {
     "megatron": ("hopper", "blackwell"), "megatron-2021": ("ampere",), "megascale": ("ampere",),
     "nanotron": ("hopper",), "llm-foundry": ("ampere", "hopper"), "torchtitan": ("hopper",),
 }  # fmt: skip
-"""Generations on which eight runs or more of the fit used a family of frameworks. What fewer timed
-has the class of what was never measured."""
+"""Generations on which eight or more runs of the fit used a family of frameworks. With fewer runs
+the class is that of runs without published times."""
 BORROWED = ("fsdp",)
-"""Frameworks that are timed as Megatron and have fewer than eight runs of their own."""
+"""Frameworks timed as Megatron with fewer than eight runs of their own."""
 
 LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
-"""Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
-largest there is.
+"""Production runs of reports, slower and faster than benchmarks of the same chips on fewer GPUs;
+the largest class by size.
 
-Trainings and benchmarks are not told apart: three runs of two reports took 14 to 18 % longer than
-predicted and most benchmarks did not, but MegaScale's could be either, and ends of intervals from
-all sources but one hold 7 of the 11 runs of the remaining ones with two classes, 8 with one."""
+Trainings and benchmarks share this class. Three runs of two reports took 14 to 18 % longer than
+predicted and most benchmarks did not, but MegaScale's could be either. Leaving out one source at a
+time, intervals contain 7 of the 11 left-out runs with two classes, and 8 with one.
+"""
 
 
 FEWEST_GPUS = 8
-"""The fit has no run on fewer GPUs but one, on two GB200; plain transformers on one GPU is
-predicted from its operations, in `figgen.scenarios.runs.device_run`."""
+"""The fit has only one run on fewer GPUs, on two GB200; plain transformers on one GPU is predicted
+from its operations, in `figgen.scenarios.runs.device_run`."""
 
 
 def generation_of(chip: Accelerator) -> str:
-    """The generation that a chip belongs to; "other" for chips without published runs."""
+    """Return the generation of a chip; "other" for chips without published runs."""
     if chip.vendor != "NVIDIA":
         return "other"
     return next((found for start, found in STARTS.items() if chip.name.startswith(start)), "other")
 
 
 def family_of(run: DescribedRun) -> str:
-    """The family of frameworks whose constants hold for a run."""
+    """Return the family of frameworks whose constants apply to a run."""
     if run.framework in PLAIN:
         return "pytorch"
     if run.dtype == "fp16" or run.framework == "megatron-deepspeed":
@@ -64,9 +65,9 @@ def family_of(run: DescribedRun) -> str:
 
 
 def class_of(run: DescribedRun) -> str:
-    """The class whose residuals tell how far off a prediction may be.
+    """Return the residual class of a run, which gives the interval of its prediction.
 
-    What was never measured, state-space layers or experts on thousands of GPUs, is one of its own.
+    State-space layers, and experts on thousands of GPUs, are in the class without published times.
     """
     return residual_class(
         gpus=run.gpus,
@@ -80,9 +81,9 @@ def class_of(run: DescribedRun) -> str:
 def residual_class(
     *, gpus: int, state_space: bool, experts: bool, framework: str, dense: str
 ) -> str:
-    """The class of a run by its size, its layers, its framework and its generation of chips.
+    """Return the residual class of a run by size, layers, framework and chip generation.
 
-    `framework` is `framework_class` of the run and `dense` is `dense_class` of its chip.
+    `framework` is the `framework_class` of the run and `dense` the `dense_class` of its chip.
     """
     large = gpus >= LARGE_GPUS
     if state_space or gpus > MOST_GPUS or (large and experts) or framework == UNKNOWN:
@@ -95,10 +96,10 @@ def residual_class(
 
 
 def framework_class(run: DescribedRun) -> str:
-    """The framework of a run whose residuals make a class of their own; empty for all others.
+    """Return the class of a run's framework if it has its own, otherwise "".
 
-    For software that the fit has hardly timed on such a chip, and for software that is timed as
-    another, it is the class of what was never measured.
+    Software that the fit has hardly timed on such a chip, and software timed as another, is in the
+    class without published times.
     """
     timed = TIMED.get(family_of(run), ())
     if run.habits or run.framework in BORROWED or generation_of(run.accelerator) not in timed:
@@ -107,21 +108,21 @@ def framework_class(run: DescribedRun) -> str:
 
 
 def dense_class(chip: Accelerator) -> str:
-    """The class of dense models on chips of a generation."""
+    """Return the class of dense models on a chip's generation."""
     generation = generation_of(chip)
     known = generation not in ("other", "volta")
     return f"dense models on {generation.title()}" if known else UNKNOWN
 
 
 def interval_class(run: DescribedRun, *, tuned: bool) -> str:
-    """The class whose residuals are the interval of a prediction, as `interval_name` says."""
+    """Return the residual class that gives a run's interval, as `interval_name` does."""
     return interval_name(run.gpus, tuned, class_of(run))
 
 
 def interval_name(gpus: int, tuned: bool, alike: str) -> str:
-    """The class whose residuals are the interval of a prediction for a run of a class.
+    """Return the residual class that gives the interval of a run in the class `alike`.
 
-    On fewer GPUs than anybody published, and where adapters are `tuned`, of which the fit has no
-    run, it is that of what was never measured.
+    On fewer GPUs than in any published run, and if adapters are `tuned`, which the fit does not
+    cover, it is the class without published times.
     """
     return UNKNOWN if tuned or gpus < FEWEST_GPUS else alike

@@ -1,4 +1,4 @@
-"""A described run as the setup and the cluster that the models of time and memory take."""
+"""A described run as the setup and the cluster of the time and memory models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 
 ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}
-"""Rank orders of frameworks; Megatron's for all others."""
+"""Rank orders of frameworks; others have Megatron's."""
 
 MEMORY_OF = {
     "nanotron": "nanotron", "torchtitan": "torchtitan", "llm-foundry": "fsdp", "fsdp": "fsdp",
@@ -23,11 +23,11 @@ PLAIN = (
     "torchtune", "torchtune-logits", "torchtune-eager", "pytorch", "pytorch-compiled", "litgpt",
     "hf-trainer", "deepspeed", "deepspeed-liger", "prime-rl", "prime-rl-logits",
 )  # fmt: skip
-"""Software that keeps in FP16 what it keeps in BF16: no master copy, no scores."""
+"""Software that keeps the same in FP16 as in BF16: no master copy, no scores."""
 
 
 def run_setup(run: DescribedRun) -> TrainingSetup:
-    """The training step of a run. Raises InputError for sizes that nothing lays out."""
+    """Return the training step of a run. Raises InputError for sizes that cannot be laid out."""
     interleaved = run.virtual_stages > 1 and run.pp > 1
     parallel = layout(
         nodes=run.gpus // run.gpus_per_node,
@@ -70,21 +70,24 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
 
 
 def recipe_of(run: DescribedRun) -> Recipe:
-    """What its source says of bytes, or its software's: FP16 has gradients of 16 bits."""
+    """Return the bytes per parameter that its source gives, or its software's.
+
+    Gradients are 16-bit with FP16.
+    """
     halves = run.dtype == "fp16" and run.memory_habits not in PLAIN
     usual = RECIPES["mcore20" if halves else framework_memory(run.memory_habits).recipe]
     return run.stated_recipe or usual
 
 
 def _activations(run: DescribedRun) -> str:
-    """NVIDIA's recipes keep weights in FP8 alone where products are."""
+    """Return the format of activations; NVIDIA's recipes keep only weights in FP8."""
     if run.dtype != "fp8":
         return "16-bit"
     return "fp8" if run.framework == "megatron-lm" else "fp8-weights"
 
 
 def before_flash(run: DescribedRun) -> bool:
-    """Whether its framework is of the years before flash attention, which stored scores."""
+    """Whether the framework predates flash attention and stored attention scores."""
     return run.dtype == "fp16" or run.framework == "megatron-deepspeed"
 
 
@@ -92,7 +95,7 @@ DECEMBER_2024 = 24 + 12 / 12
 
 
 def memory_framework(framework: str, version: float | None) -> str:
-    """The name of the framework whose habits fill the memory, by framework and release."""
+    """Return the framework whose memory habits apply, by framework and release."""
     found = MEMORY_OF.get(framework, "megatron")
     early = version is not None and version <= DECEMBER_2024
     return f"{found}-2024" if early and found in ("torchtitan", "megatron") else found

@@ -1,4 +1,4 @@
-"""The shape of a run's model: as its record gives it, over the catalog's model that it names."""
+"""The shape of a run's model: the sizes of its record, over the catalog's model it names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from figgen.scenarios.runs.names import model_of
 
 
 def shape_of(record: Mapping[str, Any], sequence: int) -> ModelShape:
-    """The shape that a record gives, or that of the catalog's model that it names.
+    """Return the shape that a record gives, or that of the catalog's model that it names.
 
-    A given shape changes the fields of the catalog's model, where it names one too.
-    Raises InputError for a record with neither.
+    If a record has both, the given sizes override those of the catalog's model. Raises InputError
+    for a record with neither.
     """
     named = record.get("model_shape_ref") or record.get("model") or ""
     known = model_of(str(named)) or model_of(str(record.get("model") or ""))
@@ -60,7 +60,7 @@ def _given_shape(given: Mapping[str, Any], sequence: int, known: ModelShape | No
             sizes[key] = int(getattr(known, key))
     gated = given.get("gated_mlp")
     if gated is None:
-        # Nobody prints it for the early models, whose blocks are two matrices h × 4h.
+        # Sources omit it for early models, whose blocks are two h × 4h matrices.
         early = sizes["ffn_hidden"] == 4 * sizes["hidden"]
         gated = known.ffn in ("swiglu", "geglu") if known else not early
     tied = given.get("tied_embeddings")
@@ -88,7 +88,7 @@ LATENT_SIZES = {
     "rope_head_dim": "qk_pos_emb_head_dim",
     "value_head_dim": "v_head_dim",
 }
-"""Sizes of latent attention by Megatron-Core's names; without a `q_lora_rank` queries are plain."""
+"""Sizes of latent attention by Megatron-Core's names; without `q_lora_rank` queries are plain."""
 
 
 def _given_latent(given: Mapping[str, Any], known: ModelShape | None) -> LatentAttention | None:

@@ -1,4 +1,4 @@
-"""The software that a step is taken to run on: framework, release, recipe of low precision."""
+"""The software that a step is assumed to run on: framework, release, low-precision recipe."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from figgen.scenarios.runs.record import framework_of, version_of
 from figgen.scenarios.runs.setup import memory_framework
 
 SOFTWARE = "megatron-bridge 26.04"
-"""What a step is taken to run on where nobody says: the last release before those of the tests."""
+"""The software assumed for a step by default: the last release before those of the tests."""
 
 FORMER_FRAMEWORKS = {
     "megatron": SOFTWARE, "megatron-deepspeed": "megatron-deepspeed", "nanotron": "nanotron",
     "torchtitan": "torchtitan", "torchtitan-2024": "torchtitan 24.12", "fsdp": "fsdp",
 }  # fmt: skip
-"""What the option `framework` of older addresses says, as software."""
+"""Values of the option `framework` in older addresses, as software."""
 
 TIMED_AS = {
     "deepspeed": "pytorch", "hf-trainer": "pytorch", "prime-rl": "torchtitan",
     "prime-rl-logits": "torchtitan",
 }  # fmt: skip
-"""Software with habits of memory of its own, and the one whose time stands for its own."""
+"""Software with memory habits of its own, and the software whose time is used for it."""
 
 RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
-"""The recipe of low precision where only the type of the multiplied numbers is known."""
+"""The low-precision recipe if only the number type of matmuls is known."""
 
 
 def software_of(run: catalog.Run) -> str:
-    """The framework of a published run, its release and its recipe: "nemo 24.09 fp8"."""
+    """Return framework, release and recipe of a published run, such as "nemo 24.09 fp8"."""
     record = record_of(run)
     version = version_of(record)
     words = [framework_of(record)]
@@ -47,21 +47,21 @@ def software_of(run: catalog.Run) -> str:
 
 @remembered(1)
 def known_software() -> tuple[str, ...]:
-    """The usual software, then that of the presets, then what else there is, by framework."""
+    """Return the default software, that of the presets, then all other, by framework."""
     runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
     others = [*FORMER_FRAMEWORKS.values(), *(name for _, name in FRAMEWORKS), *TIMED_AS]
     return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs), *others]))
 
 
 def memory_of(text: str) -> str:
-    """The name of the framework whose habits fill the memory. Raises InputError for no software."""
+    """Return the framework whose memory habits apply. Raises InputError for unknown software."""
     framework, version, _ = read_software(text)
     named = text.split()[0]
     return named if named in TIMED_AS else memory_framework(framework, version)
 
 
 def read_software(text: str) -> tuple[str, float | None, str | None]:
-    """Framework whose time it takes, release and recipe. Raises InputError for unknown words."""
+    """Return timed framework, release and recipe. Raises InputError for unknown words."""
     named, *rest = text.split() or [""]
     framework = TIMED_AS.get(named, named)
     if first_match(FRAMEWORKS, framework) != framework and framework != "deepseek":

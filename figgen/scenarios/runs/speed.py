@@ -1,4 +1,4 @@
-"""How long a step took, from whatever of its speed a run's record prints."""
+"""The time of a step, from whatever a run's record gives of its speed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PER_SECOND = {
     "tokens_per_s_per_gpu": "a GPU",
     "tokens_per_s_total": "all",
 }
-"""Fields with tokens a second, of a GPU or of all."""
+"""Fields with tokens per second, per GPU or in total."""
 
 
 def measured_s(record: Record, shape: ModelShape, tokens: int, gpus: int) -> float | None:
-    """Measured time of a step: printed, or from tokens per second, or from a FLOP rate."""
+    """Return the measured seconds of a step, printed or from a token or FLOP rate, or None."""
     if seconds := number_of(record, "step_time_s"):
         return seconds
     for field, units in PER_SECOND.items():
@@ -36,7 +36,7 @@ def measured_s(record: Record, shape: ModelShape, tokens: int, gpus: int) -> flo
 
 
 def flops_counted(words: str) -> str:
-    """The convention of `figgen.models.step.compute` that a source's words describe."""
+    """Return the convention of `figgen.models.step.compute` that a source's words describe."""
     if "hardware" in words and "selective" not in words:
         return "megatron" if "96" in words else "hfu-full"
     return "causal" if "causal" in words else "6nd+attention"

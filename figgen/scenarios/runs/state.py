@@ -1,4 +1,4 @@
-"""What a run keeps of a parameter and of a layer, where its source says so."""
+"""What a run keeps per parameter and per layer, if its source says so."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from figgen.scenarios.runs.fields import Record, number_of, text_of
 from figgen.scenarios.runs.switches import switch
 
 PARTS = ("weight_bytes", "gradient_bytes", "optimizer_bytes", "update_bytes")
-"""What the numbers of `state_bytes` are, in order."""
+"""The meaning of the numbers in `state_bytes`, in order."""
 
 
 COMPILED = {"pytorch": "pytorch-compiled"}
-"""Habits of software whose modules a compiler fuses."""
+"""Memory habits of software whose modules a compiler fuses."""
 
 NOT_COMPILED = {"torchtitan": "torchtitan-2024"}
-"""Habits of software without its compiler: torchtitan compiles its loss with its layers, and before
-2025 did not."""
+"""Memory habits of software without its compiler: torchtitan compiles its loss with its layers,
+which it did not before 2025."""
 
 
 def memory_habits(record: Record, usual: str) -> str:
-    """The software whose habits fill a run's memory: as its record says, or as is `usual`.
+    """Return the software whose habits fill a run's memory, from its record or `usual`.
 
-    Raises InputError for a name that is not known.
+    Raises InputError for an unknown name.
     """
     if record.get("habits") is not None:
         return framework_memory(text_of(record, "habits")).name
@@ -36,10 +36,10 @@ def memory_habits(record: Record, usual: str) -> str:
 
 
 def stated_recipe(record: Record) -> Recipe | None:
-    """The optimizer recipe of a record's `state_bytes`; None where it has none.
+    """Return the optimizer recipe of a record's `state_bytes`, or None if it has none.
 
-    The field has three or four numbers: bytes of a parameter's weight, gradient and optimizer
-    state, and what the update makes beside them. Raises InputError for anything else.
+    The field has three or four numbers: bytes per parameter of weight, gradient and optimizer
+    state, and temporary bytes of the update. Raises InputError for anything else.
     """
     given = record.get("state_bytes")
     if given is None:
@@ -51,7 +51,7 @@ def stated_recipe(record: Record) -> Recipe | None:
     )
     return Recipe(
         name="stated",
-        label="as its source says",
+        label="as stated by its source",
         weight_bytes=weight,
         gradient_bytes=gradient,
         optimizer_bytes=optimizer,

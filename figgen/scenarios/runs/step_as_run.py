@@ -1,4 +1,4 @@
-"""A training step as a run whose time is predicted, with the software that it is taken to use."""
+"""A training step as a run whose time is predicted, with the software it is assumed to use."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def described(
     software: str,
     name: str = "",
 ) -> DescribedRun:
-    """A step as a run without a measured time."""
+    """Return a step as a run without a measured time."""
     framework, version, recipe = read_software(software)
     parallel = setup.parallel
-    # A report may hold its FP8 run against the peak of BF16: its products are FP8 all the same.
+    # A report may compare its FP8 run with the peak of BF16; its matmuls are FP8 all the same.
     known = recipe is not None and dtype in (DTYPE_OF[recipe], "bf16")
     number_format = recipe if recipe and known else RECIPE_OF[dtype]
     chunks = setup.placement.stages // setup.placement.pipes // parallel.pp
@@ -76,7 +76,7 @@ def predicted(
 ) -> PredictedStep:
     """Return the predicted time of a step and its interval.
 
-    `measured` is as `read_rates` takes it, and the rest of what is said as `SaidRates` has it.
+    `measured` is a text or a file for `read_rates`; the other keywords are fields of `SaidRates`.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
@@ -91,7 +91,7 @@ def predicted(
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
-    """The numbers of a step; `run` describes it."""
+    """Return the job of a step that `run` describes."""
     return step_job(
         setup,
         quantized=float(run.dtype in ("fp8", "fp4")),

@@ -9,15 +9,15 @@ from figgen.errors import InputError
 from figgen.scenarios.runs.catalog_row import pasted, quoted, source_entry
 
 ALWAYS = ("model", "accelerator", "nic", "software")
-"""Options that an entry gives even where they have their defaults, which may change."""
+"""Options that an entry gives even at their defaults, which may change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredJob:
-    """A job whose step somebody measured.
+    """A job whose step was measured.
 
-    `choices` are the job's options by name, written as TOML (and JSON) have their values. `steps`
-    is how many steps of a log were timed, 0 without a log; `day` is ISO 8601.
+    `choices` are the job's options by name, with their values as in TOML (and JSON). `steps` is the
+    number of logged steps that were timed, 0 without a log. `day` is ISO 8601.
     """
 
     model: str
@@ -34,10 +34,10 @@ class MeasuredJob:
 def step_row(
     job: MeasuredJob, address: str, models: Mapping[str, object], chips: Mapping[str, object]
 ) -> str:
-    """Entry and source with the files that they go into; `models` and `chips` are the catalog's.
+    """Return entry and source with the files they belong in.
 
-    Raises InputError for a model or a chip that is not among them, and for what is no public
-    address.
+    `models` and `chips` are the catalog's. Raises InputError for a model or chip that is not among
+    them, and for an address that is not public.
     """
     if job.model not in models:
         raise InputError("model", expected="one of the catalog's", got=job.model)

@@ -1,4 +1,4 @@
-"""A training step as the job whose time is predicted, as it is cut into stages and recomputes."""
+"""A training step as the job that is timed, with its own stages and recomputation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from figgen.models.step.stage_work import repeated
 
 
 def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Job:
-    """The numbers of a step.
+    """Return the job of a step.
 
-    `quantized` is 1 where matmuls are in fewer than 16 bits, `per_tensor` where the framework
-    updates every tensor by itself; both are 0 elsewhere.
+    `quantized` is 1 if matmuls have fewer than 16 bits, `per_tensor` is 1 if the framework updates
+    every tensor by itself; otherwise they are 0.
     """
     parallel, placement = setup.parallel, setup.placement
     fullest, beside_head = stages_of(setup)
@@ -50,7 +50,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
-    """Most layers of a pipeline rank, and the layers beside the head."""
+    """Return the most layers of a pipeline rank, and the layers beside the head."""
     shares = virtual_stage_shares(setup)[: setup.placement.depth]
     cut = bool(setup.layers_per_stage or setup.mtp_layers) or setup.framework_memory.balanced
     return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)

@@ -1,4 +1,4 @@
-"""Options of a run that sources write as a switch, a number or words of their own."""
+"""Options of a run that sources write as a switch, a number or in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GRAPHS = (
     (r"full.?iteration|step|whole|local", "step"),
     (r"layer|attn|attention|moe|mlp|te\b|transformer.?engine|partial|scope", "layers"),
 )
-"""What CUDA graphs hold, by Megatron-Core's names of implementations and scopes."""
+"""What CUDA graphs capture, by Megatron-Core's names of implementations and scopes."""
 
 EXCHANGES = (
     (r"ulysses.*(ring|p2p)|(ring|p2p).*ulysses|a2a ?\+ ?p2p|\busp\b", "a2a+p2p"),
@@ -19,11 +19,11 @@ EXCHANGES = (
     (r"all-?gather", "all-gather"),
     (r"ring|p2p", "p2p"),
 )
-"""How context-parallel ranks exchange keys and values."""
+"""Exchanges of keys and values between context-parallel ranks, by names."""
 
 
 def switch(value: object) -> bool | None:
-    """What a switch says, in whatever way it is written; None for other words and for nothing."""
+    """Return the value of a switch in any spelling, or None for other words or nothing."""
     words = str(value).strip().lower()
     if value is None or re.fullmatch(NOT_SAID, words):
         return None
@@ -33,7 +33,7 @@ def switch(value: object) -> bool | None:
 
 
 def graphs_of(record: Record) -> str:
-    """What CUDA graphs hold: parts of layers where a source only says that there are some."""
+    """Return what CUDA graphs capture: parts of layers if a source only says that it uses them."""
     value = record.get("cuda_graphs")
     said, words = switch(value), str(value or "").strip().lower()
     if said is not None:
@@ -42,7 +42,7 @@ def graphs_of(record: Record) -> str:
 
 
 def expert_overlap_of(record: Record) -> str:
-    """Whether messages of experts overlap, as a field of its own says or one of all overlaps."""
+    """Return whether expert messages overlap, from their own field or a general one."""
     said = switch(record.get("expert_overlap"))
     if said is None:
         words = str(record.get("overlap") or "").lower()
@@ -51,21 +51,22 @@ def expert_overlap_of(record: Record) -> str:
 
 
 def exchange_of(record: Record) -> str:
-    """How context-parallel ranks exchange keys and values, a ring where nobody says."""
+    """Return how context-parallel ranks exchange keys and values, by default in a ring."""
     return first_match(EXCHANGES, str(record.get("context_exchange") or "")) or "p2p"
 
 
 def offloaded_of(record: Record) -> float:
-    """The share of the optimizer's state in the host's memory."""
+    """Return the share of the optimizer's state in the host's memory."""
     if record.get("offloaded_optimizer") is not None:
         return min(1.0, number_of(record, "offloaded_optimizer") or 0.0)
     return float(switch(record.get("optimizer_offload")) or False)
 
 
 def documents_of(record: Record, sequence: int) -> tuple[int, ...]:
-    """Lengths of the documents of a packed sequence that attend to themselves, if they are equal.
+    """Return the lengths of equally long documents of a packed sequence, or ().
 
-    Of a sequence that isn't a multiple of the length, the last document is shorter.
+    They attend only to themselves. The last document is shorter if their length does not divide the
+    sequence.
     """
     span = whole_of(record, "attention_span", sequence)
     if span >= sequence:

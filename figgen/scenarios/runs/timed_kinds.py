@@ -1,4 +1,4 @@
-"""Which kinds of layouts anybody has timed, by accelerator, with and without experts."""
+"""Kinds of layouts that have published times, by accelerator, with and without experts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from figgen.scenarios.runs.record import described_run
 
 @remembered(1)
 def timed_kinds() -> Mapping[tuple[str, bool], frozenset[int]]:
-    """Kinds of layouts of published runs with a time, by accelerator and whether it has experts.
+    """Return the kinds of layouts of timed published runs.
 
-    Runs whose source is in doubt are left out.
+    The keys are the accelerator and whether the model has experts. Runs whose source is in doubt
+    are left out.
     """
     found = defaultdict[tuple[str, bool], set[int]](set)
     for record in (*measured_records(), *publisher_records()):

@@ -1,4 +1,4 @@
-"""What frameworks do where a run's record does not say."""
+"""Defaults of frameworks for what a run's record does not give."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from collections.abc import Mapping
 from figgen.models.shape.model_shape import ModelShape
 
 USUAL_ZERO = {"llm-foundry": 3, "torchtitan": 3, "fsdp": 3, "maxtext": 3, "paxml": 3, "nanotron": 0}
-"""What frameworks shard when nobody says; 1 for all others."""
+"""Default ZeRO stages of frameworks; others have 1."""
 
 
 def usual_chunks(framework: str, shape: ModelShape, pp: int) -> int:
-    """Large dense models of NeMo and Megatron-LM run interleaved where nobody says how."""
+    """Return the default chunks per pipeline rank.
+
+    Large dense models of NeMo and Megatron-LM are interleaved by default.
+    """
     if pp == 1 or shape.experts or framework not in ("nemo", "megascale", "fsdp"):
         return 1
     return max(1, min(6, shape.layers // pp))
 
 
 def usual_microbatch(framework: str, zero_stage: int, sizes: Mapping[str, int], batch: int) -> int:
-    """One sequence; under ZeRO-3 without a pipeline the batch at once, at most 16 sequences.
+    """Return the default microbatch: one sequence, or more under ZeRO-3 without a pipeline.
 
-    torchtitan cuts a replica's batch into as many microbatches as it has stages.
+    ZeRO-3 then takes the whole batch, up to 16 sequences. torchtitan cuts a replica's batch into as
+    many microbatches as it has stages.
     """
     if framework == "torchtitan" and sizes["pp"] > 1:
         return max(1, batch // sizes["dp"] // sizes["pp"])
@@ -30,17 +34,20 @@ def usual_microbatch(framework: str, zero_stage: int, sizes: Mapping[str, int], 
 
 
 def usual_recompute(framework: str, shape: ModelShape) -> str:
-    """torchtitan's configurations repeat whole layers of its large models, parts of small ones."""
+    """Return the default recomputation.
+
+    torchtitan's configurations recompute whole layers of large models and parts of small ones.
+    """
     if framework != "torchtitan":
         return ""
     return "full" if shape.hidden >= 8192 else "selective"
 
 
 def usual_expert_tp(framework: str, shape: ModelShape, sizes: Mapping[str, int]) -> int | None:
-    """1 where recipes set it, else what the framework takes (None).
+    """Return 1 if recipes set ETP to it, or None for the framework's default.
 
-    Megatron-Bridge's do for all models, NeMo's for DeepSeek-V3 and not for Grok-1, as the tables of
-    NVIDIA/dgxc-benchmarking at 68eaf7e have it.
+    Megatron-Bridge's recipes do for all models, NeMo's for DeepSeek-V3 but not for Grok-1, by the
+    tables of NVIDIA/dgxc-benchmarking at 68eaf7e.
     """
     if sizes["ep"] == 1:
         return None
