@@ -42,7 +42,7 @@ def test_a_table_of_nccl_tests_fills_the_converter(page: Page, site: str) -> Non
     expect(page.locator("#converter .converter-out").first).to_contain_text("275.0 GB/s")
     addressed(page, ranks=2)
     paste(page, "Log", OOM)
-    expect(said).to_contain_text("There was enough memory, but in pieces: 7.52 GB")
+    expect(said).to_contain_text("There was enough memory, but fragmented: 7.52 GB")
     paste(page, "Log", MEGATRON)
     expect(said).to_contain_text("Read as 3 steps of megatron-lm: 4.05 s a step")
     paste(page, "Log", "hello")
@@ -56,7 +56,7 @@ def test_hosts_and_printed_ranks_are_compared_with_the_map(page: Page, site: str
     said = page.locator(".tool-answer")
     paste(page, label, "\n".join(f"{rank}: node{rank % 2}" for rank in range(8)))
     expect(said).to_contain_text("6 ranks of 8 run elsewhere than in the layout")
-    expect(said).to_contain_text("4 groups of TP touch more nodes")
+    expect(said).to_contain_text("4 groups of TP span more nodes")
     expect(said).to_contain_text("The map marks the 6 ranks that differ.")
     paste(page, label, "first1\nsecond2\n")
     expect(said).to_contain_text("It agrees with the map.")
@@ -133,7 +133,7 @@ def test_the_profile_reader_takes_a_log_dropped_or_pasted(page: Page, site: str)
     chosen.set_input_files({"name": "rank0.log", "mimeType": "text/plain", "buffer": OOM.encode()})
     shown = page.locator("#profile .profile-answer")
     expect(shown).to_contain_text("it asked for 2.15\u00a0GB with 537\u00a0MB free")
-    expect(shown).to_contain_text("There was enough memory, but in pieces")
+    expect(shown).to_contain_text("There was enough memory, but fragmented")
     clip = "const clipboardData = new DataTransfer(); clipboardData.setData('text', text);"
     paste_text = (
         f"text => {{ {clip} dispatchEvent(new ClipboardEvent('paste', {{ clipboardData }})) }}"

@@ -92,9 +92,9 @@ def test_hybrids_have_attention_where_their_file_says_so() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"attn_layer_indices": [9, 18, 28]}, "layers with attention: expected numbers at even"),
-        ({"attn_layer_indices": [9, 18]}, "layers with attention: expected numbers at even"),
-        ({"attn_layer_indices": [18, 9]}, "layers with attention: expected numbers at even"),
+        ({"attn_layer_indices": [9, 18, 28]}, "layers with attention: expected evenly spaced"),
+        ({"attn_layer_indices": [9, 18]}, "layers with attention: expected evenly spaced"),
+        ({"attn_layer_indices": [18, 9]}, "layers with attention: expected evenly spaced"),
         ({"attn_layer_indices": "x"}, "layers with attention: expected a list of numbers"),
         ({"mamba_proj_bias": True}, "mamba_proj_bias: expected false"),
         (
@@ -159,9 +159,9 @@ def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: 
 @pytest.mark.parametrize(
     ("change", "plain", "note"),
     [
-        ({"moe_layer_freq": 2}, 32, "plain layers stand between"),
-        ({"mlp_only_layers": [1, 5]}, 4, "plain layers stand between"),
-        ({"n_shared_experts": None, "shared_expert_intermediate_size": 3000}, 3, "the rest apart"),
+        ({"moe_layer_freq": 2}, 32, "dense layers between expert layers"),
+        ({"mlp_only_layers": [1, 5]}, 4, "dense layers between expert layers"),
+        ({"n_shared_experts": None, "shared_expert_intermediate_size": 3000}, 3, "the remainder"),
     ],
 )
 def test_experts_that_do_not_follow_each_other_are_counted_and_named(
@@ -193,7 +193,7 @@ def test_every_kind_of_the_oracle_is_known_and_every_other_name_leads_to_a_kind(
 def test_a_kind_that_is_not_known_is_read_by_its_plain_fields_and_named() -> None:
     shape, notes = read_model_text(json.dumps(LLAMA | {"model_type": "lama"}))
     assert shape == shape_of_config(LLAMA)
-    assert any("'lama' is not known (did you mean llama" in note for note in notes)
+    assert any("unknown model_type 'lama' (did you mean llama" in note for note in notes)
     with pytest.raises(InputError, match=r"hidden_size or n_embd or d_model, num_hidden"):
         read_model_text('{"model_type": "new", "vocab_size": 1000}')
 
@@ -202,7 +202,7 @@ def test_towers_and_layers_of_prediction_are_named() -> None:
     tower = {"model_type": "pixtral", "hidden_size": 1024, "num_hidden_layers": 24}
     seeing = {"model_type": "mistral3", "text_config": LLAMA, "vision_config": tower}
     _, notes = read_model_text(json.dumps(seeing))
-    assert notes == ["the vision tower (24 layers of 1024) is left out: vision_config"]
+    assert notes == ["the vision tower (24 layers of 1024) is not counted: vision_config"]
     _, notes = read_model_text(json.dumps(LLAMA | {"num_nextn_predict_layers": 1}))
     assert any("--mtp-layers 1" in note for note in notes)
 

@@ -60,6 +60,6 @@ def test_answers_are_scored_and_mistakes_named(
     file.write_text(json.dumps({name: 1.25 * s for name, s in runs.items()}), encoding="utf-8")
     assert main(["validate", "--answers", str(file)]) == 0
     assert "31 runs of 1 publishers: mean error 25.0%" in capsys.readouterr().out
-    for answers, said in (({"x": 1.0}, "unknown run"), ({next(iter(runs)): 0}, "above 0")):
+    for answers, said in (({"x": 1.0}, "unknown run"), ({next(iter(runs)): 0}, "positive")):
         with pytest.raises(InputError, match=said):
             scored("a", "1", "", answers)

@@ -85,15 +85,15 @@ def test_ranks_that_run_elsewhere_are_named_with_the_groups_that_they_tear() -> 
     sentences, ranks = told(cyclic)
     assert ranks == [1, 2, 3, 4, 5, 6]
     assert sentences[0].startswith("6 ranks of 8 run elsewhere than in the layout: rank 1 on GPU 0")
-    assert sentences[1] == "4 groups of TP touch more nodes than in the layout"
+    assert sentences[1] == "4 groups of TP span more nodes than in the layout"
     assert told("\n".join(f"{rank}: node{rank // 4}" for rank in range(8))) == ([], [])
 
 
 def test_a_cluster_of_another_size_is_named() -> None:
     sentences, _ = told("a1 slots=8\na2 slots=4\na3 slots=4\n")
     assert sentences == [
-        "the text names 3 hosts, and the layout has 2 nodes",
-        "the layout has 4 GPUs on each node, and a1 has 8",
+        "the text names 3 hosts, but the layout has 2 nodes",
+        "the layout has 4 GPUs per node, but a1 has 8",
     ]
 
 
@@ -145,7 +145,7 @@ def test_the_command_line_compares_and_writes(
     assert main([*asked, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["hosts"]
     assert shown["names"] == ["h1", "h2", "h3"]
-    assert shown["sentences"] == ["the text names 3 hosts, and the layout has 2 nodes"]
+    assert shown["sentences"] == ["the text names 3 hosts, but the layout has 2 nodes"]
     assert main([*asked, "--file", "rankfile"]) == 0
     assert capsys.readouterr().out.splitlines()[4] == "rank 4=h2 slot=0"
     file.write_text("hello", encoding="utf-8")

@@ -344,7 +344,7 @@ def test_processes_that_ran_alone_are_told_to_join() -> None:
     alone = NCCL.replace("30.31", "0.00").replace("481.28", "0.00").replace("0.00    0.00", "1 0")
     log = read_log(alone)
     assert isinstance(log, CollectiveLog)
-    assert "Build with MPI=1" in log_sentences(log, None)[1][1]
+    assert "with MPI=1" in log_sentences(log, None)[1][1]
     assert collective_rows(log, None)[1][-1] == "–"
 
 

@@ -1,1 +1,1 @@
-"""Shapes of published models, out of the `config.json` that is kept beside their weights."""
+"""Shapes of published models, read from the `config.json` beside their weights."""

@@ -1,6 +1,7 @@
-"""Parameters that a regular shape has no place for: biases, gates, sinks, indexers, linear layers.
+"""Parameters outside a regular shape: biases, gates, sinks, indexers, linear layers.
 
-Each function returns what a model has beyond its shape, or lacks: then the count is negative.
+Each function returns how many parameters a model has beyond its shape; the count is negative if it
+has fewer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from figgen.scenarios.architectures.stack import WINDOWED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraSizes:
-    """Sizes of a model while its shape is made; `attention` is the weights of a plain layer's."""
+    """Sizes of a model while its shape is built; `attention` counts a plain layer's weights."""
 
     layers: int
     attending: int
@@ -34,7 +35,7 @@ class ExtraSizes:
 
 
 def extra_of(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) -> int:
-    """Everything beyond the shape."""
+    """Return all parameters beyond the shape."""
     return (
         _biases(fields, kind, sizes)
         + _routing(kind, sizes)
@@ -65,7 +66,7 @@ def _biases(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
 
 
 def _routing(kind: Kind, sizes: ExtraSizes) -> int:
-    """Vectors of routers, and biases of experts where they have some."""
+    """Return the parameters of routers' vectors and experts' biases."""
     each = 0
     if kind.shared_gate:
         each += sizes.hidden
@@ -85,7 +86,7 @@ def _routing(kind: Kind, sizes: ExtraSizes) -> int:
 
 
 def _linear(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
-    """What layers of linear attention have instead of the attention that the shape gives them."""
+    """Return the parameters of linear attention less those of the attention in the shape."""
     if not kind.linear or not sizes.linear:
         return 0
     hidden = sizes.hidden
@@ -121,7 +122,7 @@ def _linear(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
 
 
 def _indexer(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
-    """The indexer of sparse attention, which chooses the keys that a token sees."""
+    """Return the parameters of the indexer of sparse attention, which selects a token's keys."""
     if not kind.indexer:
         return 0
     heads = whole_or(fields, 64, "index_n_heads")
@@ -147,7 +148,7 @@ def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) ->
     if kind.special == "gemma3n":
         return _gemma_3n(fields, sizes)
     if kind.special == "longcat":
-        # One router for two layers, which also chooses experts that pass a token on.
+        # One router for two layers; some of its experts pass tokens through.
         idle = whole_or(fields, 0, "zero_expert_num")
         return sizes.hidden * sizes.layers // 2 * (idle - sizes.experts)
     if kind.special == "deepseek_v4":
@@ -156,7 +157,7 @@ def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) ->
 
 
 def _deepseek_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
-    """Compressed queries and keys, output in groups, compressors, indexers and several streams."""
+    """Count compressed queries and keys, grouped output, compressors, indexers and streams."""
     hidden, dim = sizes.hidden, sizes.head_dim
     rank = whole_or(fields, 1024, "q_lora_rank")
     inner = whole_or(fields, 8, "o_groups") * whole_or(fields, 1024, "o_lora_rank")
@@ -179,7 +180,7 @@ def _deepseek_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
 
 
 def _mimo(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
-    """Values narrower than keys, twice the key-value heads and sinks in layers with a window."""
+    """Count narrower values, and in windowed layers sinks and twice the key-value heads."""
     value = whole_or(fields, sizes.head_dim, "v_head_dim")
     pattern = words_of(fields, "hybrid_layer_pattern")
     windowed = len([one for one in kinds if one in WINDOWED])
@@ -195,7 +196,7 @@ def _mimo(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
 
 
 def _gemma_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
-    """Wider heads in layers that see all, shared keys and values, and tables of every layer."""
+    """Count wider heads in full layers, shared keys and values, and per-layer tables."""
     hidden, width = sizes.hidden, whole_or(fields, sizes.head_dim, "global_head_dim")
     shared = whole_or(fields, 0, "num_kv_shared_layers")
     same = switch_or(fields, False, "attention_k_eq_v")
@@ -215,7 +216,7 @@ def _gemma_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
 
 
 def _gemma_3n(fields: Fields, sizes: ExtraSizes) -> int:
-    """Several streams, low-rank residuals, tables of every layer, and shared keys and values."""
+    """Count streams, low-rank residuals, per-layer tables, and shared keys and values."""
     hidden, streams = sizes.hidden, whole_or(fields, 4, "altup_num_inputs")
     shared = whole_or(fields, 0, "num_kv_shared_layers")
     rank = whole_or(fields, 64, "laurel_rank")
@@ -236,7 +237,7 @@ def _gemma_tables(fields: Fields, sizes: ExtraSizes) -> int:
 
 
 def _gemma_experts(fields: Fields, sizes: ExtraSizes) -> int:
-    """Experts beside the plain block of every layer."""
+    """Count the experts beside the dense block of every layer."""
     if not switch_or(fields, False, "enable_moe_block"):
         return 0
     count = whole_or(fields, 0, "num_experts")
@@ -246,7 +247,7 @@ def _gemma_experts(fields: Fields, sizes: ExtraSizes) -> int:
 
 
 def left_out(fields: Fields) -> list[str]:
-    """Parts of a file that are no part of the shape, named for the reader."""
+    """Return the parts of a file that are not in the shape, in words for the reader."""
     found: list[str] = []
     for name, part in TOWERS.items():
         inner = [key for key in fields.values if key.startswith(name + ".")]
@@ -255,19 +256,19 @@ def left_out(fields: Fields) -> list[str]:
             layers = layers or fields.values.get(name + ".depth", "")
             width = fields.values.get(name + ".hidden_size", "")
             said = f" ({layers} layers of {width})" if layers and width else ""
-            found.append(f"the {part}{said} is left out: {name}")
+            found.append(f"the {part}{said} is not counted: {name}")
     for name in ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"):
         count = whole_or(fields, 0, name) if has(fields, name) else 0
         if count:
             found.append(
-                f"{count} layer{'s' if count > 1 else ''} that predict further tokens are counted "
-                f"with --mtp-layers {count} only: {name}"
+                f"{count} MTP layer{'s' if count > 1 else ''}: only counted with "
+                f"--mtp-layers {count}: {name}"
             )
             break
     if has(fields, "index_topk"):
         found.append(
-            f"attention to the best {fields.values['index_topk']} keys is counted in time as if "
-            "it saw all of them: index_topk"
+            f"attention to the best {fields.values['index_topk']} keys is timed as full "
+            "attention: index_topk"
         )
     return found
 
@@ -277,4 +278,4 @@ TOWERS = {
     "thinker_config.vision_config": "vision tower", "thinker_config.audio_config": "audio tower",
     "talker_config": "talker", "vit_config": "vision tower",
 }  # fmt: skip
-"""Parts of a file beside its language model."""
+"""Parts of a file other than its language model."""

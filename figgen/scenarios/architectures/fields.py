@@ -9,14 +9,14 @@ from figgen.scenarios.texts.entry import Entry, is_whole
 
 MOST = 2**40
 INNER = ("text_config.", "llm_config.", "language_config.", "thinker_config.text_config.")
-"""Parts of a file that describe the language model of one that also sees or hears."""
+"""Parts of a multimodal file that describe its language model."""
 
 NOTHING = ("", "null", "None", "NaN")
 
 
 @dataclass(slots=True, kw_only=True)
 class Fields:
-    """Return a file's fields, whether each is a string, the missing fields, and notes."""
+    """The fields of a file, which of them are strings, the missing fields, and notes."""
 
     values: dict[str, str]
     quoted: dict[str, bool]
@@ -25,7 +25,7 @@ class Fields:
 
 
 def fields_of(entries: list[Entry]) -> Fields:
-    """Fields of a file; those of its language model stand before the others.
+    """Return the fields of a file; those of its language model take precedence.
 
     Raises InputError for a key that is given twice.
     """
@@ -50,7 +50,7 @@ def has(fields: Fields, name: str) -> bool:
 
 
 def whole(fields: Fields, *names: str) -> int:
-    """The whole number of a field under any of its names; it is missing where there is none."""
+    """Return the whole number of a field under any of its names, noting it as missing if absent."""
     name = _named(fields, names)
     if name == "":
         fields.missing.append(" or ".join(names))
@@ -59,13 +59,13 @@ def whole(fields: Fields, *names: str) -> int:
 
 
 def whole_or(fields: Fields, usual: int, *names: str) -> int:
-    """The whole number of a field, `usual` where the file has none; the first of a list."""
+    """Return the whole number of a field, the first of a list, or `usual` if absent."""
     name = _named(fields, names)
     return usual if name == "" else _number(fields, name, names)
 
 
 def switch_or(fields: Fields, usual: bool, *names: str) -> bool:
-    """Whether a field is on, `usual` where the file does not say."""
+    """Return whether a field is on, or `usual` if absent."""
     name = _named(fields, names)
     if name == "":
         return usual
@@ -75,13 +75,13 @@ def switch_or(fields: Fields, usual: bool, *names: str) -> bool:
 
 
 def words_of(fields: Fields, *names: str) -> list[str]:
-    """The list of a field, nothing where the file has none."""
+    """Return the list of a field, empty if absent."""
     name = _named(fields, names)
     return fields.values[name].split() if name else []
 
 
 def _named(fields: Fields, names: tuple[str, ...]) -> str:
-    """The first of the names whose field has a value, "" where none has."""
+    """Return the first of the names whose field has a value, or ""."""
     for name in names:
         if has(fields, name):
             return name
@@ -93,7 +93,7 @@ def _string(fields: Fields, name: str) -> str:
 
 
 def _number(fields: Fields, name: str, names: tuple[str, ...]) -> int:
-    """The number of a field; a string is refused, as transformers 5 refuses it."""
+    """Return the number of a field; strings are refused, as by transformers 5."""
     found = fields.values[name]
     if fields.quoted.get(name, False):
         expected = "a whole number"

@@ -10,7 +10,7 @@ from figgen.scenarios.texts.flow import read_flow
 
 
 def is_model_file(text: str) -> bool:
-    """Whether a text is the config.json of a model."""
+    """Whether a text is the `config.json` of a model."""
     if not text.strip().startswith("{"):
         return False
     try:
@@ -21,9 +21,9 @@ def is_model_file(text: str) -> bool:
 
 
 def read_model_text(text: str) -> tuple[ModelShape, list[str]]:
-    """The shape that the text of a `config.json` describes, and what of the file it leaves out.
+    """Return the shape that a `config.json` describes, and notes on what is not counted.
 
-    Raises InputError for a text that is none, and for one from which no shape follows.
+    Raises InputError for any other text, and for one that does not determine a shape.
     """
     if not text.strip().startswith("{"):
         raise InputError("the model's file", expected="a config.json", got=text.strip()[:40])

@@ -1,4 +1,4 @@
-"""Models with state-space layers: where attention is, and what they have beyond a shape."""
+"""Models with state-space layers: which layers have attention, and parameters beyond a shape."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from figgen.scenarios.architectures.kinds import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid:
-    """Layers of a hybrid that mix tokens, and blocks where they have layers of their own.
+    """The token-mixing layers of a hybrid, and the numbers of separate feed-forward layers.
 
-    `blocks` and `sparse` are feed-forward layers of their own, plain and with experts.
+    `blocks` counts dense feed-forward layers, `sparse` those with experts.
     """
 
     attention: list[int]
@@ -24,7 +24,7 @@ class Hybrid:
 
 
 def hybrid_of(fields: Fields, kind: Kind, layers: int) -> Hybrid:
-    """Which layers of a model have attention."""
+    """Return which layers of a model have attention."""
     if kind.mixers == "nemotron":
         return _nemotron(fields)
     if kind.mixers == "mamba-1":
@@ -49,7 +49,7 @@ LAYER_NAMES = ("attention", "full_attention", "mamba", "linear_attention")
 
 
 def _nemotron(fields: Fields) -> Hybrid:
-    """Layers that have one of a mixer, attention, a block or experts each, in pairs of two."""
+    """Return the layers of a model whose layers are each a mixer, attention, a block or experts."""
     words = words_of(fields, "layers_block_type", "layer_types")
     if not words:
         words = list(fields.values.get("hybrid_override_pattern", ""))
@@ -65,7 +65,7 @@ def _nemotron(fields: Fields) -> Hybrid:
 
 
 def mixers_of(fields: Fields, kind: Kind, hidden: int, found: Hybrid) -> StateSpace | None:
-    """The mixers of a hybrid, None where every layer has attention; transformers' defaults."""
+    """Return the mixers of a hybrid, with transformers' defaults, or None without mixers."""
     if kind.mixers == "beside" or (len(found.attention) == found.layers and found.layers):
         return None
     every, first = _distance(fields, kind, found)
@@ -92,7 +92,7 @@ def mixers_of(fields: Fields, kind: Kind, hidden: int, found: Hybrid) -> StateSp
 
 
 def _distance(fields: Fields, kind: Kind, found: Hybrid) -> tuple[int, int]:
-    """Every how many-th layer has attention, and the first that does."""
+    """Return the interval between layers with attention, and the first of them."""
     attention, layers = found.attention, found.layers
     if not attention:
         return 0, 0
@@ -102,17 +102,17 @@ def _distance(fields: Fields, kind: Kind, found: Hybrid) -> tuple[int, int]:
     if every >= 1 and attention == list(range(first, layers, every)):
         return every, first
     if kind.mixers == "mamba-2":
-        raise InputError("layers with attention", expected="numbers at even distances")
+        raise InputError("layers with attention", expected="evenly spaced numbers")
     even = layers // len(attention)
     fields.notes.append(
-        f"{len(attention)} of {layers} layers have attention, at uneven distances: every {even}. "
-        "is counted to have it"
+        f"{len(attention)} of {layers} layers have attention, unevenly spaced: "
+        f"counted as one layer in {even}"
     )
     return even, layers - even * len(attention)
 
 
 def mamba_1_parameters(fields: Fields, hidden: int) -> int:
-    """A mixer of Mamba's first kind as Jamba has it, with norms of its inner vectors."""
+    """Return the parameters of a Mamba-1 mixer as in Jamba, with norms of its inner vectors."""
     inner = whole_or(fields, 2, "mamba_expand") * hidden
     state = whole_or(fields, 16, "mamba_d_state")
     rank = whole_or(fields, -(-hidden // 16), "mamba_dt_rank")
@@ -122,7 +122,7 @@ def mamba_1_parameters(fields: Fields, hidden: int) -> int:
 
 
 def beside_parameters(fields: Fields, hidden: int) -> int:
-    """A mixer that stands beside attention in every layer, as Falcon-H1 has it."""
+    """Return the parameters of a mixer beside attention in every layer, as in Falcon-H1."""
     inner = whole_or(fields, 2 * hidden, "mamba_d_ssm")
     heads = whole_or(fields, 128, "mamba_n_heads")
     maps = 2 * whole_or(fields, 1, "mamba_n_groups") * whole_or(fields, 256, "mamba_d_state")
@@ -140,7 +140,7 @@ def beside_parameters(fields: Fields, hidden: int) -> int:
 
 
 def shared_block_parameters(fields: Fields, hidden: int, ffn: int) -> int:
-    """Zamba2's blocks of attention, which several layers share, with their adapters and ways in."""
+    """Return the parameters of Zamba2's shared attention blocks, with adapters and inputs."""
     kinds = words_of(fields, "layers_block_type", "layer_types")
     hybrid = len([one for one in kinds if one == "hybrid"])
     if not kinds:

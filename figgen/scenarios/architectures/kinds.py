@@ -1,6 +1,6 @@
-"""What each kind of model (`model_type`) does otherwise than Llama.
+"""How each kind of model (`model_type`) differs from Llama.
 
-As in the modeling files of huggingface/transformers 5.24.
+Read from the modeling files of huggingface/transformers 5.24.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of models.
+    """How a kind of model differs from Llama.
 
-    `full_every` says which layers see all tokens where the file has no list: every so many-th,
-    none for 0; a kind without it has no windows. `qkv_bias` and `out_bias` are biases of attention
-    that are always there, `bias_field` is the switch of a file for them, which has `bias_usual`
-    where it is silent, and which the output projection heeds with `bias_of_output`. `linear` is
-    the kind of linear attention, `mixers` that of state-space layers. `usual` is what transformers
-    takes where a published file is silent.
+    `full_every` is the interval of layers that see all tokens if the file has no list: 0 for none,
+    -1 for a kind without windows. `qkv_bias` and `out_bias` are biases of attention that are always
+    present. `bias_field` is the file's switch for them, with the default `bias_usual`;
+    `bias_of_output` extends it to the output projection. `linear` is the kind of linear attention,
+    `mixers` that of state-space layers. `usual` holds the defaults of transformers for published
+    files.
     """
 
     ffn: str = "swiglu"
@@ -73,7 +73,7 @@ _GATED_DELTA = {
 _LLAMA = Kind()
 _QWEN_2 = Kind(qkv_bias=True, bias_field="", full_every=0)
 _HALVED = Kind(qkv_bias=True, bias_field="", special="halved")
-"""A file gives the width of gate and projection together."""
+"""Marks files that give the width of gate and projection together."""
 
 _QWEN_3 = Kind(qk_norm="per-head", full_every=0)
 _DEEPSEEK = Kind(bias_field="")
@@ -315,7 +315,7 @@ KINDS: dict[str, Kind] = {
     "apertus": Kind(ffn="squared-relu", qk_norm="per-head", special="xielu"),
     "minimax_m3_vl": Kind(qk_norm="per-head"),
 }
-"""Kinds by the name that a file has for them."""
+"""Kinds by their `model_type`."""
 
 SAME_AS = {
     "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5": "qwen2",
@@ -341,4 +341,4 @@ SAME_AS = {
     "exaone4_5": "exaone4", "exaone": "llama", "baichuan": "llama",
     "RefinedWeb": "falcon", "RefinedWebModel": "falcon",
 }  # fmt: skip
-"""Other names of kinds, and multimodal kinds by their language model."""
+"""Other names of kinds, and the language models of multimodal kinds."""

@@ -1,4 +1,4 @@
-"""The shape of a model out of the fields of its `config.json`, with notes of what it leaves out."""
+"""The shape of a model from the fields of its `config.json`, with notes on what is not counted."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from figgen.scenarios.architectures.kinds import KINDS, SAME_AS, Kind
 from figgen.scenarios.architectures.stack import layer_kinds, sparse_layers, windows_of
 
 RENAMED = {"n_embed": "hidden_size", "padded_vocab_size": "vocab_size", "dim": "hidden_size"}
-"""What BLOOM's, ChatGLM's and Falcon Perception's files call fields that others share."""
+"""Names in BLOOM's, ChatGLM's and Falcon Perception's files for common fields."""
 
 LONGEST = 8192
-"""Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
+"""Most tokens of a sequence: a file gives the longest context, not the length in training."""
 
 
 def shape_of_fields(fields: Fields) -> ModelShape:
-    """The shape that a file describes; what it leaves out is among the fields' notes.
+    """Return the shape that a file describes; the fields' notes say what is not counted.
 
-    Raises InputError for fields that are missing, all of them together, and for what no shape
-    follows from.
+    Raises InputError for missing fields, naming all of them, and for fields that do not determine a
+    shape.
     """
     kind = _kind_of(fields)
     for name, value in kind.usual.items():
@@ -62,13 +62,13 @@ def shape_of_fields(fields: Fields) -> ModelShape:
 
 
 def _kind_of(fields: Fields) -> Kind:
-    """The kind of a file; one that is not known is read as Llama is, which is noted."""
+    """Return the kind of a file; an unknown kind is read as Llama, with a note."""
     inner = fields.values.get("text_config.model_type", "")
     if fields.values.get("model_type", "") == "minicpmv":
-        # Its language model is Qwen2 or MiniCPM, and only Qwen's files have this switch.
+        # Its language model is Qwen2 or MiniCPM; only Qwen's files have this switch.
         fields.values["model_type"] = "qwen2" if has(fields, "use_sliding_window") else "minicpm"
     if fields.values.get("audio_config.model_type", "") == "qwen2_audio_encoder":
-        return KINDS["qwen2_audio"]  # leaves sizes of its language model out
+        return KINDS["qwen2_audio"]  # omits sizes of its language model
     for name in (inner, fields.values.get("model_type", "")):
         found = SAME_AS.get(name, name)
         if found in KINDS:
@@ -84,13 +84,13 @@ def _kind_of(fields: Fields) -> Kind:
     error = unknown("model_type", name, KINDS)
     meant = f" (did you mean {' or '.join(error.nearest)}?)" if error.nearest else ""
     fields.notes.append(
-        f"the model_type {name!r} is not known{meant}: its plain fields are read as Llama's are"
+        f"unknown model_type {name!r}{meant}: its common fields are read as Llama's"
     )
     return KINDS["llama"]
 
 
 def _of_architecture(fields: Fields) -> str:
-    """The kind that a file without a model_type names as its class, "" for none."""
+    """Return the kind that a file without `model_type` names as its class, or ""."""
     words = words_of(fields, "architectures")
     plain = words[0].lower().removesuffix("forcausallm") if words else ""
     for name in KINDS:
@@ -152,7 +152,7 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
 
 
 def _kv_heads(fields: Fields, kind: Kind, heads: int) -> int:
-    """Heads of keys and values; one where all queries share it (`multi_query`)."""
+    """Return the heads of keys and values, 1 for multi-query attention."""
     new = kind.special == "falcon" and switch_or(fields, False, "new_decoder_architecture")
     names = ["num_key_value_heads", "attn_config.kv_n_heads", "multi_query_group_num"]
     if kind.special == "falcon" and not new:
@@ -164,7 +164,7 @@ def _kv_heads(fields: Fields, kind: Kind, heads: int) -> int:
 
 
 def _norms(fields: Fields, kind: Kind) -> int:
-    """Norms of a layer; a block beside attention shares the norm of Falcon's first models."""
+    """Return the norms per layer; parallel blocks of Falcon's first models share one."""
     if kind.norm == "none":
         return 0
     if kind.special != "falcon":
@@ -193,7 +193,7 @@ def _layers(fields: Fields, kind: Kind) -> int:
 
 
 MOST_LAYERS = 10_000
-"""Layers of a file at most: each is looked at, and a number is quickly written."""
+"""Most layers of a file, since each layer takes time and any number can be written."""
 
 
 def _raise_missing(fields: Fields) -> None:
@@ -206,7 +206,7 @@ def _raise_missing(fields: Fields) -> None:
 
 
 SAID = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
-"""Fields that a message names where others are missing."""
+"""Fields that a message lists if others are missing."""
 
 
 def _latent(fields: Fields) -> LatentAttention | None:
@@ -239,20 +239,20 @@ def _bias(fields: Fields, kind: Kind) -> bool:
 
 
 def _ffn(fields: Fields, kind: Kind) -> str:
-    """The kind of feed-forward block; that of a kind which is not known by its activation."""
+    """Return the kind of feed-forward block; for unknown models it follows the activation."""
     if kind is not KINDS["llama"] or "hidden_act" not in fields.values:
         return kind.ffn
     plain = fields.values["hidden_act"] in ("relu2", "relu", "gelu", "gelu_new")
     known = SAME_AS.get(fields.values.get("model_type", ""), fields.values.get("model_type", ""))
     if plain and known not in KINDS:
-        fields.notes.append("a block without a gate is supposed, since its activation is plain")
+        fields.notes.append("the block is assumed to have no gate, by its activation")
         return "squared-relu" if fields.values["hidden_act"] == "relu2" else "gelu"
     return kind.ffn
 
 
 def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
-    """The width of plain feed-forward blocks."""
-    # Beside routed experts a shared one is always there, and alone without them.
+    """Return the width of dense feed-forward blocks."""
+    # A shared expert is always present, even without routed experts.
     alone = kind.mixers == "mamba-2" and fields.values.get("num_local_experts") == "0"
     if alone:
         return whole_or(fields, 4 * hidden, "shared_intermediate_size")
@@ -274,7 +274,7 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
 
 
 def _adjusted_width(fields: Fields) -> int:
-    """The width of LFM2's blocks: two thirds of the file's, rounded up to a multiple."""
+    """Return the width of LFM2's blocks: two thirds of the file's, rounded up to a multiple."""
     width = whole(fields, "block_ff_dim", "intermediate_size")
     _raise_missing(fields)
     if not switch_or(fields, True, "block_auto_adjust_ff_dim"):
@@ -284,7 +284,7 @@ def _adjusted_width(fields: Fields) -> int:
 
 
 def _spread(hybrid: Hybrid | None, ffn: int, layers: int) -> int:
-    """The width of blocks where fewer layers have one than mix: as wide as all together are."""
+    """Return the block width spread over all mixing layers, if fewer layers have a block."""
     if hybrid is None or hybrid.blocks == layers:
         return ffn
     return ffn * hybrid.blocks // layers
@@ -319,7 +319,7 @@ def _experts(
         return None
     if sparse != [False] * plain + [True] * (layers - plain):
         fields.notes.append(
-            f"{plain} plain layers stand between those with experts: they are counted as the first"
+            f"{plain} dense layers between expert layers are counted as the first layers"
         )
     groups = whole_or(fields, 1, "n_group")
     return ExpertShape(
@@ -337,11 +337,11 @@ CHOSEN = (
     "num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k",
     "top_k_experts", "topk", "ffn_config.moe_top_k",
 )  # fmt: skip
-"""What the number of experts that a token goes to is called."""
+"""Names of the number of experts per token."""
 
 
 def _shared(fields: Fields, kind: Kind, width: int) -> int:
-    """Shared experts of a layer; what their width leaves over counts apart, which is noted."""
+    """Return the shared experts per layer; a remainder of their width counts separately."""
     together = whole_or(fields, 0, *SHARED_WIDTHS)
     shared = whole_or(
         fields,
@@ -353,7 +353,7 @@ def _shared(fields: Fields, kind: Kind, width: int) -> int:
     )
     if together and together % max(width, 1) and kind.mixers != "nemotron":
         fields.notes.append(
-            f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
+            f"a shared expert of {together} is counted as {shared} of {width} plus the remainder"
         )
     return shared
 
@@ -361,7 +361,7 @@ def _shared(fields: Fields, kind: Kind, width: int) -> int:
 def _spread_experts(
     fields: Fields, hybrid: Hybrid, layers: int, routed: tuple[int, int, int]
 ) -> ExpertShape | None:
-    """Experts of layers of their own (count, chosen ones, width), spread over all that mix."""
+    """Return experts (count, top k, width) of separate layers, spread over all mixing layers."""
     if not hybrid.sparse:
         return None
     count, top_k, width = routed
@@ -377,17 +377,17 @@ def _spread_experts(
 
 
 def _beside_two_blocks(fields: Fields, count: int, top_k: int, width: int, ffn: int) -> ExpertShape:
-    """LongCat's layer: two attentions with a plain block each, and one set of experts beside them.
+    """Return the experts of LongCat's layer: two attentions, two blocks, one set of experts.
 
-    It counts as two layers whose experts are half as wide and whose plain blocks are shared ones.
-    Experts that pass a token on take their part of the choices and compute nothing.
+    It counts as two layers with experts of half the width, whose dense blocks are shared experts.
+    Some of a token's choices are experts that pass it through and compute nothing.
     """
     idle = whole_or(fields, 0, "zero_expert_num")
     each = max(1, width // 2)
     if idle:
         fields.notes.append(
-            f"of {top_k} experts that a token chooses, {idle} of {count + idle} pass it on: "
-            f"{top_k * count // (count + idle)} are counted"
+            f"{idle} of {count + idle} experts pass tokens through, so of {top_k} per token "
+            f"{top_k * count // (count + idle)} count"
         )
     return ExpertShape(
         count=count,
@@ -402,11 +402,11 @@ SHARED_WIDTHS = (
     "shared_expert_intermediate_size", "shared_intermediate_size",
     "moe_shared_expert_intermediate_size",
 )  # fmt: skip
-"""What the width of all shared experts together is called."""
+"""Names of the total width of shared experts."""
 
 
 def _usual_shared(fields: Fields, kind: Kind) -> int:
-    """Llama 4 has a shared expert, and Hunyuan's mixtures, though their files do not say so."""
+    """Return the shared experts of Llama 4 and of Hunyuan's mixtures, which their files omit."""
     if kind.special == "llama4":
         return 1
     return 1 if fields.values.get("use_mixed_mlp_moe") in ("true", "True") else 0
@@ -435,7 +435,7 @@ def _sizes(fields: Fields, shape: ModelShape, linear: int, ffn: int) -> ExtraSiz
 
 
 def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, ffn: int) -> int:
-    """What spreading blocks and mixers of other kinds leave over, and parts of shared experts."""
+    """Return the parameters that spreading blocks, other mixers and shared experts leave out."""
     found = 0
     experts = shape.experts
     together = whole_or(fields, 0, *SHARED_WIDTHS)
@@ -444,7 +444,7 @@ def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, 
         if hybrid is None or hybrid.blocks == shape.layers:
             found += shape.expert_layers * ffn_weights(shape, width)
     if kind.mixers == "beside":
-        fields.notes.append("mixers beside attention count in parameters and not in time")
+        fields.notes.append("mixers beside attention count in parameters but not in time")
         return found + shape.layers * beside_parameters(fields, shape.hidden)
     if kind.mixers == "mamba-1":
         each = mamba_1_parameters(fields, shape.hidden) - mixer_parameters(shape)
@@ -455,7 +455,7 @@ def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, 
 
 
 def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) -> int:
-    """Blocks and experts of the file, except the ones that the shape spreads over layers."""
+    """Return the parameters of blocks and experts less those that the shape spreads over layers."""
     counts = parameter_counts(shape)
     hidden = shape.hidden
     norms = (hybrid.blocks + hybrid.sparse) * hidden
@@ -469,21 +469,21 @@ def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) 
         each += 2 * hidden * inner if has(fields, "moe_latent_size") else 0
         whole_blocks += hybrid.sparse * each
     fields.notes.append(
-        f"{hybrid.blocks + hybrid.sparse} blocks are counted as if each of the {shape.layers} "
-        "layers that mix tokens had a narrower one"
+        f"{hybrid.blocks + hybrid.sparse} feed-forward blocks are counted as narrower ones in each "
+        f"of the {shape.layers} token-mixing layers"
     )
     spread = counts.ffn + counts.router + counts.shared_experts + counts.routed_experts
     return norms + whole_blocks - spread
 
 
 def _zamba(fields: Fields, shape: ModelShape, ffn: int) -> ModelShape:
-    """Mixers alone, and the blocks that layers share, which count in parameters and not in time."""
+    """Return a shape of mixers only; shared blocks count in parameters but not in time."""
     mixers = mixers_of(
         fields,
         KINDS["zamba2"],
         shape.hidden,
         Hybrid(attention=[], layers=shape.layers, blocks=shape.layers, sparse=0),
     )
-    fields.notes.append("blocks that layers share count in parameters and not in time")
+    fields.notes.append("blocks shared by layers count in parameters but not in time")
     extra = shared_block_parameters(fields, shape.hidden, ffn)
     return replace(shape, ffn_hidden=0, window=0, full_every=0, state_space=mixers, extra=extra)

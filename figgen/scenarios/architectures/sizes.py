@@ -1,4 +1,4 @@
-"""The shape of a model out of sizes that were written or taken from a script."""
+"""The shape of a model from sizes that were written or read from a script."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from figgen.errors import InputError
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
 
 Sizes = dict[str, int | str | bool]
-"""Sizes by name: whole numbers, names of kinds, and switches."""
+"""Sizes by name: whole numbers, names of kinds and switches."""
 
 NEEDED = ("layers", "hidden", "heads", "vocab")
-"""Sizes without which no shape follows."""
+"""Sizes that a shape requires."""
 
 USUAL_SEQUENCE = 4096
-"""Tokens of a sequence where nothing says how long one is."""
+"""Default tokens of a sequence."""
 
 
 def missing_sizes(sizes: Sizes) -> list[str]:
-    """The sizes that are missing, without which no shape follows."""
+    """Return the missing ones of the sizes that a shape requires."""
     return [name for name in NEEDED if name not in sizes]
 
 
 def shape_of_sizes(sizes: Sizes, base: ModelShape | None) -> ModelShape:
-    """The shape that sizes describe; what they leave out is that of `base`, or usual.
+    """Return the shape that sizes describe; missing ones come from `base` or have defaults.
 
-    Raises InputError for missing sizes, all of them together, and for sizes without the others
-    that they need.
+    Raises InputError for missing sizes, naming all of them, and for sizes without others that they
+    require.
     """
     missing = missing_sizes(sizes)
     if base is None and missing:

@@ -19,12 +19,12 @@ LINEAR = ("linear_attention", "mamba", "recurrent", "conv", "hybrid", "lightning
 FULL = ("full_attention", "attention", "global")
 COMPRESSED = {"4": "compressed_sparse_attention", "128": "heavily_compressed_attention"}
 LINEAR_WINDOW = 64
-"""Tokens that a layer of linear attention is counted to see: a chunk of its own computing."""
+"""Tokens that a linear-attention layer counts as seeing: a chunk of its computing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """The window of layers, every so many-th of which sees all tokens, and how many are linear."""
+    """The window, the interval of layers that see all tokens, and the number of linear layers."""
 
     window: int
     full_every: int
@@ -32,7 +32,7 @@ class Windows:
 
 
 def layer_kinds(fields: Fields, kind: Kind, layers: int) -> list[str]:
-    """What each layer does, as the file lists it or as its kind has it."""
+    """Return what each layer does, from the file's list or the rule of its kind."""
     given = words_of(fields, "layer_types", "layers_block_type")
     if given:
         return given
@@ -59,7 +59,7 @@ def layer_kinds(fields: Fields, kind: Kind, layers: int) -> list[str]:
 
 
 def windows_of(fields: Fields, kind: Kind, kinds: list[str], layers: int) -> Windows:
-    """Windows of a model; linear attention counts as one of a chunk."""
+    """Return the windows of a model; linear attention counts as a window of one chunk."""
     linear = [one for one in kinds if one in LINEAR]
     if kind.linear and linear:
         return Windows(
@@ -80,18 +80,18 @@ def windows_of(fields: Fields, kind: Kind, kinds: list[str], layers: int) -> Win
         return Windows(window=window, full_every=every, linear_layers=0)
     before = whole_or(fields, 0, "max_window_layers")
     if before >= layers or (kind.full_every == 0 and _is_qwen(fields) and before):
-        # Qwen's windows begin behind that layer: those before see all tokens.
+        # Qwen's windows begin after that layer; the layers before see all tokens.
         return _behind(fields, window, before, layers)
     pattern = whole_or(fields, kind.full_every, *PATTERNS)
     return Windows(window=window, full_every=pattern, linear_layers=0)
 
 
 PATTERNS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-"""What a file calls the distance of layers that see all tokens."""
+"""Names of the interval of layers that see all tokens."""
 
 
 def sparse_layers(fields: Fields, kind: Kind, layers: int) -> list[bool]:
-    """Which layers have experts."""
+    """Return which layers have experts."""
     listed = words_of(fields, "mlp_layer_types")
     if len(listed) == layers:
         return [one in ("sparse", "moe", "hash_moe") for one in listed]
@@ -135,11 +135,11 @@ def _usual_sparse(fields: Fields, layers: int) -> list[bool]:
 
 
 STEPS = ("decoder_sparse_step", "moe_layer_freq", "moe_layer_interval")
-"""What a file calls the distance of layers with experts."""
+"""Names of the interval of layers with experts."""
 
 
 def _default_dense(fields: Fields) -> int:
-    """Plain layers that come first where the file does not say: three for GLM-5's kind."""
+    """Return the default number of leading dense layers: three for GLM-5's kind."""
     kind = fields.values.get("model_type", "")
     if kind in ("glm_moe_dsa", "deepseek_v32"):
         return 3
@@ -151,7 +151,7 @@ def _every(at: int, every: int, other: str) -> str:
 
 
 def _kda(fields: Fields, layers: int) -> list[str]:
-    """Kimi Linear lists its layers from 1 on."""
+    """Return the kinds of Kimi Linear's layers, which it numbers from 1."""
     full = words_of(fields, "linear_attn_config.full_attn_layers")
     return ["full_attention" if str(at + 1) in full else "linear_attention" for at in range(layers)]
 
@@ -168,18 +168,18 @@ def _is_qwen(fields: Fields) -> bool:
 
 
 def _behind(fields: Fields, window: int, before: int, layers: int) -> Windows:
-    """Windows in the layers behind the first `before`."""
+    """Return windows in the layers after the first `before`."""
     if before >= layers:
         return Windows(window=0, full_every=0, linear_layers=0)
     every = max(1, round(layers / before))
     fields.notes.append(
-        f"the first {before} layers see all tokens: every {every}. layer is counted to do so"
+        f"the first {before} layers see all tokens: counted as one layer in {every}"
     )
     return Windows(window=window, full_every=every, linear_layers=0)
 
 
 def _full_every(fields: Fields, kinds: list[str], layers: int) -> int:
-    """How far apart layers that see all tokens are; 0 where none does."""
+    """Return the interval of layers that see all tokens, or 0 if none do."""
     full = [at for at in range(len(kinds)) if kinds[at] in FULL]
     if not full:
         return 0
@@ -188,7 +188,7 @@ def _full_every(fields: Fields, kinds: list[str], layers: int) -> int:
         return every
     near = max(1, round(layers / len(full)))
     fields.notes.append(
-        f"{len(full)} of {layers} layers see all tokens, at uneven distances: every {near}. layer "
-        "is counted to do so"
+        f"{len(full)} of {layers} layers see all tokens, unevenly spaced: "
+        f"counted as one layer in {near}"
     )
     return near

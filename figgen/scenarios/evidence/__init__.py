@@ -1,1 +1,1 @@
-"""The model held against published runs, memory peaks, plans and other predictors."""
+"""Compares the model with published runs, memory peaks, layouts and other predictors."""

@@ -1,4 +1,4 @@
-"""The fit of `rates.toml` on the calibration runs, and its predictions for all."""
+"""Fits `rates.toml` to the calibration runs and predicts all runs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ from figgen.scenarios.runs.residual_classes import UNKNOWN, class_of
 Floats = NDArray[np.float64]
 
 SWEEP_WEIGHT = 0.5
-"""Weight of a run of the one big sweep, so that it does not outvote everyone else."""
+"""Weight of a run of the large sweep, so that it does not outweigh all other runs."""
 
 
 FEWEST = 8
-"""Test runs that a class must have for its interval to come from them alone."""
+"""Test runs that a class needs for its interval to come from them alone."""
 
 
 LEAST = 0.03
-"""No class is known better than this: repeats of one run differ by as much."""
+"""Least half-width of an interval: repeats of one run differ by as much."""
 
 
 CONCERNED = 0.01
-"""A constant concerns a run where one per cent of it moves the step by this much of a per cent."""
+"""A constant concerns a run if one percent of it changes the step time by this share of a
+percent."""
 
 
 class Predictor:
@@ -70,7 +71,7 @@ class Predictor:
             self.bases[field.name], self.powers[field.name] = base, powers
 
     def __call__(self, logarithms: Floats) -> Floats:
-        """Seconds of every run."""
+        """Return the seconds of every run."""
         found = {
             name: base * np.exp(self.powers[name] @ logarithms) for name, base in self.bases.items()
         }
@@ -78,11 +79,12 @@ class Predictor:
 
 
 def calibrated(without: str = "", *, afresh: bool = True) -> dict[str, float]:
-    """The fitted value of every constant, by name, from all runs but those `without` a house.
+    """Return the fitted value of every constant, by name.
 
-    Searched for from the catalog and, `afresh`, from the guesses: what the host takes for a layer
-    of experts and what their permutation takes are hard to tell apart, and from the guesses alone
-    the search has ended in the higher of two valleys.
+    All runs are used, except those of the house `without`. The search starts from the catalog and,
+    with `afresh`, from the guesses too: the host time of an expert layer and the time of its
+    permutation are hard to tell apart, and from the guesses alone the search has ended in a worse
+    local minimum.
     """
     runs, weights, free = calibrating(without)
     start = np.log([constant.start for constant in free])
@@ -99,9 +101,9 @@ def calibrated(without: str = "", *, afresh: bool = True) -> dict[str, float]:
 
 
 def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
-    """By fitted constant: the calibration runs that it concerns, and how well it is known there.
+    """Return, by fitted constant, the number of calibration runs it affects and its uncertainty.
 
-    The second is a standard deviation of its logarithm, with the constants at `values`.
+    The uncertainty is the standard deviation of its logarithm, with the constants at `values`.
     """
     runs, weights, free = calibrating()
     point = np.log([values[constant.name] for constant in free])
@@ -116,7 +118,7 @@ def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
 
 
 def calibrating(without: str = "") -> tuple[list[DescribedRun], Floats, list[Constant]]:
-    """The runs that calibrate, but those of a house, their weights, and the fitted constants."""
+    """Return the calibration runs without a house's, their weights, and the fitted constants."""
     sides = run_sides()
     runs = [
         run
@@ -129,7 +131,7 @@ def calibrating(without: str = "") -> tuple[list[DescribedRun], Floats, list[Con
 
 
 def left_out() -> dict[str, dict[str, float]]:
-    """By house that has a part in the fit: the fitted constants without its runs."""
+    """Return, by house in the fit, the constants fitted without its runs."""
     runs, _, free = calibrating()
     houses = sorted({house_of(publisher_of(run)) for run in runs})
     found = {}
@@ -142,10 +144,10 @@ def left_out() -> dict[str, dict[str, float]]:
 def class_residuals(
     widest: tuple[float, float], strangers: Mapping[str, tuple[float, float]]
 ) -> list[Residuals]:
-    """The errors of every class of runs, by the constants of the catalog.
+    """Return the errors of every class of runs, with the constants of the catalog.
 
-    `widest` are the ends of the interval of what nobody has timed, `strangers` by class those of
-    publishers who had no part in the fit, which an interval holds too.
+    `widest` is the interval of runs without published times. `strangers` holds, by class, the
+    interval of publishers who had no part in the fit; the class's interval contains it.
     """
     sides = run_sides()
     runs = [
@@ -165,7 +167,7 @@ def class_residuals(
             continue
         tested = [ratio for ratio, is_test in ratios if is_test]
         every = [ratio for ratio, _ in ratios]
-        # Tests alone may be the easier runs: the interval holds eight of ten of either.
+        # Test runs alone may be easier, so the interval contains eight of ten of both sets.
         found.append(
             _residuals(name, tested, [tested, every], True)
             if len(tested) >= FEWEST
@@ -183,7 +185,7 @@ def class_residuals(
 
 
 def _holding(one: Residuals, ends: tuple[float, float]) -> Residuals:
-    """Residuals of which the interval reaches to these ends at least."""
+    """Return residuals whose interval contains `ends`."""
     return replace(one, low=min(one.low, _down(ends[0])), high=max(one.high, _up(ends[1])))
 
 
@@ -196,8 +198,10 @@ def _up(end: float) -> float:
 
 
 def device_ratios() -> list[tuple[float, bool]]:
-    """Measured over predicted step times of plain transformers on one GPU, each with whether the
-    step was timed after the rates were fitted."""
+    """Return measured over predicted step times of plain transformers on one GPU.
+
+    Each has whether the step was timed after the rates were fitted.
+    """
     return [
         (run.step_time_s / device_step_s(run), PREDICTED_BEFORE in record)
         for record in measured_steps()
@@ -208,11 +212,11 @@ def device_ratios() -> list[tuple[float, bool]]:
 def _residuals(
     name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
 ) -> Residuals:
-    # Ends are runs, and rounded outward: between two runs fewer than eight of ten may lie.
+    # Ends are runs, rounded outward, since between two runs fewer than eight of ten may lie.
     low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
     high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
     if len(ratios) < FEWEST:
-        # So few runs do not show how far others lie: twice as far as the furthest of them.
+        # So few runs do not show how far others lie, so the interval is twice as wide.
         low, high = 1 - 2 * (1 - low), 1 + 2 * (high - 1)
     low, high = _down(low), _up(high)
     error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))

@@ -1,14 +1,14 @@
-"""Intervals of predictions from the errors of publishers who were left out.
+"""Intervals of predictions, from the errors of publishers who were left out of the fit.
 
-A publisher errs as a whole, and its runs err around that. Both spreads are estimated over the
-publishers of a class and drawn toward those of all publishers as if `PRIOR` more publishers had
-them; so is the mean, as if one more publisher had it. A new publisher's runs lie where both spreads
-together put them, at `NOMINAL` of a Student distribution with as many degrees of freedom as there
-are publishers.
+A publisher has a mean error, and its runs scatter around it. Both spreads are estimated over the
+publishers of a class and shrunk toward those of all publishers, as if `PRIOR` more publishers had
+them; the mean is shrunk as if one more publisher had it. An interval contains the share `NOMINAL`
+of a new publisher's runs, by a Student distribution with both spreads and as many degrees of
+freedom as there are publishers.
 
-A class that fewer than `FEWEST` houses have timed takes the publishers of the next wider one: its
-stack, then its chips, then all dense models or all mixtures of experts. One that nobody has timed
-takes the widest interval that there is.
+A class that fewer than `FEWEST` houses have timed takes the publishers of the next wider class: its
+stack, then its chips, then all dense models or all mixtures of experts. A class that nobody has
+timed takes the widest interval of all.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from figgen.scenarios.runs.residual_classes import UNKNOWN, interval_class
 
 NOMINAL = 0.8
 FEWEST, SEVERAL = 4, 2
-"""Houses that a class must have for its interval to come from it alone, and from which on what they
-took widens the interval of a residual class."""
+"""Houses that a class needs for its interval to come from it alone, and for their times to widen
+the interval of a residual class."""
 
 PRIOR = 3
-"""How many publishers the spreads of all publishers count for in that of a class."""
+"""Number of publishers that the spreads of all publishers count for in those of a class."""
 
 FEWEST_RUNS = 3
-"""Runs of a publisher from which they say how far they lie apart."""
+"""Runs that a publisher needs for their spread to count."""
 
 TEN_RUNS = 10
-"""Runs of a publisher from which its coverage is asked for."""
+"""Runs that a publisher needs for its coverage to be reported."""
 
 NOBODY = "nobody has published a time of this"
 
@@ -44,7 +44,7 @@ STUDENT = (
     (3, 1.638), (4, 1.533), (5, 1.476), (6, 1.440), (8, 1.397), (10, 1.372), (15, 1.341),
     (30, 1.310), (1000, 1.282),
 )  # fmt: skip
-"""Ends of the middle eight of ten of Student's distribution, by degrees of freedom."""
+"""The 90% quantile of Student's distribution, by degrees of freedom."""
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 class Likely:
     """Where a new publisher's runs are likely to lie, in logarithms of measured over predicted.
 
-    `unsure` is the variance that constants leave to the predictions of the runs that this is from.
+    `unsure` is the variance that the constants leave in the predictions of the runs it comes from.
     """
 
     middle: float
@@ -62,17 +62,18 @@ class Likely:
     unsure: float
 
     def ends(self, unsure: float = 0.0) -> tuple[float, float]:
-        """Low and high for a run to whose prediction constants leave a variance of `unsure`."""
+        """Return the ends for a run in whose prediction the constants leave a variance of
+        `unsure`."""
         half = self.quantile * sqrt(self.variance + max(0.0, unsure - self.unsure))
         return exp(self.middle - half), exp(self.middle + half)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassInterval:
-    """Measured over predicted seconds of a class of runs: eight of ten between `low` and `high`.
+    """Measured over predicted seconds of a class: eight of ten runs between `low` and `high`.
 
-    `level` are the runs that it comes from in words, which `publishers` of several `houses` made;
-    with several that are `likely` it reaches from the lowest to the highest.
+    `level` describes the runs that the interval comes from, made by `publishers` of `houses`. With
+    several `likely` it spans all of them.
     """
 
     name: str
@@ -100,9 +101,9 @@ class ClassInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Of publishers: the logarithms of their means, how far these and their runs are apart.
+    """Log means of publishers, the variance between these means, and that within publishers.
 
-    `unsure` is the variance that constants leave to their predictions.
+    `unsure` is the variance that the constants leave in their predictions.
     """
 
     means: Floats
@@ -113,7 +114,7 @@ class Spread:
 
 
 def spread_of(judged: Sequence[Judged]) -> Spread:
-    """The spreads of some runs by their publishers."""
+    """Return the spreads of some runs by their publishers."""
     publishers = list(by_publisher(judged).values())
     logs = [np.array([one.log_ratio for one in rows]) for rows in publishers]
     means = np.array([rows.mean() for rows in logs])
@@ -128,7 +129,7 @@ def spread_of(judged: Sequence[Judged]) -> Spread:
 
 
 def likely_of(judged: Sequence[Judged], everybody: Spread) -> Likely:
-    """Where the runs of a new publisher among these are likely to lie."""
+    """Return where the runs of a new publisher among these are likely to lie."""
     own = spread_of(judged)
     count = len(own.means)
     between = ((count - 1) * own.between + PRIOR * everybody.between) / (count - 1 + PRIOR)
@@ -143,7 +144,7 @@ def likely_of(judged: Sequence[Judged], everybody: Spread) -> Likely:
 
 
 def levels(wanted: RunClass, judged: Sequence[Judged]) -> list[tuple[str, list[Judged]]]:
-    """Ever wider groups of runs around a class, with their names."""
+    """Return ever wider groups of runs around a class, with their names."""
     kind = "mixtures of experts" if wanted.experts else "dense models"
     alike = [one for one in judged if one.published.run_class.experts == wanted.experts]
     classes = [(one, one.published.run_class) for one in alike]
@@ -162,7 +163,7 @@ def levels(wanted: RunClass, judged: Sequence[Judged]) -> list[tuple[str, list[J
 
 
 def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
-    """The interval of a class from some publishers' runs; the widest for one that nobody timed."""
+    """Return the interval of a class from publishers' runs; the widest if nobody timed it."""
     everybody, around = spread_of(judged), levels(wanted, judged)
     level, rows = next(
         (found for found in around if len({one.published.house for one in found[1]}) >= FEWEST),
@@ -183,10 +184,10 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
 
 
 def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
-    """Low and high of what other publishers' runs of a class took, by class of residuals.
+    """Return the interval of other publishers' runs, by residual class.
 
-    Of classes that `SEVERAL` houses or more have timed: where one house has, leaving it out shows
-    how far off constants are that nothing fitted, and not how far others lie.
+    Only classes with `SEVERAL` or more houses are included. If a single house has timed a class,
+    leaving it out shows the error of unfitted constants rather than the spread of other houses.
     """
     by_name: dict[str, list[Judged]] = {}
     for one in judged:
@@ -212,7 +213,7 @@ def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
 
 
 def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:
-    """Low and high of what nobody has timed, dense or with experts."""
+    """Return the widest interval, of runs that nobody has timed, dense or with experts."""
     everybody = spread_of(judged)
     ends = [
         likely_of(
@@ -225,10 +226,9 @@ def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """The share of a publisher's runs that lie in the intervals that others alone make.
+    """The share of a publisher's runs inside the intervals that other publishers give.
 
-    `width` is the mean width of these intervals in logarithms, and `score` their mean
-    `interval_score`.
+    `width` is the mean width of these intervals in logarithms, `score` their mean `interval_score`.
     """
 
     publisher: str
@@ -243,16 +243,17 @@ class Coverage:
 
 
 def interval_score(log_ratio: float, low: float, high: float) -> float:
-    """Winkler's score of an interval in logarithms: its width, and by how much a run misses it.
+    """Return Winkler's score of an interval in logarithms: its width plus a penalty for a miss.
 
-    A miss counts 2 / (1 - `NOMINAL`) times, so that neither wide nor bold intervals gain.
+    The penalty is the distance to the interval times 2 / (1 - `NOMINAL`), so that neither wide nor
+    narrow intervals gain.
     """
     outside = max(0.0, log(low) - log_ratio, log_ratio - log(high))
     return log(high / low) + 2 / (1 - NOMINAL) * outside
 
 
 def coverages(judged: Sequence[Judged]) -> list[Coverage]:
-    """Every publisher's coverage with its house left out, of the fit and of the intervals."""
+    """Return every publisher's coverage, its house left out of the fit and of the intervals."""
     found = []
     for publisher, rows in by_publisher(judged).items():
         others = other_houses(rows[0].published.house, judged)

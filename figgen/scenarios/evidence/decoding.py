@@ -1,4 +1,4 @@
-"""Published rates of decoding, and how much of the memory's bandwidth they reach."""
+"""Published decoding rates, and the share of memory bandwidth that they reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURED_ON = "h100-sxm-80gb"
 
 
 class Published(NamedTuple):
-    """Answers that were begun together and written to their end; tokens/s are those of a GPU."""
+    """A batch of answers that were decoded together; rates are tokens/s per GPU."""
 
     model: str
     gpus: int
@@ -33,13 +33,13 @@ TENSORRT_LLM = (
     Published("llama-2-70b", 4, 480, 128, 2048, 1486),
     Published("llama-2-70b", 2, 64, 2048, 2048, 547),
 )
-"""Answers of 2,048 tokens on H100, weights and caches in FP8; reading the prompt is in the rate.
+"""Answers of 2,048 tokens on H100, weights and caches in FP8; the rate includes prefill.
 
 Source: NVIDIA/TensorRT-LLM@138f96d4, docs/source/performance.md, Peak Throughput, v0.6.1."""
 
 
 def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
-    """Cache of one token of a model."""
+    """Return the bytes of a model's cache per token."""
     shape = found.shape
     if shape.latent:
         return float(
@@ -52,7 +52,7 @@ def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
 
 
 class DecodeStep(NamedTuple):
-    """Bytes of weights and of one answer's cache, and seconds of a step: at least, and measured."""
+    """Bytes of weights and of one answer's cache, and least and measured seconds of a step."""
 
     held_bytes: float
     cache_bytes: float
@@ -61,7 +61,7 @@ class DecodeStep(NamedTuple):
 
 
 def decode_step(one: Published, memory_bytes_per_s: float) -> DecodeStep:
-    """The mean step of a published rate; half of the answer is written when the mean token is."""
+    """Return the mean step of a published rate; its caches hold half of the answer's tokens."""
     found = model(one.model)
     cached = (one.prompt + one.answer / 2) * token_cache_bytes(found, 1)
     held = float(found.read_parameters)
@@ -70,7 +70,7 @@ def decode_step(one: Published, memory_bytes_per_s: float) -> DecodeStep:
 
 
 def decoding_share() -> float:
-    """The mean share of its memory's bandwidth that a GPU reached alone, without messages."""
+    """Return the mean share of memory bandwidth that a single GPU reached, without messages."""
     memory = accelerator(MEASURED_ON).hbm_bandwidth_bytes_per_s
     steps = [decode_step(one, memory) for one in TENSORRT_LLM if one.gpus == 1]
     return fsum(step.least_s / step.measured_s for step in steps) / len(steps)

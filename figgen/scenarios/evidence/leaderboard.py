@@ -1,7 +1,7 @@
-"""Predictors of training steps on runs of publishers whom none of them was fitted to.
+"""Predictors of training steps, scored on runs of publishers that none of them was fitted to.
 
 The split is frozen by publisher (`catalog/leaderboard.py`): its runs had no part in any constant
-here, and a run that is added to the catalog later does not enter it.
+here, and runs that are added to the catalog later do not enter it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LAYOUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
-    """Errors of a predictor on the runs that it answers, every publisher counted once.
+    """Errors of a predictor on the runs that it answers; every publisher counts once.
 
     `ours` is the mean error of this site's model on the same runs.
     """
@@ -57,13 +57,13 @@ class BoardRow:
 
 @remembered(1)
 def our_seconds() -> dict[str, float]:
-    """Return this site's predicted seconds for every run of the split, doubted ones included."""
+    """Return this site's predicted seconds for every run of the split, doubtful ones included."""
     runs = _split_runs()
     return dict(zip(runs, map(float, catalog_seconds(list(runs.values()))), strict=True))
 
 
 def _split_runs() -> dict[str, DescribedRun]:
-    """The runs of the split, by name."""
+    """Return the runs of the split, by name."""
     wanted = _measured()
     return {
         one.run.name: one.run
@@ -73,20 +73,20 @@ def _split_runs() -> dict[str, DescribedRun]:
 
 
 def board() -> tuple[BoardRow, ...]:
-    """Return the predictors, smallest mean error first; a tie goes to the one with more runs."""
+    """Return the predictors, smallest mean error first; ties go to the one with more runs."""
     ours = scored("this site", "today's", "", our_seconds())
     others = [scored(e.name, e.version, e.source, e.seconds) for e in frozen_split().entrants]
     return tuple(sorted([ours, *others], key=lambda row: (row.mean_absolute, -row.runs)))
 
 
 def scored(name: str, version: str, source: str, seconds: Mapping[str, float]) -> BoardRow:
-    """The row of a predictor.  Raises InputError for runs that the split has not, or no time."""
+    """Return the row of a predictor. Raises InputError for unknown runs and invalid times."""
     measured = _measured()
     for run, time_s in seconds.items():
         if run not in measured:
             raise unknown("run of the split", run, measured)
         if isinstance(time_s, bool) or not isinstance(time_s, int | float) or not time_s > 0:
-            raise InputError(f"seconds of {run}", expected="a number above 0", got=time_s)
+            raise InputError(f"seconds of {run}", expected="a positive number", got=time_s)
     if not seconds:
         raise InputError("answers", expected="seconds by run", got="none")
     by_publisher = _by_publisher(seconds)
@@ -105,7 +105,7 @@ def scored(name: str, version: str, source: str, seconds: Mapping[str, float]) -
 
 
 def split_jobs() -> list[dict[str, Any]]:
-    """Every run of the split as plain data that another predictor can read, in SI units."""
+    """Return every run of the split as plain data in SI units, for other predictors."""
     publisher_of = {run: name for name, runs in frozen_split().publishers.items() for run in runs}
     return [
         {"run": name, "publisher": publisher_of[name]} | {"measured_s": run.step_time_s} | _job(run)
@@ -135,8 +135,7 @@ def _measured() -> dict[str, float]:
 def _by_publisher(
     seconds: Mapping[str, float], only: Mapping[str, float] | None = None
 ) -> dict[str, list[float]]:
-    """Absolute relative errors of the answered runs, `only` those of another predictor, by
-    publisher."""
+    """Return absolute relative errors by publisher, only on runs in `only` if it is given."""
     found: dict[str, list[float]] = {}
     for publisher, runs in frozen_split().publishers.items():
         asked = [run for run in runs if run in seconds and (only is None or run in only)]

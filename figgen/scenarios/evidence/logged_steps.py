@@ -1,6 +1,6 @@
-"""Steps of training jobs that readers measured, each with its job and its source.
+"""Training steps that readers measured, each with its job and its source.
 
-The data is `figgen/catalog/logged-steps.toml`; its keys besides `KEYS` are the options of the
+The data is `figgen/catalog/logged-steps.toml`; its keys other than `KEYS` are options of the
 schema, as `figgen step` takes them. `figgen verdict --row` prints an entry.
 """
 
@@ -30,7 +30,7 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedStep:
-    """A measured step; `steps` of a log were timed, 0 where only a number was given."""
+    """A measured step; `steps` counts the timed steps of a log, 0 without a log."""
 
     name: str
     title: str
@@ -49,12 +49,12 @@ class LoggedStep:
 
 @remembered(1)
 def logged_steps() -> tuple[LoggedStep, ...]:
-    """All of them, in the order of the file."""
+    """Return all logged steps, in the order of the file."""
     return read_logged_steps(content(FILE), catalog.SOURCES)
 
 
 def read_logged_steps(text: str, sources: Mapping[str, str]) -> tuple[LoggedStep, ...]:
-    """The entries of the file. Raises InputError for any fault in it."""
+    """Return the entries of the file. Raises InputError for any fault in it."""
     return tuple(
         _read(EntryPlace(file=FILE, entry=name, content=text), table, sources)
         for name, table in parse_file(FILE, text).items()

@@ -1,4 +1,4 @@
-"""The measured runs, described, and which of them calibrate."""
+"""The measured runs, and which of them calibrate the model."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FIELDS = {
     "recompute": "recompute", "nic": "network", "dispatcher": "dispatcher",
     "expert_overlap": "expert_overlap", "cuda_graphs": "cuda_graphs",
 }  # fmt: skip
-"""Fields of a record by the options that say the same."""
+"""Fields of a record, by the equivalent options."""
 
 
 @remembered(1)
 def measured_runs() -> tuple[DescribedRun, ...]:
-    """Every measured run of the file."""
+    """Return every measured run of the file."""
     return tuple(described_run(record) for record in measured_records())
 
 
 @remembered(1)
 def shown_runs() -> tuple[DescribedRun, ...]:
-    """The catalog's runs that say enough to be predicted and what they took."""
+    """Return the catalog's runs that have a time and enough data to be predicted."""
     found = []
     for run in load.runs().values():
         try:
@@ -44,7 +44,7 @@ def shown_runs() -> tuple[DescribedRun, ...]:
 
 
 def completed_record(run: Run) -> dict[str, Any]:
-    """A run of the catalog as a record, with what is assumed where its source is silent."""
+    """Return a run of the catalog as a record, completed with assumptions."""
     values, _ = known_of(run)
     known = {field: values[option] for option, field in FIELDS.items() if option in values}
     return record_of(run) | known
@@ -52,5 +52,5 @@ def completed_record(run: Run) -> dict[str, Any]:
 
 @remembered(1)
 def run_sides() -> dict[str, str]:
-    """ "calibration" or "test" for every run by name."""
+    """Return "calibration" or "test" for every run, by name."""
     return sides(measured_runs(), shown_runs())

@@ -1,4 +1,4 @@
-"""Published runs with a measured peak of memory, each beside the model's."""
+"""Published runs with a measured memory peak, each beside the model's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from figgen.scenarios.runs.setup import run_setup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPeak:
-    """A run, what its log printed and what the model says it would, in bytes.
+    """A run with the peaks that its log printed and the model predicts, in bytes.
 
-    `tested` if nothing was fitted on it, `fits` if the model says so.
+    It is `tested` if nothing was fitted to it, and `fits` if the model says so.
     """
 
     run: DescribedRun
@@ -41,12 +41,12 @@ class JudgedPeak:
 
 @remembered(1)
 def judged_peaks() -> tuple[JudgedPeak, ...]:
-    """Every run that prints a peak, in the order of the catalog."""
+    """Return every run with a printed peak, in the order of the catalog."""
     sides, found = run_sides(), []
     for run in (*measured_runs(), *shown_runs()):
         if run.peak_memory_bytes is None:
             continue
-        # A run of the catalog is taken as on its own page.
+        # A run of the catalog is modelled as on its own page.
         own = run.name in load.runs()
         setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
         printed_bytes, fits = _modelled(setup, run.accelerator.capacity_bytes)
@@ -65,10 +65,10 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
 
 @remembered(1)
 def failed_verdicts() -> tuple[bool, ...]:
-    """For each layout of nanotron's sweep that failed, whether the model predicts that it fits.
+    """Return, for each failed layout of nanotron's sweep, whether the model predicts that it fits.
 
-    Its table does not tell running out of memory from crashes. A layout that cannot be laid out
-    does not fit.
+    The table of the sweep does not distinguish running out of memory from crashes. A layout that
+    cannot be laid out does not fit.
     """
     held = json.loads(load.content("layouts-failed.json"))
     shapes = {
@@ -95,9 +95,9 @@ def failed_verdicts() -> tuple[bool, ...]:
     return tuple(verdicts)
 
 
-# Most of what a changed chip concerns is as large as it was.
+# Another chip hardly changes these sizes.
 @remembered(4096)
 def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, bool]:
-    """What a log would print and whether the run fits."""
+    """Return what a log would print, and whether the run fits."""
     held = memory(setup, capacity_bytes=capacity_bytes)
     return held.printed_bytes, bool(held.fits)

@@ -1,4 +1,4 @@
-"""What was published of a run's speed, in the terms in which the models speak of it."""
+"""What was published of a run's speed, in the terms of the models."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["computed_mfu", "how_published", "published_step_s"]
 
 
 def computed_mfu(found: TrainingStep) -> float:
-    """MFU of a computed step, counted as the run's own percentage is.
+    """Return the MFU of a computed step, counted as the run counts its own.
 
-    With the attention that the run counts, against the peak that the run is held against; that of
-    its products without a run.
+    The run decides how attention counts and the number format of the peak; without a run, the peak
+    is that of the matmuls.
     """
     if found.run is None:
         return found.estimate.model_flops_utilisation
@@ -27,7 +27,7 @@ def computed_mfu(found: TrainingStep) -> float:
 
 
 def how_published(run: catalog.Run) -> str:
-    """Where `published_step_s` comes from, in words."""
+    """Return where `published_step_s` comes from, in words."""
     if run.step_time is not None:
         return "as printed"
     if published_step_s(run) is None:

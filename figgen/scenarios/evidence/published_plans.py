@@ -1,8 +1,8 @@
-"""Published layouts beside the fastest that the planner knows for the same job.
+"""Published layouts beside the fastest that the planner finds for the same job.
 
-Which one that is takes the planner half a minute for all of them, so it stands in the catalog; its
-time and that of the published one are computed anew. Model, cluster, batch, sequence, precision
-and software are those of the publication.
+Planning all of them takes half a minute, so the catalog stores the fastest layouts; their times and
+those of the published layouts are recomputed. Model, cluster, batch, sequence, precision and
+software are those of the publication.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from figgen.scenarios.runs.step_as_run import described, job_of
 
 
 def training_presets() -> tuple[str, ...]:
-    """The presets of published runs, by name."""
+    """Return the presets of published runs, by name."""
     found = catalog.PRESETS.items()
     return tuple(name for name, preset in found if isinstance(preset, catalog.TrainingPreset))
 
@@ -42,18 +42,21 @@ class PublishedPlan:
 
     @property
     def behind(self) -> float:
-        """How much longer the published layout is predicted to take; below 0 where it is shorter,
-        as layouts may be that nobody can search: uneven stages, experts sent in another way."""
+        """Relative excess of the published layout's predicted time.
+
+        It is negative if the published layout is faster, as with layouts that the planner does not
+        search: uneven stages, other dispatchers.
+        """
         return self.published.predicted.step_time_s / self.best.predicted.step_time_s - 1
 
     @property
     def apart(self) -> bool:
-        """Whether the intervals of both lie apart."""
+        """Whether the intervals of both are disjoint."""
         return self.best.predicted.high_s < self.published.predicted.low_s
 
     @property
     def loses_by(self) -> tuple[str, float]:
-        """The term that is longer by most, and by what share of the best step."""
+        """The term with the largest excess, and the excess relative to the best step."""
         more = {n: self.published_terms[n] - self.best_terms[n] for n in TERMS}
         worst = max(more, key=lambda name: more[name])
         return worst, more[worst] / self.best.predicted.step_time_s
@@ -61,8 +64,10 @@ class PublishedPlan:
 
 @remembered(64)
 def published_plan(preset: str) -> PublishedPlan:
-    """The published layout of a training preset beside the planner's. Raises InputError for one
-    that was not planned."""
+    """Return the published layout of a preset beside the planner's.
+
+    Raises InputError for a preset that was not planned.
+    """
     found = planned_best()[preset]
     published = resolve(scenario(preset=preset))
     best = resolve(best_scenario(published, dict(found.choices)))
@@ -77,8 +82,8 @@ def published_plan(preset: str) -> PublishedPlan:
 
 
 def best_scenario(published: TrainingStep, choices: Choices) -> Scenario:
-    """The published job with another layout."""
-    # None would leave the chunks to the publication.
+    """Return the published job with another layout."""
+    # None would keep the publication's chunks.
     chunks = choices["chunks"] or 1
     return published.asked.but(
         **{**choices, "chunks": chunks}, global_batch=published.setup.global_batch
@@ -86,7 +91,7 @@ def best_scenario(published: TrainingStep, choices: Choices) -> Scenario:
 
 
 def step_terms(found: TrainingStep) -> dict[str, float]:
-    """Seconds of a step by `TERMS`."""
+    """Return the seconds of a step by `TERMS`."""
     name = found.run.name if found.run else ""
     run = described(found.setup, found.accelerator, found.nic, found.dtype, found.software, name)
     terms = named_terms(job_of(found.setup, run), found.predicted.parts)
@@ -94,6 +99,6 @@ def step_terms(found: TrainingStep) -> dict[str, float]:
 
 
 def searched(preset: str) -> tuple[int, Choices]:
-    """Layouts of a published job, and the options of the fastest one."""
+    """Return the number of layouts of a published job, and the options of the fastest one."""
     found = fastest(plan_question(scenario(preset=preset)))
     return found.layouts, choices_of(found, 0)

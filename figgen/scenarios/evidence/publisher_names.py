@@ -1,4 +1,4 @@
-"""Who published a run, and who of the publishers are one house."""
+"""The publishers of runs, and the houses that they belong to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OF_GROUPS = {
     "nemo-longseq": "nvidia-nemo",
     "torchtitan": "pytorch-torchtitan",
 }
-"""Publishers of the measured runs by the group of their record."""
+"""Publishers of the measured runs, by the group of their record."""
 
 OF_FAMILIES = {
     "megatron-bridge": "nvidia-megatron-bridge",
@@ -38,19 +38,19 @@ OF_FAMILIES = {
     "deepseek-v3": "deepseek",
     "kimi-k2": "moonshot",
 }
-"""Publishers of the catalog's runs by their family."""
+"""Publishers of the catalog's runs, by their family."""
 
 
 def publisher_of(run: DescribedRun) -> str:
-    """The publisher of a measured run or of a run of the catalog."""
+    """Return the publisher of a measured run or of a run of the catalog."""
     if run.group == "catalog":
         return OF_FAMILIES[load.runs()[run.name].family]
     return OF_GROUPS[run.group]
 
 
 def house_of(publisher: str) -> str:
-    """The house of a publisher: `nvidia` of `nvidia-jax-toolbox`.
+    """Return the house of a publisher: `nvidia` for `nvidia-jax-toolbox`.
 
-    Publishers of one house share people, machines and habits, so that they are left out together.
+    Publishers of one house share people, machines and habits, so they are left out together.
     """
     return publisher.partition("-")[0]

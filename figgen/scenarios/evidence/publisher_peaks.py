@@ -1,8 +1,9 @@
-"""Peaks of memory that publishers print, each beside the predicted one of the same kind.
+"""Memory peaks that publishers print, each beside the predicted peak of the same kind.
 
 A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
-what the whole device holds, as nvidia-smi shows. Left aside are runs with adapters, since a run
-file describes full training, and peaks whose source leaves open what decides them (`peak_doubt`).
+what the whole device holds, as nvidia-smi shows. Two kinds of runs are excluded: those with
+adapters, since a run file describes full training, and those whose source does not give what
+determines the peak (`peak_doubt`).
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ KINDS = (
     (r"active|allocated", "allocated"),
     (r"nvidia-smi|device|per gpu", "device"),
 )
-"""Kinds of peaks by the words of a publisher; the first that fits."""
+"""Kinds of peaks by the words of publishers; the first match applies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherPeak:
-    """A printed peak and the predicted one of its kind, in bytes.
+    """A printed peak and the predicted peak of its kind, in bytes.
 
-    `habits` names the framework whose habits fill the predicted memory.
+    `habits` names the framework whose memory habits the prediction uses.
     """
 
     publisher: str
@@ -48,7 +49,7 @@ class PublisherPeak:
 
 @remembered(1)
 def publisher_peaks() -> tuple[PublisherPeak, ...]:
-    """Every printed peak of full training whose run can be laid out."""
+    """Return every printed peak of full training whose run can be laid out."""
     found = []
     for record in publisher_records():
         kind = first_match(KINDS, str(record.get("memory_kind") or ""))
@@ -76,9 +77,9 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
 
 
 def predicted_peaks(setup: TrainingSetup, capacity_bytes: float) -> dict[str, float]:
-    """The predicted peak of a setup by kind, in bytes.
+    """Return the predicted peak of a setup by kind, in bytes.
 
-    An allocator that meets the capacity gives back what it holds beyond its tensors.
+    An allocator that reaches the capacity frees what it holds beyond its tensors.
     """
     held = memory(setup)
     room = capacity_bytes - held.fullest.outside_bytes

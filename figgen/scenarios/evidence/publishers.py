@@ -1,8 +1,7 @@
-"""Predictions held against publishers: who they are, how far off each is, and how far off those are
-for whom a publisher's own house was left out of the fit.
+"""Errors of predictions by publisher, with the publisher's house in the fit and left out of it.
 
-A predictor is a function from described runs to seconds, so that any model of time can be judged
-in the same way.
+A predictor is a function from described runs to seconds, so any model of time can be judged in the
+same way.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from figgen.scenarios.runs.record import described_run
 
 Floats: TypeAlias = NDArray[np.float64]
 Predict: TypeAlias = Callable[[Sequence[DescribedRun]], Floats]
-"""Seconds of a step of every run."""
+"""Returns the step seconds of every run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRun:
-    """A run that took a known time, with its publisher, its class, and what is doubtful of it.
+    """A run with a known time, its publisher, its class, and a doubt about it, if any.
 
-    `fitted` runs had a part in the fit of the constants.
+    Runs are `fitted` if they had a part in the fit of the constants.
     """
 
     run: DescribedRun
@@ -55,10 +54,10 @@ class PublishedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A published run with its predicted seconds, from all runs and without those of its house.
+    """A published run with its predicted seconds, its house in the fit and left out.
 
-    `unsure` is the variance of the logarithm of the latter by what its constants are known to, and
-    `without_s` has the seconds without each house of the fit.
+    `unsure` is the variance that the constants leave in the logarithm of the left-out prediction.
+    `without_s` holds the seconds without each house of the fit.
     """
 
     published: PublishedRun
@@ -69,23 +68,23 @@ class Judged:
 
     @property
     def error(self) -> float:
-        """Predicted over measured, less one: positive where the prediction is too slow."""
+        """Predicted over measured, less one; positive if the prediction is too slow."""
         return self.predicted_s / self.published.measured_s - 1
 
     @property
     def left_out_error(self) -> float:
-        """The same without the publisher's house in the fit."""
+        """Error of the prediction with the publisher's house left out of the fit."""
         return self.left_out_s / self.published.measured_s - 1
 
     @property
     def log_ratio(self) -> float:
-        """Logarithm of measured over predicted, left out: what an interval is made of."""
+        """Logarithm of measured over left-out predicted time, from which intervals are made."""
         return float(np.log(self.published.measured_s / self.left_out_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupErrors:
-    """Errors of a group of runs: as predicted, and with the house of each left out of the fit."""
+    """Errors of a group of runs, with the house of each in the fit and left out."""
 
     name: str
     publishers: int
@@ -98,7 +97,7 @@ class GroupErrors:
 
 @remembered(1)
 def published_runs() -> tuple[PublishedRun, ...]:
-    """Every run with a time, doubtful ones among them; of fine-tuning with adapters none."""
+    """Return every run with a time, doubtful ones included, except fine-tuning with adapters."""
     found = []
     for record in publisher_records():
         if "training" not in record and "step_time_s" in record:
@@ -114,7 +113,7 @@ def published_runs() -> tuple[PublishedRun, ...]:
             )
     for run in (*measured_runs(), *shown_runs()):
         if run.step_time_s is not None:
-            doubt = "slow against its neighbours in the sweep" if run.suspect else ""
+            doubt = "slower than its neighbours in the sweep" if run.suspect else ""
             found.append(
                 PublishedRun(
                     run=run,
@@ -128,7 +127,7 @@ def published_runs() -> tuple[PublishedRun, ...]:
 
 
 def filtered_records() -> dict[str, int]:
-    """How many of the publishers' records are left aside, by the reason."""
+    """Return how many of the publishers' records are excluded, by reason."""
     reasons = [
         record.get("training") or ("no time" if "step_time_s" not in record else "")
         for record in publisher_records()
@@ -137,12 +136,12 @@ def filtered_records() -> dict[str, int]:
 
 
 def catalog_seconds(runs: Sequence[DescribedRun]) -> Floats:
-    """What the constants of the catalog predict."""
+    """Return the predictions with the constants of the catalog."""
     return Predictor(runs, ())(np.zeros(0))
 
 
 def seconds_without(house: str, runs: Sequence[DescribedRun]) -> Floats:
-    """What constants predict that were fitted without a house that had a part in the fit."""
+    """Return the predictions with constants fitted without a house."""
     values = left_out_constants().get(house)
     if values is None:
         return catalog_seconds(runs)
@@ -153,7 +152,7 @@ def seconds_without(house: str, runs: Sequence[DescribedRun]) -> Floats:
 def judge(
     predict: Predict, without: Callable[[str, Sequence[DescribedRun]], Floats]
 ) -> tuple[Judged, ...]:
-    """Every run that nothing is doubtful of, by a predictor and by that without a house."""
+    """Return every undoubted run with its predictions, its house in the fit and left out."""
     runs = [published for published in published_runs() if not published.doubt]
     seconds = predict([published.run for published in runs])
     left_out = np.array(seconds, dtype=float)
@@ -168,7 +167,7 @@ def judge(
 
 @remembered(1)
 def judged_publishers() -> tuple[Judged, ...]:
-    """`judge` by the constants of the catalog, with what these leave unsure."""
+    """Return `judge` with the constants of the catalog, and the uncertainty they leave."""
     judged = judge(catalog_seconds, seconds_without)
     runs = [one.published.run for one in judged]
     found = left_out_predictions(runs, [one.published.house for one in judged])
@@ -183,9 +182,9 @@ def judged_publishers() -> tuple[Judged, ...]:
 
 
 def other_houses(house: str, judged: Sequence[Judged]) -> list[Judged]:
-    """The runs of all other houses by the constants that predict a house which is left out.
+    """Return the runs of all other houses, predicted by the constants that leave out `house`.
 
-    What two houses change where both are left out is taken as what each changes alone, multiplied.
+    Leaving out two houses is assumed to multiply the effects of leaving out each alone.
     """
     return [
         replace(
@@ -199,7 +198,7 @@ def other_houses(house: str, judged: Sequence[Judged]) -> list[Judged]:
 
 
 def errors_of_group(name: str, judged: Iterable[Judged]) -> GroupErrors:
-    """The errors of some runs, of which there has to be one."""
+    """Return the errors of some runs, at least one."""
     rows = list(judged)
     errors = np.array([one.error for one in rows])
     left_out = np.array([one.left_out_error for one in rows])
@@ -215,12 +214,12 @@ def errors_of_group(name: str, judged: Iterable[Judged]) -> GroupErrors:
 
 
 def by_publisher(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """The runs of every publisher, by name."""
+    """Return the runs of every publisher, by name."""
     return _grouped(judged, lambda one: one.published.publisher)
 
 
 def by_class(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """The runs of every class, by name."""
+    """Return the runs of every class, by name."""
     return _grouped(judged, lambda one: one.published.run_class.name)
 
 
@@ -232,18 +231,18 @@ def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str
 
 
 def trust_of(publisher: str) -> int | None:
-    """How far a publisher's numbers are trusted, 1 to 5; None for those of the older tables."""
+    """Return the trust in a publisher's numbers, 1 to 5, or None for the older tables."""
     known = publishers().get(publisher)
     return None if known is None else known.trust
 
 
 def side_of(publisher: str) -> str:
-    """`fitted` for who had a part in the fit, else the side that was written down beforehand."""
+    """Return `fitted` for a publisher in the fit, else the side that was assigned beforehand."""
     return publisher_side(publisher) if publisher in publishers() else "fitted"
 
 
 def mean_of_publishers(judged: Sequence[Judged], *, experts: bool) -> float:
-    """The mean over publishers who had no part in the fit of their mean absolute errors."""
+    """Return the mean absolute error of publishers not in the fit, each counted once."""
     rows = [
         one
         for one in judged

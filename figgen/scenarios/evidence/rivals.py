@@ -1,4 +1,4 @@
-"""Other open models of training time on the runs that each can express, beside ours on the same."""
+"""Other open models of training time, and ours, on the runs that each can express."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.residual_classes import class_of
 
 RUN_GROUPS = ("dense, tuned", "dense, FSDP", "mixtures of experts", "nanotron's sweep")
-"""Kinds of runs; a rival has one constant for each."""
+"""Kinds of runs; a rival model has one constant for each."""
 
 FEWEST = 8
-"""Test runs of a kind that a rival must express for its error to say something."""
+"""Test runs of a kind that a rival must express for its error to be reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A rival's errors on the test runs of a kind, with both of its constants, and ours on them.
+    """A rival's errors on the test runs of a kind, with both of its constants, and ours.
 
     `of` is the number of test runs of that kind, of which the rival can express `theirs.runs`.
     """
@@ -33,7 +33,7 @@ class Comparison:
 
 
 def kind_of(run: DescribedRun) -> str:
-    """The kind of a run."""
+    """Return the kind of a run."""
     tuned, sharded, mixture, sweep = RUN_GROUPS
     if run.shape.experts is not None:
         return mixture
@@ -42,7 +42,7 @@ def kind_of(run: DescribedRun) -> str:
 
 
 def comparisons() -> list[Comparison]:
-    """Every rival on every kind of run of which it can express enough, by kind."""
+    """Return every rival on every kind of run of which it can express enough."""
     found = []
     for kind in RUN_GROUPS:
         tests = [one for one in judged_runs() if one.tested and kind_of(one.run) == kind]
@@ -79,7 +79,7 @@ def _compared(rival: Rival, kind: str, of: int, runs: Sequence[JudgedRun]) -> Co
 
 
 def refusals() -> dict[str, dict[str, int]]:
-    """By rival and by what it has no word for: how many of the test runs that concerns."""
+    """Return, by rival and by missing feature, the number of test runs it cannot express."""
     tests = {one.run.name for one in judged_runs() if one.tested}
     found: dict[str, dict[str, int]] = {}
     for rival in rivals().values():

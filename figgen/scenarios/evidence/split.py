@@ -1,12 +1,12 @@
-"""Which measured runs may calibrate the model of time, and which only test it.
+"""Which measured runs calibrate the model of time, and which only test it.
 
-Written down before anything was fitted. Runs that share layout, model, hardware, precision and
-framework go to one side together, whatever their release (`config_key`): half of the keys by the
-first byte of their SHA-256. The runs of the catalog, which this guide has always shown, calibrate;
-so does every measured run of a layout that one of them has.
+The rule was fixed before anything was fitted. Runs that share layout, model, hardware, precision
+and framework are on one side, whatever their release (`config_key`): half of the keys, by the first
+byte of their SHA-256. The runs of the catalog, which this guide has always shown, calibrate, and so
+does every measured run of a layout that one of them has.
 
-Publishers who were collected later go to one side whole (`PUBLISHER_SIDES`), by the same byte of
-their names, so that nobody's habits are fitted and tested at once.
+Publishers who were collected later are on one side as a whole (`PUBLISHER_SIDES`), by the same byte
+of their names, so that nobody's habits are both fitted and tested.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ PUBLISHER_SIDES: dict[str, str] = {
     "pytorch-torchtune": TEST,
     "pytorch-xla-torchprime": CALIBRATION,
 }
-"""The side of every publisher of `runs-publishers.json`, as `side_of_key` of the name has it."""
+"""The side of every publisher of `runs-publishers.json`, which is `side_of_key` of its name."""
 
 Layout = tuple[object, ...]
 
 
 def side_of_key(config_key: str) -> str:
-    """The side of a group of runs by the hash of its key."""
+    """Return the side of a group of runs, by the hash of its key."""
     return CALIBRATION if sha256(config_key.encode()).digest()[0] < 128 else TEST
 
 
 def publisher_side(publisher: str) -> str:
-    """The side of a publisher. Raises InputError for one whose side nobody wrote down."""
+    """Return the side of a publisher. Raises InputError if none was assigned."""
     if publisher not in PUBLISHER_SIDES:
         raise unknown("publisher", publisher, PUBLISHER_SIDES)
     return PUBLISHER_SIDES[publisher]
 
 
 def layout_key(run: DescribedRun) -> Layout:
-    """What makes two runs the same experiment: the model's sizes, the chips, layout and batch."""
+    """Return what makes two runs the same experiment: sizes, chips, layout and batch."""
     shape = run.shape
     return (
         shape.layers, shape.hidden, shape.ffn_hidden, shape.heads, run.accelerator.name, run.gpus,
@@ -73,7 +73,7 @@ def layout_key(run: DescribedRun) -> Layout:
 
 
 def sides(measured: Iterable[DescribedRun], shown: Iterable[DescribedRun]) -> dict[str, str]:
-    """The side of every run by name; `shown` are those of the catalog."""
+    """Return the side of every run by name; `shown` are the runs of the catalog."""
     known = list(shown)
     layouts = {layout_key(run) for run in known}
     found = {

@@ -1,4 +1,4 @@
-"""Every measured run beside its prediction, and the errors of groups of them."""
+"""Every measured run beside its prediction, and the errors of groups of runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from figgen.scenarios.runs.residual_classes import class_of, generation_of
 from figgen.scenarios.runs.setup import run_setup
 
 FEWEST_LAYOUTS = 5
-"""Layouts of one model on one number of GPUs from which their ranking says something."""
+"""Fewest layouts of one model on one number of GPUs for which a ranking is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRun:
-    """A run, what it took, what is predicted for it, and whether it helped to fit the constants."""
+    """A run, its measured and predicted seconds, and whether it helped to fit the constants."""
 
     run: DescribedRun
     measured_s: float
@@ -35,7 +35,7 @@ class JudgedRun:
 
     @property
     def error(self) -> float:
-        """Predicted over measured, less one: positive where the prediction is too slow."""
+        """Predicted over measured, less one; positive if the prediction is too slow."""
         return self.predicted_s / self.measured_s - 1
 
 
@@ -54,11 +54,11 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Layouts of one model on one number of GPUs: how well their order is predicted.
+    """How well the order of layouts of one model on one number of GPUs is predicted.
 
-    `choice` is the measured time of the layout that the planner offers over that of the fastest;
-    `choice_without_waits` is the same among the runs that are not `polling`, None where fewer than
-    `FEWEST_LAYOUTS` are left.
+    `choice` is the measured time of the layout that the planner would choose over that of the
+    fastest. `choice_without_waits` is the same among runs that are not `polling`, or None if fewer
+    than `FEWEST_LAYOUTS` remain.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Ranking:
 
 @remembered(1)
 def judged_runs() -> tuple[JudgedRun, ...]:
-    """All runs that took a known time and whose sources are not suspect of a mistake."""
+    """Return all runs with a known time, except those whose source is suspect."""
     runs = [
         run
         for run in (*measured_runs(), *shown_runs())
@@ -106,18 +106,18 @@ GROUPINGS: Mapping[str, Callable[[DescribedRun], str]] = {
     "framework": lambda run: run.framework,
     "experts": _release,
 }
-"""What runs may be grouped by."""
+"""The groupings of runs, by name."""
 
 
 def grouping(name: str) -> Callable[[DescribedRun], str]:
-    """The grouping of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the grouping `name`. Raises InputError, with the nearest, if it is unknown."""
     if name not in GROUPINGS:
         raise unknown("grouping of runs", name, GROUPINGS)
     return GROUPINGS[name]
 
 
 def errors_of(name: str, judged: Iterable[JudgedRun]) -> Errors | None:
-    """The errors of some runs; None for no runs."""
+    """Return the errors of some runs, or None for no runs."""
     errors = np.array([run.error for run in judged])
     if not len(errors):
         return None
@@ -134,7 +134,7 @@ def errors_of(name: str, judged: Iterable[JudgedRun]) -> Errors | None:
 
 
 def grouped(by: str) -> dict[str, list[JudgedRun]]:
-    """The runs of every group, groups in the order of their names."""
+    """Return the runs of every group, ordered by group name."""
     key = grouping(by)
     found: dict[str, list[JudgedRun]] = {}
     for judged in judged_runs():
@@ -143,7 +143,7 @@ def grouped(by: str) -> dict[str, list[JudgedRun]]:
 
 
 def rankings(*, tested_only: bool) -> list[Ranking]:
-    """How layouts of the big sweep are ranked, by model and number of GPUs."""
+    """Return how the layouts of the large sweep are ranked, by model and number of GPUs."""
     groups: dict[tuple[str, int], list[JudgedRun]] = {}
     for judged in judged_runs():
         run = judged.run
@@ -153,11 +153,14 @@ def rankings(*, tested_only: bool) -> list[Ranking]:
 
 
 SWEPT = {2048: "1B", 3072: "3B", 4096: "8B", 8192: "80B"}
-"""Models of the sweep by their width."""
+"""Names of the sweep's models, by width."""
 
 
 def swept_model(run: DescribedRun) -> str:
-    """What the sweep calls the model of a run; the largest was run with fewer key heads too."""
+    """Return the sweep's name for the model of a run.
+
+    Its largest model was also run with fewer key heads.
+    """
     shape = run.shape
     return SWEPT[shape.hidden] + ("" if shape.kv_heads == shape.heads else ", grouped queries")
 
@@ -178,26 +181,26 @@ def _ranking(group: Sequence[JudgedRun]) -> Ranking:
 
 
 def _choice(group: Sequence[JudgedRun]) -> float:
-    """The measured time of the layout that is offered over that of the fastest."""
+    """Return the measured time of the chosen layout over that of the fastest."""
     return offered(group).measured_s / min(judged.measured_s for judged in group)
 
 
 POLLED_TWO_STAGES_S, POLLED_MORE_STAGES_S = (0.3, 0.8), (0.55, 1.3)
-"""Seconds beyond the prediction for each slot of a pipeline of two stages, and of more, that runs
-of the sweep took whose messages slept: a branch of nanotron checks every 0.1 s whether the two
-small messages ahead of each tensor have arrived."""
+"""Seconds per slot beyond the prediction, for pipelines of two and of more stages, that runs of the
+sweep took whose messages slept: a branch of nanotron checks every 0.1 s whether the two small
+messages that precede each tensor have arrived."""
 
 
 def polling_runs() -> list[JudgedRun]:
-    """Runs of the sweep that are `polling`."""
+    """Return the runs of the sweep that are `polling`."""
     swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
     return [judged for judged in swept if polling(judged)]
 
 
 def polling(judged: JudgedRun) -> bool:
-    """Whether a run took as much longer than predicted as one whose pipeline polls for messages.
+    """Whether a run exceeds its prediction as a pipeline does that polls for messages.
 
-    It is told by its time, because the sweep doesn't say which runs used that branch.
+    The time must decide, because the sweep doesn't record which runs used that branch.
     """
     run = judged.run
     if run.pp == 1 or judged.measured_s <= CRAWLING * judged.predicted_s:
@@ -208,34 +211,34 @@ def polling(judged: JudgedRun) -> bool:
 
 
 def offered(group: Sequence[JudgedRun]) -> JudgedRun:
-    """The layout that the planner offers of these: the fastest that fits with enough certainty.
+    """Return the layout that the planner would choose: the fastest that surely fits.
 
-    Where none does, the fastest.
+    If none does, it is the fastest.
     """
     ranked = sorted(group, key=lambda judged: judged.predicted_s)
     return next((judged for judged in ranked if fits_surely(judged.run)), ranked[0])
 
 
 def fits_surely(run: DescribedRun) -> bool:
-    """Whether a run is predicted to fit with a chance of `SAFE`."""
+    """Whether a run is predicted to fit with a probability of `SAFE`."""
     return fit_chance(run) >= SAFE
 
 
 def fit_chance(run: DescribedRun) -> float:
-    """How likely a run was to fit, by its predicted memory."""
+    """Return the probability that a run fits, by its predicted memory."""
     held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
     return held.fit_probability or 0.0
 
 
 TIGHT, CRAWLING = 0.8, 1.35
-"""The chance of fitting below which a run is tight, and how many times its predicted time it takes
-if it crawls."""
+"""The probability of fitting below which a run is tight, and the factor over its predicted time
+from which it crawls."""
 
 
 def tight_runs() -> tuple[list[JudgedRun], list[JudgedRun]]:
-    """Runs of the sweep that were unlikely to fit, and those of them that crawled.
+    """Return the runs of the sweep that were unlikely to fit, and those of them that crawled.
 
-    An allocator that finds no room frees all that it kept and asks the device again, in every
+    An allocator that runs out of space frees its cache and asks the device again, in every
     microbatch.
     """
     swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
@@ -245,7 +248,7 @@ def tight_runs() -> tuple[list[JudgedRun], list[JudgedRun]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSpread:
-    """One layout under several releases of its framework: fastest and slowest step measured."""
+    """One layout under several releases of its framework, with the fastest and slowest step."""
 
     run: DescribedRun
     releases: int
@@ -255,12 +258,12 @@ class ReleaseSpread:
 
     @property
     def spread(self) -> float:
-        """How much longer the slowest takes."""
+        """Relative excess of the slowest step."""
         return self.slowest_s / self.fastest_s - 1
 
 
 def release_spreads() -> list[ReleaseSpread]:
-    """Layouts that more than one release of the same framework ran, widest first."""
+    """Return the layouts that several releases of a framework ran, widest spread first."""
     groups: dict[str, list[JudgedRun]] = {}
     for judged in judged_runs():
         if judged.run.framework != "nanotron" and judged.run.release:

@@ -1,4 +1,4 @@
-"""Whole-number arithmetic as a shell does it: `NNODES * GPUS_PER_NODE / TP`."""
+"""Evaluates integer arithmetic as a shell does: `NNODES * GPUS_PER_NODE / TP`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from figgen.scenarios.texts.entry import is_name, is_whole
 
 
 def computed(text: str, variables: dict[str, str]) -> str:
-    """The value of an expression as text; "" where a name has no number or the text is no sum."""
+    """Return the value of an expression as text, or "" if a name has no number or it is invalid."""
     parts = _parts(text)
     if not parts:
         return ""
@@ -53,7 +53,7 @@ def _rank(sign: str) -> int:
 
 
 def _apply(numbers: list[int], sign: str) -> bool:
-    """Puts the result of the last two numbers in their place; False where there is none."""
+    """Replace the last two numbers with the result of an operator; return False if undefined."""
     if len(numbers) < 2:
         return False
     second = numbers.pop()
@@ -74,7 +74,7 @@ def _apply(numbers: list[int], sign: str) -> bool:
 
 
 def _parts(text: str) -> list[str]:
-    """Names, numbers and signs of an expression; nothing where another letter stands in it."""
+    """Return the names, numbers and operators of an expression, or nothing if it is invalid."""
     parts: list[str] = []
     at = 0
     while at < len(text):

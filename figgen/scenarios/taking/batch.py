@@ -15,7 +15,7 @@ from figgen.scenarios.taking.given import (
 from figgen.scenarios.texts.entry import normal
 
 TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune")
-"""Frameworks whose steps have one microbatch unless gradients are accumulated."""
+"""Frameworks whose steps have one microbatch unless they accumulate gradients."""
 
 SCHEDULES = {
     "1f1b": "1f1b", "gpipe": "gpipe", "afab": "gpipe", "allforwardallbackward": "gpipe",
@@ -23,17 +23,17 @@ SCHEDULES = {
     "loopedbfs": "looped-bfs", "zbvzerobubble": "zbv", "zbv": "zbv", "zb1p": "zb1p",
     "dualpipev": "dualpipev", "zb-h1": "zb1p",
 }  # fmt: skip
-"""Pipeline schedules by what frameworks call them."""
+"""Pipeline schedules by their names in frameworks."""
 
 
 def take_batch(given: Given, dialect: str) -> None:
-    """Takes sequence length, microbatches and global batch."""
+    """Set sequence length, microbatches and global batch."""
     sequence = whole_of(given, "sequence")
     decoder = whole_of(given, "decoder_sequence")
     if decoder and any(normal(one.name) == "language_model_type" for one in given.entries):
-        sequence = decoder  # the other length is that of an image
+        sequence = decoder  # the other length is that of images
     elif decoder:
-        given.notes.append("of an encoder with a decoder, only layers of a decoder are computed")
+        given.notes.append("only the decoder of this encoder-decoder model is computed")
     positions = whole_of(given, "positions")
     if sequence:
         take(given, "sequence", sequence)
@@ -46,11 +46,13 @@ def take_batch(given: Given, dialect: str) -> None:
         )
     size = whole_of(given, "microbatch_size") or _plain_batch(given, dialect)
     count = whole_of(given, "accumulation")
-    count = 0 if dialect == "nemo" and count == 1 else count  # its trainer leaves it to Megatron
+    count = (
+        0 if dialect == "nemo" and count == 1 else count
+    )  # its trainer leaves accumulation to Megatron
     whole = whole_of(given, "global_batch")
     local = whole_of(given, "local_batch")
     if dialect == "fsdp" and whole and not size and not count:
-        size, whole = whole, 0  # a program with PyTorch's loader counts the batch of a GPU
+        size, whole = whole, 0  # PyTorch's data loader takes the batch of one GPU
     if dialect in ("torchtitan", "colossalai"):
         _take_local(given, local, size)
     elif dialect == "llm-foundry" and local and not whole:
@@ -67,18 +69,18 @@ def take_batch(given: Given, dialect: str) -> None:
 
 
 def take_schedule(given: Given, dialect: str) -> None:
-    """Takes the schedule and the chunks of a pipeline."""
+    """Set the schedule and the chunks of a pipeline."""
     stages = value_of(given, "pp", 1)
     layers = value_of(given, "layers", 0)
     said = text_of(given, "schedule").replace("_", "").lower()
     virtual = whole_of(given, "virtual_stages")
     each = whole_of(given, "virtual_layers") or whole_of(given, "stage_layers")
     if said in SCHEDULES and stages == 1 and SCHEDULES[said] != "1f1b":
-        pass  # without a pipeline there is nothing to order
+        pass  # no pipeline
     elif said in SCHEDULES:
         take(given, "schedule", SCHEDULES[said])
     elif said:
-        given.notes.append(f"the schedule {said!r} is not one that this site computes")
+        given.notes.append(f"the schedule {said!r} is not modeled")
         _unheed(given, "schedule")
     if stages > 1 and virtual > 1:
         take(given, "chunks", virtual)
@@ -103,7 +105,7 @@ def take_schedule(given: Given, dialect: str) -> None:
 
 
 def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
-    """Takes the layers of each stage, where the first or the last has fewer than others."""
+    """Set the layers of each stage if the first or last stage has fewer."""
     first = whole_of(given, "layers_first")
     last = whole_of(given, "layers_last")
     if not (first or last) or stages < 2 or not layers or "chunks" in given.taken:
@@ -118,14 +120,14 @@ def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
 
 
 def _plain_batch(given: Given, dialect: str) -> int:
-    """`batch_size` of a trainer is that of a GPU; of nobody else it is known what it means."""
+    """Return `batch_size` as the batch of one GPU, or 0 if its meaning is unknown."""
     if dialect in (*TRAINERS, "fsdp", "mesh"):
         return whole_of(given, "plain_batch")
     return 0
 
 
 def _take_local(given: Given, local: int, size: int) -> None:
-    """The batch of a replica, which pipelines of torchtitan cut into single sequences."""
+    """Set microbatches from a replica's batch, which torchtitan's pipelines split further."""
     if not local:
         return
     each = size or (1 if value_of(given, "pp", 1) > 1 else local)
@@ -138,7 +140,7 @@ def _take_local(given: Given, local: int, size: int) -> None:
 
 
 def _take_count(given: Given, count: int, whole: int, size: int) -> None:
-    """Takes the microbatches of a replica, unless a global batch says otherwise."""
+    """Set the microbatches of a replica, unless the global batch determines them."""
     replicas = value_of(given, "dp", 0)
     if whole and size and replicas and count * size * replicas != whole:
         given.notes.append(

@@ -1,4 +1,4 @@
-"""How many nodes a job has, how many GPUs are in each, and how they are laid out."""
+"""How many nodes a job has, how many GPUs per node, and how ranks are laid out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.scenarios.taking.given import (
 from figgen.scenarios.texts.entry import Entry, is_whole, normal
 
 USUAL_WIDTH = 8
-"""GPUs of a node where nothing says it."""
+"""Default GPUs per node."""
 
 CHIPS = (
     ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
@@ -24,13 +24,13 @@ CHIPS = (
     ("a100", "a100-sxm-80gb"), ("v100", "v100-sxm2-32gb"), ("mi355x", "mi355x"),
     ("mi350x", "mi350x"), ("mi325x", "mi325x"), ("mi300", "mi300x"),
 )  # fmt: skip
-"""What schedulers call accelerators, and what the catalog does."""
+"""Names of accelerators in schedulers, and in the catalog."""
 
 AXES = ("tp", "pp", "cp", "ep", "etp")
 
 
 def take_cluster(given: Given) -> None:
-    """Takes nodes, GPUs of a node and the accelerator."""
+    """Set nodes, GPUs per node and the accelerator."""
     for key in ("tasks_per_node", "gpus_per_task"):
         text_of(given, key, LAUNCHED)
     listed_nodes, listed_width = _included(given)
@@ -48,7 +48,7 @@ def take_cluster(given: Given) -> None:
 
 
 def take_layout(given: Given, dialect: str) -> None:
-    """Takes the sizes of the axes, and what follows from all together."""
+    """Set the sizes of the axes, and what follows from them together."""
     for axis in AXES:
         size = whole_of(given, axis)
         if size:
@@ -60,7 +60,7 @@ def take_layout(given: Given, dialect: str) -> None:
         take(given, "cp", heads)
         take(given, "context_exchange", "all-to-all")
     if dialect == "gpt-neox" and given.keys.get("pp") and "pp" not in given.taken:
-        take(given, "pp", 1)  # 0 stages of a pipeline are none
+        take(given, "pp", 1)  # 0 pipeline stages mean no pipeline
     if "expert_tensor" in given.keys and switch_of(given, "expert_tensor"):
         take(given, "etp", value_of(given, "tp", 1))
     _take_order(given, dialect)
@@ -70,7 +70,7 @@ def take_layout(given: Given, dialect: str) -> None:
 
 
 def axes_product(given: Given) -> int:
-    """GPUs of one replica."""
+    """Return the GPUs of one replica."""
     return value_of(given, "tp", 1) * value_of(given, "pp", 1) * value_of(given, "cp", 1)
 
 
@@ -95,7 +95,7 @@ def _nodes(given: Given) -> int:
 
 
 def _included(given: Given) -> tuple[int, int]:
-    """Nodes and GPUs of each that DeepSpeed's `--include=a:0,1@b:0,1` lists, 0 for neither."""
+    """Return nodes and GPUs per node of DeepSpeed's `--include=a:0,1@b:0,1`, or zeros."""
     text = text_of(given, "included", LAUNCHED)
     if not text or "$" in text:
         return 0, 0
@@ -112,7 +112,7 @@ def _included(given: Given) -> tuple[int, int]:
 
 
 def _width(given: Given, nodes: int) -> int:
-    """GPUs of a node: the launcher's processes, then what the scheduler gives."""
+    """Return GPUs per node from the launcher's processes, or else from the scheduler."""
     started = whole_of(given, "processes_per_node", LAUNCHED)
     listed = text_of(given, "processes_per_node", LAUNCHED)
     if not started and listed.startswith(("[", "0,")):
@@ -139,14 +139,14 @@ def _width(given: Given, nodes: int) -> int:
 
 
 def _plain_or_typed(given: Given, key: str) -> int:
-    """The number of `8` or of `h100:8`."""
+    """Return the number in `8` or `h100:8`."""
     if ":" in text_of(given, key, LAUNCHED):
         return _typed(given, key)
     return whole_of(given, key, LAUNCHED)
 
 
 def _typed(given: Given, key: str) -> int:
-    """The number of `gpu:8`, `gpu:a100:8` and `h100:8`."""
+    """Return the number in `gpu:8`, `gpu:a100:8` or `h100:8`."""
     for one in reversed(given.keys.get(key, [])):
         for part in one.value.split(","):
             said = part.partition("(")[0]
@@ -176,7 +176,7 @@ ORDERS = {
     "megatron-deepspeed": "megatron", "deepspeed-topology": "deepspeed",
     "megatron-core": "megatron", "maxtext": "torchtitan",
 }  # fmt: skip
-"""The order of ranks of each framework."""
+"""The rank order of each framework."""
 
 
 def _take_order(given: Given, dialect: str) -> None:
@@ -208,9 +208,9 @@ MESH_AXES = {
 
 
 def _take_mesh_order(given: Given) -> None:
-    """The order of a device mesh, which names its axes slowest first.
+    """Set the rank order of a device mesh, which names its axes slowest first.
 
-    A second mesh with experts says where their axis lies among the others.
+    A second mesh, with experts, places their axis among the others.
     """
     dense = _mesh_axes(given, "mesh")
     expert = _mesh_axes(given, "expert_mesh")
@@ -221,7 +221,7 @@ def _take_mesh_order(given: Given) -> None:
     if "ep" in expert and "ep" not in order:
         order.insert(_place_of_experts(order, expert), "ep")
     if len(order) < 2:
-        return  # one axis has no order
+        return  # a single axis has no order
     text = "-".join(order)
     named = {
         "tp-cp-ep-dp-pp": "megatron", "tp-cp-ep-pp-dp": "megatron-tp-pp-dp",
@@ -232,7 +232,7 @@ def _take_mesh_order(given: Given) -> None:
 
 
 def _mesh_axes(given: Given, mesh: str) -> list[str]:
-    """Axes of a mesh in the program, fastest first."""
+    """Return the axes of a mesh in the program, fastest first."""
     axes: list[str] = []
     for one in given.entries:
         parts = one.name.split(".")
@@ -243,7 +243,7 @@ def _mesh_axes(given: Given, mesh: str) -> list[str]:
 
 
 def _place_of_experts(order: list[str], expert: list[str]) -> int:
-    """Where `ep` goes among the dense axes: behind what stands before it on the mesh of experts."""
+    """Return the position of `ep` among the dense axes, after those before it on its own mesh."""
     before = expert[: expert.index("ep")]
     at = 0
     for axis in before:
@@ -256,7 +256,7 @@ def _place_of_experts(order: list[str], expert: list[str]) -> int:
 
 
 def _take_replicas(given: Given) -> None:
-    """Takes the number of replicas where a file gives it."""
+    """Set the number of replicas if the file gives it."""
     shard = whole_of(given, "dp_shard")
     replicate = whole_of(given, "dp_replicate")
     if replicate > 1:
@@ -278,7 +278,7 @@ def _take_replicas(given: Given) -> None:
 
 
 def _assume_cluster(given: Given) -> None:
-    """Nodes and GPUs where the file leaves one or both out."""
+    """Assume nodes or GPUs per node if the file omits them."""
     replicas = value_of(given, "dp", 0)
     world = axes_product(given) * replicas
     nodes = value_of(given, "nodes", 0)
@@ -304,11 +304,11 @@ def _assume_cluster(given: Given) -> None:
         elif _launcher(given) or width:
             assume(given, "nodes", 1)
     if not width and not _width_is_asked(given) and _launcher(given).startswith("torch"):
-        assume(given, "gpus_per_node", 1)  # torchrun's own default
+        assume(given, "gpus_per_node", 1)  # torchrun's default
 
 
 def _launcher(given: Given) -> str:
-    """The launcher of the job, "" where the text has none."""
+    """Return the launcher of the job, or ""."""
     named = [one.value for one in given.entries if one.name == "launcher"]
     return named[-1] if named else ""
 
@@ -318,7 +318,7 @@ def _width_is_asked(given: Given) -> bool:
 
 
 def _settle_replicas(given: Given) -> None:
-    """The replicas that are left, where a file says that they are, and whether all fit."""
+    """Set the remaining axis to data parallelism, or note that the sizes do not fit."""
     nodes = value_of(given, "nodes", 0)
     width = value_of(given, "gpus_per_node", 0)
     inner = axes_product(given)
@@ -337,7 +337,7 @@ def _settle_replicas(given: Given) -> None:
         if given.taken["dp"] != world // inner:
             given.notes.append(
                 f"DP {given.taken['dp']} does not fit: {world:,} GPUs in replicas of {inner:,} "
-                f"make DP {world // inner:,}"
+                f"give DP {world // inner:,}"
             )
     elif said_left:
         take(given, "dp", world // inner)

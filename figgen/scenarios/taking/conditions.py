@@ -1,7 +1,7 @@
-"""Which branches of a script run: `if`, `case`, and what stands behind `&&` and `||`.
+"""Decides which branches of a script run: `if`, `case`, and commands after `&&` and `||`.
 
-A test that asks for a file, a pattern of letters or a value that the text does not hold stays
-undecided, and then all its branches are read from top to bottom.
+A test of a file, of a pattern of letters, or of a value that the text does not contain is
+undecided; then all its branches are read from top to bottom.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SIGNS = {"==": "-eq", "!=": "-ne", ">=": "-ge", "<=": "-le", ">": "-gt", "<": "-
 
 @dataclass(slots=True, kw_only=True)
 class Branch:
-    """An `if` or `case` that is open.
+    """An open `if` or `case`.
 
-    `done` says whether one of its branches has run, `live` whether the present one runs; None is
-    undecided. `word` is what a `case` compares, and `pattern` whether its next words are patterns.
+    `done` is whether one of its branches has run, `live` whether the current one runs; None means
+    undecided. `word` is what a `case` compares, `pattern` whether its next words are patterns.
     """
 
     outer: bool
@@ -34,7 +34,7 @@ class Branch:
 
 @dataclass(slots=True, kw_only=True)
 class Branches:
-    """The branches that are open, the test that is being read, and whether a command is skipped."""
+    """The open branches, the test being read, and whether the next command is skipped."""
 
     open: list[Branch] = field(default_factory=list)
     testing: bool = False
@@ -44,16 +44,16 @@ class Branches:
     matched: bool | None = False
 
     def live(self) -> bool:
-        """Whether what is read now runs, as far as anybody can tell."""
+        """Whether the current command runs or may run."""
         return not self.skip and all(one.outer and one.live is not False for one in self.open)
 
     def sure(self) -> bool:
-        """Whether every branch that is open is known to run."""
+        """Whether every open branch is known to run."""
         return all(one.live is True for one in self.open)
 
 
 def follow(branches: Branches, words: list[str], end: str) -> list[str]:
-    """A command without what decides branches; `end` is the sign behind it, such as `&&`."""
+    """Return a command without its branching words; `end` is the sign after it, such as `&&`."""
     if branches.open and branches.open[-1].pattern:
         return _pattern(branches, words, end)
     rest = words
@@ -96,7 +96,7 @@ def _keyword(branches: Branches, word: str) -> None:
 
 
 def _enter(here: Branch, chosen: bool | None) -> None:
-    """Begins the next branch, which runs if its test holds and none before it has run."""
+    """Begin the next branch, which runs if its test holds and no earlier branch has run."""
     if here.done is True or chosen is False:
         here.live = False
     elif chosen is True and here.done is False:
@@ -117,7 +117,7 @@ def _case(branches: Branches, words: list[str], end: str) -> list[str]:
 
 
 def _pattern(branches: Branches, words: list[str], end: str) -> list[str]:
-    """Compares the patterns of a `case`, which end with a bracket."""
+    """Compare the patterns of a `case`, which end with a parenthesis."""
     if words[:1] == ["esac"]:
         branches.open = branches.open[:-1]
         return follow(branches, words[1:], end)
@@ -142,7 +142,7 @@ def _is_test(words: list[str]) -> bool:
 
 
 def _test(branches: Branches, words: list[str], end: str) -> None:
-    """Adds one test to those before it, and decides whether the command behind it is skipped."""
+    """Combine a test with those before it, and decide whether the next command is skipped."""
     if words:
         said = decided(words)
         if branches.joint == "&&":
@@ -170,7 +170,7 @@ def _either(one: bool | None, other: bool | None) -> bool | None:
 
 
 def decided(words: list[str]) -> bool | None:
-    """Whether a test such as `[ 8 -gt 1 ]` holds; None where the text does not tell."""
+    """Return whether a test such as `[ 8 -gt 1 ]` holds, or None if the text does not tell."""
     said = [word for word in words if word not in OPENING and word not in CLOSING]
     if "-o" in said:
         at = said.index("-o")
@@ -184,7 +184,7 @@ def decided(words: list[str]) -> bool | None:
     if len(said) == 1:
         return said[0] != "" if "$" not in said[0] else None
     if len(said) == 2 and said[0] in ("-z", "-n"):
-        # A variable that nobody has set is empty, as for its default.
+        # An unset variable is empty, as in a default.
         empty = said[1] == "" or said[1].startswith("$")
         return empty if said[0] == "-z" else not empty
     if len(said) != 3 or "$" in said[0] or "$" in said[2]:
@@ -212,7 +212,7 @@ def _compared(one: str, sign: str, other: str) -> bool | None:
 
 
 def compared_sums(text: str, variables: dict[str, str]) -> bool | None:
-    """Whether `TP * PP > 1`, as it stands in two brackets, holds; None where that is unknown."""
+    """Return whether `TP * PP > 1`, from `(( … ))`, holds, or None if unknown."""
     for sign, name in SIGNS.items():
         before, found, after = text.partition(sign)
         if found:
@@ -222,7 +222,7 @@ def compared_sums(text: str, variables: dict[str, str]) -> bool | None:
 
 
 def matches(text: str, pattern: str) -> bool | None:
-    """Whether a text has the form of a pattern with `*`; None for other patterns."""
+    """Return whether a text matches a pattern with `*`, or None for other patterns."""
     if "$" in text or "$" in pattern:
         return True if pattern == "*" else None
     if "?" in pattern or "[" in pattern:

@@ -1,4 +1,4 @@
-"""Which format a text has: JSON, TOML, YAML, Python, a line of this site, or a shell script."""
+"""The format of a text: JSON, TOML, YAML, Python, a line of this site, or a shell script."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PROGRAMS = (
     "composer", "axolotl", "llamafactory-cli", "tune", "cd", "source", "echo", "if", "set",
     "module",
 )  # fmt: skip
-"""Words that a line of a script may begin with."""
+"""Words that can begin a line of a script."""
 
 
 def format_of(text: str) -> str:
-    """ "json", "toml", "yaml", "python", "address", "command" or "shell"."""
+    """Return "json", "toml", "yaml", "python", "address", "command" or "shell"."""
     said = _begun(text)
     if (
         said.startswith("figgen ")
@@ -35,7 +35,7 @@ def format_of(text: str) -> str:
 
 
 def _begun(text: str) -> str:
-    """A text without the comments before the brace that a configuration begins with."""
+    """Return a text without the comments before its opening brace."""
     said = text.strip()
     rest = said
     while rest.startswith("#") and not rest.startswith(("#!", "#SBATCH", "#PBS")):
@@ -44,7 +44,7 @@ def _begun(text: str) -> str:
 
 
 def _is_argument(line: str) -> bool:
-    """Whether a line is `name=value,` or opens a call: `args = Arguments(`."""
+    """Whether a line is `name=value,` or opens a call such as `args = Arguments(`."""
     name, sign, _ = line.partition("=")
     return sign != "" and line.endswith((",", "(")) and is_name(name.strip().replace(".", "_"))
 
@@ -63,7 +63,7 @@ def _of_lines(said: str) -> str:
             continue
         first = line.split()[0]
         if ("<<" in line and not line.startswith("<<:")) or first.startswith(("$", "./")):
-            shell += 50  # a here-document, and the lines that it holds
+            shell += 50  # a here-document and its lines
         elif first.startswith("--") and 0 < key_end(line) < len(first):
             settings += 1  # a key that is an option of a command line
         elif line.startswith("[") and line.endswith("]") and "=" not in line:

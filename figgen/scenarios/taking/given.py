@@ -1,4 +1,4 @@
-"""What was given for each key of a job, and notes of what was given twice, or as no number."""
+"""The settings of a job by key, with notes on duplicates and invalid numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from figgen.scenarios.texts.entry import ASIDE, Entry, entry, is_whole, normal
 MOST = 10**9
 
 ORIGINS = ("script", "config", "python", "launcher", "mpi", "slurm", "sbatch", "variable")
-"""Where a setting may come from; earlier sources override later ones."""
+"""Origins of settings; earlier ones override later ones."""
 
 LAUNCHED = ("launcher", "mpi", "config", "python", "script", "slurm", "sbatch", "variable")
-"""The same for the size of the cluster, which a launcher decides."""
+"""Origins of the cluster's size, which a launcher determines, in order of precedence."""
 
 NOTHING = ("", "null", "None", "~")
-"""What a configuration writes where it leaves a setting open."""
+"""Values that leave a setting open in a configuration."""
 
 ON = ("true", "1", "yes", "on", "")
 OFF = ("false", "0", "no", "off", "none", "null")
@@ -25,11 +25,11 @@ OFF = ("false", "0", "no", "off", "none", "null")
 
 @dataclass(slots=True, kw_only=True)
 class Given:
-    """Settings by the key that they mean, and what has come out of them.
+    """Settings by the key that they mean, and the options derived from them.
 
-    `taken` are values of a job's options under their own names, `assumed` are defaults of the
-    framework or of this reader, `asked` are variables that the user has to fill in.
-    `heeded` are the settings that went into one of them; `notes` are for the reader.
+    `taken` are values of a job's options under their own names, `assumed` defaults of the framework
+    or of this reader, and `asked` variables that the user has to fill in. `heeded` are the settings
+    that were used; `notes` are for the reader.
     """
 
     entries: list[Entry]
@@ -42,7 +42,7 @@ class Given:
 
 
 def sorted_entries(entries: list[Entry]) -> Given:
-    """Entries under the keys that they mean."""
+    """Return the entries under the keys that they mean."""
     given = Given(entries=entries)
     for said in entries:
         key = _key(said)
@@ -55,7 +55,7 @@ def sorted_entries(entries: list[Entry]) -> Given:
 
 
 def _without_place(one: Entry) -> Entry:
-    """A model's name without a folder that nobody knows: `$HOME/models/Llama-3-8B`."""
+    """Strip an unknown folder from a model's name, as in `$HOME/models/Llama-3-8B`."""
     name = one.value.rpartition("/")[2]
     known = is_known(one.value) or not name or not is_known(name)
     return one if known else entry(one.name, name, one.origin)
@@ -80,13 +80,14 @@ SCHEDULED: dict[str, str] = {
     "-ppn": "processes_per_node",
     "--tres-per-node": "generic_resources", "--ntasks-per-gpu": "", "-nnodes": "nodes",
 }  # fmt: skip
-"""Options of Slurm and MPI, which differ by case."""
+"""Options of Slurm and MPI, which are case-sensitive."""
 
 
 def text_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> str:
-    """The value of a key, "" where none is given or known; what is unknown is asked for.
+    """Return the value of a key, or "" if it is missing or unknown.
 
-    The last setting of the first origin holds. A setting given twice with two values is noted.
+    Unknown variables are asked for. The last setting of the first origin counts. If a setting is
+    given twice with different values, that is noted.
     """
     found = given.keys.get(key, [])
     if not found:
@@ -112,7 +113,7 @@ def text_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> str:
     for name in unknown:
         if name not in given.asked:
             given.asked.append(name)
-    note = f"{found[-1].name}: expected a value, got an expression for a shell"
+    note = f"{found[-1].name}: expected a value, got a shell expression"
     if not unknown and note not in given.notes:
         given.notes.append(note)
     return ""
@@ -132,18 +133,18 @@ def _note_twice(given: Given, known: list[Entry]) -> None:
 
 
 GROUPS = ("tp", "pp", "cp", "ep", "etp")
-"""Sizes that no framework derives: where -1 stands for one of them, something is wrong."""
+"""Sizes that no framework derives, so that -1 is an error."""
 
 UNSAID = ("null", "none", "None", "gpu")
 
 
 def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
-    """The whole number of a key, 0 where none is given; anything else is noted."""
+    """Return the whole number of a key, 0 if missing; anything else is noted."""
     text = text_of(given, key, order)
     words = text.split()
     first = _thousands(words[0]) if words else ""
     if is_whole(first) and 0 <= int(first) <= MOST:
-        # A file behind a number is an argument of its own: `--tp 4 train.yaml`.
+        # A file after a number is a separate argument: `--tp 4 train.yaml`.
         more = [one for one in words[1:] if "." not in one and one[:1] != "/"]
         if more:
             name = given.keys[key][-1].name
@@ -166,13 +167,13 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
 
 
 def _note_auto(given: Given, key: str) -> None:
-    note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
+    note = f"{given.keys[key][-1].name} is auto: the trainer sets it at start"
     if note not in given.notes:
         given.notes.append(note)
 
 
 def _thousands(text: str) -> str:
-    """A number as people write it: 4_096, 4096.0 and 8k."""
+    """Return a number in plain digits: 4_096, 4096.0 and 8k are accepted."""
     plain = text.replace("_", "")
     if plain.endswith(".0"):
         plain = plain[:-2]
@@ -182,7 +183,7 @@ def _thousands(text: str) -> str:
 
 
 def switch_of(given: Given, key: str) -> bool | None:
-    """Whether a switch is on; None if it is not given."""
+    """Return whether a switch is on, or None if it is not given."""
     text = text_of(given, key)
     if not text:
         return None
@@ -201,22 +202,22 @@ def switch_of(given: Given, key: str) -> bool | None:
 
 
 def _is_placeholder(text: str) -> bool:
-    """Whether a text is a word of a template, such as CONFIG_BF16_ENABLED."""
+    """Whether a text is a template's placeholder, such as CONFIG_BF16_ENABLED."""
     return "_" in text and text.upper() == text
 
 
 def take(given: Given, option: str, value: int | str | bool) -> None:
-    """Takes a value of an option."""
+    """Set the value of an option."""
     given.taken[option] = value
 
 
 def assume(given: Given, option: str, value: int | str | bool) -> None:
-    """Assumes a value of an option where none was taken."""
+    """Assume the value of an option unless it is set."""
     if option not in given.taken:
         given.assumed[option] = value
 
 
 def value_of(given: Given, option: str, usual: int) -> int:
-    """A whole number that was taken or assumed before."""
+    """Return a whole number that was set or assumed, or else `usual`."""
     value = given.taken.get(option, given.assumed.get(option, usual))
     return value if isinstance(value, int) else usual

@@ -1,6 +1,6 @@
-"""Reads where ranks run: host lists, hostfiles, rankfiles, and ranks as Slurm, NCCL and torch print
-them; says how they differ from a layout.
+"""Reads where ranks run, and how that differs from a layout.
 
+It reads host lists, hostfiles, rankfiles, and ranks as Slurm, NCCL and torch print them.
 Sources: `scontrol show hostnames` and `srun --label` of Slurm; hostfiles and rankfiles of Open MPI
 (`rank 0=node1 slot=0`) and DeepSpeed (`node1 slots=8`); nccl-tests and NCCL_DEBUG=INFO;
 torch.distributed.device_mesh.DeviceMesh.
@@ -19,10 +19,10 @@ from figgen.scenarios.texts.entry import is_whole
 
 @dataclass(slots=True, kw_only=True)
 class Hosts:
-    """Hosts in their order with their slots (0 if unknown), and ranks by place.
+    """Hosts in order with their slots (0 if unknown), and where ranks run.
 
-    `ranks` maps a rank to its host's number and its GPU there; `groups` are groups of ranks as a
-    program prints them, and `axes` the axis of each, "" if the text names none.
+    `ranks` maps a rank to the index of its host and its GPU there. `groups` are groups of ranks as
+    a program prints them, and `axes` the axis of each, "" if the text names none.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """Sentences about what differs from a layout, and the ranks that do."""
+    """Sentences about differences from a layout, and the ranks that differ."""
 
     sentences: list[str]
     ranks: list[int]
@@ -43,17 +43,17 @@ class Differences:
 
 MOST_HOSTS = 20_000
 LONGEST_LINE = 20_000
-"""Letters of a line at most: one with a mesh of 4,096 ranks has about that many."""
+"""Most characters of a line; one with a mesh of 4,096 ranks has about that many."""
 AXES = (
     ("tensor", "tp"), ("pipeline", "pp"), ("context", "cp"), ("expert", "ep"), ("data", "dp"),
     ("dp_shard", "dp"), ("shard", "dp"), ("fsdp", "dp"), ("tp", "tp"), ("pp", "pp"), ("cp", "cp"),
     ("ep", "ep"), ("dp", "dp"),
 )  # fmt: skip
-"""What programs call axes, and what the layout does."""
+"""Names of axes in programs, and in the layout."""
 
 
 def read_hosts(text: str) -> Hosts | None:
-    """Hosts or ranks in a text, None where there are none."""
+    """Return the hosts or ranks in a text, or None."""
     lines = [line.strip() for line in text.replace("\r", "").split("\n")]
     lines = [line for line in lines if line and len(line) <= LONGEST_LINE]
     for read in (_rank_lines, _groups, _hostfile):
@@ -67,12 +67,12 @@ RANK_LINES = (
     (r"^rank\s+(\d+)\s*=\s*(\S+)\s+slots?\s*=\s*(?:\d+:)?(\d+)", "rankfile"),
     (r"Rank\s+(\d+)\s.*\bon\s+(\S+)\s+device\s+(\d+)", "nccl-tests"),
 )
-"""Lines with a rank, its host and its GPU."""
+"""Patterns of lines with a rank, its host and its GPU."""
 LONGEST_RANK_LINE = 500
 
 
 def _rank_lines(lines: list[str]) -> Hosts | None:
-    """A rankfile, a list of nccl-tests, NCCL's own lines, and `srun --label hostname`."""
+    """Read a rankfile, nccl-tests' list of ranks, NCCL's log, or `srun --label hostname`."""
     triples: list[tuple[int, str, int]] = []
     kind = ""
     for line in lines:
@@ -98,7 +98,7 @@ def _rank_lines(lines: list[str]) -> Hosts | None:
 
 
 def _labelled(lines: list[str]) -> Hosts | None:
-    """`3: node002`, as `srun --label hostname` prints it; GPUs count up in the order of ranks."""
+    """Read `3: node002` lines of `srun --label hostname`; GPUs count up in rank order."""
     pairs: list[tuple[int, str]] = []
     for line in lines:
         found = re.search(r"^\[?(?:rank)?(\d+)\]?:\s*([A-Za-z][\w.-]*)$", line)
@@ -131,7 +131,7 @@ def _count_slots(hosts: Hosts) -> None:
 
 
 def _groups(lines: list[str]) -> Hosts | None:
-    """A DeviceMesh as torch prints it, or groups of ranks with the name of an axis before each."""
+    """Read a DeviceMesh as torch prints it, or groups of ranks after the name of an axis."""
     whole = " ".join(lines)
     _, call, rest = whole.partition("DeviceMesh(")
     nested = _first_list(rest) if call else ""
@@ -153,7 +153,7 @@ def _groups(lines: list[str]) -> Hosts | None:
 
 
 def _first_list(text: str) -> str:
-    """The first bracket of a text with everything up to the one that closes it, "" for none."""
+    """Return the first bracketed part of a text up to its closing bracket, or ""."""
     start = text.find("[")
     depth = 0
     for at in range(max(start, 0), len(text)):
@@ -180,7 +180,7 @@ def _axis(said: str) -> str:
 
 
 def _mesh_groups(nested: str, names: str) -> Hosts:
-    """The groups along every axis of a printed array, whose last axis is the fastest."""
+    """Return the groups along every axis of a printed array, whose last axis is the fastest."""
     ranks = [int(one) for one in re.findall(r"\d+", nested)]
     depth = 0
     while depth < len(nested) and nested[depth] == "[":
@@ -189,7 +189,7 @@ def _mesh_groups(nested: str, names: str) -> Hosts:
 
 
 def _shape(nested: str, depth: int) -> list[int]:
-    """The sizes of a nested list, slowest first."""
+    """Return the sizes of a nested list, slowest first."""
     sizes = [0 for _ in range(depth)]
     level = -1
     counts = [0 for _ in range(depth)]
@@ -224,7 +224,7 @@ def _of_array(ranks: list[int], sizes: list[int], names: str) -> Hosts:
 
 
 def _hostfile(lines: list[str]) -> Hosts | None:
-    """A hostfile, or names a line each or in Slurm's brackets."""
+    """Read a hostfile, or host names on separate lines or in Slurm's brackets."""
     hosts = Hosts(kind="hostnames")
     sure = False
     for line in lines:
@@ -254,7 +254,7 @@ def _hostfile(lines: list[str]) -> Hosts | None:
 
 
 def expanded_names(line: str) -> list[str]:
-    """The hosts of Slurm's `node[001-003,007],gpu1`, an empty list for another text."""
+    """Return the hosts of Slurm's `node[001-003,007],gpu1`, or nothing for other texts."""
     found: list[str] = []
     for part in re.findall(r"[A-Za-z][\w.-]*(?:\[[\d,-]+\])?[\w.-]*", line):
         start, bracket, rest = part.partition("[")
@@ -276,13 +276,13 @@ def expanded_names(line: str) -> list[str]:
 
 
 def differences(parallel: ParallelLayout, hosts: Hosts) -> Differences:
-    """How hosts, ranks or groups differ from a layout, whose rank r is on node r // GPUs."""
+    """Return how hosts, ranks or groups differ from a layout with rank r on node r // GPUs."""
     if hosts.groups:
         return _groups_against(parallel, hosts)
     sentences: list[str] = []
     if len(hosts.names) != parallel.nodes:
         sentences.append(
-            f"the text names {_plural(len(hosts.names), 'host')}, and the layout has "
+            f"the text names {_plural(len(hosts.names), 'host')}, but the layout has "
             f"{_plural(parallel.nodes, 'node')}"
         )
     uneven = [
@@ -292,7 +292,7 @@ def differences(parallel: ParallelLayout, hosts: Hosts) -> Differences:
     ]
     if uneven:
         sentences.append(
-            f"the layout has {_plural(parallel.gpus_per_node, 'GPU')} on each node, and "
+            f"the layout has {_plural(parallel.gpus_per_node, 'GPU')} per node, but "
             f"{', '.join(uneven[:4])}{f' and {len(uneven) - 4} more differ' if uneven[4:] else ''}"
         )
     moved: list[int] = []
@@ -313,7 +313,7 @@ def differences(parallel: ParallelLayout, hosts: Hosts) -> Differences:
 
 
 def _torn(parallel: ParallelLayout, hosts: Hosts) -> list[str]:
-    """Axes whose groups leave a node with these hosts, though they do not in the layout."""
+    """Return axes whose groups leave a node with these hosts but not in the layout."""
     found: list[str] = []
     for axis in ("tp", "cp", "dp", "pp"):
         mesh = mesh_of(parallel, axis)
@@ -325,7 +325,7 @@ def _torn(parallel: ParallelLayout, hosts: Hosts) -> list[str]:
             torn += 1 if len(real) > len(planned) else 0
         if torn:
             found.append(
-                f"{_plural(torn, 'group')} of {axis.upper()} touch more nodes than in the layout"
+                f"{_plural(torn, 'group')} of {axis.upper()} span more nodes than in the layout"
             )
     return found
 
@@ -373,19 +373,20 @@ def _plural(count: int, word: str) -> str:
 
 
 def host_names(parallel: ParallelLayout, hosts: Hosts | None) -> list[str]:
-    """A name for every node: those of the hosts, then node0, node1 and so on."""
+    """Return a name for every node: those of the hosts, then node0, node1 and so on."""
     given = hosts.names if hosts is not None else []
     return [given[at] if at < len(given) else f"node{at}" for at in range(parallel.nodes)]
 
 
 def hostfile(parallel: ParallelLayout, names: list[str]) -> str:
-    """A hostfile of Open MPI and DeepSpeed, a line for each node."""
+    """Return a hostfile for Open MPI and DeepSpeed, with a line per node."""
     return "\n".join([f"{name} slots={parallel.gpus_per_node}" for name in names])
 
 
 def rankfile(parallel: ParallelLayout, names: list[str]) -> str:
-    """A rankfile of Open MPI that puts each of Megatron-LM's ranks where the layout has its part
-    of the model.
+    """Return a rankfile for Open MPI that places Megatron-LM's ranks by the layout.
+
+    Each rank runs where the layout has its part of the model.
     """
     usual = layout(
         nodes=parallel.nodes,
@@ -410,17 +411,17 @@ def rankfile(parallel: ParallelLayout, names: list[str]) -> str:
 
 
 RANKFILE_NOTE = (
-    "For mpirun --rankfile: each rank of Megatron-LM's default order runs where the map has its "
+    "For mpirun --rankfile: each rank in Megatron-LM's default order runs where the map has its "
     "part of the model. Ranks of a node take its GPUs in ascending order."
 )
 HOSTFILE_NOTE = (
-    "For mpirun --hostfile and deepspeed --hostfile, with nodes in the order of the map. Paste "
-    "your host names under Bring your job to have them here."
+    "For mpirun --hostfile and deepspeed --hostfile, with nodes in the order of the map. To use "
+    "your host names, paste them under Bring your job."
 )
 
 
 def write_hosts(kind: str, parallel: ParallelLayout, names: list[str]) -> tuple[str, str]:
-    """The text and the note of a "hostfile" or a "rankfile"."""
+    """Return the text and the note of a "hostfile" or a "rankfile"."""
     if kind == "hostfile":
         return hostfile(parallel, names), HOSTFILE_NOTE
     return rankfile(parallel, names), RANKFILE_NOTE

@@ -1,4 +1,4 @@
-"""Reads a job out of whatever text describes it: what is taken, assumed, left and asked for."""
+"""Reads a job from any text: options that it sets, assumes, ignores and asks for."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
 from figgen.scenarios.texts.flow import read_flow
 
 LONGEST = 1_000_000
-"""Letters of a text at most: configurations have thousands."""
+"""Most characters of a text; configurations have thousands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenJob:
-    """A job as a text describes it, under the names of its options.
+    """A job that a text describes, under the names of its options.
 
-    `dialect` is the framework whose words it has. `assumed` are the framework's own defaults, and
-    what this reader supposes; `left` are settings that went into nothing, and `unsure` those of
-    them whose names tell of sizes or layouts. `asked` are variables without a value.
+    `dialect` is the framework whose names the text uses. `assumed` are the framework's defaults and
+    this reader's assumptions. `left` are unused settings, and `unsure` those of them whose names
+    suggest sizes or layouts. `asked` are variables without a value.
     """
 
     dialect: str
@@ -47,11 +47,10 @@ class TakenJob:
 
 
 def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
-    """The job that a script, a configuration or a line of a tool describes.
+    """Return the job that a script, a configuration or a line of a tool describes.
 
-    `answers` are values of variables that the text leaves open, `names` those of this site's own
-    options. Raises InputError for a text in
-    which nothing tells of a training job.
+    `answers` are values of variables that the text leaves open; `names` are those of this site's
+    options. Raises InputError for a text that does not describe a training job.
     """
     if len(text) > LONGEST:
         raise InputError("the text", expected=f"at most {LONGEST:,} letters")
@@ -89,7 +88,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
 
 
 def _hosts(text: str) -> TakenJob | None:
-    """The cluster of a hostfile or a list of hosts, None for another text."""
+    """Return the cluster of a hostfile or a list of hosts, or None for other texts."""
     hosts = read_hosts(text)
     if hosts is None or hosts.groups:
         return None
@@ -106,7 +105,7 @@ def _hosts(text: str) -> TakenJob | None:
 
 
 DESCRIBING = ("layers", "hidden", "model", "microbatch_size", "global_batch", "sequence")
-"""Options that only a text about a whole job has: only then do its framework's defaults count."""
+"""Options that mark a text about a whole job; only then do its framework's defaults apply."""
 
 SOFTWARE = {
     "megatron-lm": "megatron-lm", "megatron-bridge": "megatron-bridge", "nemo": "nemo",
@@ -117,11 +116,11 @@ SOFTWARE = {
     "fsdp": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
     "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
-"""The software whose habits are those of a framework."""
+"""The software whose memory and time stand for a framework."""
 
 
 def dialect_of(entries: list[Entry], kind: str) -> str:
-    """The framework whose names the settings have."""
+    """Return the framework whose names the settings have."""
     names = [normal(one.name) for one in entries]
     programs = " ".join(
         [one.value.lower() for one in entries if one.name in ("program", "launcher")]
@@ -204,7 +203,7 @@ def _entries(text: str, kind: str, answers: dict[str, str], shell: Shell) -> lis
 
 
 def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
-    """A command or an address of this site, whose options have their own names."""
+    """Read a command or an address of this site, whose options have their own names."""
     found, left, notes = (
         read_address(text, names) if kind == "address" else read_own_command(text, shell, names)
     )
@@ -216,14 +215,14 @@ def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
 
 
 def _note_variables(given: Given, shell: Shell) -> None:
-    """Notes numbers that variables get more than once, in part, or by default only."""
+    """Note variables that are set more than once, only partly read, or only by default."""
     for said in shell.unquoted:
         given.notes.append(f"{said[:40]}: a value with a space needs quotes; using its first word")
     for name in shell.changed():
         values = shell.values[name]
         if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
             said = ", ".join(values)
-            given.notes.append(f"{name} is set more than once, to {said}; using the last value")
+            given.notes.append(f"{name} is set more than once ({said}); using the last value")
     for name, value in shell.defaults.items():
         set_here = name in shell.variables or name in shell.answers
         if not set_here and name not in RANKS and is_whole(value):
@@ -231,20 +230,20 @@ def _note_variables(given: Given, shell: Shell) -> None:
 
 
 def _note_files(given: Given) -> None:
-    """Notes the files that a configuration builds on, as Hydra and NeMo RL name them."""
+    """Note the files that a configuration builds on, as Hydra and NeMo RL name them."""
     for one in given.entries:
         if one.name in ("defaults", "base_config") and one.words and one.name not in given.heeded:
             given.heeded.append(one.name)
             files = " ".join([word for word in one.words.split() if word != "_self_"])
             if files:
-                given.notes.append(f"this file builds on {files}; add the content of that to it")
+                given.notes.append(f"this file builds on {files}; add its content")
 
 
 MOST_SLIPS = 200
-"""Settings that are looked at for slips: a text with more is no script of anybody."""
+"""Most settings that are checked for typos; no real script has more."""
 
 RANKS = ("RANK", "NODE_RANK", "LOCAL_RANK", "MASTER_PORT", "SLURM_NODEID", "SLURM_PROCID", "SEED")
-"""Variables that say nothing of sizes."""
+"""Variables that have nothing to do with sizes."""
 
 
 def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:

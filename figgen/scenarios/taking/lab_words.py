@@ -1,9 +1,8 @@
-"""Puts what Megatron-Bridge's launcher, Primus, slime and open-instruct say into known words.
+"""Renames settings of Megatron-Bridge's launcher, Primus, slime and open-instruct to known ones.
 
-Sources: NVIDIA-NeMo/Megatron-Bridge scripts/performance; AMD-AGI/Primus
-examples/megatron/configs and primus/configs/modules/megatron; THUDM/slime scripts and
-slime/utils/arguments.py; allenai/open-instruct scripts/train, mason.py and
-open_instruct/grpo_fast.py.
+Sources: NVIDIA-NeMo/Megatron-Bridge scripts/performance; AMD-AGI/Primus examples/megatron/configs
+and primus/configs/modules/megatron; THUDM/slime scripts and slime/utils/arguments.py;
+allenai/open-instruct scripts/train, mason.py and open_instruct/grpo_fast.py.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def lab_words(entries: list[Entry]) -> list[Entry]:
-    """The same settings in known words; nothing for another text.
+    """Return the settings under known names, or nothing for other texts.
 
-    Megatron-Bridge's `--num_gpus` are those of all nodes.
+    Megatron-Bridge's `--num_gpus` counts those of all nodes.
     """
     names = [normal(one.name) for one in entries]
     if "compute_dtype" in names and "num_gpus" in names:
@@ -31,9 +30,10 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
 
 
 def _primus(entries: list[Entry]) -> list[Entry]:
-    """A module names the file of its model, and trains in BF16 unless its overrides say otherwise.
+    """Rename Primus's settings; a module names the file of its model.
 
-    Its settings of Megatron-LM are those of the command line under `overrides`.
+    It trains in BF16 by default. Settings under `overrides` are those of Megatron-LM's command
+    line.
     """
     found: list[Entry] = []
     megatron = False
@@ -53,7 +53,7 @@ def _primus(entries: list[Entry]) -> list[Entry]:
 
 
 def _slime(entries: list[Entry]) -> list[Entry]:
-    """The actor's training with Megatron-LM, in BF16; tokens are generated beside it."""
+    """Rename the settings of the actor's training with Megatron-LM, in BF16."""
     found: list[Entry] = []
     for one in entries:
         name = normal(one.name)
@@ -73,7 +73,7 @@ SLIME = {
 
 
 def _open_instruct(entries: list[Entry]) -> list[Entry]:
-    """mason.py asks for GPUs of each node; learners have some of them, one number for each node."""
+    """Rename mason.py's settings: learners get some of each node's GPUs, one number per node."""
     learners = [one for one in entries if normal(one.name) == "num_learners_per_node"]
     each = [int(word) for word in learners[-1].words.split() if is_whole(word)] if learners else []
     found: list[Entry] = []

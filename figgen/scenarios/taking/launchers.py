@@ -17,14 +17,14 @@ MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")
 LAUNCHING: dict[tuple[str, str], str] = {
     ("accelerate", "launch"): "accelerate", ("tune", "run"): "torchtune",
 }  # fmt: skip
-"""Launchers that are a word of a program, by both."""
+"""Launchers that are subcommands of a program, by (program, subcommand)."""
 LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
 SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "megatron", "figgen", "nemo", "litgpt")
 WRAPPERS = (
     "bash", "sh", "env", "numactl", "singularity", "apptainer", "docker", "podman", "enroot",
     "nsys", "exec", "time", "run", "shell", "profile",
 )  # fmt: skip
-"""Programs that start another one."""
+"""Programs that start another program."""
 
 GENERATING = ("vllm-serve", "vllm", "sglang.launch_server", "sglang_router.launch_router")
 """Programs that serve a model."""
@@ -39,14 +39,14 @@ LAUNCHER_SWITCHES = (
     "same_network", "use_env", "use_cpu", "main_training_function", "no_ssh", "no_local_rank",
     "mesh", "tpu", "fsdp_offload_params", "dynamo_use_dynamic", "module", "enable_each_rank_log",
 )  # fmt: skip
-"""Options of launchers behind which the script may stand."""
+"""Options of launchers without a value, which the script may follow."""
 
 SLURM_SHORT = "NnGcpJtAoewDq"
-"""Options of Slurm with one letter, which their value may follow without a blank."""
+"""One-letter options of Slurm, whose value may follow without a blank."""
 
 
 def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]:
-    """Everything that a launch script says, in its order; `shell` keeps what is not an option."""
+    """Return all settings of a launch script, in order; `shell` keeps everything else."""
     shell.answers = answers
     read_shell(text, shell)
     entries: list[Entry] = []
@@ -64,9 +64,9 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
     for name, value in shell.variables.items():
         if name in shell.used:
             continue
-        if _is_options(value) and alone:  # for a script that reads this one
+        if _is_options(value) and alone:  # for a script that sources this one
             _options(_split(value), 0, "script", entries)
-        # A file of nothing but variables is a list of settings.
+        # A file of variables only is a list of settings.
         settings = not shell.commands and not shell.directives
         entries.append(entry(name, value, "script" if settings else "variable"))
     return entries
@@ -78,9 +78,9 @@ def _is_options(value: str) -> bool:
 
 
 def command_entries(command: list[str], shell: Shell) -> list[Entry]:
-    """The options of one command, through all the launchers that stand before each other.
+    """Return the options of one command, through all of its nested launchers.
 
-    What generates tokens beside the training, such as `vllm serve`, is no part of the job.
+    Token generation beside the training, such as `vllm serve`, is not part of the job.
     """
     if any(word in GENERATING for word in command):
         return []
@@ -124,7 +124,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             entries.append(entry("program", word, "script"))
             origin = "script"
         elif word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
-            # Options alone, without a program, are a script's.
+            # Options without a program belong to a script.
             at = _option(words, at, "script" if origin == "variable" else origin, entries)
             continue
         elif "=" in word or chooses(word):
@@ -139,7 +139,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
 
 
 def _python(words: list[str], at: int, entries: list[Entry]) -> tuple[str, int]:
-    """What follows `python`: a launcher that is a module, or a script; and where that stands."""
+    """Return the origin and position after `python`, with a launcher module or a script."""
     at += 1
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-m", "-c"):
         at += 1
@@ -156,7 +156,7 @@ def _python(words: list[str], at: int, entries: list[Entry]) -> tuple[str, int]:
 
 
 def _holds_options(word: str, before: list[str]) -> bool:
-    """Whether a quoted word is options of several, and no script for a shell of its own."""
+    """Whether a quoted word holds several options rather than a script for another shell."""
     if " " not in word.strip() and "\n" not in word:
         return False
     if before and before[-1] in ("-c", "-lc"):
@@ -168,7 +168,7 @@ def _holds_options(word: str, before: list[str]) -> bool:
 
 
 def _split(word: str) -> list[str]:
-    """The words of a value, which a shell splits where it is not quoted."""
+    """Return the words of a value, as a shell splits an unquoted one."""
     words: list[str] = []
     for part in word.replace("\\\n", " ").split():
         if part != "\\":
@@ -187,11 +187,11 @@ def _options(words: list[str], at: int, origin: str, entries: list[Entry]) -> No
 
 
 def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int:
-    """Keeps the option at `at`; returns the place behind its values."""
+    """Store the option at `at`; return the position after its values."""
     word = words[at]
     name, sign, value = word.partition("=")
     if name == "-n" and origin == "launcher":
-        name = "--nproc"  # Composer's
+        name = "--nproc"  # Composer's spelling
     if sign:
         entries.append(entry(name, value, origin))
         return at + 1
@@ -217,7 +217,7 @@ def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int
 
 
 def _is_program(word: str) -> bool:
-    """Whether a word starts a program, and is no value of the option before it."""
+    """Whether a word starts a program rather than being a value of the previous option."""
     name = word.rpartition("/")[2]
     known = (*SLURM, *MPI, *LAUNCHERS, *WRAPPERS, "accelerate")
     return name in known or name.startswith("python")
@@ -231,7 +231,7 @@ def _is_override(word: str) -> bool:
 
 
 def _override(word: str, origin: str, entries: list[Entry]) -> None:
-    """Keeps a word such as `model.num_layers=32`, or `data={a: 1}`."""
+    """Store a word such as `model.num_layers=32` or `data={a: 1}`."""
     if chooses(word):
         entries.append(chosen(word, origin))
         return
@@ -249,7 +249,7 @@ def _override(word: str, origin: str, entries: list[Entry]) -> None:
 
 
 def _document(document: str, shell: Shell) -> list[Entry]:
-    """What a here-document says: a configuration in JSON, TOML or YAML, or a script."""
+    """Return the settings of a here-document: JSON, TOML, YAML or a script."""
     said = document.strip()
     kind = format_of(said)
     if kind in ("json", "toml", "yaml"):
@@ -267,9 +267,9 @@ def _document(document: str, shell: Shell) -> list[Entry]:
 
 
 def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
-    """Settings of a file, and what the commands and scripts in it say, such as those of containers.
+    """Return the settings of a file and of the commands and scripts in it, as in containers.
 
-    Variables that the file sets under `env` or `envs` are put in.
+    Variables that the file sets under `env` or `envs` are substituted.
     """
     found: list[Entry] = []
     for one in entries:
@@ -296,7 +296,7 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
 
 
 def _pbs(words: list[str]) -> list[Entry]:
-    """What `#PBS -l select=4:ngpus=8` says."""
+    """Return the settings of a directive such as `#PBS -l select=4:ngpus=8`."""
     found: list[Entry] = []
     for word in words:
         for part in word.split(":"):

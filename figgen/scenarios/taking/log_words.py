@@ -1,4 +1,4 @@
-"""What a log says, in sentences and a table for the command line and the pages."""
+"""What a log says, in sentences and a table, for the command line and the pages."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from figgen.quantity_shown import format_number, shown
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, StepLog
 
 HEALTHY = 0.7
-"""The least share of its links that a large message reaches on healthy machines.
+"""The share of the links' bandwidth that a large message reaches at least on healthy machines.
 
 Rings on eight H200 and B200 reach 0.75 to 0.82 of NVLink (the catalog's measurements).
 """
 
 
 def log_sentences(log: Log, line_rate: float | None) -> list[tuple[str, str]]:
-    """Sentences about a log, the answer first, each with its kind: plain, good or warning.
+    """Return sentences about a log, answer first, each with its kind: plain, good or warning.
 
     `line_rate` is the busbw, B/s, at which the links under a table of nccl-tests are full.
     """
@@ -23,7 +23,7 @@ def log_sentences(log: Log, line_rate: float | None) -> list[tuple[str, str]]:
 
 
 def collective_rows(log: CollectiveLog, line_rate: float | None) -> list[list[str]]:
-    """A row for each size, with its share of the line rate or, without one, of the best."""
+    """Return a row per size, with its share of the line rate or, without one, of the best."""
     best = _best(log)
     rows = [
         ["message", "time", "algbw", "busbw", "of the line rate" if line_rate else "of the best"]
@@ -55,11 +55,10 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
     sizes = "1 size" if len(log.rows) == 1 else f"{len(log.rows)} sizes"
     read = (
         "plain",
-        f"Read as nccl-tests: {log.collective or 'a collective that the text does not name'}"
-        f"{ranks}{where}, {sizes}.",
+        f"Read as nccl-tests: {log.collective or 'an unnamed collective'}{ranks}{where}, {sizes}.",
     )
     if not _best(log):
-        alone = "The bus bandwidth is zero: each process ran alone. Build with MPI=1 to join them."
+        alone = "The bus bandwidth is zero: each process ran alone. Build nccl-tests with MPI=1."
         return [read, ("warning", alone)]
     return [
         read,
@@ -81,7 +80,7 @@ def _collective(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, 
 
 
 def _verdict(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str]]:
-    """Whether the best busbw is what healthy links give; nothing without their rate."""
+    """Return whether the best busbw is that of healthy links, or nothing without a line rate."""
     if not line_rate:
         return []
     share = _best(log) / line_rate
@@ -91,18 +90,18 @@ def _verdict(log: CollectiveLog, line_rate: float | None) -> list[tuple[str, str
             ("warning", f"{said}; healthy links give {HEALTHY:.0%} or more. Look for a slow link.")
         ]
     if log.collective == "all-reduce" and share > 1:
-        return [("good", f"{said}: healthy, and more than rings could reach, so the switch adds.")]
+        return [("good", f"{said}: healthy, and more than rings can reach, so the switch adds.")]
     return [("good", f"{said}: healthy, since links give {HEALTHY:.0%} or more.")]
 
 
 def _steps(log: StepLog) -> str:
     facts: list[str] = []
     if log.step_time_s:
-        facts.append(f"{shown(log.step_time_s, 's')} a step")
+        facts.append(f"{shown(log.step_time_s, 's')} per step")
     if log.tokens_per_s_per_gpu:
         facts.append(f"{format_number(log.tokens_per_s_per_gpu)} tokens/s per GPU")
     if log.samples_per_s:
-        facts.append(f"{format_number(log.samples_per_s)} samples/s of all replicas")
+        facts.append(f"{format_number(log.samples_per_s)} samples/s over all replicas")
     if log.flops_per_s_per_gpu:
         facts.append(f"{shown(log.flops_per_s_per_gpu, 'FLOP/s')} per GPU")
     if log.utilisation:
@@ -116,7 +115,7 @@ def _steps(log: StepLog) -> str:
 def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
     asked, free, held = log.asked_bytes, log.free_bytes, log.allocated_bytes
     torn = log.reserved_unallocated_bytes or 0.0
-    tensors = "" if held is None else f", while tensors had {shown(held, 'B')}"
+    tensors = "" if held is None else f", while tensors held {shown(held, 'B')}"
     pieces = f" and {shown(torn, 'B')} was reserved but unallocated" if torn else ""
     found = [
         (
@@ -129,7 +128,7 @@ def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
         found.append(
             (
                 "good",
-                f"There was enough memory, but in pieces: {shown(torn + free, 'B')}. Try "
+                f"There was enough memory, but fragmented: {shown(torn + free, 'B')}. Try "
                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before you change the job.",
             )
         )
@@ -138,7 +137,7 @@ def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
             (
                 "warning",
                 f"The job needs at least {shown(held + asked, 'B')} for its tensors, "
-                f"{shown(max(0.0, asked - free - torn), 'B')} more than there was.",
+                f"{shown(max(0.0, asked - free - torn), 'B')} more than available.",
             )
         )
     return found
@@ -147,7 +146,7 @@ def _memory(log: OutOfMemory) -> list[tuple[str, str]]:
 def logged_step_s(
     log: StepLog, tokens_per_step: float, gpus: int, global_batch: int
 ) -> float | None:
-    """Seconds of a step of a job as a log has them, or from its rate of tokens or samples."""
+    """Return the seconds of a step in a log, printed or from its token or sample rate, or None."""
     if log.step_time_s:
         return log.step_time_s
     if log.tokens_per_s_per_gpu:
@@ -160,11 +159,11 @@ def logged_step_s(
 def step_beside(
     log: StepLog, step_time_s: float | None, predicted_s: float, global_batch: int
 ) -> tuple[str, str]:
-    """What a step in a log means for a configuration; good where both have the same batch."""
+    """Return what a log's step means for a configuration; good if both have the same batch."""
     if step_time_s is None:
         return (
             "warning",
-            "The log does not say how long a step takes, so nothing is scaled to it.",
+            "The log has no step times, so nothing is scaled to it.",
         )
     if log.global_batch and log.global_batch != global_batch:
         return (
@@ -180,7 +179,7 @@ def step_beside(
 
 
 def memory_beside(log: Log, predicted_bytes: float) -> list[tuple[str, str]]:
-    """The memory in a log next to what a configuration is predicted to need on its fullest GPU."""
+    """Return a log's memory beside what a configuration needs on its fullest GPU."""
     if isinstance(log, CollectiveLog):
         return []
     return [
@@ -194,11 +193,11 @@ def memory_beside(log: Log, predicted_bytes: float) -> list[tuple[str, str]]:
 
 
 def _needed(log: OutOfMemory) -> list[str]:
-    """What an out-of-memory message shows that a job needs, where it says so."""
+    """Return the memory that an out-of-memory message shows a job to need, if any."""
     held = log.allocated_bytes
     return [] if held is None else [f"at least {shown(held + log.asked_bytes, 'B')}"]
 
 
 def _reached(log: StepLog) -> list[str]:
-    """The most memory that step lines print, where they print it."""
+    """Return the most memory that step lines print, if any."""
     return [f"at most {shown(log.memory_bytes, 'B')}"] if log.memory_bytes else []

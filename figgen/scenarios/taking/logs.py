@@ -1,10 +1,10 @@
 """Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
 
 The frameworks are Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, NeMo, nanotron, torchtitan, DeepSpeed,
-MaxText, torchtune, LLM Foundry, OLMo, ms-swift and the trainer of transformers, and whatever shows
-tqdm's progress bar.
+MaxText, torchtune, LLM Foundry, OLMo, ms-swift and the trainer of transformers, and any with tqdm's
+progress bar.
 
-Sizes are in bytes, times in seconds, rates in bytes a second.
+Sizes are in bytes, times in seconds, rates in bytes per second.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ COLLECTIVES = (
     ("reduce_scatter", "reduce-scatter"), ("alltoall", "all-to-all"), ("broadcast", "broadcast"),
     ("sendrecv", "send-recv"), ("reduce", "reduce"), ("gather", "gather"), ("scatter", "scatter"),
 )  # fmt: skip
-"""Collectives by the names of the programs of nccl-tests, the longer ones first."""
+"""Collectives by the names of nccl-tests' programs, longer names first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedTime:
-    """A row of nccl-tests: a message, its time, and both rates, out of place."""
+    """A row of nccl-tests: message size, time and both bandwidths, out of place."""
 
     message_bytes: int
     time_s: float
@@ -34,7 +34,7 @@ class SizedTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveLog:
-    """A table of nccl-tests; `ranks` and those of a node are 0 where the log does not tell."""
+    """A table of nccl-tests; `ranks` and `ranks_per_node` are 0 if the log does not give them."""
 
     collective: str
     ranks: int
@@ -43,9 +43,9 @@ class CollectiveLog:
 
     @property
     def fit(self) -> tuple[float, float]:
-        """α in seconds and 1/β in bytes a second of the time α + β·bytes of a message.
+        """α in seconds and 1/β in bytes/s of the time α + β·bytes of a message.
 
-        α is the least time, β what the largest message takes beyond it.
+        α is the shortest time, and β follows from the additional time of the largest message.
         """
         latency = min(row.time_s for row in self.rows)
         largest = self.rows[-1]
@@ -55,7 +55,7 @@ class CollectiveLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLog:
-    """Steps of training as a framework logs them: medians over all but the first ones."""
+    """Training steps that a framework logs: medians over all but the first ones."""
 
     framework: str
     steps: int
@@ -70,7 +70,7 @@ class StepLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfMemory:
-    """PyTorch's message: what was asked for, and how the memory of the device was used."""
+    """PyTorch's out-of-memory message: the bytes asked for, and the use of the device's memory."""
 
     asked_bytes: float
     capacity_bytes: float
@@ -85,14 +85,14 @@ UNITS = {
     "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 2**10, "MB": 2**20,
     "GB": 2**30,
 }  # fmt: skip
-"""Units of PyTorch's messages, which are binary under either name."""
+"""Units of PyTorch's messages; both spellings are binary."""
 
 
 def read_log(text: str) -> Log | None:
-    """The log in a text, None where there is none."""
+    """Return the log in a text, or None."""
     if re.search(r"\bsize\s+count\s+type\b", text) is not None:
         return _collective(text)
-    # In the comments of a script stands what an earlier run printed.
+    # Comments of a script may contain the output of an earlier run.
     text = "\n".join([line for line in text.split("\n") if not line.lstrip().startswith("#")])
     if "out of memory" in text and "Tried to allocate" in text:
         return _out_of_memory(text)
@@ -107,7 +107,7 @@ def read_log(text: str) -> Log | None:
 def _collective(text: str) -> CollectiveLog | None:
     rows: list[SizedTime] = []
     for line in text.split("\n"):
-        # mpirun and srun write the number of the process before each line.
+        # mpirun and srun prefix each line with the process number.
         words = re.sub(r"^\s*(?:\[[\d,]+\](?:<stdout>)?:?|\d+:)\s", "", line).split()
         # size count type redop root, then twice: time algbw busbw wrong. Times from a millisecond
         # on have no decimals, and what is wrong may be N/A.
@@ -145,7 +145,7 @@ def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
 
 
 def _megatron(text: str) -> StepLog | None:
-    """Lines of Megatron-LM, GPT-NeoX, and Megatron-DeepSpeed, which prints seconds and TFLOPs."""
+    """Read Megatron-LM, GPT-NeoX, and Megatron-DeepSpeed, which prints seconds and TFLOPs."""
     times = _numbers(text, r"elapsed time per iteration \(ms\):\s*([\d.]+)")
     seconds = _numbers(text, r"elapsed time per iteration \(s\):\s*([\d.]+)")
     if not times and not seconds:
@@ -183,7 +183,7 @@ def _nemo(text: str) -> StepLog | None:
 
 
 def _nanotron(text: str) -> StepLog | None:
-    """nanotron rounds to three digits and writes thousands as K: `4.25K` milliseconds."""
+    """Read nanotron, which rounds to three digits and writes 4,250 ms as `4.25K`."""
     times = _rounded(text, "elapsed_time_per_iteration_ms")
     if not times:
         return None
@@ -199,7 +199,7 @@ def _nanotron(text: str) -> StepLog | None:
 
 
 def _trainer(text: str) -> StepLog | None:
-    """The summary that the trainer of transformers prints at its end: a mean over all steps."""
+    """Read the summary of the trainer of transformers, a mean over all steps."""
     rates = _numbers(text, r"train_steps_per_second'?\"?\s*[:=]\s*'?([\d.]+)")
     runtime = _numbers(text, r"train_runtime'?\"?\s*[:=]\s*'?([\d.]+)")
     if not rates or not rates[-1]:
@@ -210,7 +210,7 @@ def _trainer(text: str) -> StepLog | None:
 
 
 def _deepspeed(text: str) -> StepLog | None:
-    """DeepSpeed's own lines count samples of all replicas; older ones have one rate, the mean."""
+    """Read DeepSpeed, which counts samples over all replicas; older versions print a mean rate."""
     rates = _numbers(text, r"CurrSamplesPerSec=([\d.]+)")
     rates = rates or _numbers(text, r"\bSamplesPerSec=([\d.]+)")
     memory = _numbers(text, r"MaxMemAllocated=([\d.]+)\s*GB")
@@ -245,11 +245,11 @@ OTHERS: dict[str, tuple[str, str, str, str]] = {
         r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",
     ),
 }  # fmt: skip
-"""Seconds, tokens per second, TFLOP/s and gigabytes of memory in the lines of a framework."""
+"""Patterns for seconds, tokens/s, TFLOP/s and gigabytes of memory, by framework."""
 
 
 def _others(text: str) -> StepLog | None:
-    """Lines that name each number.
+    """Read lines that name each number.
 
     LLM Foundry writes gigabytes of 10⁹ bytes, OLMo MB of 10⁶ bytes, and others GiB.
     """
@@ -277,7 +277,7 @@ MEMORY_UNITS: dict[str, float] = {"llm-foundry": 1e9, "olmo": 1e6}
 
 
 def _progress(text: str) -> StepLog | None:
-    """tqdm's bar: `[01:23<2:15:00, 8.18s/it]`, or steps a second where they are shorter."""
+    """Read tqdm's bar: `[01:23<2:15:00, 8.18s/it]`, or steps per second if they are shorter."""
     found = re.finditer(r"\[[\d:]+<[\d:?]+,\s*([\d.]+)(s/it|it/s)", text)
     times = [float(one[1]) if one[2] == "s/it" else 1 / float(one[1]) for one in found]
     if not times:
@@ -316,7 +316,7 @@ def _numbers(text: str, pattern: str) -> list[float]:
 
 
 def _middle(values: list[float]) -> float:
-    """The median without the first tenth, and at least without the first, which warms up."""
+    """Return the median without the first tenth, at least one value, which warms up."""
     kept = values[max(1, len(values) // 10) :] or values
     ordered = sorted(kept)
     half = len(ordered) // 2

@@ -1,18 +1,18 @@
-"""Finds the model of the catalog that has the sizes which a script gives."""
+"""Finds the model of the catalog that has the sizes in a script."""
 
 from __future__ import annotations
 
 MOST_PADDING = 1024
-"""Rows that frameworks add to an embedding table so that it can be divided."""
+"""Most rows that frameworks add to an embedding table so that it divides evenly."""
 
 Sizes = dict[str, int]
-"""Sizes of a model of the catalog under the options' names, 0 for experts that it has not."""
+"""Sizes of a catalog model under the options' names, 0 for experts that it lacks."""
 
 
 def name_of_sizes(known: dict[str, int | str | bool], models: dict[str, Sizes]) -> str:
-    """The model of the catalog with all the sizes in `known`, "" for none.
+    """Return the catalog's model with all the sizes in `known`, or "".
 
-    Of several with these sizes the first counts whose own sequences are as long, else the last.
+    If several have them, the first with equally long sequences counts, else the last.
     """
     if any(name not in known for name in ("layers", "hidden", "heads", "ffn")):
         return ""
@@ -28,7 +28,7 @@ def _has_sizes(sizes: Sizes, known: dict[str, int | str | bool]) -> bool:
     for name in ("layers", "hidden", "heads"):
         if _given(known, name, 0) != sizes[name]:
             return False
-    rebuilt = sizes["kv_rank"] > 0 and "kv_heads" not in known  # from a cached vector
+    rebuilt = sizes["kv_rank"] > 0 and "kv_heads" not in known  # from a cached latent vector
     heads = _given(known, "kv_heads", _given(known, "heads", 0))
     if heads != sizes["kv_heads"] and not rebuilt:
         return False

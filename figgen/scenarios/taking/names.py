@@ -1,7 +1,7 @@
-"""What settings of training frameworks are called, and which of a job's numbers each one is.
+"""The names of settings in training frameworks, and the option of a job that each one means.
 
-A name is compared without dashes and case. Where a file nests it, the last two or three parts are
-tried before the last one, so that `zero_optimization.stage` is found and `optimizer.stage` is not.
+Names are compared without dashes and case. If a file nests a name, its last two or three parts are
+tried before the last one, so that `zero_optimization.stage` matches and `optimizer.stage` does not.
 Sources: NVIDIA/Megatron-LM megatron/training/arguments.py; NVIDIA-NeMo/Megatron-Bridge and NeMo
 model configurations; pytorch/torchtitan config/job_config.py; huggingface/nanotron
 config/config.py; EleutherAI/gpt-neox neox_arguments; deepspeedai/DeepSpeed runtime/config.py;
@@ -122,7 +122,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "mask_kind": ("attn_mask_type", "model.attn_mask_type"),
     "positions": ("max_position_embeddings", "n_positions", "n_ctx"),
-    # What is kept and in which format
+    # State and number formats
     "sequence_parallel": (
         "sequence_parallel", "sequence_parallelism", "megatron_lm_sequence_parallelism",
         "enable_sequence_parallel",
@@ -314,14 +314,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "short_width": ("gn",),
     "chip": ("gpu", "gpu_type", "accelerator_type", "constraint"),
 }  # fmt: skip
-"""Keys of a job, each with the names that frameworks have for it."""
+"""Keys of a job, each with its names in frameworks."""
 
 ALIASES = {
     "short_batch": "global_batch", "short_microbatch": "microbatch_size", "short_tp": "tp",
     "short_pp": "pp", "short_cp": "cp", "short_ep": "ep", "short_etp": "etp",
     "short_vp": "virtual_stages", "short_gpus": "processes", "short_width": "gpus_per_node",
 }  # fmt: skip
-"""Keys that are others under a short name."""
+"""Short names of keys."""
 
 VARIABLES = {
     "nnodes": "nodes", "num_nodes": "nodes", "n_nodes": "nodes", "nnode": "nodes",
@@ -329,7 +329,7 @@ VARIABLES = {
     "num_gpus_per_node": "gpus_per_node", "n_gpus_per_node": "gpus_per_node",
     "ngpu": "gpus_per_node", "gpus_per_host": "gpus_per_node", "nproc": "gpus_per_node",
 }  # fmt: skip
-"""Variables of scripts that decide the cluster even where the launcher stands in another file."""
+"""Variables of scripts that set the cluster even if the launcher is in another file."""
 
 
 def _by_name() -> dict[str, str]:
@@ -344,7 +344,7 @@ BY_NAME = _by_name()
 
 
 def key_of(name: str) -> str:
-    """The key of a job that a setting is, "" for none; three parts of its name count at most."""
+    """Return the key that a setting means, or ""; at most three parts of its name count."""
     parts = normal(name).replace("/", ".").split(".")
     for count in (3, 2, 1):
         if count > len(parts):
@@ -365,11 +365,11 @@ TOP_ONLY = (
     "model_type", "batch_size", "max_length", "devices", "world_size", "adapter", "model_name",
     "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb", "strategy",
 )  # fmt: skip
-"""Names that mean a job's number at the top of a file or on a command line only."""
+"""Names that count only at the top of a file or on a command line."""
 
 OTHER_SECTIONS = (
     "validation", "eval", "evaluation", "checkpoint_engine", "comm", "metrics", "wandb", "logging",
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
     "rollout", "sglang", "vllm", "exp_manager",
 )  # fmt: skip
-"""Sections of files that are about something else than the step of training."""
+"""Sections of files that do not concern the training step."""

@@ -1,4 +1,4 @@
-"""What a text that was read means as options of a training job."""
+"""Turns a text that was read into options of a training job."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from figgen.scenarios.taking.named import Sizes, name_of_sizes
 from figgen.scenarios.taking.own_lines import OwnNames
 
 LAYOUT = ("nodes", "gpus_per_node", "tp", "pp", "cp")
-"""Options from which the number of replicas follows."""
+"""Options that determine the number of replicas."""
 
 
 def read_text(path: str) -> str:
-    """The text of a file, of standard input for `-`. Raises InputError for what cannot be read."""
+    """Return the text of a file, or of standard input for `-`. Raises InputError if unreadable."""
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -32,7 +32,7 @@ def read_text(path: str) -> str:
 
 
 def answers_of(given: Sequence[str]) -> dict[str, str]:
-    """Answers by variable, each written as NAME=VALUE. Raises InputError for any other text."""
+    """Return answers by variable from NAME=VALUE. Raises InputError for any other text."""
     found: dict[str, str] = {}
     for one in given:
         name, sign, value = one.partition("=")
@@ -43,7 +43,7 @@ def answers_of(given: Sequence[str]) -> dict[str, str]:
 
 
 def taken_from(path: str, answers: Mapping[str, str], text: str = "") -> TakenJob:
-    """The job of a file, or of its text where that was read. Raises InputError for none."""
+    """Return the job of a file, or of `text` if it is given. Raises InputError if it has none."""
     text = text or read_text(path)
     if is_model_file(text) and path != "-":
         return TakenJob(
@@ -54,7 +54,7 @@ def taken_from(path: str, answers: Mapping[str, str], text: str = "") -> TakenJo
 
 
 def own_names() -> OwnNames:
-    """The names that the options of a job have on the command line and in addresses."""
+    """Return the names of a job's options on the command line and in addresses."""
     switches = [option for option in OPTIONS.values() if option.kind == "switch"]
     others = [option for option in OPTIONS.values() if option.kind != "switch"]
     sizes = {name.replace("_", "-"): name for name in MODEL_SIZES}
@@ -68,7 +68,7 @@ def own_names() -> OwnNames:
 
 
 def named_after_sizes(job: TakenJob) -> TakenJob:
-    """The same job with a model of the catalog where it has all the sizes that were taken."""
+    """Return the job with a model of the catalog if one has all the sizes in it."""
     known = {**job.assumed, **job.taken}
     name = "" if "model" in known else name_of_sizes(known, catalog_sizes())
     return replace(job, taken={**job.taken, "model": name}) if name else job
@@ -76,9 +76,9 @@ def named_after_sizes(job: TakenJob) -> TakenJob:
 
 @remembered(1)
 def catalog_sizes() -> dict[str, Sizes]:
-    """The sizes of the catalog's decoders, as `name_of_sizes` compares them.
+    """Return the sizes of the catalog's decoders for `name_of_sizes`.
 
-    BERT, whose stack ends without a norm, is as large as many a GPT.
+    BERT is excluded, since many a GPT has its sizes.
     """
     models = catalog.MODELS.items()
     return {name: _sizes(model.shape) for name, model in models if model.shape.final_norm}
@@ -96,13 +96,13 @@ def _sizes(shape: ModelShape) -> Sizes:
 
 
 def options_of(job: TakenJob) -> Choices:
-    """The options of a job, what was assumed too; its sizes become a model where it has no name.
+    """Return the options of a job, assumed ones included; unnamed sizes become a model.
 
     Raises InputError while variables of the text have no value.
     """
     if job.asked:
         given = " ".join(f"--set {name}=…" for name in job.asked)
-        raise InputError("the file", expected=f"values of its variables: {given}")
+        raise InputError("the file", expected=f"values for its variables: {given}")
     values: dict[str, int | str | bool] = {**job.assumed, **job.taken}
     found: dict[str, Value] = {
         name: _value(name, value) for name, value in values.items() if name in OPTIONS

@@ -1,4 +1,4 @@
-"""Puts what MaxText, veRL, torchtune and ms-swift say into words that the other readers know.
+"""Renames settings of MaxText, veRL, torchtune and ms-swift to known ones.
 
 Sources: AI-Hypercomputer/maxtext configs/base.yml; volcengine/verl trainer/config/ppo_trainer.yaml
 and actor/actor.yaml; meta-pytorch/torchtune recipes/configs; modelscope/ms-swift megatron/argument.
@@ -12,7 +12,7 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def in_known_words(entries: list[Entry]) -> list[Entry]:
-    """The same settings, those of these four frameworks under names that `names.KEYS` has."""
+    """Return the settings, those of these four frameworks under names in `names.KEYS`."""
     names = [normal(one.name) for one in entries]
     if any(name.startswith(("ici_", "dcn_")) or name == "per_device_batch_size" for name in names):
         return _maxtext(entries)
@@ -36,14 +36,17 @@ MAXTEXT_AXES = {
     "tensor_transpose": "tp", "tensor_sequence": "tp", "sequence": "cp", "context": "cp",
     "pipeline": "pp",
 }  # fmt: skip
-"""The axis of a layout that each axis of MaxText's mesh is a part of."""
+"""The axis of a layout to which each axis of MaxText's mesh belongs."""
 
 PLAIN_ATTENTION = ("dot_product", "paged")
 MOST_IN_NODE = 8
 
 
 def _maxtext(entries: list[Entry]) -> list[Entry]:
-    """Axes within a slice and between slices together; the batch of a device as that of all."""
+    """Rename MaxText's settings, combining axes within a slice and between slices.
+
+    The batch of a device becomes that of all devices.
+    """
     sizes = {"tp": 1, "pp": 1, "cp": 1, "ep": 1, "dp": 1}
     within = 1
     between = 1
@@ -116,7 +119,7 @@ def _is_number(text: str) -> bool:
 
 
 def _verl(entries: list[Entry]) -> list[Entry]:
-    """The actor's training: a step takes the samples of one mini batch of prompts."""
+    """Rename the settings of the actor's training, whose step takes one mini-batch of prompts."""
     found: list[Entry] = []
     numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0}
     megatron = False
@@ -152,11 +155,11 @@ def _verl(entries: list[Entry]) -> list[Entry]:
 
 
 VERL_OTHERS = ("data.", "critic.", "reward_model.", "algorithm.", "actor_rollout_ref.")
-"""Sections that say nothing of the actor's training step."""
+"""Sections that do not concern the actor's training step."""
 
 
 def _torchtune(entries: list[Entry]) -> list[Entry]:
-    """The model and the method that the name of a configuration tells: `llama3_1/70B_full`."""
+    """Return the model and method in the name of a configuration, such as `llama3_1/70B_full`."""
     found = [*entries, entry("recipe_of", "torchtune", "script")]
     for one in entries:
         family, _, rest = one.value.partition("/")

@@ -11,11 +11,11 @@ from figgen.scenarios.texts.entry import is_whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnNames:
-    """What the options of a job are called on the command line and in addresses.
+    """The names of a job's options on the command line and in addresses.
 
-    `flags` are options with a value by their flag, `switches` those without one; `on` are flags of
-    switches that turn theirs on. `keys` are options by their key in an address, `units` the units
-    that addresses leave out.
+    `flags` maps flags to options with a value, `switches` those without one; `on` lists the flags
+    that turn a switch on. `keys` maps keys in addresses to options, and `units` holds the units
+    that addresses omit.
     """
 
     flags: dict[str, str]
@@ -26,11 +26,11 @@ class OwnNames:
 
 
 Found = tuple[dict[str, int | str | bool], list[str], list[str]]
-"""What was taken, what was left, and notes."""
+"""Options that were read, unused settings, and notes."""
 
 
 def read_own_command(text: str, shell: Shell, names: OwnNames) -> Found:
-    """Options of `figgen step`, `memory`, `ranks` and `plan`; of several lines the first one."""
+    """Read options of `figgen step`, `memory`, `ranks` and `plan` from the first such line."""
     read_shell(text.strip().removeprefix("$ "), shell)
     found: dict[str, int | str | bool] = {}
     left: list[str] = []
@@ -50,7 +50,7 @@ def read_own_command(text: str, shell: Shell, names: OwnNames) -> Found:
 
 
 def read_address(text: str, names: OwnNames) -> Found:
-    """The state in the address of a tool."""
+    """Read the state in the address of a tool."""
     found: dict[str, int | str | bool] = {}
     left: list[str] = []
     notes: list[str] = []
@@ -84,7 +84,7 @@ def _keep(
 
 
 def _decoded(value: str) -> str:
-    """A value of an address in plain letters."""
+    """Return a value of an address with percent signs decoded."""
     out = ""
     at = 0
     while at < len(value):
@@ -100,4 +100,4 @@ def _decoded(value: str) -> str:
 
 
 CODES = {"20": " ", "2c": ",", "3a": ":", "2f": "/", "2b": "+", "3d": "=", "25": "%", "2e": "."}
-"""Letters that addresses write with a percent sign."""
+"""Characters that addresses encode with a percent sign."""

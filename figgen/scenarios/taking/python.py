@@ -1,4 +1,4 @@
-"""Reads what Python programs say of a layout: device meshes, topologies and keyword arguments."""
+"""Reads layouts from Python programs: device meshes, topologies and keyword arguments."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MESHES = ("init_device_mesh(", "DeviceMesh(")
 
 
 def read_python(text: str) -> list[Entry]:
-    """Meshes as `mesh.<axis>`, a second one as `expert_mesh.<axis>`, and every plain `name=value`.
+    """Return meshes as `mesh.<axis>` and `expert_mesh.<axis>`, and all `name=value`.
 
-    The axes of a mesh come in the order of the program: slowest first.
+    The axes of a mesh are in the program's order, slowest first.
     """
     entries: list[Entry] = []
     number = 0
@@ -27,7 +27,9 @@ def read_python(text: str) -> list[Entry]:
     entries.extend(_sized(text))
     for line in text.split("\n"):
         said = line.strip()
-        if not said.startswith("#") or ".MoE(" in said:  # this site writes experts as a comment
+        if (
+            not said.startswith("#") or ".MoE(" in said
+        ):  # this site writes the expert mesh as a comment
             entries.extend(_keywords(said))
     return _assigned_values(entries)
 
@@ -39,14 +41,14 @@ SECTIONS = {
     "ActivationCheckpointConfig": "activation_checkpoint.",
     "CompileConfig": "compile.",
 }
-"""Calls whose arguments have the names of a section of a file, of PEFT and of torchtitan."""
+"""Calls of PEFT and torchtitan whose arguments are named as in a section of a file."""
 
 FIRST_ARGUMENTS = {"from_pretrained": "from_pretrained", "model_registry": "flavor"}
 """Calls whose first argument is a setting."""
 
 
 def _calls(text: str) -> list[Entry]:
-    """What the arguments of known calls say under the names of a file's sections."""
+    """Return the arguments of known calls under the names of a file's sections."""
     found: list[Entry] = []
     for call, section in SECTIONS.items():
         at = text.find(call + "(")
@@ -69,11 +71,11 @@ def _calls(text: str) -> list[Entry]:
 
 
 GROUPS = ("zero1", "tensor", "pipeline", "weight", "expert")
-"""Dictionaries of InternEvo that hold the size of a group of ranks, and how it works."""
+"""InternEvo's dictionaries with the size and the mode of a group of ranks."""
 
 
 def _sized(text: str) -> list[Entry]:
-    """`tensor=dict(size=8, mode="msp")` as `parallel.tensor.size` and `parallel.tensor.mode`."""
+    """Return `tensor=dict(size=8, mode="msp")` as `parallel.tensor.size` and `.mode`."""
     found: list[Entry] = []
     for group in GROUPS:
         _, call, rest = text.partition("\n    " + group + "=dict(")
@@ -84,12 +86,13 @@ def _sized(text: str) -> list[Entry]:
 
 
 ROUNDS = 4
-"""How often names may stand for names."""
+"""Most substitutions of names by names."""
 
 
 def _assigned_values(entries: list[Entry]) -> list[Entry]:
-    """Entries with the numbers of names that the program sets elsewhere, `num_nodes=nodes`, and
-    with what sums of them make.
+    """Return the entries with names replaced by the numbers that the program assigns to them.
+
+    Arithmetic over such names is computed.
     """
     found = entries
     for _ in range(ROUNDS):
@@ -114,11 +117,11 @@ def _with_number(one: Entry, numbers: dict[str, str]) -> Entry:
 RECIPES = (
     ("megatron.bridge.recipes", "megatron-bridge"), ("nemo.collections", "nemo"),
 )  # fmt: skip
-"""Libraries whose recipes are a model with its settings, and their framework."""
+"""Libraries whose recipes are a model with its settings, by framework."""
 
 
 def _recipes(text: str) -> list[Entry]:
-    """The framework of a recipe that a program imports, and the model that it is named after."""
+    """Return the framework of an imported recipe, and the model that it is named after."""
     found: list[Entry] = []
     for library, framework in RECIPES:
         if library not in text:
@@ -142,7 +145,7 @@ def _recipes(text: str) -> list[Entry]:
 
 
 def commented_commands(text: str) -> str:
-    """Lines of comments that hold a command of a launcher, as this site writes them."""
+    """Return comment lines that contain a launcher's command, as this site writes them."""
     found: list[str] = []
     for line in text.split("\n"):
         said = line.strip().lstrip("# ")
@@ -175,7 +178,7 @@ QUOTES = "'\""
 
 
 def _assigned(name: str, text: str) -> str:
-    """The whole number that a program assigns to a name, else the name as one to ask for."""
+    """Return the whole number that a program assigns to a name, else the name to ask for."""
     for line in text.split("\n"):
         left, sign, right = line.partition("=")
         value = right.partition("#")[0].strip()
@@ -188,7 +191,7 @@ def _assigned(name: str, text: str) -> str:
 
 
 def _keywords(line: str) -> list[Entry]:
-    """`name=value` and `name: value` of a line, where the value is a number, a word or a list."""
+    """Return `name=value` and `name: value` of a line whose value is a number, word or list."""
     found: list[Entry] = []
     at = line.find("=")
     while at > 0:
@@ -196,7 +199,7 @@ def _keywords(line: str) -> list[Entry]:
         while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_. "):
             start -= 1
         name = line[start:at].strip().split(" ")[-1]
-        if start > 0 and line[start - 1] == ":":  # a parameter with its type
+        if start > 0 and line[start - 1] == ":":  # a typed parameter
             name = line[: start - 1].replace("(", " ").replace(",", " ").split()[-1]
         value = _plain_value(line[at + 1 :])
         plain = name.replace(".", "_")
@@ -225,7 +228,7 @@ def _plain_value(text: str) -> str:
 
 
 def _is_exact(words: str) -> bool:
-    """Whether no division of a sum leaves a rest that whole numbers would drop, as 8 / 3 does."""
+    """Whether no division of an expression leaves a remainder, as 8 / 3 does."""
     before, sign, after = words.partition(" / ")
     if not sign:
         return True
@@ -238,7 +241,7 @@ SIGNS = ("*", "+", "/")
 
 
 def _operation(text: str) -> str:
-    """What stands behind the first number of a sum, in words: `* 1024 // GPUS`."""
+    """Return the operators and operands after the first number: `* 1024 // GPUS`."""
     out = ""
     for letter in text:
         if letter in SIGNS:

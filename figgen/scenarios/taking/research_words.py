@@ -1,5 +1,4 @@
-"""Puts what research trainers say into words that the other readers know: OLMo, OLMo-core,
-InternEvo and fairseq2.
+"""Renames settings of OLMo, OLMo-core, InternEvo and fairseq2 to known ones.
 
 Sources: allenai/OLMo configs; allenai/OLMo-core src/scripts/train; InternLM/InternEvo configs;
 facebookresearch/fairseq2 recipes.
@@ -11,7 +10,7 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def renamed(entries: list[Entry], names: dict[str, str]) -> list[Entry]:
-    """Entries under the names that a table has for theirs."""
+    """Return the entries renamed by a table."""
     found: list[Entry] = []
     for one in entries:
         name = names.get(normal(one.name), one.name)
@@ -29,7 +28,7 @@ OLMO = {
 
 
 def olmo(entries: list[Entry]) -> list[Entry]:
-    """The width of OLMo's feed-forward blocks counts both matrices that SwiGLU reads."""
+    """Rename OLMo's settings; its feed-forward width counts both input matrices of SwiGLU."""
     found: list[Entry] = []
     gated = any(one.name == "model.activation_type" and "glu" in one.value for one in entries)
     padded = any(one.name == "model.embedding_size" for one in entries)
@@ -53,17 +52,17 @@ def olmo(entries: list[Entry]) -> list[Entry]:
 
 
 OLMO_KEPT = {"whole_layer": "full", "fine_grained": "selective"}
-"""What OLMo's ways to keep activations are in Megatron's words."""
+"""Megatron's names of OLMo's activation checkpointing strategies."""
 
 
 def _number(entries: list[Entry], names: tuple[str, ...]) -> int:
-    """The last whole number that one of these names has, 0 for none."""
+    """Return the last whole number under one of these names, or 0."""
     found = [one for one in entries if normal(one.name) in names and is_whole(one.value)]
     return int(found[-1].value) if found else 0
 
 
 def olmo_core(entries: list[Entry]) -> list[Entry]:
-    """OLMo-core counts its batches in tokens."""
+    """Rename OLMo-core's settings; its batches count tokens."""
     tokens = _number(entries, ("sequence_length", "max_sequence_length"))
     found: list[Entry] = []
     for one in entries:
@@ -87,7 +86,7 @@ OLMO_CORE_BATCHES = {
 
 
 def _olmo_core_setting(one: Entry, name: str) -> list[Entry]:
-    """A setting of the data-parallel or of the checkpointing configuration in known words."""
+    """Rename a data-parallel or checkpointing setting of OLMo-core."""
     kind, _, value = one.value.rpartition(".")
     if name == "param_dtype":
         return [entry("precision", value, one.origin)]
@@ -113,7 +112,7 @@ BLOCK = 256
 
 
 def internevo(entries: list[Entry]) -> list[Entry]:
-    """In mode isp the ranks of the tensor group share the sequence, and not the weights."""
+    """Rename InternEvo's settings; in mode isp the tensor group shares only the sequence."""
     values = {one.name: one.value for one in entries}
     found: list[Entry] = []
     for one in renamed(entries, INTERNEVO):
@@ -140,7 +139,7 @@ def internevo(entries: list[Entry]) -> list[Entry]:
 
 
 def _times(ratio: str, number: int) -> int:
-    """A decimal number or a quotient, such as 3.5 and 8 / 3, times a whole one; 0 for none."""
+    """Return a decimal number or quotient, such as 3.5 or 8 / 3, times an integer; 0 if neither."""
     top, quotient, low = ratio.partition(" / ")
     if quotient:
         both = is_whole(top) and is_whole(low) and int(low) > 0
@@ -160,7 +159,7 @@ FAIRSEQ2 = {
 
 
 def fairseq2(entries: list[Entry]) -> list[Entry]:
-    """A batch is as many sequences as fit into a number of tokens."""
+    """Rename fairseq2's settings; a batch has as many sequences as fit into a number of tokens."""
     tokens = _number(entries, ("dataset.max_num_tokens",))
     length = _number(entries, ("dataset.max_seq_len",))
     found: list[Entry] = []

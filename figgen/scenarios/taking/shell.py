@@ -1,10 +1,10 @@
-"""Reads a shell script into the words of its commands, with variables put in.
+"""Reads a shell script into the words of its commands, with variables substituted.
 
-Assignments, defaults such as `${TP:-4}`, arrays, sums such as `$((NNODES * GPUS))` and quoted
+Assignments, defaults such as `${TP:-4}`, arrays, arithmetic such as `$((NNODES * GPUS))` and quoted
 values of several lines are followed from top to bottom, and of conditions the branch that runs
-(`conditions`). Where that is undecided the last value that a variable gets holds, and `changed`
-names variables with more than one. A value that the text does not hold, such as `$1` or the output
-of a command, stays in the words as `$NAME`.
+(`conditions`). If that is undecided, the last value of a variable counts, and `changed` lists
+variables with more than one. A value that the text does not contain, such as `$1` or the output of
+a command, stays in the words as `$NAME`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ KEYWORDS = (
     "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!", "time",
     "exec", "nohup", "set", "export", "readonly", "declare", "local", "typeset", "env", "sudo",
 )  # fmt: skip
-"""Words before a command that leave the command what it is."""
+"""Prefixes that do not change which command runs."""
 
 DECLARING = ("declare", "local", "typeset", "export", "readonly")
-"""Those of them that take options of their own, as in `declare -a ARGS=(…)`."""
+"""Prefixes with options of their own, as in `declare -a ARGS=(…)`."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Shell:
-    """What is known while a script is read; `answers` are values that the reader has given.
+    """The state while a script is read; `answers` are values that the user has given.
 
-    `unquoted` are assignments before a number that is no command, such as `TP=4 5`.
+    `unquoted` are assignments followed by a number, which is no command, such as `TP=4 5`.
     """
 
     answers: dict[str, str]
@@ -47,12 +47,12 @@ class Shell:
     branches: Branches = field(default_factory=Branches)
 
     def changed(self) -> list[str]:
-        """Variables that get more than one value."""
+        """Return the variables that are set to more than one value."""
         return [name for name, given in self.values.items() if len(given) > 1]
 
 
 def read_shell(text: str, shell: Shell) -> None:
-    """Reads the commands of a script into `shell`."""
+    """Read the commands of a script into `shell`."""
     text = _without_documents(text.replace("\r\n", "\n"), shell)
     at = 0
     command: list[str] = []
@@ -88,7 +88,7 @@ def read_shell(text: str, shell: Shell) -> None:
 
 
 def expand(text: str, shell: Shell) -> str:
-    """A text with its variables put in, as in double quotes."""
+    """Return a text with its variables substituted, as in double quotes."""
     out = ""
     at = 0
     while at < len(text):
@@ -107,7 +107,7 @@ def expand(text: str, shell: Shell) -> str:
 
 
 def read_word(text: str, at: int, shell: Shell) -> tuple[str, int]:
-    """One word from `at` on and the place behind it; quotes are taken off."""
+    """Return the word at `at` without its quotes, and the position after it."""
     word = ""
     while at < len(text):
         letter = text[at]
@@ -148,12 +148,12 @@ def read_word(text: str, at: int, shell: Shell) -> tuple[str, int]:
 
 
 def is_known(value: str) -> bool:
-    """Whether nothing in a value waits for an answer."""
+    """Whether a value has no unknown variables."""
     return "$" not in value
 
 
 def asked_in(value: str) -> list[str]:
-    """Names of the variables in a value that nobody has set."""
+    """Return the names of the unset variables in a value."""
     names: list[str] = []
     at = value.find("$")
     while at >= 0:
@@ -168,7 +168,7 @@ def asked_in(value: str) -> list[str]:
 
 
 def _after_sum(text: str, at: int, command: list[str], shell: Shell) -> int:
-    """Behind a condition in two brackets, which becomes a test of one word."""
+    """Store a `(( … ))` condition as a test of one word; return the position after it."""
     end = _matching(text, at)
     inner = expand(text[at + 2 : max(at + 2, end - 1)], shell)
     holds = compared_sums(inner, {**shell.answers, **shell.variables})
@@ -177,7 +177,7 @@ def _after_sum(text: str, at: int, command: list[str], shell: Shell) -> int:
 
 
 def _after_continuation(text: str, at: int) -> int:
-    """Behind a backslash and the line's end; blanks between them are a slip that is forgiven."""
+    """Return the position after a backslash and the line's end, ignoring blanks between them."""
     end = at + 1
     while end < len(text) and text[end] in BLANKS:
         end += 1
@@ -196,14 +196,14 @@ def _closing_quote(text: str, at: int) -> int:
 
 
 def _uncommented(text: str) -> str:
-    """A quoted text without the lines that somebody has commented out."""
+    """Return a quoted text without its commented lines."""
     if "#" not in text:
         return text
     return "\n".join([line for line in text.split("\n") if not line.strip().startswith("#")])
 
 
 def _placeholder(text: str, at: int) -> str:
-    """What stands for a value that somebody has to fill in, `<PATH TO DATA>`, "" for none."""
+    """Return a placeholder such as `<PATH TO DATA>` at `at`, or ""."""
     end = text.find(">", at)
     inner = text[at + 1 : max(end, at)]
     if not inner[:1].isalpha() or inner[-1] in BLANKS or "\n" in inner or "<" in inner:
@@ -221,7 +221,7 @@ def _after_redirection(text: str, at: int, shell: Shell) -> int:
 
 
 def _array(text: str, at: int, shell: Shell) -> tuple[str, int]:
-    """The words of an array up to its closing bracket, with blanks between them."""
+    """Return the words of an array, separated by blanks, and the position after it."""
     words: list[str] = []
     while at < len(text) and text[at] != ")":
         letter = text[at]
@@ -237,7 +237,7 @@ def _array(text: str, at: int, shell: Shell) -> tuple[str, int]:
 
 
 def _take_directive(line: str, shell: Shell) -> None:
-    """Keeps a line such as `#SBATCH --nodes=4`, which a scheduler reads and the shell does not."""
+    """Store a line such as `#SBATCH --nodes=4`, which a scheduler reads and the shell ignores."""
     for start in ("#SBATCH", "#PBS", "#BSUB"):
         if line.startswith(start):
             shell.directives.append(expand(line[1:].partition(" #")[0].strip(), shell))
@@ -245,7 +245,7 @@ def _take_directive(line: str, shell: Shell) -> None:
 
 
 def _set_slurm(shell: Shell) -> None:
-    """Sets the variables that Slurm sets for the last of its directives."""
+    """Set the variables that Slurm sets for the last of its directives."""
     words = shell.directives[-1].replace("=", " ").split()
     if len(words) < 2 or words[0] != "SBATCH":
         return
@@ -269,11 +269,11 @@ SLURM_VARIABLES: dict[str, tuple[str, ...]] = {
     "--ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
     "-n": ("SLURM_NTASKS", "SLURM_NPROCS"),
 }
-"""Variables that Slurm sets in a job, by the option that decides them."""
+"""Variables that Slurm sets in a job, by the option that determines them."""
 
 
 def _without_documents(text: str, shell: Shell) -> str:
-    """A script without its here-documents, which are kept for readers of their own."""
+    """Return a script without its here-documents, which are stored separately."""
     lines: list[str] = []
     until = ""
     body: list[str] = []
@@ -297,7 +297,7 @@ def _without_documents(text: str, shell: Shell) -> str:
 
 
 def _finish(command: list[str], shell: Shell, end: str) -> None:
-    """Keeps a command that runs, after its assignments have been made."""
+    """Store a command that runs, after making its assignments."""
     command = follow(shell.branches, command, end)
     if not shell.branches.live():
         return
@@ -325,7 +325,7 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
         value = shell.answers[name]
     before = shell.variables.get(name, "")
     if not is_known(value) and before and is_known(before) and not shell.branches.sure():
-        return  # `--tp) TP=$2;;` in a loop over arguments, which has its value from before
+        return  # `--tp) TP=$2;;` in a loop over arguments: TP keeps its earlier value
     if more:
         value = before + " " + value
     shell.variables[name] = "$" + name if value.startswith("$(") else value
@@ -339,7 +339,7 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
 
 
 def _dollar(text: str, at: int, shell: Shell) -> tuple[str, int]:
-    """The value of what begins with a dollar sign at `at`, and the place behind it."""
+    """Return the value of an expression that begins with `$`, and the position after it."""
     if text.startswith("$((", at):
         end = _matching(text, at + 2)
         inner = expand(text[at + 3 : end], shell)
@@ -361,7 +361,7 @@ def _dollar(text: str, at: int, shell: Shell) -> tuple[str, int]:
 
 
 def _unknown_sum(inner: str, shell: Shell) -> str:
-    """The unknown names of a sum, as words that wait for an answer."""
+    """Return the unknown names in an arithmetic expression, as words to ask for."""
     word = ""
     names: list[str] = []
     for letter in inner + " ":
@@ -383,7 +383,7 @@ def _variable(name: str, shell: Shell) -> str:
 
 
 def _braced(inner: str, shell: Shell) -> str:
-    """The value of `${…}`."""
+    """Return the value of `${…}`."""
     end = 0
     while end < len(inner) and (inner[end].isalnum() or inner[end] == "_"):
         end += 1
@@ -411,12 +411,12 @@ def _braced(inner: str, shell: Shell) -> str:
 
 
 def _is_argument(value: str) -> bool:
-    """Whether a value is an argument of the script, such as `$1`, which is empty if left out."""
+    """Whether a value is an argument of the script, such as `$1`, which is empty by default."""
     return value[:1] == "$" and is_whole(value[1:])
 
 
 def _command_value(command: str, shell: Shell) -> str:
-    """What a command prints, where it is a sum or an echo; else a word that waits for an answer."""
+    """Return what a command prints if it is arithmetic or an echo, else a word to ask for."""
     words = command.strip()
     if words.startswith("expr "):
         value = computed(expand(words[5:].replace("\\", ""), shell), {})
@@ -428,7 +428,7 @@ def _command_value(command: str, shell: Shell) -> str:
 
 
 def _matching(text: str, at: int) -> int:
-    """The place of the bracket that closes the one at `at`."""
+    """Return the position of the bracket that closes the one at `at`."""
     depth = 0
     while at < len(text):
         if text[at] == "(":

@@ -1,4 +1,4 @@
-"""The model of a job: a name that the catalog knows, or its sizes."""
+"""The model of a job: a name in the catalog, or sizes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ CATALOG_NAMES = (
     ("olmo2032532b", "olmo-2-32b"), ("bloom176b", "bloom-176b"), ("opt175b", "opt-175b"),
     ("gpt3175b", "gpt-3-175b"), ("gpt2xl", "gpt-2-xl"), ("granite40hsmall", "granite-4-h-small"),
 )  # fmt: skip
-"""Names of models without signs, and what the catalog calls them."""
+"""Names of models without punctuation, and their names in the catalog."""
 
 OTHER_MODELS = (
     "distill", "lite", "chat16b", "16b", "debug", "tiny", "next", "coder", "vision", "lora",
     "draft", "mini", "vl", "omni",
 )  # fmt: skip
-"""Parts of names that mean a different model from the one in the name."""
+"""Parts of names that denote another model than the one named."""
 
 SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
     "expert_ffn", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim",
 )  # fmt: skip
-"""Sizes of a model that a file may give, under the options' names."""
+"""Sizes of a model that a file may give, by the options' names."""
 
 
 def catalog_name(said: str) -> str:
-    """The model of the catalog that a name means, "" for none."""
+    """Return the model of the catalog that a name means, or ""."""
     plain = ""
     for letter in said.rstrip("/").rpartition("/")[2].lower():
         plain += letter if letter.isalnum() else ""
@@ -58,7 +58,7 @@ def catalog_name(said: str) -> str:
 
 
 def _starts(plain: str, at: int) -> bool:
-    """Whether what stands before a name is that of its maker."""
+    """Whether the text before a name is that of its vendor."""
     return plain[:at] in (
         "huggyllama",
         "metallama",
@@ -71,7 +71,7 @@ def _starts(plain: str, at: int) -> bool:
 
 
 def take_model(given: Given, dialect: str) -> None:
-    """Takes the model's name where the catalog has it, and its sizes where they are given."""
+    """Set the model's name if the catalog has it, and sizes if they are given."""
     said = _named(given)
     flavor = text_of(given, "model_size_name").split(" ")[0]
     named = catalog_name(said.rpartition("/")[2] + flavor) if flavor else catalog_name(said)
@@ -95,7 +95,7 @@ def take_model(given: Given, dialect: str) -> None:
 
 
 def _named(given: Given) -> str:
-    """The name of the model: one that the catalog knows, else the last."""
+    """Return the name of the model: one in the catalog, or else the last."""
     last = text_of(given, "model_name").split(" ")[0]
     for one in given.keys.get("model_name", []):
         if catalog_name(one.value):
@@ -108,7 +108,7 @@ def _is_program_word(said: str) -> bool:
 
 
 def _of_configuration(given: Given) -> str:
-    """The model that torchtitan's configuration is named after: `llama3_8b.toml`."""
+    """Return the model that torchtitan's configuration is named after, such as `llama3_8b.toml`."""
     for one in given.entries:
         if one.name in ("configuration_file", "CONFIG_FILE", "--job.config_file", "--config"):
             given.heeded.extend([one.name, "--module"])
@@ -120,7 +120,7 @@ GATED = ("swiglu", "silu", "geglu", "fast-swiglu", "fast_swiglu")
 
 
 def _take_kinds(given: Given, dialect: str) -> None:
-    """Takes what the layers are made of, where sizes say that the model is one's own."""
+    """Set the kinds of layers if the sizes describe a custom model."""
     if "layers" not in given.taken or "hidden" not in given.taken:
         return
     megatron = dialect in (
@@ -162,7 +162,7 @@ def _take_kinds(given: Given, dialect: str) -> None:
 
 
 def _take_window(given: Given) -> None:
-    """Takes the window of attention; Megatron writes the keys before a token and behind it."""
+    """Set the window of attention; Megatron gives the keys before and after a token."""
     said = text_of(given, "window").replace("(", "").replace(")", "")
     before = said.replace(",", " ").split()[0] if said else ""
     if not before.isdigit() or before == "0":
@@ -219,7 +219,7 @@ def _take_norm(given: Given, megatron: bool) -> None:
 
 
 def _assume_ffn(given: Given, dialect: str) -> None:
-    """The width of feed-forward blocks where it is left out, as the framework computes it."""
+    """Assume a missing feed-forward width as the framework computes it."""
     hidden = given.taken["hidden"]
     ratio = whole_of(given, "expansion")
     if "ffn" in given.taken or not isinstance(hidden, int):
@@ -229,7 +229,7 @@ def _assume_ffn(given: Given, dialect: str) -> None:
     elif given.taken.get("activation") in ("swiglu", "geglu") and _is_megatron_line(dialect):
         block = whole_of(given, "ffn_block")
         width = hidden * 8 // 3
-        if block:  # as Llama's own code rounds it
+        if block:  # rounded as in Llama's code
             take(given, "ffn", (width + block - 1) // block * block)
         else:
             assume(given, "ffn", width // 64 * 64)
@@ -241,7 +241,7 @@ NEOX_BLOCK = 256
 
 
 def _shrink_ffn(given: Given) -> None:
-    """GPT-NeoX takes a third of the width that it is given for each matrix of a gated block."""
+    """Divide the width by three for GPT-NeoX, whose gated blocks take a third for each matrix."""
     width = given.taken.get("ffn", given.assumed.get("ffn", 0))
     if isinstance(width, int) and given.taken.get("activation") in ("swiglu", "geglu"):
         third = width * 2 // 3 // 2
@@ -251,7 +251,7 @@ def _shrink_ffn(given: Given) -> None:
 
 
 def _dense_layers(freq: str) -> int:
-    """Plain layers that Megatron's `([0]*3+[1]*58)` begins with; 0 for another pattern."""
+    """Return the leading dense layers of Megatron's `([0]*3+[1]*58)`, or 0 for other patterns."""
     plain = freq.replace(" ", "").strip("'\"()")
     if not plain.startswith("[0]*"):
         return 0

@@ -1,4 +1,4 @@
-"""Slips of the pen in names of options, and names that tell of sizes though nobody knows them."""
+"""Finds typos in names of options, and unknown names that suggest sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from figgen.scenarios.texts.entry import normal
 LONG_NAME = 9
 VERY_LONG_NAME = 14
 LONGEST_NAME = 60
-"""Letters from which on names that differ in one, or in two, are taken for slips of each other."""
+"""Least lengths of names for which one, or two, different letters count as a typo."""
 
 TELLING = (
     "parallel", "batch", "seq", "recompute", "checkpoint_act", "fsdp", "zero", "offload", "shard",
@@ -16,7 +16,7 @@ TELLING = (
     "attention", "vocab", "mapping", "maping", "capacity", "nodes", "nproc", "gpus", "pack",
     "quant", "micro", "remat",
 )  # fmt: skip
-"""Parts of names that tell of memory or time."""
+"""Parts of names that suggest an effect on memory or time."""
 
 NOT_TELLING = (
     "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
@@ -26,11 +26,11 @@ NOT_TELLING = (
     "lora_alpha", "lora_dropout", "bucket_size", "contiguous_gradients", "allgather_partitions",
     "stage3_",
 )  # fmt: skip
-"""Parts of names that tell of something else."""
+"""Parts of names that suggest no such effect."""
 
 
 def may_matter(name: str) -> bool:
-    """Whether the name of a setting that nobody took tells of sizes or layouts."""
+    """Whether the name of an unused setting suggests sizes or layouts."""
     plain = normal(name)
     if any(part in plain for part in NOT_TELLING):
         return False
@@ -38,7 +38,7 @@ def may_matter(name: str) -> bool:
 
 
 def meant(name: str) -> str:
-    """The option that a name is a slip for, "" for none: at most two letters differ."""
+    """Return the option of which a name is a typo, or ""; at most two letters differ."""
     plain = normal(name)
     if not LONG_NAME <= len(plain) <= LONGEST_NAME or plain in BY_NAME:
         return ""
@@ -52,7 +52,7 @@ def meant(name: str) -> str:
 
 
 def distance(one: str, other: str) -> int:
-    """How many letters have to be changed, put in or taken out to make one text of another."""
+    """Return the number of insertions, deletions and substitutions between two texts."""
     before = list(range(len(other) + 1))
     for row in range(1, len(one) + 1):
         now = [row]

@@ -1,4 +1,4 @@
-"""How the state is sharded, what is kept or computed again, and in which number formats."""
+"""How the state is sharded, what is kept or recomputed, and the number formats."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge", "meg
 RECOMPUTED = (
     "core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts",
 )  # fmt: skip
-"""Modules that Megatron-LM's option names."""
+"""Modules that Megatron-LM's option can name."""
 
 SECOND = "every_second_product"
 
 
 def take_state(given: Given, dialect: str) -> None:
-    """Takes ZeRO, precision, recomputation, fine-tuning and what overlaps."""
+    """Set ZeRO, precision, recomputation, fine-tuning and overlap."""
     _take_zero(given, dialect)
     _take_precision(given, dialect)
     _take_recomputation(given, dialect)
@@ -40,7 +40,7 @@ STRATEGIES = {
     "shard_grad_op": 2, "2": 2, "_hybrid_shard_zero2": 2, "5": 2, "optim_grads": 2,
     "no_shard": 0, "3": 0, "optim": 1, "fsdp": 3, "hsdp": 3, "ddp": 0, "full": 3, "hybrid": 3,
 }  # fmt: skip
-"""ZeRO stages by the strategies of FSDP, of PyTorch and of Megatron; accelerate numbers them."""
+"""ZeRO stages by FSDP strategies of PyTorch and Megatron, and by accelerate's numbers for them."""
 
 
 def _take_zero(given: Given, dialect: str) -> None:
@@ -95,7 +95,7 @@ def _take_zero(given: Given, dialect: str) -> None:
 
 
 SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo")
-"""Trainers that shard everything unless they are told not to."""
+"""Trainers that shard everything by default."""
 
 
 def _names(given: Given) -> list[str]:
@@ -103,7 +103,7 @@ def _names(given: Given) -> list[str]:
 
 
 def _trainer_stage(given: Given) -> int:
-    """The stage of the strategy that Lightning's trainer is given by name, -1 for another."""
+    """Return the ZeRO stage of a strategy of Lightning's trainer, or -1."""
     said = text_of(given, "trainer_strategy").lower()
     if said.startswith("deepspeed_stage_") and said[16:17] in ("1", "2", "3"):
         return int(said[16:17])
@@ -111,7 +111,7 @@ def _trainer_stage(given: Given) -> int:
 
 
 def _assume_of_file(given: Given, file: str) -> None:
-    """The stage that the name of a file of DeepSpeed says: `zero3.json`, `ds_z2_config.json`."""
+    """Assume the stage in the name of a DeepSpeed file, such as `zero3.json`."""
     name = file.split(" ")[0].rpartition("/")[2].lower()
     for stage in ("3", "2", "1", "0"):
         for word in (
@@ -124,20 +124,18 @@ def _assume_of_file(given: Given, file: str) -> None:
             if word in name:
                 assume(given, "zero_stage", int(stage))
                 return
-    given.notes.append(
-        f"the ZeRO settings are in {file.split(' ')[0]}; add its content to this text"
-    )
+    given.notes.append(f"the ZeRO settings are in {file.split(' ')[0]}; add its content")
 
 
 def _take_offloading(given: Given, dialect: str) -> None:
-    """Takes what of the optimizer's state and of the activations is in the host's memory."""
+    """Set the shares of optimizer state and activations in the host's memory."""
     weights = _is_offloaded(given, "offload")
     fraction = text_of(given, "offload_fraction")
     if _is_offloaded(given, "offload_optimizer") or weights:
         take(given, "offloaded_optimizer", fraction if fraction else "1")
     if weights:
         given.notes.append(
-            "weights in the host's memory are counted on the GPU, and so are fetches"
+            "offloaded weights are counted in GPU memory, and fetching them is not timed"
         )
     behind = switch_of(given, "offload_overlap")
     layers = value_of(given, "layers", 0)
@@ -149,7 +147,7 @@ def _take_offloading(given: Given, dialect: str) -> None:
         take(given, "offload_overlap", False)
     if text_of(given, "offload_modules"):
         given.notes.append(
-            "which share of the activations the offloaded modules are, --offload-activations says"
+            "give the offloaded modules' share of the activations with --offload-activations"
         )
 
 
@@ -167,7 +165,7 @@ def _take_precision(given: Given, dialect: str) -> None:
     converters = text_of(given, "converters").lower()
     fp8 = switch_of(given, "fp8") or "fp8" in said or "float8" in converters
     fp4 = switch_of(given, "fp4") or "fp4" in said
-    usual = dialect == "axolotl" and text_of(given, "bf16") == "auto"  # where the chip has it
+    usual = dialect == "axolotl" and text_of(given, "bf16") == "auto"  # if the chip supports it
     bf16 = usual or switch_of(given, "bf16") or "bf16" in said or "bfloat16" in said
     fp16 = switch_of(given, "fp16") or said.startswith(("16", "fp16", "float16", "amp_fp16"))
     full = said.startswith(("fp32", "float32", "32", "no"))
@@ -185,12 +183,12 @@ def _take_precision(given: Given, dialect: str) -> None:
         take(given, "dtype", "tf32")
     text_of(given, "precision_reduce")
     if recipe and fp8:
-        given.notes.append(f"the FP8 recipe {recipe} is computed like any other FP8")
+        given.notes.append(f"the FP8 recipe {recipe} is modeled like any other FP8")
     _take_recipe(given, dialect, bool(fp16), not (bf16 or fp16 or fp8 or fp4))
 
 
 def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
-    """Bytes of a parameter: what the optimizer is, and what the framework keeps in 32 bits."""
+    """Set the bytes per parameter from the optimizer and from what the framework keeps in FP32."""
     optimizer = text_of(given, "optimizer").lower()
     moments = text_of(given, "moments_dtype").lower()
     grads = text_of(given, "main_grads_dtype").lower()
@@ -210,9 +208,9 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
         take(given, "recipe", "bf16_8")
     elif dialect == "torchtune":
-        assume(given, "recipe", "bf16_8")  # its configurations say `dtype: bf16`
+        assume(given, "recipe", "bf16_8")  # its configurations have `dtype: bf16`
     elif text_of(given, "precision").lower() in ("bf16-true", "16-true"):
-        take(given, "recipe", "bf16_8")  # Lightning's word for weights of 16 bits
+        take(given, "recipe", "bf16_8")  # Lightning's name for 16-bit weights
     elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING) or (
         dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
     ):
@@ -246,7 +244,7 @@ def _take_recomputation(given: Given, dialect: str) -> None:
     elif dialect == "torchtitan":
         assume(given, "recompute", SECOND)
     elif dialect == "levanter":
-        assume(given, "recompute", "full")  # its models' own default
+        assume(given, "recompute", "full")  # its models' default
     else:
         assume(given, "recompute", "none")
 
@@ -262,7 +260,7 @@ def _whole_layers(given: Given) -> str:
 
 
 def _modules(given: Given) -> str:
-    """Modules in Megatron's words, separated by commas; alone, the attention core is meant."""
+    """Return Megatron's module names, separated by commas; the attention core is the default."""
     said = text_of(given, "recompute_modules").replace(",", " ").split()
     known = [module.strip("[]\"'") for module in said if module.strip("[]\"'") in RECOMPUTED]
     others = [module for module in said if module.strip("[]\"'") not in RECOMPUTED]
@@ -274,7 +272,7 @@ def _modules(given: Given) -> str:
 
 
 def _take_mode(given: Given, mode: str) -> None:
-    """torchtitan's modes: selective is by operation, or of every n-th layer."""
+    """Set torchtitan's mode; selective is by operation or of every n-th layer."""
     option = text_of(given, "ac_option").split(" ")[0]
     if mode in ("full", "none"):
         take(given, "recompute", mode)
@@ -352,12 +350,12 @@ def _take_switches(given: Given, dialect: str) -> None:
         take(given, "overlap_data_parallel", overlap)
     elif dialect == "megatron-lm":
         assume(given, "overlap_data_parallel", False)
-    text_of(given, "as_modelled")  # how the models take it to be done
+    text_of(given, "as_modelled")  # as the models assume
     _take_dispatcher(given)
     buckets = whole_of(given, "buckets")
     if buckets:
         take(given, "buckets", buckets)
-    text_of(given, "hierarchical_context")  # those of a node are taken to trade heads
+    text_of(given, "hierarchical_context")  # assumed to trade heads within a node
     exchange = text_of(given, "context_exchange").split(" ")[0].lower()
     if exchange in EXCHANGES:
         take(given, "context_exchange", EXCHANGES[exchange])
@@ -389,7 +387,7 @@ def _take_switches(given: Given, dialect: str) -> None:
 
 
 def _take_dispatcher(given: Given) -> None:
-    """A flexible dispatcher of Megatron-Core is DeepEP unless a backend is named."""
+    """Set the dispatcher; Megatron-Core's flexible one is DeepEP unless a backend is named."""
     kind = text_of(given, "dispatcher").split(" ")[0].lower()
     backend = text_of(given, "dispatcher_backend").split(" ")[0].lower()
     switched = switch_of(given, "deepep")
@@ -407,7 +405,7 @@ def _take_dispatcher(given: Given) -> None:
 
 
 def _take_graphs(given: Given) -> None:
-    """What Megatron captures: Transformer Engine parts of layers, itself layers or the step."""
+    """Set what CUDA graphs capture: Transformer Engine parts of layers, Megatron the step."""
     kind = text_of(given, "graphs").split(" ")[0].lower()
     scope = text_of(given, "graph_scope").lower()
     if kind == "none":

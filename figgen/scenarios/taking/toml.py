@@ -11,7 +11,7 @@ LONG_QUOTES = ('"""', "'''")
 
 
 def read_toml(text: str) -> list[Entry]:
-    """All settings of a document, in its order, under dotted names.
+    """Return all settings of a document, in order, under dotted names.
 
     Raises InputError for a line that is neither a table nor a setting.
     """
@@ -59,7 +59,7 @@ def _plain_key(key: str) -> str:
 
 
 def _number(text: str) -> str:
-    """A number without the underscores that group its digits."""
+    """Return a number without the underscores that group its digits."""
     plain = text.replace("_", "")
     return plain if plain.isdigit() else text
 

@@ -1,4 +1,4 @@
-"""torchtitan's options beside a job's sizes: which ones change the answer, and which never do.
+"""torchtitan's options other than sizes: which ones may change the answer and which never do.
 
 Source: torchtitan 0.2.2, torchtitan/config/job_config.py, and 0.3.0, torchtitan/config/configs.py,
 trainer.py and the configurations of its components.
@@ -26,7 +26,7 @@ AS_MODELLED: dict[str, tuple[str, ...]] = {
     "optimizer.param_groups": (),
     "override.imports": (),
 }
-"""Options that change memory or time, each with the values that the models stand for."""
+"""Options that change memory or time, each with the values that the models assume."""
 
 OFF_AS_MODELLED = (
     "parallelism.disable_loss_parallel", "parallelism.enable_async_tensor_parallel",
@@ -35,7 +35,7 @@ OFF_AS_MODELLED = (
     "debug.batch_invariant", "debug.detect_anomaly", "debug.deterministic",
     "debug.spmd_typechecking",
 )  # fmt: skip
-"""Switches that change memory or time, which the models take to be off."""
+"""Switches that change memory or time, which the models assume to be off."""
 
 NEUTRAL = (
     "training.dataset", "training.dataset_path", "training.dataloader", "training.max_norm",
@@ -47,16 +47,16 @@ NEUTRAL = (
     "optimizer.lr", "optimizer.beta1", "optimizer.beta2", "optimizer.eps",
     "optimizer.weight_decay",
 )  # fmt: skip
-"""Options of the sections about sizes and computing that change neither."""
+"""Options in sections about sizes and computing that change neither memory nor time."""
 
 SECTIONS = (
     "training", "parallelism", "compile", "activation_checkpoint", "optimizer", "override",
 )  # fmt: skip
-"""Sections in which an option that is in no table may matter."""
+"""Sections whose unlisted options may matter."""
 
 
 def titan_may_matter(one: Entry) -> bool | None:
-    """Whether a setting that went into nothing may change the answer; None for other sections."""
+    """Return whether an unused setting may change the answer; None for other sections."""
     name = normal(one.name)
     if name in AS_MODELLED:
         return one.words.lower().strip("\"'") not in AS_MODELLED[name]
@@ -68,17 +68,17 @@ def titan_may_matter(one: Entry) -> bool | None:
 
 
 def chooses(word: str) -> bool:
-    """Whether a word of a command line chooses how activations are checkpointed."""
+    """Whether a word of a command line selects activation checkpointing."""
     return word.replace("-", "_").startswith("activation_checkpoint:")
 
 
 def chosen(word: str, origin: str) -> Entry:
-    """The setting that such a word is: `activation_checkpoint:full` or `…:memory-budget`."""
+    """Return the setting of a word such as `activation_checkpoint:full`."""
     return entry("activation_checkpoint.mode", word.partition(":")[2].replace("-", "_"), origin)
 
 
 def plain_switches(entries: list[Entry]) -> list[Entry]:
-    """Entries in which a switch that is turned off, `--compile.no-enable`, has the value false."""
+    """Return the entries with disabled switches, such as `--compile.no-enable`, set to false."""
     return [_plain(one) for one in entries]
 
 

@@ -1,11 +1,10 @@
-"""Puts what smaller trainers say into words that the other readers know.
+"""Renames settings of smaller trainers to known ones.
 
-They are torchtune's files, LitGPT, Levanter, OpenRLHF, NeMo RL and ColossalAI's benchmarks, and
-those of `research_words`.
+They are torchtune's files, LitGPT, Levanter, OpenRLHF, NeMo RL, ColossalAI's benchmarks, and those
+of `research_words`.
 Sources: meta-pytorch/torchtune recipes/configs; Lightning-AI/litgpt config_hub, litgpt/args.py,
-pretrain.py and finetune/full.py; stanford-crfm/levanter config;
-OpenRLHF/OpenRLHF examples/scripts; NVIDIA-NeMo/RL examples/configs; hpcaitech/ColossalAI
-examples/language/llama/benchmark.py.
+pretrain.py and finetune/full.py; stanford-crfm/levanter config; OpenRLHF/OpenRLHF examples/scripts;
+NVIDIA-NeMo/RL examples/configs; hpcaitech/ColossalAI examples/language/llama/benchmark.py.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def trainer_words(entries: list[Entry]) -> list[Entry]:
-    """The same settings in known words with the trainer's name; nothing for another text."""
+    """Return the settings under known names with the trainer's name, or nothing for other texts."""
     names = [normal(one.name) for one in entries]
     if "model._component_" in names:
         return _torchtune(entries)
@@ -49,7 +48,7 @@ def trainer_words(entries: list[Entry]) -> list[Entry]:
 
 
 def _torchtune(entries: list[Entry]) -> list[Entry]:
-    """A model is named after the function that builds it: `torchtune.models.llama3.lora_llama3_8b`.
+    """Rename torchtune's settings; its builder functions name models, as in `lora_llama3_8b`.
 
     A recipe for one device shards nothing.
     """
@@ -73,7 +72,7 @@ def _torchtune(entries: list[Entry]) -> list[Entry]:
 
 
 def _litgpt(entries: list[Entry]) -> list[Entry]:
-    """Fine-tuning on several devices recomputes every block, and pretraining none."""
+    """Rename LitGPT's settings; fine-tuning on several devices recomputes every block."""
     found: list[Entry] = []
     matrices: list[str] = []
     tuned = False
@@ -127,11 +126,11 @@ OPENRLHF_OTHERS = (
     "ref.", "reward.", "critic.", "vllm.", "ref_", "reward_", "critic_", "vllm_", "rollout.",
     "eval.", "logger.", "ckpt.",
 )  # fmt: skip
-"""Options of the models and programs beside the one that learns."""
+"""Options of models and programs other than the trained one."""
 
 
 def _openrlhf(entries: list[Entry]) -> list[Entry]:
-    """The actor's training; a step takes the samples of one batch."""
+    """Rename the settings of the actor's training, whose step takes the samples of one batch."""
     found: list[Entry] = []
     tokens = 0
     for one in renamed(entries, OPENRLHF):
@@ -155,7 +154,7 @@ NEMO_RL = {
 
 
 def _nemo_rl(entries: list[Entry]) -> list[Entry]:
-    """Return the settings with which the policy is trained, from the backend that is enabled."""
+    """Return the settings of the policy's training, from the backend that is enabled."""
     values = {one.name: one.value.lower() for one in entries}
     megatron = values.get("policy.megatron_cfg.enabled", "") == "true" or (
         "policy.dtensor_cfg.enabled" in values and values["policy.dtensor_cfg.enabled"] == "false"
@@ -199,7 +198,7 @@ COLOSSAL_STAGES = {"zero1": "1", "zero2": "2", "gemini": "3", "fsdp": "3", "torc
 
 
 def _colossalai(entries: list[Entry]) -> list[Entry]:
-    """The plugin says how the state is sharded; a batch is that of a replica."""
+    """Rename ColossalAI's settings; the plugin shards the state, and a batch is a replica's."""
     found: list[Entry] = []
     for one in entries:
         name = normal(one.name) if one.name.startswith("--") else one.name

@@ -1,8 +1,8 @@
-"""Reads the YAML that configurations of training jobs use: mappings, lists, scalars, texts of
-several lines, anchors with their aliases and merges, and comments.
+"""Reads the YAML that configurations of training jobs use.
 
-Keys of several lines are none of it. The page and the command line read with the same lines, so
-neither needs a library.
+It covers mappings, lists, scalars, block scalars, anchors with their aliases and merges, and
+comments, but no multi-line keys. The page and the command line share this code, so neither needs a
+library.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from figgen.scenarios.texts.flow import read_flow, scalar_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line that says something: how far it is indented, its text, and its number from 0.
+    """A line with content: its indentation, its text, and its number from 0.
 
-    `block` is the text of several lines that follows it behind `|` or `>`.
+    `block` is the block scalar that follows it after `|` or `>`.
     """
 
     indent: int
@@ -28,9 +28,9 @@ class Line:
 
 
 def read_yaml(text: str) -> list[Entry]:
-    """All settings of a document, in its order, under dotted names.
+    """Return all settings of a document, in order, under dotted names.
 
-    Raises InputError for a line that is neither a setting nor a part of a list.
+    Raises InputError for a line that is neither a setting nor part of a list.
     """
     lines = _lines(text)
     entries: list[Entry] = []
@@ -41,13 +41,13 @@ def read_yaml(text: str) -> list[Entry]:
 
 
 def _as_option(one: Entry) -> Entry:
-    """A setting whose key is a command-line option, as in `MODEL_ARGS: {--num-layers: 32}`."""
+    """Return a setting whose key is an option, as in `MODEL_ARGS: {--num-layers: 32}`."""
     _, found, option = one.name.partition("--")
     return entry("--" + option, one.words, "script") if found and option else one
 
 
 def key_end(text: str) -> int:
-    """The place of the colon that ends the key of a line, or -1."""
+    """Return the position of the colon that ends the key of a line, or -1."""
     if text[:1] in ("'", '"'):
         close = text.find(text[0], 1)
         after = text[close + 1 :].lstrip() if close > 0 else ""
@@ -61,7 +61,7 @@ def key_end(text: str) -> int:
 
 
 def _lines(text: str) -> list[Line]:
-    """Lines without comments; the body of a block scalar and of brackets is joined to its key."""
+    """Return lines without comments, joining block scalars and brackets to their keys."""
     found: list[Line] = []
     raw = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
     at = 0
@@ -99,7 +99,7 @@ def _opens_block(said: str) -> bool:
 
 
 def uncommented(line: str) -> str:
-    """A line without its comment: a # at its beginning or behind a blank, outside quotes."""
+    """Return a line without its comment: a # at its beginning or after a blank, outside quotes."""
     quote = ""
     before = " "
     for at in range(len(line)):
@@ -116,7 +116,7 @@ def uncommented(line: str) -> str:
 
 
 def _open_brackets(line: str) -> int:
-    """How many brackets of a value a line leaves open."""
+    """Return how many brackets of a value a line leaves open."""
     colon = key_end(line.strip())
     value = line.strip()[colon + 1 :].strip() if colon >= 0 else line.strip().lstrip("- ")
     if not value or (value[0] not in "[{" and colon >= 0):
@@ -136,7 +136,7 @@ def _open_brackets(line: str) -> int:
 
 
 def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:
-    """Reads lines of this indentation; returns the first that is not among them."""
+    """Read the lines of this indentation; return the index of the first other line."""
     if lines[at].text == "-" or lines[at].text.startswith("- "):
         return _sequence(lines, at, indent, name, entries)
     while at < len(lines) and lines[at].indent >= indent:
@@ -156,7 +156,7 @@ def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Ent
 
 
 def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[Entry]) -> int:
-    """Reads what stands behind a key: on its line, or indented below."""
+    """Read the value of a key, on its line or indented below."""
     indent = lines[at].indent
     value = _unmarked(value, path, entries)
     if value == "|":
@@ -165,7 +165,7 @@ def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[En
     if value:
         entries.extend(_scalar_or_flow(value, path))
         at += 1
-        # A plain text may go on in lines that are indented further.
+        # A plain scalar may continue on lines that are indented further.
         while at < len(lines) and lines[at].indent > indent:
             at += 1
         return at
@@ -181,12 +181,12 @@ def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[En
 
 
 def _is_scalar(text: str) -> bool:
-    """Whether a line is a value by itself: no key, no item of a list and no bracket."""
+    """Whether a line is a value by itself: no key, no list item and no bracket."""
     return key_end(text) < 0 and text != "-" and not text.startswith(("- ", "{", "[", "&", "*"))
 
 
 def _scalar_below(lines: list[Line], at: int, path: str, entries: list[Entry]) -> int:
-    """Reads a value that stands on the lines below its key."""
+    """Read a value on the lines below its key."""
     indent = lines[at].indent
     words: list[str] = []
     while at < len(lines) and lines[at].indent >= indent:
@@ -197,7 +197,7 @@ def _scalar_below(lines: list[Line], at: int, path: str, entries: list[Entry]) -
 
 
 def _unmarked(value: str, path: str, entries: list[Entry]) -> str:
-    """A value without its tag and its anchor, which is kept as an entry of its own."""
+    """Return a value without its tag and its anchor, which becomes an entry of its own."""
     while value.startswith(("&", "!!")):
         mark, _, rest = value.partition(" ")
         if mark.startswith("&"):
@@ -207,11 +207,11 @@ def _unmarked(value: str, path: str, entries: list[Entry]) -> str:
 
 
 ANCHOR = "anchor"
-"""The origin of an entry that names a place: its words are that place."""
+"""The origin of an entry that names a place, which is its words."""
 
 
 def _aliased(entries: list[Entry]) -> list[Entry]:
-    """Entries with what `*name` stands for; a setting beats one that `<<: *name` brings."""
+    """Return the entries with aliases resolved; a setting overrides one merged by `<<: *name`."""
     if not any(one.origin == ANCHOR for one in entries):
         return entries
     places: dict[str, str] = {}
@@ -246,7 +246,7 @@ def _copied(entries: list[Entry], place: str, target: str, own: list[str]) -> li
 
 
 def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:
-    """A list: one entry for scalars together, one for each leaf of anything else."""
+    """Read a list: one entry for all scalars together, one for each leaf of anything else."""
     words: list[str] = []
     number = 0
     while at < len(lines) and lines[at].indent == indent and lines[at].text[:1] == "-":
@@ -266,7 +266,7 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
             entries.extend(_flow(inner, path))
             at += 1
         elif key_end(inner) >= 0 or inner.startswith("- "):
-            # The rest of the item is indented as its first key.
+            # The rest of the item has the indentation of its first key.
             offset = len(line.text) - len(inner)
             lines[at] = Line(
                 indent=indent + offset, text=inner, number=line.number, block=line.block
@@ -281,7 +281,7 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
 
 
 def _flow(value: str, path: str) -> list[Entry]:
-    """Settings in braces or brackets. Raises InputError for what stands behind them."""
+    """Return settings in braces or brackets. Raises InputError for anything after them."""
     entries, end = read_flow(value, path)
     behind = value[end:].strip()
     if behind and not behind.startswith("#"):
@@ -307,7 +307,7 @@ def _unlike(line: Line) -> InputError:
 
 
 def _interpolated(entries: list[Entry]) -> list[Entry]:
-    """Entries with what `${…}` stands for, from the innermost on, as far as the text tells."""
+    """Return the entries with `${…}` resolved, innermost first, as far as the text allows."""
     if not any("${" in one.words for one in entries):
         return entries
     values = {one.name: one.words for one in entries}
@@ -331,10 +331,10 @@ MOST_REFERENCES = 8
 
 
 def _stands_for(inner: str, place: str, values: dict[str, str]) -> str:
-    """The value of what stands in `${…}`: another setting, or a default; "" where none is known.
+    """Return the value of `${…}`: another setting or a default; "" if unknown.
 
-    OmegaConf has resolvers, as in `${oc.env:TP,4}` and NeMo's `${multiply:4,2}`, Primus defaults of
-    variables, as in `${TP:4}`, and a dot before the name of a setting in the same section.
+    OmegaConf has resolvers, as in `${oc.env:TP,4}` and NeMo's `${multiply:4,2}`; Primus has
+    defaults of variables, as in `${TP:4}`. A leading dot means a setting in the same section.
     """
     name = inner.strip()
     if name.startswith(".") and "." in place:

@@ -1,1 +1,1 @@
-"""Whether a measured speed is good: the prediction, like published runs, and likely reasons."""
+"""Whether a measured speed is good: the prediction, similar published runs, and likely reasons."""

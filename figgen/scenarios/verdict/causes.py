@@ -49,7 +49,7 @@ class SlowCause:
 
     @property
     def prior(self) -> float:
-        """How often it is the cause where it may be, as if it were of half of one thread more."""
+        """How often it is the cause where it can be, smoothed by half a thread of one more."""
         return (self.named + 0.5) / (self.concerned + 1)
 
 
@@ -204,4 +204,4 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         ),
     }
 )
-"""The causes by name."""
+"""Causes by name."""

@@ -1,6 +1,6 @@
 """Predicted step times of a job with one change.
 
-A mistake has two times, for its least and its largest effect; a choice of the job has the time
+A mistake has two times, for its least and its largest effect. A choice of the job has the time
 without it, for the same number of tokens. Each is None if it does not apply to the job.
 """
 
@@ -14,48 +14,48 @@ from figgen.models.step.job import Job
 from figgen.models.step.timed_step import timed_step
 
 Seconds = tuple[float, float]
-"""A step's time with the least and with the most of a mistake."""
+"""Step times with the least and the largest effect of a mistake."""
 
 FUSED = ("megatron-lm", "megatron-bridge", "nemo", "megascale", "megatron-deepspeed", "deepseek")
-"""Frameworks that bring fused kernels of their own and need no compiler."""
+"""Frameworks with their own fused kernels, which need no compiler."""
 
 SOCKET = 1.2e9
-"""Bytes a second of one node over sockets on Ethernet of 10 Gb/s."""
+"""Bytes per second of one node over sockets on 10 Gb/s Ethernet."""
 
 PEERS, SLOW_PEERS = 12e9, 1.5e9
-"""Bytes a second that a GPU sends to others over PCIe 4.0, and through the memory of two sockets
+"""Bytes per second that a GPU sends to others over PCIe 4.0, and through the memory of two sockets
 without peer access."""
 
 MASKED = 1 / 4
-"""Rate of attention with an explicit mask over that without: 122 to 155 TFLOP/s where 420 to 640
-were measured on one H100."""
+"""Rate of attention with an explicit mask over that without: 122 to 155 TFLOP/s against 420 to 640,
+measured on one H100."""
 
 SCORE_BYTES = 40
-"""Bytes that unfused attention moves for each score: matmuls, mask, softmax and dropout read and
-write it in 16 bits and FP32, ten passes forward and backward."""
+"""Bytes that unfused attention moves per score: matmuls, mask, softmax and dropout read and write
+it in 16 bits and FP32, in ten passes forward and backward."""
 
 LAUNCHES, HOST_S = 160, (5e-6, 20e-6)
-"""Kernels of an eager layer, forward and backward, and what the host takes for each."""
+"""Kernels of an eager layer, forward and backward, and the host time per kernel."""
 
 EXPERT_LAUNCHES, LAUNCH_S = 36, 50e-6
-"""Kernels of one expert that is computed alone, forward and backward, and what the host takes for
-each where it waits for counts: as in a step of Mixtral under transformers on one H100."""
+"""Kernels of one expert that is computed alone, forward and backward, and the host time per kernel
+if it waits for counts, as in a step of Mixtral under transformers on one H100."""
 
 CPU_ADAM_S = (0.1e-9, 17e-9)
-"""Seconds a parameter of a node that its CPU updates: 28 bytes at 280 GB/s, which is all that two
-sockets read and write, and DeepSpeed's slowest report (1.35 B in 22.9 s)."""
+"""Seconds per parameter of a node that its CPU updates: 28 bytes at 280 GB/s, the bandwidth of two
+sockets, and DeepSpeed's slowest report (1.35 B in 22.9 s)."""
 
 LARGER = 4
-"""Microbatches are compared with those of so many times as many sequences."""
+"""Factor by which the sequences of a microbatch are increased for comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedJob:
-    """The numbers of a job, what it attains, and the predicted seconds of its step.
+    """A job, what it attains, and the predicted seconds of its step.
 
-    `network_per_node` says whether the network's rate is one per node. Peaks are those of the job's
-    number format and of TF32; `eager_elementwise` and `eager_loss_bytes` are the constants of
-    software that does not compile.
+    `network_per_node` is whether the network's rate is per node. Peaks are those of the job's
+    number format and of TF32. `eager_elementwise` and `eager_loss_bytes` are constants of software
+    that does not compile.
     """
 
     job: Job
@@ -75,7 +75,7 @@ def _seconds(job: Job, rates: Attained) -> float:
 
 
 def slow_network(timed: TimedJob) -> Seconds | None:
-    """A rate per node where one per GPU was meant, up to sockets on plain Ethernet."""
+    """Return times with a rate per node instead of per GPU, up to sockets on plain Ethernet."""
     job, rates = timed.job, timed.rates
     if job.gpus <= job.gpus_per_node:
         return None
@@ -93,7 +93,7 @@ def _networks(rates: Attained, network: float) -> Attained:
 
 
 def slow_inside(timed: TimedJob) -> Seconds | None:
-    """PCIe in place of the fast links of a node, up to no access of GPUs to each other."""
+    """Return times with PCIe instead of a node's fast links, up to no peer access at all."""
     if min(timed.job.gpus, timed.job.gpus_per_node) < 2:
         return None
     own = float(timed.rates.scale_up_bytes_per_s)
@@ -106,7 +106,7 @@ def _inside(timed: TimedJob, rate: float) -> float:
 
 
 def slow_attention(timed: TimedJob) -> Seconds:
-    """An explicit mask, up to scores that are written to memory."""
+    """Return times with an explicit mask, up to scores that are written to memory."""
     rates = timed.rates
     rate, width = float(rates.attention_flops_per_s), timed.head_dim
     moved = SCORE_BYTES / (7 * width) / float(rates.memory_bytes_per_s)
@@ -119,13 +119,13 @@ def slow_attention(timed: TimedJob) -> Seconds:
 
 
 def wide_numbers(timed: TimedJob) -> Seconds:
-    """Products in TF32 in place of 16 bits, up to FP32 without tensor cores."""
+    """Return times with matmuls in TF32 instead of 16 bits, up to FP32 without tensor cores."""
     tf32 = timed.tf32_flops_per_s / timed.peak_flops_per_s
     return _wide(timed, tf32), _wide(timed, tf32 / 8)
 
 
 def _wide(timed: TimedJob, share: float) -> float:
-    """Seconds with products at a share of the peak, and twice as many bytes."""
+    """Return the time with matmuls at a share of the peak and twice as many bytes."""
     rates = timed.rates
     slower = replace(
         rates,
@@ -143,7 +143,7 @@ def _wide(timed: TimedJob, share: float) -> float:
 
 
 def recomputed(timed: TimedJob) -> Seconds | None:
-    """Every layer computed again, where the job says that it is not."""
+    """Return times with every layer recomputed, if the job does not say so."""
     if timed.job.repeats_layer >= 1:
         return None
     once = _seconds(replace(timed.job, repeats_layer=1.0, repeats_core=0.0), timed.rates)
@@ -151,14 +151,14 @@ def recomputed(timed: TimedJob) -> Seconds | None:
 
 
 def not_recomputed(timed: TimedJob) -> float | None:
-    """Nothing computed again, where the job does."""
+    """Return the time without the job's recomputation."""
     if timed.job.repeats_layer + timed.job.repeats_core <= 0:
         return None
     return _seconds(replace(timed.job, repeats_layer=0.0, repeats_core=0.0), timed.rates)
 
 
 def not_compiled(timed: TimedJob) -> Seconds | None:
-    """Every elementwise operation a pass of its own, up to FP32 between them."""
+    """Return times with every elementwise operation a separate pass, up to FP32 between them."""
     if timed.framework in FUSED:
         return None
     rates = timed.rates
@@ -171,7 +171,10 @@ def not_compiled(timed: TimedJob) -> Seconds | None:
 
 
 def shared_each_microbatch(timed: TimedJob) -> Seconds | None:
-    """Weights or gradients exchanged in every microbatch, up to a quarter of the rate, unhidden."""
+    """Return times with weights or gradients exchanged in every microbatch.
+
+    They go up to an exchange at a quarter of the rate, fully exposed.
+    """
     job, rates = timed.job, timed.rates
     if job.dp * job.cp < 2:
         return None
@@ -188,14 +191,14 @@ def shared_each_microbatch(timed: TimedJob) -> Seconds | None:
 
 
 def shared_once(timed: TimedJob) -> float | None:
-    """Weights that stay whole on every GPU, where ZeRO-3 gathers them."""
+    """Return the time with whole weights on every GPU, which ZeRO-3 gathers."""
     if timed.job.gathers <= 0 or timed.job.dp * timed.job.cp < 2:
         return None
     return _seconds(replace(timed.job, gathers=0.0, scatters=0.0, zero_stage=1), timed.rates)
 
 
 def nothing_hidden(timed: TimedJob) -> Seconds | None:
-    """Messages that no computing hides."""
+    """Return times with all messages exposed."""
     if timed.job.gpus < 2:
         return None
     job, rates = timed.job, timed.rates
@@ -213,7 +216,7 @@ def nothing_hidden(timed: TimedJob) -> Seconds | None:
 
 
 def slow_experts(timed: TimedJob) -> Seconds | None:
-    """A plain exchange of tokens and ungrouped matmuls, up to one expert after another."""
+    """Return times with plain token exchange and ungrouped matmuls, up to single experts."""
     job, rates = timed.job, timed.rates
     if job.expert_layers <= 0:
         return None
@@ -230,7 +233,7 @@ def slow_experts(timed: TimedJob) -> Seconds | None:
 
 
 def on_the_cpu(timed: TimedJob) -> Seconds:
-    """Optimizer state in the CPU's memory, which all GPUs of a node share."""
+    """Return times with the optimizer's state in the CPU's memory, shared by a node's GPUs."""
     job = timed.job
     held = (job.dense_parameters + job.routed_parameters) / job.pp
     divided = job.gpus / job.pp if job.zero_stage >= 1 else job.tp
@@ -241,12 +244,12 @@ def on_the_cpu(timed: TimedJob) -> Seconds:
 
 
 def small_kernels(timed: TimedJob) -> Seconds:
-    """Layers too short for the host to launch the next in time."""
+    """Return times with layers too short for the host to launch the next one in time."""
     return _launched(timed, HOST_S[0]), _launched(timed, HOST_S[1])
 
 
 def _launched(timed: TimedJob, host_s: float) -> float:
-    """Seconds with so much time of the host for each kernel of a layer, or more."""
+    """Return the time with at least this much host time per kernel of a layer."""
     rates = timed.rates
     slower = replace(
         rates,
@@ -257,7 +260,7 @@ def _launched(timed: TimedJob, host_s: float) -> float:
 
 
 def larger_microbatches(timed: TimedJob) -> float:
-    """Microbatches of four times as many sequences, for as many tokens."""
+    """Return the time with microbatches of four times as many sequences, for as many tokens."""
     job = timed.job
     fewer = max(1.0, job.microbatches / LARGER)
     tokens = LARGER * fewer / job.microbatches
@@ -266,7 +269,7 @@ def larger_microbatches(timed: TimedJob) -> float:
 
 
 def fuller_pipeline(timed: TimedJob) -> float | None:
-    """Twice as many virtual stages, which halve the idle part of a pipeline."""
+    """Return the time with twice as many virtual stages, which halve the idle time."""
     job = timed.job
     if job.pp < 2:
         return None

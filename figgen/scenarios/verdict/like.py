@@ -1,4 +1,4 @@
-"""Published runs that are like a job: same generation of chips and format, like size, software."""
+"""Published runs similar to a job: same chip generation and format, similar size and software."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from figgen.scenarios.runs.classes import RunClass, run_class
 from figgen.scenarios.runs.described import DescribedRun
 
 SIZES = 4.0
-"""Times as many or as few parameters that still are a like size."""
+"""Largest ratio of parameters that counts as a similar size."""
 
 FEW = 5
-"""Runs below which those of other software are taken too."""
+"""With fewer similar runs, those of other software are included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRow:
-    """A run as others are compared with it; `utilisation` is its MFU, against the dense peak of
-    its format, and `source` says where it was published."""
+    """A run with the fields by which runs are compared.
+
+    `utilisation` is its MFU against the dense peak of its format; `source` says where it was
+    published.
+    """
 
     name: str
     publisher: str
@@ -40,15 +43,14 @@ class LikeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRun:
-    """A published run and its distance: the difference in size, GPUs, sequence and
-    recomputation."""
+    """A published run and its distance: differences in size, GPUs, sequence and recomputation."""
 
     row: LikeRow
     distance: float
 
 
 def like_rows(rows: list[LikeRow], own: LikeRow) -> list[LikeRun]:
-    """Runs like `own`, the nearest first; of other software where its own has fewer than `FEW`."""
+    """Return runs like `own`, nearest first, with other software if there are fewer than `FEW`."""
     alike = [
         row
         for row in rows
@@ -66,8 +68,11 @@ def like_rows(rows: list[LikeRow], own: LikeRow) -> list[LikeRun]:
 
 
 def _distance(row: LikeRow, own: LikeRow) -> float:
-    """How unlike two runs are: factors in size, GPUs and sequence, in logarithms, and one each for
-    other software and other recomputation."""
+    """Return how unlike two runs are.
+
+    The distance adds the log ratios of size, GPUs and sequence, and one each for other software and
+    other recomputation.
+    """
     apart = abs(log(row.parameters / own.parameters))
     apart += abs(log(row.gpus / own.gpus))
     apart += abs(log(row.sequence / own.sequence))
@@ -76,14 +81,14 @@ def _distance(row: LikeRow, own: LikeRow) -> float:
 
 
 def like_runs(run: DescribedRun) -> tuple[LikeRun, ...]:
-    """Published runs like `run`, the nearest first."""
+    """Return published runs like `run`, nearest first."""
     own = _row(run, run_class(run), "", "", 0.0)
     return tuple(like_rows(list(published_rows()), own))
 
 
 @remembered(1)
 def published_rows() -> tuple[LikeRow, ...]:
-    """Every published run that nothing is doubtful of, with its MFU."""
+    """Return every undoubted published run with its MFU."""
     return tuple(
         _row(
             one.run,
@@ -98,7 +103,7 @@ def published_rows() -> tuple[LikeRow, ...]:
 
 
 def published_columns() -> dict[str, list[str] | list[list[float]]]:
-    """The published runs by column, MFU to five digits: texts are places in one list."""
+    """Return the published runs by column, MFU to five digits; texts are indices into a list."""
     texts: dict[str, int] = {}
 
     def place(one: str | float) -> float:
@@ -112,7 +117,7 @@ def published_columns() -> dict[str, list[str] | list[list[float]]]:
 
 
 def row_of_columns(texts: list[str], columns: list[list[float]], at: int) -> LikeRow:
-    """The run in row `at` of `published_columns`."""
+    """Return the run in row `at` of `published_columns`."""
     return LikeRow(
         name=texts[int(columns[0][at])],
         publisher=texts[int(columns[1][at])],
@@ -149,7 +154,7 @@ def _row(
 
 
 def utilisation_of(run: DescribedRun, step_time_s: float) -> float:
-    """MFU of a run's step, against the dense peak of its format."""
+    """Return the MFU of a run's step against the dense peak of its format."""
     return utilisation_of_step(
         run.shape,
         step_time_s=step_time_s,

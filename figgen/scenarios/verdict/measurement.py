@@ -1,4 +1,4 @@
-"""What somebody measured of a job's speed, as seconds of a step."""
+"""A measurement of a job's speed, as seconds of a step."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from figgen.scenarios.taking.logs import StepLog, read_log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSpeed:
-    """Seconds of a step, where they come from, and how many steps were timed (0 if unknown).
+    """Seconds of a step, their origin, and how many steps were timed (0 if unknown).
 
-    `memory_bytes` is the peak that a log prints, None where there is none.
+    `memory_bytes` is the peak that a log prints, or None.
     """
 
     step_time_s: float
@@ -32,10 +32,10 @@ def measured_time(
     utilisation: float | None = None,
     log: str | None = None,
 ) -> MeasuredSpeed:
-    """The measured seconds of a step of `run`, from one of the numbers that people have.
+    """Return the measured seconds of a step of `run`, from any one measure of speed.
 
-    Tokens and FLOP are of one GPU and a second. Without any of them, what the run itself says.
-    Raises InputError for several of them, for none, and for a log without steps.
+    Tokens and FLOP are per GPU and second. Without any of them, the run's own time counts. Raises
+    InputError for several of them, for none, and for a log without steps.
     """
     given = {
         "tokens_per_s": tokens_per_s,
@@ -58,7 +58,7 @@ def measured_time(
 
 
 def _seconds(run: DescribedRun, name: str, value: float) -> float:
-    """Seconds of a step from a rate of one GPU. Raises InputError for what is not positive."""
+    """Return seconds of a step from a rate per GPU. Raises InputError unless it is positive."""
     return seconds_of_speed(
         name,
         value,
@@ -71,10 +71,10 @@ def _seconds(run: DescribedRun, name: str, value: float) -> float:
 def seconds_of_speed(
     name: str, value: float, *, tokens: float, flops_per_token: float, peak_flops_per_s: float
 ) -> float:
-    """Seconds of a step in which a GPU trains on `tokens`, from what was measured of it.
+    """Return the seconds of a step in which a GPU trains on `tokens`, from a measure of speed.
 
-    `name` is its kind: step_time, tokens_per_s, tflops (FLOP/s) or mfu. Raises InputError for what
-    is not positive.
+    `name` is its kind: step_time, tokens_per_s, tflops (FLOP/s) or mfu. Raises InputError unless it
+    is positive.
     """
     if value <= 0:
         raise InputError(name, expected="> 0", got=value)

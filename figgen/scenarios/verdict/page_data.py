@@ -1,4 +1,4 @@
-"""What the modeler compares a measured speed with."""
+"""The data with which the modeler compares a measured speed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from figgen.scenarios.verdict.like import published_columns
 
 
 def like_runs_json() -> str:
-    """The published runs by column, the classes of chips and software, and two constants of
-    software that does not compile."""
+    """Return the published runs by column, classes of chips and software, and two constants.
+
+    The constants are those of software that does not compile.
+    """
     frameworks = {read_software(name)[0] for name in known_software()}
     values = constants()
     more = {

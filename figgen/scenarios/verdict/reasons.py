@@ -1,10 +1,10 @@
-"""The likeliest reasons for a measured time, in order.
+"""The likeliest reasons for a measured time, ranked.
 
-A cause explains a time by so many times the predicted one. What a mistake does lies between its
-least and its most, evenly in the logarithm; what runs of a class err by is around that. The density
-of the measured time under that, times how often the cause was named in solved threads, ranks it. A
-choice of the job is in the prediction already: it counts as far as the prediction explains the
-time, by the share of the step that it costs.
+A cause explains a time as a multiple of the predicted one. A mistake's factor lies between its
+least and its largest, uniformly in the logarithm, and the errors of the class's runs scatter around
+it. The resulting density at the measured time, times the frequency of the cause in solved threads,
+ranks it. A choice of the job is already in the prediction; it counts as far as the prediction
+explains the time, by the share of the step that it costs.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from figgen.scenarios.verdict.causes import AS_PREDICTED, CAUSES, SlowCause
 from figgen.scenarios.verdict.changed import TimedJob
 
 FEW_STEPS = 10
-"""Steps of a log below which most of them may still warm up."""
+"""With fewer logged steps, most of them may be warm-up."""
 
 EIGHT_OF_TEN = 1.2816
-"""Standard deviations from the middle to an end of an interval that holds eight of ten."""
+"""Half-width, in standard deviations, of an interval that contains eight of ten."""
 
 LEAST_SPREAD = 0.1
-"""Standard deviation of the logarithm of a time below which no class is trusted."""
+"""Least standard deviation of the log time of a class."""
 
 PART = 0.15
-"""How much a cause still counts that explains only part of the gap, times that part."""
+"""Weight of a cause that explains only part of the gap, times that part."""
 
 MATTERS, NAMED = 1.02, 1.1
-"""Factor below which a cause changes nothing, and from which people name it."""
+"""Factors below which a cause has no effect, and from which people name it."""
 
 UNSURE = 0.2
-"""Standard deviation of the logarithm of what a mistake does."""
+"""Standard deviation of the logarithm of a mistake's factor."""
 
 FULL = 0.92
-"""Share of a GPU's memory from which the allocator may free and ask again."""
+"""Share of a GPU's memory from which the allocator may have to free and retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A likely reason: seconds of a step with the least and the most of it, or without a choice.
+    """A likely reason for a measured time.
 
-    `worth_s` is what removing it would save of the measured step, from … to; None where the model
-    cannot tell.
+    `worth_s` is the range of seconds that removing it would save of the measured step, or None if
+    the model cannot tell.
     """
 
     name: str
@@ -54,13 +54,13 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSpread:
-    """The middle and the standard deviation of measured over predicted, in logarithms."""
+    """Mean and standard deviation of log(measured/predicted) for a class."""
 
     middle: float
     deviation: float
 
     def density(self, ratio: float, least: float, most: float) -> float:
-        """Density of the logarithm of `ratio` if a cause multiplies by `least` to `most`."""
+        """Return the density of log `ratio` if a cause multiplies times by `least` to `most`."""
         low, high = min(log(least), log(most)), max(log(least), log(most))
         gap = log(ratio) - self.middle
         if high - low < 1e-3:
@@ -73,7 +73,7 @@ class ClassSpread:
 
 
 def spread_of(low: float, high: float) -> ClassSpread:
-    """The spread of a class whose interval holds eight of ten between `low` and `high`."""
+    """Return the spread of a class of which eight of ten runs lie between `low` and `high`."""
     deviation = (log(high) - log(low)) / 2 / EIGHT_OF_TEN
     return ClassSpread(middle=(log(high) + log(low)) / 2, deviation=max(LEAST_SPREAD, deviation))
 
@@ -86,10 +86,11 @@ def reasons_of(
     filled: float | None = None,
     steps: int = 0,
 ) -> list[Reason]:
-    """Every cause that may concern the job, the likeliest first; scores sum to 1.
+    """Return every cause that may concern the job, likeliest first; scores sum to 1.
 
-    A time within the interval, or a shorter one, is as predicted first of all. `filled` is the
-    share of the GPU's memory that is used, where it is known, and `steps` how many were timed.
+    If the time is within the interval or shorter, the first reason is that it is as predicted.
+    `filled` is the share of the GPU's memory in use, if known, and `steps` the number of steps
+    timed.
     """
     ratio = measured_s / timed.seconds
     found: list[Reason] = []
@@ -114,7 +115,10 @@ def reasons_of(
 def _weighed(
     name: str, cause: SlowCause, timed: TimedJob, ratio: float, spread: ClassSpread
 ) -> Reason | None:
-    """A cause with the density of the measured time by it, times its frequency, and its worth."""
+    """Return a cause with its score and its worth, or None if it does not concern the job.
+
+    The score is the density of the measured time under the cause times the cause's frequency.
+    """
     score = 0.0
     share: tuple[float, float] | None = None
     concerns = False
@@ -152,7 +156,7 @@ def _weighed(
 
 
 def _explained(spread: ClassSpread, ratio: float, factors: tuple[float, float]) -> float:
-    """The density under a cause; a little for one that explains only part of a longer time."""
+    """Return the density under a cause, which also credits explaining part of a longer time."""
     whole = spread.density(ratio, *factors)
     gap = log(ratio) - spread.middle
     if gap <= 0 or factors[1] <= 1:

@@ -1,4 +1,4 @@
-"""The verdict on solved threads, and whether it names their cause among the first reasons."""
+"""Verdicts on solved threads, and whether they name the true cause among the first reasons."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of_step
 
 FIRST = 3
-"""Reasons that count as named."""
+"""Number of first reasons that count as named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedThread:
-    """A thread with its verdict; `place` of the first reason that is a cause, from 1."""
+    """A thread with its verdict; `place` is the rank of the true cause, counted from 1."""
 
     thread: SlowThread
     verdict: Verdict
@@ -23,13 +23,13 @@ class JudgedThread:
 
     @property
     def found(self) -> bool:
-        """Whether a cause is among the first reasons."""
+        """Whether the true cause is among the first reasons."""
         return self.place <= FIRST
 
 
 @remembered(2)
 def judged_threads(apart: bool) -> tuple[JudgedThread, ...]:
-    """Each held-out thread (`apart`) or each other thread, with its verdict."""
+    """Return each held-out thread (`apart`), or each other thread, with its verdict."""
     found = []
     for thread in slow_threads(apart=apart):
         verdict = verdict_of_step(training_step(**thread.job), thread.measured)

@@ -21,7 +21,7 @@ from figgen.scenarios.verdict.words import verdict_word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A measured step beside its prediction, like runs that were published, and reasons.
+    """A measured step with its prediction, similar published runs, and reasons.
 
     `word` says whether it is faster or slower, by the interval of eight of ten runs of its class.
     """
@@ -45,12 +45,12 @@ class Verdict:
 
     @property
     def slower_than(self) -> int:
-        """How many of the like runs have a higher utilisation."""
+        """Number of similar runs with a higher utilisation."""
         return sum(one.row.utilisation > self.utilisation for one in self.like)
 
 
 def timed_job(run: DescribedRun, job: Job, rates: Attained, seconds: float) -> TimedJob:
-    """A run as its causes are computed from it; a chip without TF32 is taken at half its peak."""
+    """Return a run as its causes need it; a chip without TF32 counts half its peak."""
     peak = run.accelerator.peak_flops_per_s(run.dtype)
     tf32 = run.accelerator.tf32
     values = constants()
@@ -76,7 +76,7 @@ def verdict_of(
     *,
     filled: float | None = None,
 ) -> Verdict:
-    """The verdict on a run: `job` are its numbers, `filled` its share of the GPU's memory."""
+    """Return the verdict on a run; `filled` is the share of the GPU's memory in use."""
     timed = timed_job(run, job, predicted.attained, predicted.step_time_s)
     known = predicted.residuals
     if measured.memory_bytes is not None:
@@ -100,9 +100,9 @@ def verdict_of(
 
 
 def verdict_of_step(asked: TrainingStep, measured: Mapping[str, float | str | None]) -> Verdict:
-    """The verdict on a configured step; `measured` are the keywords of `measured_time`.
+    """Return the verdict on a configured step; `measured` are keywords of `measured_time`.
 
-    Raises InputError for a step that cannot be, and for what `measured_time` refuses.
+    Raises InputError for an impossible step, and where `measured_time` does.
     """
     setup = asked.setup
     run = described(setup, asked.accelerator, asked.nic, asked.dtype, asked.software, asked.title)

@@ -11,18 +11,18 @@ from figgen.scenarios.verdict.reasons import Reason
 WORDS = ("faster than predicted", "as predicted", "slower than predicted")
 
 SHOWN, NEAREST = 5, 5
-"""Reasons, and published runs, that are shown to people."""
+"""Numbers of reasons and of published runs that are shown."""
 
 
 def verdict_word(ratio: float, low: float, high: float) -> str:
-    """One of `WORDS`, by the interval in which eight of ten runs of the class lie."""
+    """Return one of `WORDS`, by the interval of eight of ten runs of the class."""
     return WORDS[0 if ratio < low else 2 if ratio > high else 1]
 
 
 def verdict_sentence(
     measured_s: float, predicted_s: float, low_s: float, high_s: float, class_name: str
 ) -> str:
-    """The measured step beside the predicted one, and the interval of its class."""
+    """Return a sentence on the measured and the predicted step and the interval of its class."""
     ratio = measured_s / predicted_s
     word = verdict_word(ratio, low_s / predicted_s, high_s / predicted_s)
     return (
@@ -33,7 +33,7 @@ def verdict_sentence(
 
 
 def like_sentence(utilisation: float, like: list[LikeRun]) -> str:
-    """Where an MFU lies among those of like runs."""
+    """Return a sentence that ranks an MFU among those of similar runs."""
     if not like:
         return f"MFU {utilisation:.1%}; there is no similar published run"
     every = [one.row.utilisation for one in like]
@@ -45,12 +45,12 @@ def like_sentence(utilisation: float, like: list[LikeRun]) -> str:
 
 
 def like_words(one: LikeRun) -> str:
-    """A published run in a line."""
+    """Describe a published run in a line."""
     return f"{one.row.name}: {one.row.gpus} GPUs, MFU {one.row.utilisation:.1%}, {one.row.source}"
 
 
 def reason_words(one: Reason) -> str:
-    """A reason, and what it costs in the measured step."""
+    """Describe a reason and what it costs in the measured step."""
     if one.worth_s is None:
         return f"{one.title}: the model can't tell how much it costs"
     least, most = shown(one.worth_s[0], "s"), shown(one.worth_s[1], "s")
@@ -60,9 +60,9 @@ def reason_words(one: Reason) -> str:
 
 
 def typed_speed(text: str) -> tuple[str, float]:
-    """What somebody measured, by its kind: `9.5 s`, `412 TFLOP/s`, `38%`, `7000 tokens/s`.
+    """Return the kind and value of a speed: `9.5 s`, `412 TFLOP/s`, `38%`, `7000 tokens/s`.
 
-    A number alone is tokens per second and GPU. Raises InputError for anything else.
+    A bare number is tokens per second and GPU. Raises InputError for anything else.
     """
     plain = text.strip().removesuffix("per GPU").strip()
     found = read_quantity(plain)
