@@ -141,7 +141,7 @@ $(READY): requirements.txt pyproject.toml
 		"$(PYTHON)" -m venv --clear .venv; \
 	fi
 	@rm -f $@
-	$(RUN) pip install --quiet --no-compile --require-hashes -r requirements.txt
+	$(RUN) pip install --quiet --no-compile --no-deps --require-hashes -r requirements.txt
 	$(RUN) pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -10,10 +10,13 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from figgen.publish.place import put
 
@@ -51,6 +54,7 @@ TARGETS = (
 SUPPORTED = ("3.11.0", "3.11.9", "3.12.4", "3.13.0", "3.14.0")
 
 
+@cache
 def locked(lock: str = LOCK) -> list[tuple[Requirement, list[str]]]:
     """Every entry of a lock with its hashes."""
     entries = re.sub(r" *\\\n *", " ", lock)
@@ -81,6 +85,25 @@ DIRECT = [
         *PROJECT["build-system"]["requires"],
     )
 ]
+
+
+def test_the_lock_names_everything_that_its_packages_require() -> None:
+    """`make setup` lets pip look for no further packages, so the lock must be complete."""
+    pinned = {
+        canonicalize_name(entry.name): entry
+        for entry, _ in locked()
+        if entry.marker is None or entry.marker.evaluate()
+    }
+    missing = [
+        f"{name} requires {text}"
+        for name, entry in pinned.items()
+        for text in requires(name) or ()
+        for needed in [Requirement(text)]
+        for extra in ("", *entry.extras)
+        if needed.marker is None or needed.marker.evaluate({"extra": extra})
+        if canonicalize_name(needed.name) not in pinned
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("version", SUPPORTED)

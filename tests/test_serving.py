@@ -30,7 +30,7 @@ from tests.thorough import drawn
 
 EDITS = drawn(4, 100)
 COMPARED_EVERY = min(EDITS, 20)
-PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/choosing.md")
+PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/placement.md")
 SCHEDULES, EXPERTS = "docs/guide/pipeline-schedules.md", "docs/guide/experts.md"
 # What an author changes, there and back: words, headings, figures, numbers, code, data, style.
 CHANGES = (

@@ -256,7 +256,7 @@ def interpreter(root: Path, tree: Path) -> str:
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
         for words in (
             [sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)],
-            [*install, "--require-hashes", "-r", str(its)],
+            [*install, "--no-deps", "--require-hashes", "-r", str(its)],
             [*install, "--no-deps", "--no-build-isolation", "-e", str(root)],
         ):
             _run(f"installing the versions in {LOCK} of the other revision", words, tree)
