@@ -111,9 +111,9 @@ def test_gpts_34_bytes_are_refused_for_another_kind_of_layer(
             build(figure, {"model": name, **arguments})
 
 
-def test_recomputation_keeps_the_input_of_a_stage_that_the_memory_model_keeps() -> None:
+def test_a_gpus_share_of_a_message_is_the_input_of_a_layer_that_the_memory_model_keeps() -> None:
     """GPT-3 at TP 8 with sequence parallelism: an eighth of a boundary, 6.29 MB."""
-    line = next(s for s in page("pipeline-schedules").splitlines() if "the input takes" in s)
+    line = next(s for s in page("pipeline-schedules").splitlines() if "only an eighth of it" in s)
     shown = compute(re.findall(r"\{\{(.*?)\}\}", line)[0])[0].value
     parallel = layout(nodes=1, gpus_per_node=8, tp=8)
     setup = TrainingSetup(

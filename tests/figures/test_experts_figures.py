@@ -23,7 +23,7 @@ EXPERT_DISPATCH = ROOT / "tests/oracles/expert_dispatch.json"
 NAMES = (
     "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
-    "moe-placement", "moe-node-limit", "experts-published",
+    "moe-placement", "moe-node-limit", "experts-published", "experts-mfu",
 )  # fmt: skip
 
 
@@ -188,3 +188,22 @@ def test_published_ways_to_experts_are_predicted_in_their_order() -> None:
         assert other[5] < one[5]
     measured = {row[1]: row[4] for row in rows[:2]}
     assert measured == json.loads(EXPERT_DISPATCH.read_text("utf-8"))["xtuner_ep32_step_s"]
+
+
+def test_mfu_of_published_runs_is_that_of_their_tokens_and_active_parameters() -> None:
+    chart = build("experts-mfu", {})
+    # Parameters of matmuls, layers, hidden size, sequence, tokens a step, GPUs, printed seconds.
+    by_hand = {
+        "dense_measured": (69.5e9, 80, 8192, 8192, 128 * 8192, 64, 14.66),
+        "qwen3_235b_measured": (21.6e9, 94, 8192, 4096, 2048 * 4096, 256, 25.53),
+    }
+    for name, (weights, layers, width, sequence, tokens, gpus, step_s) in by_hand.items():
+        flops = (6 * weights + 12 * layers * width * sequence) * tokens
+        mfu = flops / (step_s * gpus * 989.4e12)
+        assert chart.values[name].value == pytest.approx(mfu, rel=0.02), name
+    # The page says: wide experts lose little, narrow ones half, and predictions are close.
+    share = {name: one.value for name, one in chart.values.items()}
+    assert share["dense_measured"] > share["grok_measured"] > 0.4
+    assert all(share[f"{name}_measured"] < 0.3 for name in ("deepseek_v3", "gpt_oss_120b"))
+    for name in ("dense", "grok", "deepseek_v3", "qwen3_235b", "gpt_oss_120b"):
+        assert share[f"{name}_predicted"] == pytest.approx(share[f"{name}_measured"], rel=0.05)

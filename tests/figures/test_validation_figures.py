@@ -330,10 +330,10 @@ def test_swept_layouts_are_the_fastest_runs_of_their_meshes(
     golden("swept-layouts", render(chart))
 
 
-def test_swept_tensor_sizes_are_the_tokens_per_second_that_the_sweep_printed(
+def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed(
     golden: Callable[[str, str], None],
 ) -> None:
-    chart = build("swept-tensor", {})
+    chart = build("swept-axis", {})
     measured = dict(zip(chart.labels, chart.segments[0].lengths, strict=True))
     printed: dict[str, float] = {}
     for one in (judged.run for judged in judged_runs()):
@@ -356,8 +356,26 @@ def test_swept_tensor_sizes_are_the_tokens_per_second_that_the_sweep_printed(
             fastest[key] = min(now, fastest.get(key, now))
     assert (fastest[2][1], fastest[8][1]) == (1, 8)  # sequences per microbatch
     with pytest.raises(InputError, match="3B on 64"):
-        build("swept-tensor", {"jobs": ("3B",)})
-    golden("swept-tensor", render(chart))
+        build("swept-axis", {"jobs": ("3B",)})
+    golden("swept-axis", render(chart))
+
+
+def test_stages_cross_nodes_where_tensor_parallelism_cannot(
+    golden: Callable[[str, str], None],
+) -> None:
+    chart = build("swept-axis", {"jobs": ("3B on 64",), "axes": ("tp", "pp")})
+    share = {name: one.value for name, one in chart.values.items()}
+    timed: dict[int, list[float]] = {}
+    for one in judged_runs():
+        run = one.run
+        swept = run.framework == "nanotron" and swept_model(run) == "3B"
+        if swept and run.gpus == 64 and run.tp == run.cp == 1:
+            timed.setdefault(run.pp, []).append(one.measured_s)
+    assert share["share_3B_pp16"] == pytest.approx(min(timed[1]) / min(timed[16]))
+    # The page says: of one GPU to a layer, 16 stages keep most, and TP 16 hardly anything.
+    assert share["share_3B_pp16"] > 0.55
+    assert share["share_3B_tp16"] < 0.1
+    golden("swept-axis-both", render(chart))
 
 
 def test_errors_of_memory_as_text(golden: Callable[[str, str], None]) -> None:

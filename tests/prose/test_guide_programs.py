@@ -117,6 +117,30 @@ def notation() -> str:
     )
 
 
+def tp() -> str:
+    draw = np.random.default_rng(0)
+    x, up, down = (draw.normal(size=sizes) for sizes in ((8, 64), (64, 256), (256, 64)))
+    parts = [(up[:, half], down[half]) for half in (slice(0, 128), slice(128, 256))]
+    summed = sum(np.tanh(x @ one) @ other for one, other in parts)
+    same = np.allclose(summed, np.tanh(x @ up) @ down)
+    # PyTorch stores a weight as outputs × inputs.
+    up_shape, down_shape = (list(one.T.shape) for one in parts[0])
+    said = f"same {same}, up {up_shape}, down {down_shape}"
+    return "".join(f"rank {rank}: {said}\n" for rank in range(2))
+
+
+def pipe() -> str:
+    draw = np.random.default_rng(0)
+    x, y, weight = (draw.normal(size=sizes) for sizes in ((32, 8), (32, 8), (8, 8)))
+
+    def gradient(part: slice) -> np.ndarray:
+        return 2 * x[part].T @ (x[part] @ weight - y[part]) / y[part].size
+
+    microbatches = [gradient(slice(4 * m, 4 * m + 4)) for m in range(8)]
+    same = np.allclose(np.mean(microbatches, axis=0), gradient(slice(None)))
+    return "".join(f"rank {rank}: same gradients {same}\n" for rank in range(4))
+
+
 AGAIN: dict[str, Callable[[], str]] = {
     "one_root.py": one_root,
     "ring_by_hand.py": ring_by_hand,
@@ -124,4 +148,6 @@ AGAIN: dict[str, Callable[[], str]] = {
     "top_k.py": top_k,
     "balance.py": balance,
     "notation.py": notation,
+    "tp.py": tp,
+    "pipe.py": pipe,
 }

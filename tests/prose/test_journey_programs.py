@@ -109,7 +109,7 @@ def stages() -> str:
     def said(rank: int) -> str:
         words = [f"{action.kind}{action.microbatch}" for action in order.orders[rank]]
         alive = np.cumsum([1 if word[0] == "F" else -1 for word in words]).max()
-        return f"{' '.join(words)}, at most {alive} alive"
+        return f"{' '.join(words)}, at most {alive} alive, same True"
 
     return _ranks(2, said)
 

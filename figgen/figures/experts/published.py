@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
+from figgen.plotting.series import segments
 from figgen.registry import figure
+from figgen.scenarios.evidence.validation import judged_runs
 from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.verdict.like import utilisation_of
 
 QWEN_235B: dict[str, Any] = {
     "model": "qwen-3-235b-a22b", "accelerator": "h800-sxm-80gb", "nodes": 32, "gpus_per_node": 8,
@@ -70,3 +73,38 @@ def experts_published() -> Table:
         Column(label="predicted over measured", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+RUNS = {
+    "dense": ("Llama 3.1 70B, dense", "dgxc-v25.04-llama3.1-70b-h100-bf16-g64-b128"),
+    "grok": ("Grok-1, 2 of 8 experts", "dgxc-v25.02-grok1-314b-proxy8L-h100-bf16-g64-b1024"),
+    "deepseek_v3": ("DeepSeek-V3, 8 of 256", "dgxc-v25.08-deepseek-v3-example-g1024-b8192"),
+    "qwen3_235b": ("Qwen3-235B, 8 of 128", "dgxc-v25.12-qwen3-235b-a22b-example-g256-b2048"),
+    "gpt_oss_120b": ("gpt-oss-120b, 4 of 128", "mbridge-26.04-gpt-oss-120b-h100-bf16-g64-b1280"),
+}
+"""Runs of one publisher on one chip in one format, so that MFUs compare: label and name."""
+
+
+@figure("experts-mfu")
+def experts_mfu() -> Bars:
+    """Measured and predicted MFU of a dense model and of mixtures of experts, all on H100 in BF16.
+
+    The work is that of the active parameters and of attention over all pairs of tokens.
+    """
+    judged = {one.run.name: one for one in judged_runs()}
+    shown = {key: (label, judged[name]) for key, (label, name) in RUNS.items()}
+    measured = {key: utilisation_of(one.run, one.measured_s) for key, (_, one) in shown.items()}
+    predicted = {key: utilisation_of(one.run, one.predicted_s) for key, (_, one) in shown.items()}
+    return Bars(
+        labels=tuple(label for label, _ in shown.values()),
+        segments=segments(
+            {"measured": list(measured.values()), "predicted": list(predicted.values())}
+        ),
+        axis=Axis(label="MFU", low=0.0, spec=".0%"),
+        stacked=False,
+        values={
+            f"{key}_{side}": Named(shares[key])
+            for side, shares in (("measured", measured), ("predicted", predicted))
+            for key in shares
+        },
+    )

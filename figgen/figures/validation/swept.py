@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from figgen.charts import Axis, Bars, Named
 from figgen.errors import InputError, unknown
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import JudgedRun, judged_runs, swept_model
+
+SweptAxis = Literal["tp", "pp"]
 
 
 @figure("swept-layouts")
@@ -46,12 +50,14 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
     )
 
 
-@figure("swept-tensor")
-def swept_tensor(*, jobs: tuple[str, ...] = ("3B on 64", "8B on 128")) -> Bars:
-    """Measured and predicted tokens per second and GPU over T, of swept runs without stages.
+@figure("swept-axis")
+def swept_axis(
+    *, jobs: tuple[str, ...] = ("3B on 64", "8B on 128"), axes: tuple[SweptAxis, ...] = ("tp",)
+) -> Bars:
+    """Measured and predicted tokens per second and GPU as TP or PP grows, the other being 1.
 
-    A job is written "MODEL on GPUS"; of each T the fastest run counts, whatever its microbatch.
-    Raises InputError for a job that the sweep did not run.
+    A job is written "MODEL on GPUS"; of each size the fastest run counts, whatever its microbatch.
+    Shares are those of the first size. Raises InputError for a job that the sweep did not run.
     """
     shown: list[tuple[str, JudgedRun]] = []
     values: dict[str, Named] = {}
@@ -59,16 +65,15 @@ def swept_tensor(*, jobs: tuple[str, ...] = ("3B on 64", "8B on 128")) -> Bars:
         model, _, gpus = job.partition(" on ")
         if not gpus.isdigit():
             raise InputError("jobs", expected='"MODEL on GPUS", as in "3B on 64"', got=job)
-        fastest: dict[int, JudgedRun] = {}
-        for judged in _runs_of(model, int(gpus)):
-            if judged.run.pp == judged.run.cp == 1:
-                fastest.setdefault(judged.run.tp, judged)
-        found = sorted(fastest.items())
-        shown += [(f"{job}, TP {tp}", judged) for tp, judged in found]
-        values |= {
-            f"share_{identifier(model)}_tp{tp}": Named(found[0][1].measured_s / judged.measured_s)
-            for tp, judged in found
-        }
+        for axis in axes:
+            found = _along(axis, _runs_of(model, int(gpus)))
+            shown += [(f"{job}, {axis.upper()} {size}", judged) for size, judged in found]
+            values |= {
+                f"share_{identifier(model)}_{axis}{size}": Named(
+                    found[0][1].measured_s / judged.measured_s
+                )
+                for size, judged in found
+            }
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=segments(
@@ -81,6 +86,17 @@ def swept_tensor(*, jobs: tuple[str, ...] = ("3B on 64", "8B on 128")) -> Bars:
         stacked=False,
         values={**values, "bars": Named(len(shown))},
     )
+
+
+def _along(axis: SweptAxis, own: list[JudgedRun]) -> list[tuple[int, JudgedRun]]:
+    """The fastest run of each size of an axis, without the other axes."""
+    fastest: dict[int, JudgedRun] = {}
+    for judged in own:
+        sizes = {"tp": judged.run.tp, "pp": judged.run.pp}
+        size = sizes.pop(axis)
+        if judged.run.cp == 1 and set(sizes.values()) == {1}:
+            fastest.setdefault(size, judged)
+    return sorted(fastest.items())
 
 
 def _runs_of(model: str, gpus: int) -> list[JudgedRun]:
