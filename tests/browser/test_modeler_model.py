@@ -64,7 +64,7 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
     # reader of scripts comes when there is one, the published runs when a measured speed does.
-    most = {"modeler_taken": 50_100, "modeler_verdict": 41_150}
+    most = {"modeler_taken": 53_700, "modeler_verdict": 41_150}
     assert len(gzip.compress(part, 9)) <= most.get(name, 20_650)
 
 

@@ -11,6 +11,7 @@ MOST = 2**40
 INNER = ("text_config.", "llm_config.", "language_config.", "thinker_config.text_config.")
 """Parts of a multimodal file that describe its language model."""
 
+TIED = "tie_word_embeddings"
 NOTHING = ("", "null", "None", "NaN")
 
 
@@ -36,11 +37,14 @@ def fields_of(entries: list[Entry]) -> Fields:
             raise InputError("the text", expected="each key once", got=one.name[:80])
         values[one.name] = one.words
         quoted[one.name] = one.quoted
+    tied = values.get(TIED, "")
     for start in INNER:
         for one in entries:
             if one.name.startswith(start):
                 values[one.name[len(start) :]] = one.words
                 quoted[one.name[len(start) :]] = one.quoted
+    if tied not in NOTHING:
+        values[TIED] = tied  # the head lies outside of the language model
     return Fields(values=values, quoted=quoted)
 
 

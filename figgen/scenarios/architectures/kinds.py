@@ -259,6 +259,9 @@ KINDS: dict[str, Kind] = {
         learned_positions=True,
         special="opt",
     ),
+    "biogpt": Kind(
+        ffn="gelu", norm="layernorm", bias=True, tied=True, learned_positions=True, special="opt"
+    ),
     "gptj": Kind(
         ffn="gelu",
         norm="layernorm",
@@ -339,6 +342,8 @@ SAME_AS = {
     "minimax_m3_vl_text": "minimax_m3_vl", "glm5": "glm_moe_dsa", "phimoe_text": "phimoe",
     "internlm2": "llama", "internlm3": "llama", "yi": "llama", "kimi_vl": "deepseek_v3",
     "exaone4_5": "exaone4", "exaone": "llama", "baichuan": "llama",
+    "aria_text": "llama",
+    "aria": "llama", "iquestcoder": "llama", "sarvam_mla": "deepseek_v2", "youtu": "deepseek_v2",
     "RefinedWeb": "falcon", "RefinedWebModel": "falcon",
 }  # fmt: skip
 """Other names of kinds, and the language models of multimodal kinds."""

@@ -106,6 +106,10 @@ def take_schedule(given: Given, dialect: str) -> None:
 
 def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
     """Set the layers of each stage if the first or last stage has fewer."""
+    listed = text_of(given, "layer_list").replace(" ", "")
+    if listed and stages == len(listed.split(",")):
+        take(given, "layers_per_stage", listed)
+        return
     first = whole_of(given, "layers_first")
     last = whole_of(given, "layers_last")
     if not (first or last) or stages < 2 or not layers or "chunks" in given.taken:

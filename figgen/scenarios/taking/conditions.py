@@ -22,7 +22,8 @@ class Branch:
     """An open `if` or `case`.
 
     `done` is whether one of its branches has run, `live` whether the current one runs; None means
-    undecided. `word` is what a `case` compares, `pattern` whether its next words are patterns.
+    undecided, and `tested` lists the unset variables that decide it. `word` is what a `case`
+    compares, `pattern` whether its next words are patterns.
     """
 
     outer: bool
@@ -30,6 +31,7 @@ class Branch:
     live: bool | None = True
     word: str = ""
     pattern: bool = False
+    tested: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class Branches:
     testing: bool = False
     result: bool | None = None
     joint: str = ""
+    tested: list[str] = field(default_factory=list)
     skip: bool = False
     matched: bool | None = False
 
@@ -50,6 +53,10 @@ class Branches:
     def sure(self) -> bool:
         """Whether every open branch is known to run."""
         return all(one.live is True for one in self.open)
+
+    def unsure_of(self, name: str) -> bool:
+        """Whether a variable without a value decides whether what is read now runs."""
+        return any(one.live is None and name in one.tested for one in self.open)
 
 
 def follow(branches: Branches, words: list[str], end: str) -> list[str]:
@@ -80,6 +87,7 @@ def _keyword(branches: Branches, word: str) -> None:
         branches.testing = True
         branches.result = None
         branches.joint = ""
+        branches.tested = []
         return
     if not branches.open:
         branches.testing = False
@@ -87,6 +95,7 @@ def _keyword(branches: Branches, word: str) -> None:
     here = branches.open[-1]
     if word == "then":
         branches.testing = False
+        here.tested = branches.tested
         _enter(here, branches.result)
     elif word == "else":
         _enter(here, True)
@@ -145,6 +154,7 @@ def _test(branches: Branches, words: list[str], end: str) -> None:
     """Combine a test with those before it, and decide whether the next command is skipped."""
     if words:
         said = decided(words)
+        branches.tested.extend([word[1:] for word in words if word[:1] == "$"])
         if branches.joint == "&&":
             said = _both(branches.result, said)
         elif branches.joint == "||":

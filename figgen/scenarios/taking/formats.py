@@ -7,8 +7,8 @@ from figgen.scenarios.taking.yaml import key_end, uncommented
 from figgen.scenarios.texts.entry import is_name
 
 PROGRAMS = (
-    "torchrun", "srun", "python", "deepspeed", "accelerate", "mpirun", "export", "sbatch", "bash",
-    "composer", "axolotl", "llamafactory-cli", "tune", "cd", "source", "echo", "if", "set",
+    "torchrun", "msrun", "srun", "python", "deepspeed", "accelerate", "mpirun", "export", "sbatch",
+    "bash", "composer", "axolotl", "llamafactory-cli", "tune", "cd", "source", "echo", "if", "set",
     "module",
 )  # fmt: skip
 """Words that can begin a line of a script."""
@@ -29,6 +29,8 @@ def format_of(text: str) -> str:
         return "json"
     if said.startswith("#!") and "python" not in said.partition("\n")[0]:
         return "shell"
+    if _only_keys(said):
+        return "yaml"
     if any(call in said for call in MESHES) or "ModelDataParallelTopology(" in said:
         return "python"
     return _of_lines(said)
@@ -41,6 +43,22 @@ def _begun(text: str) -> str:
     while rest.startswith("#") and not rest.startswith(("#!", "#SBATCH", "#PBS")):
         rest = rest.partition("\n")[2].strip()
     return rest if rest.startswith("{") else said
+
+
+MOST_LINES = 2000
+
+
+def _only_keys(said: str) -> bool:
+    """Whether every line that is not indented is a key of one word, as in YAML with commands."""
+    count = 0
+    for raw in said.replace("\r", "").split("\n")[:MOST_LINES]:
+        if not raw.strip() or raw[0] in " \t#" or raw.startswith("---"):
+            continue
+        end = key_end(raw)
+        if end < 1 or " " in raw[:end] or raw[0] in "-[{":
+            return False
+        count += 1
+    return count > 1
 
 
 def _is_argument(line: str) -> bool:

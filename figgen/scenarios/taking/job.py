@@ -113,7 +113,7 @@ SOFTWARE = {
     "megatron-deepspeed": "megatron-deepspeed", "deepspeed": "megatron-deepspeed",
     "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
     "maxtext": "maxtext", "megatron-core": "megatron-lm", "torchtune": "fsdp",
-    "fsdp": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
+    "fsdp": "fsdp", "automodel": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
     "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
 """The software whose memory and time stand for a framework."""

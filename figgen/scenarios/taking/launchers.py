@@ -9,7 +9,7 @@ from figgen.scenarios.taking.shell import Shell, expand, read_shell
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.torchtitan import chooses, chosen
 from figgen.scenarios.taking.yaml import read_yaml
-from figgen.scenarios.texts.entry import Entry, entry, is_name
+from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole
 from figgen.scenarios.texts.flow import read_flow
 
 SLURM = ("srun", "sbatch", "salloc")
@@ -18,7 +18,7 @@ LAUNCHING: dict[tuple[str, str], str] = {
     ("accelerate", "launch"): "accelerate", ("tune", "run"): "torchtune",
 }  # fmt: skip
 """Launchers that are subcommands of a program, by (program, subcommand)."""
-LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
+LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai", "msrun")
 SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "megatron", "figgen", "nemo", "litgpt")
 WRAPPERS = (
     "bash", "sh", "env", "numactl", "singularity", "apptainer", "docker", "podman", "enroot",
@@ -61,15 +61,26 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
     for document in shell.documents:
         entries.extend(_document(document, shell))
     alone = not any(one.origin == "script" and key_of(one.name) for one in entries)
+    settings = _only_sets(shell)
     for name, value in shell.variables.items():
-        if name in shell.used:
+        if name in shell.used and not settings:
             continue
         if _is_options(value) and alone:  # for a script that sources this one
             _options(_split(value), 0, "script", entries)
-        # A file of variables only is a list of settings.
-        settings = not shell.commands and not shell.directives
         entries.append(entry(name, value, "script" if settings else "variable"))
     return entries
+
+
+SETTING_UP = (".", "source", "exit", "echo", "cd", "mkdir", "module", "export", "set", "ulimit")
+"""Commands that start no training."""
+
+
+def _only_sets(shell: Shell) -> bool:
+    """Whether a script does nothing but set variables, for another that it reads or that reads it:
+    then these are settings.
+    """
+    starts = [command for command in shell.commands if command[0] not in SETTING_UP]
+    return not starts and not shell.directives
 
 
 def _is_options(value: str) -> bool:
@@ -278,6 +289,11 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
             shell.variables[name] = one.words
         if one.name == "num_nodes":
             shell.variables["SKYPILOT_NUM_NODES"] = one.value
+        if one.name in ("env", "envs"):
+            for word in one.words.split():
+                left, sign, value = word.partition("=")
+                if sign and is_name(left):
+                    shell.variables[left] = value
         if one.name == "resources.accelerators":
             number = one.value.partition(":")[2]
             shell.variables["SKYPILOT_NUM_GPUS_PER_NODE"] = number if number else "1"
@@ -290,9 +306,20 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
             found.extend(command_entries(words, shell))
         elif len(words) > 1 and all(word.startswith("--") for word in words):
             _options(words, 0, "script", found)  # the arguments of a container
+        elif one.name == "resources.gpu":
+            found.extend(_asked_gpus(one))
         else:
             found.append(one)
     return found
+
+
+def _asked_gpus(one: Entry) -> list[Entry]:
+    """What dstack's `resources: {gpu: H100:8}` asks for: one GPU unless a number is given."""
+    number = "1"
+    for part in one.words.split(":"):
+        number = part if is_whole(part) else number
+    kind = entry("gpu_type", one.words, "config")
+    return [kind, entry("num_gpus_per_node", number, "config")]
 
 
 def _pbs(words: list[str]) -> list[Entry]:

@@ -22,7 +22,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "processes_per_node": (
         "nproc_per_node", "num_gpus", "ntasks_per_gpu_node", "npernode", "ppn", "nproc",
         "trainer.devices", "trainer.n_gpus_per_node", "devices", "n_devices", "num_devices",
-        "nprocpernode",
+        "nprocpernode", "local_worker_num",
     ),
     "gpus_per_node": (
         "gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node", "accelerators",
@@ -33,7 +33,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "tasks": ("ntasks",),
     "gpus_per_task": ("gpus_per_task",),
     "included": ("include",),
-    "processes": ("num_processes", "world_size", "num_gpus_total", "nprocs"),
+    "processes": ("num_processes", "world_size", "num_gpus_total", "nprocs", "worker_num"),
     "generic_resources": ("gres", "tres_per_node"),
     "gpus": ("gpus",),
     # Layout
@@ -91,6 +91,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "stage_layers": ("pipeline_parallel_layers_per_stage",),
     "schedule": ("pipeline_parallel_schedule", "pp_engine"),
     "layers_first": ("decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"),
+    "layer_list": ("num_layer_list",),
     "layers_last": ("decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"),
     # Batch
     "microbatch_size": (
@@ -232,6 +233,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "context_exchange": (
         "cp_comm_type", "context_parallel_rotate_method", "context_parallel_strategy", "cp_style",
+        "context_parallel_algo",
     ),
     "hierarchical_context": ("hierarchical_context_parallel_sizes",),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
@@ -271,13 +273,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "bias": ("bias", "model.bias", "add_bias_linear", "use_bias_in_mlp", "use_bias_in_attn_linear"),
     "qkv_bias": ("add_qkv_bias", "attention_bias"),
     "model_kind": ("model_type",),
-    "qk_norm": ("qk_layernorm",),
+    "qk_norm": ("qk_layernorm", "qk_norm"),
     "untied": ("untie_embeddings_and_output_weights", "no_weight_tying"),
     "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
     "position_kind": ("position_embedding_type", "pos_emb"),
     "no_positions": ("no_position_embedding",),
     "rotary": ("use_rotary_position_embeddings",),
-    "ffn_block": ("multiple_of",),
+    "ffn_block": ("multiple_of", "mlp_multiple_of"),
+    "ffn_kind": ("mlp_type",),
     "decoder_sequence": ("decoder_seq_length",),
     "grouped": ("group_query_attention",),
     "experts": (
@@ -298,20 +301,24 @@ KEYS: dict[str, tuple[str, ...]] = {
     "window": ("window_size", "sliding_window"),
     "mtp_layers": ("mtp_num_layers", "num_nextn_predict_layers"),
     # Fine-tuning
-    "adapter": ("adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora"),
+    "adapter": (
+        "adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora",
+        "use_peft_lora", "tuner_type",
+    ),
     "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim",
         "use_llm_lora", "lora_config.rank"),
     "lora_targets": ("lora_target_modules", "lora_target", "target_modules", "lora_attn_modules"),
     "lora_all": ("lora_target_linear", "apply_lora_to_mlp"),
-    "four_bit": ("load_in_4bit", "use_qlora"),
-    "eight_bit": ("load_in_8bit",),
+    "four_bit": ("load_in_4bit", "use_qlora", "use_4bit_quantization"),
+    "eight_bit": ("load_in_8bit", "use_8bit_quantization"),
     "bits": ("quantization_bit", "quant_bits"),
     # Short options of Megatron-Bridge's performance scripts
-    "short_batch": ("gb",),
-    "short_microbatch": ("mb",),
+    "short_batch": ("gb", "gbs"),
+    "short_microbatch": ("mb", "mbs"),
     "short_tp": ("tp",), "short_pp": ("pp",), "short_cp": ("cp",), "short_ep": ("ep",),
     "short_etp": ("et", "etp"), "short_vp": ("vp",), "short_gpus": ("ng",),
-    "short_width": ("gn",),
+    "short_width": ("gn",), "short_layers": ("nls",), "short_hidden": ("hs",),
+    "short_heads": ("nah",),
     "chip": ("gpu", "gpu_type", "accelerator_type", "constraint"),
 }  # fmt: skip
 """Keys of a job, each with its names in frameworks."""
@@ -320,6 +327,7 @@ ALIASES = {
     "short_batch": "global_batch", "short_microbatch": "microbatch_size", "short_tp": "tp",
     "short_pp": "pp", "short_cp": "cp", "short_ep": "ep", "short_etp": "etp",
     "short_vp": "virtual_stages", "short_gpus": "processes", "short_width": "gpus_per_node",
+    "short_layers": "layers", "short_hidden": "hidden", "short_heads": "heads",
 }  # fmt: skip
 """Short names of keys."""
 
@@ -346,11 +354,13 @@ BY_NAME = _by_name()
 def key_of(name: str) -> str:
     """Return the key that a setting means, or ""; at most three parts of its name count."""
     parts = normal(name).replace("/", ".").split(".")
+    if len(parts) > 1 and parts[0] in OTHER_SECTIONS:
+        return ""
     for count in (3, 2, 1):
         if count > len(parts):
             continue
         tail = ".".join(parts[len(parts) - count :])
-        if count == 1 and len(parts) > 1 and (tail in TOP_ONLY or parts[0] in OTHER_SECTIONS):
+        if count == 1 and len(parts) > 1 and tail in TOP_ONLY:
             continue
         if tail in BY_NAME:
             key = BY_NAME[tail]
@@ -359,8 +369,9 @@ def key_of(name: str) -> str:
 
 
 TOP_ONLY = (
-    "model", "config", "optimizer", "fsdp", "tp", "pp", "cp", "ep", "et", "etp", "gb", "mb", "vp",
-    "ng", "gn", "nodes", "gpus", "dim", "bias", "norm", "recipe", "dtype", "path", "activation",
+    "model", "config", "optimizer", "fsdp", "tp", "pp", "cp", "ep", "et", "etp", "gb", "gbs", "mb",
+    "mbs", "vp", "nls", "hs", "nah", "ng", "gn", "nodes", "gpus", "dim", "bias", "norm", "recipe",
+    "dtype", "path", "activation",
     "fp8", "zero", "order", "precision", "deepspeed", "nproc", "ppn", "window_size", "gpu",
     "model_type", "batch_size", "max_length", "devices", "world_size", "adapter", "model_name",
     "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb", "strategy",
@@ -370,6 +381,8 @@ TOP_ONLY = (
 OTHER_SECTIONS = (
     "validation", "eval", "evaluation", "checkpoint_engine", "comm", "metrics", "wandb", "logging",
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
-    "rollout", "sglang", "vllm", "exp_manager",
+    "rollout", "sglang", "vllm", "exp_manager", "teacher", "teacher_model", "teacher_distributed",
+    "reference", "actor_infer", "rewards", "critic", "reward_model", "validation_dataset",
+    "validation_dataloader",
 )  # fmt: skip
 """Sections of files that do not concern the training step."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from figgen.scenarios.taking.lab_words import lab_words
 from figgen.scenarios.taking.trainer_words import trainer_words
+from figgen.scenarios.taking.tuning_words import tuning_words
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
@@ -20,12 +21,9 @@ def in_known_words(entries: list[Entry]) -> list[Entry]:
         return _verl(entries)
     if any(one.value == "torchtune" for one in entries):
         return _torchtune(entries)
-    trainer = trainer_words(entries)
-    if trainer:
-        return trainer
-    lab = lab_words(entries)
-    if lab:
-        return lab
+    for words in (trainer_words(entries), lab_words(entries), tuning_words(entries)):
+        if words:
+            return words
     if any(one.name == "program" and one.value == "megatron" for one in entries):
         return [*entries, entry("recipe_of", "megatron-core", "script")]
     return entries

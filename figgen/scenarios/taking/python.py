@@ -94,13 +94,26 @@ def _assigned_values(entries: list[Entry]) -> list[Entry]:
 
     Arithmetic over such names is computed.
     """
-    found = entries
+    found = _named_texts(entries)
     for _ in range(ROUNDS):
         numbers: dict[str, str] = {}
         for one in found:
             if is_whole(one.words):
                 numbers[one.name] = one.words
         found = [_with_number(one, numbers) for one in found]
+    return found
+
+
+def _named_texts(entries: list[Entry]) -> list[Entry]:
+    """Entries with the text of a setting that others are given by name: `model_path=model_path`."""
+    texts: dict[str, str] = {}
+    for one in entries:
+        if one.words and one.words != one.name and one.name not in texts:
+            texts[one.name] = one.words
+    found: list[Entry] = []
+    for one in entries:
+        named = one.origin == "python" and one.words in texts and not is_whole(one.words)
+        found.append(entry(one.name, texts[one.words], one.origin) if named else one)
     return found
 
 

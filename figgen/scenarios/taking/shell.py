@@ -238,10 +238,21 @@ def _array(text: str, at: int, shell: Shell) -> tuple[str, int]:
 
 def _take_directive(line: str, shell: Shell) -> None:
     """Store a line such as `#SBATCH --nodes=4`, which a scheduler reads and the shell ignores."""
+    if line.startswith("#$ -l "):
+        _take_grid_engine(line[6:], shell)
     for start in ("#SBATCH", "#PBS", "#BSUB"):
         if line.startswith(start):
             shell.directives.append(expand(line[1:].partition(" #")[0].strip(), shell))
             _set_slurm(shell)
+
+
+def _take_grid_engine(asked: str, shell: Shell) -> None:
+    """Nodes of a kind that a Grid Engine is asked for, `rt_AF=32` and `node_f=4`."""
+    name, _, number = asked.split()[0].partition("=")
+    if name.startswith(("rt_", "node_")) and is_whole(number):
+        shell.directives.append("SBATCH --nodes=" + number)
+        shell.variables["NHOSTS"] = number
+        shell.variables["SGE_RESOURCE_TYPE"] = name
 
 
 def _set_slurm(shell: Shell) -> None:
@@ -324,6 +335,8 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
     if name in shell.answers and not is_known(value):
         value = shell.answers[name]
     before = shell.variables.get(name, "")
+    if before == "" and shell.branches.unsure_of(name):
+        return  # `if [ $PP -eq 0 ]; then PP=1; fi` leaves what nobody has set open
     if not is_known(value) and before and is_known(before) and not shell.branches.sure():
         return  # `--tp) TP=$2;;` in a loop over arguments: TP keeps its earlier value
     if more:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from figgen.scenarios.architectures.kinds import KINDS
 from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_of, whole_of
+from figgen.scenarios.taking.published import published_sizes
+from figgen.scenarios.texts.entry import normal
 
 CATALOG_NAMES = (
     ("llama31405b", "llama-3-405b"), ("llama3405b", "llama-3-405b"), ("llama3170b", "llama-3-70b"),
@@ -72,15 +74,20 @@ def _starts(plain: str, at: int) -> bool:
 
 def take_model(given: Given, dialect: str) -> None:
     """Set the model's name if the catalog has it, and sizes if they are given."""
-    said = _named(given)
+    said = _without_tower(given, _named(given))
     flavor = text_of(given, "model_size_name").split(" ")[0]
     named = catalog_name(said.rpartition("/")[2] + flavor) if flavor else catalog_name(said)
     if not named and flavor:
         named = catalog_name(flavor)
     if not named and dialect == "torchtitan":
         named = catalog_name(_of_configuration(given))
+    sizes = {} if named else published_sizes(said)
+    for name, value in sizes.items():
+        take(given, name, value)
     if named:
         take(given, "model", named)
+    elif sizes:
+        pass  # the model by its sizes
     elif said and not _is_program_word(said) and not flavor:
         given.notes.append(
             f"the model {said!r} is not in the catalog; give its config.json or its sizes"
@@ -91,15 +98,26 @@ def take_model(given: Given, dialect: str) -> None:
         number = whole_of(given, size)
         if number:
             take(given, size, number)
-    _take_kinds(given, dialect)
+    _take_kinds(given, "" if sizes else dialect)  # published sizes leave nothing to a framework
+
+
+def _without_tower(given: Given, said: str) -> str:
+    """The name of the language model in a model that reads images, `Qwen3-VL-8B`."""
+    for mark in ("-VL-", "-vl-", "_vl_"):
+        before, found, after = said.partition(mark)
+        plain = before + "-" + after
+        if found and (catalog_name(plain) or published_sizes(plain)):
+            given.notes.append(f"of {said}, the vision tower is not counted")
+            return plain
+    return said
 
 
 def _named(given: Given) -> str:
-    """Return the name of the model: one in the catalog, or else the last."""
+    """Return the name of the model: one that is known, or else the last."""
     last = text_of(given, "model_name").split(" ")[0]
     for one in given.keys.get("model_name", []):
-        if catalog_name(one.value):
-            return one.value
+        if catalog_name(one.value) or published_sizes(one.value):
+            return one.words.split(" ")[0]
     return last
 
 
@@ -142,8 +160,10 @@ def _take_kinds(given: Given, dialect: str) -> None:
     elif dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
         assume(given, "activation", "gelu")
     _take_norm(given, megatron)
+    alone = any(normal(one.name) != "num_query_groups" for one in given.keys.get("kv_heads", []))
     if (
-        not switch_of(given, "grouped")
+        not alone
+        and not switch_of(given, "grouped")
         and "grouped" not in given.keys
         and _is_megatron_line(dialect)
     ):
@@ -241,7 +261,16 @@ NEOX_BLOCK = 256
 
 
 def _shrink_ffn(given: Given) -> None:
-    """Divide the width by three for GPT-NeoX, whose gated blocks take a third for each matrix."""
+    """Divide the width by three for GPT-NeoX, whose gated blocks take a third for each matrix.
+
+    StableLM's fork takes two thirds of 4 · hidden, rounded up to a multiple of its own.
+    """
+    block = whole_of(given, "ffn_block")
+    hidden = given.taken["hidden"]
+    if block and isinstance(hidden, int) and text_of(given, "ffn_kind").startswith("gated"):
+        given.assumed.pop("ffn", None)
+        take(given, "ffn", (hidden * 8 // 3 + block - 1) // block * block)
+        return
     width = given.taken.get("ffn", given.assumed.get("ffn", 0))
     if isinstance(width, int) and given.taken.get("activation") in ("swiglu", "geglu"):
         third = width * 2 // 3 // 2

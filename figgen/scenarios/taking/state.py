@@ -94,7 +94,7 @@ def _take_zero(given: Given, dialect: str) -> None:
         assume(given, "zero_stage", 0)
 
 
-SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo")
+SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo", "automodel")
 """Trainers that shard everything by default."""
 
 
@@ -123,6 +123,8 @@ def _assume_of_file(given: Given, file: str) -> None:
         ):
             if word in name:
                 assume(given, "zero_stage", int(stage))
+                if "offload" in name:
+                    assume(given, "offloaded_optimizer", "1")
                 return
     given.notes.append(f"the ZeRO settings are in {file.split(' ')[0]}; add its content")
 
@@ -228,8 +230,8 @@ def _take_recomputation(given: Given, dialect: str) -> None:
     if granularity == "full":
         take(given, "recompute", _whole_layers(given))
     elif (
-        granularity == "selective"
-        or switch_of(given, "recompute_selective")
+        switch_of(given, "recompute_selective")
+        or granularity == "selective"
         or (
             dialect == "megatron-bridge" and not granularity and text_of(given, "recompute_modules")
         )
@@ -237,6 +239,8 @@ def _take_recomputation(given: Given, dialect: str) -> None:
         take(given, "recompute", _modules(given))
     elif granularity in ("none", "null"):
         take(given, "recompute", "none")
+    elif text_of(given, "recompute_method").split(" ")[0] in ("uniform", "block"):
+        take(given, "recompute", _whole_layers(given))  # before there were granularities
     elif mode:
         _take_mode(given, mode)
     elif full is not None:
@@ -340,7 +344,8 @@ EXCHANGES = {
     "p2p": "p2p", "all_gather": "all-gather", "allgather": "all-gather", "alltoall": "p2p",
     "a2a": "all-to-all",
     "ulysses": "all-to-all", "ring": "p2p", "all-gather": "all-gather", "all-to-all": "all-to-all",
-    "a2a+p2p": "a2a+p2p", "usp": "a2a+p2p",
+    "a2a+p2p": "a2a+p2p", "usp": "a2a+p2p", "ulysses_cp_algo": "all-to-all",
+    "megatron_cp_algo": "p2p", "hybrid_cp_algo": "a2a+p2p",
 }  # fmt: skip
 
 

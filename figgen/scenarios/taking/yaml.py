@@ -273,10 +273,14 @@ def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[
             )
             at = _block(lines, at, indent + offset, path, entries)
         else:
-            words.append(scalar_text(inner))
             at += 1
+            while at < len(lines) and lines[at].indent > indent:
+                inner += " " + lines[at].text  # a plain text goes on further in
+                at += 1
+            words.append(scalar_text(inner))
     if words:
-        entries.append(entry(name, " ".join(words), "config"))
+        commands = any(" " in word for word in words)
+        entries.append(entry(name, ("\n" if commands else " ").join(words), "config"))
     return at
 
 

@@ -1,0 +1,205 @@
+"""Puts what trainers for fine-tuning and small models say into known words: NeMo Automodel, ROLL,
+XTuner, Mistral's and Kyutai's trainers, and nanochat.
+
+Sources: NVIDIA-NeMo/Automodel examples and components/distributed; alibaba/ROLL examples and
+roll/configs; InternLM/xtuner xtuner/configs and xtuner/model/sft.py; mistralai/mistral-finetune
+and kyutai-labs/moshi-finetune finetune/args.py; karpathy/nanochat scripts/base_train.py.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.research_words import renamed
+from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
+
+
+def tuning_words(entries: list[Entry]) -> list[Entry]:
+    """The same settings in known words; nothing for another text."""
+    names = [normal(one.name) for one in entries]
+    if "step_scheduler.local_batch_size" in names or any(
+        one.value.startswith("nemo_automodel.") for one in entries
+    ):
+        return _automodel(entries)
+    if any(name.startswith("actor_train.") for name in names):
+        return _roll(entries)
+    if "accumulative_counts" in names:
+        return _xtuner(entries)
+    if "lora.rank" in names and "run_dir" in names:
+        return _mistral(entries)
+    if any(one.name == "program" and one.value.endswith("base_train") for one in entries):
+        return _nanochat(entries)
+    return []
+
+
+AUTOMODEL = {
+    "step_scheduler.local_batch_size": "micro_batch_size",
+    "packed_sequence.packed_sequence_size": "seq_length",
+    "distributed.activation_checkpointing": "gradient_checkpointing",
+    "distributed.moe.ep_size": "ep_size",
+}  # fmt: skip
+
+
+def _automodel(entries: list[Entry]) -> list[Entry]:
+    """Its strategies shard everything but for DDP; weights load in BF16 unless a file says more."""
+    stage = "3"
+    found: list[Entry] = []
+    for one in renamed(entries, AUTOMODEL):
+        strategy = one.name in ("distributed.strategy", "distributed._target_")
+        if strategy:
+            stage = "0" if one.value.lower().endswith(("ddp", "ddpmanager")) else "3"
+        elif one.name == "seq_length" and one.value == "0":
+            found.append(aside(one))
+        elif one.name == "peft.match_all_linear":
+            matrices = "all-linear" if one.value.lower() == "true" else ""
+            found.append(entry("lora_target_modules", matrices, "config"))
+        elif one.name == "peft.dim":
+            found.append(one)
+            found.append(entry("adapter", "lora", "config"))
+        elif one.name == "model.torch_dtype":
+            found.append(entry("precision", one.value.rpartition(".")[2], "config"))
+        elif one.name.startswith(("model.config.", "ci.")):
+            found.append(aside(one))
+        else:
+            found.append(one)
+    found.append(entry("zero_stage", stage, "config"))
+    return [*found, entry("recipe_of", "automodel", "config")]
+
+
+ROLL_SECTIONS = ("actor_train.strategy_args.strategy_config.", "actor_train.training_args.")
+
+
+def _roll(entries: list[Entry]) -> list[Entry]:
+    """The actor's training on the GPUs that it is mapped to; other workers have their own."""
+    found: list[Entry] = []
+    tokens = 0
+    framework = "fsdp"
+    for one in entries:
+        name = one.name
+        last = name.rpartition(".")[2]
+        for section in ROLL_SECTIONS:
+            name = name.removeprefix(section)
+        if one.name in ("prompt_length", "response_length") and is_whole(one.value):
+            tokens += int(one.value)
+        elif one.name == "pretrain":
+            found.append(entry("model_name", one.words, "config"))
+        elif one.name == "actor_train.device_mapping":
+            found.extend(_mapped(one))
+        elif one.name == "actor_train.strategy_args.strategy_name":
+            framework = "megatron-core" if "megatron" in one.value else "fsdp"
+            stage = "3" if "fsdp" in one.value else ""
+            found.append(entry("zero_stage", stage, "config"))
+        elif last == "disable_gradient_checkpointing" and one.name.startswith("actor_train."):
+            kept = "false" if one.value.lower() == "true" else "true"
+            found.append(entry("gradient_checkpointing", kept, "config"))
+        elif last == "ulysses_size" and one.name.startswith("actor_train."):
+            found.append(entry("sp_size", one.words, "config"))
+        elif name != one.name or one.name.startswith("actor_train.model_args."):
+            found.append(entry(last if name == one.name else name, one.words, "config"))
+        elif one.name in ("sequence_length", "defaults"):
+            found.append(one)
+        else:
+            found.append(aside(one))
+    if tokens:
+        found.append(entry("seq_length", str(tokens), "config"))
+    return [*found, entry("recipe_of", framework, "config")]
+
+
+MOST_IN_NODE = 8
+
+
+def _mapped(one: Entry) -> list[Entry]:
+    """GPUs in `list(range(0,16))` or `[1]`, eight of a node at most."""
+    inner = one.words.partition("(")[2].partition("(")[2].partition(")")[0]
+    ends = [part.strip() for part in inner.split(",")]
+    if len(ends) == 1 and is_whole(ends[0]):
+        ends = ["0", ends[0]]
+    if len(ends) == 2 and is_whole(ends[0]) and is_whole(ends[1]):
+        count = int(ends[1]) - int(ends[0])
+    else:
+        count = len([part for part in one.words.strip("[]").split(",") if is_whole(part.strip())])
+    if count < 1:
+        return [one]
+    width = min(count, MOST_IN_NODE)
+    return [
+        entry("num_nodes", str(max(1, count // width)), "config"),
+        entry("gpus_per_node", str(width), "config"),
+    ]
+
+
+XTUNER = {
+    "accumulative_counts": "gradient_accumulation_steps", "batch_size": "micro_batch_size",
+    "use_activation_checkpointing": "gradient_checkpointing",
+}  # fmt: skip
+
+
+def _xtuner(entries: list[Entry]) -> list[Entry]:
+    """Activations are recomputed, and adapters lie on all matrices, unless a file says more."""
+    found: list[Entry] = [entry("gradient_checkpointing", "true", "python")]
+    adapted = any(one.name == "type" and one.value == "LoraConfig" for one in entries)
+    for one in renamed(entries, XTUNER):
+        if one.name == "r" and adapted:
+            found.append(entry("lora_rank", one.words, "python"))
+        elif one.name in ("torch_dtype", "bnb_4bit_compute_dtype"):
+            found.append(aside(one))
+        elif one.name == "dtype":
+            found.append(entry("precision", one.words, "python"))
+        else:
+            found.append(one)
+    if adapted:
+        found.append(entry("adapter", "lora", "python"))
+        found.append(entry("lora_target", "all-linear", "python"))
+    return found
+
+
+MISTRAL = {
+    "batch_size": "micro_batch_size", "model_id_or_path": "model_name",
+    "num_microbatches": "gradient_accumulation_steps", "checkpoint": "gradient_checkpointing",
+    "lora.enable": "adapter", "param_dtype": "precision", "moshi_paths.hf_repo_id": "model_name",
+}  # fmt: skip
+
+MISTRAL_USUAL = {
+    "gradient_checkpointing": "true", "zero_stage": "3", "precision": "bfloat16",
+    "lora_target": "all-linear", "gradient_accumulation_steps": "1",
+}  # fmt: skip
+"""What the trainer takes where a file is silent."""
+
+
+def _mistral(entries: list[Entry]) -> list[Entry]:
+    """A batch is that of a GPU; FSDP shards all, and layers are recomputed unless told not to."""
+    found = [entry(name, value, "config") for name, value in MISTRAL_USUAL.items()]
+    full = any(one.name == "full_finetuning" and one.value == "true" for one in entries)
+    for one in renamed(entries, MISTRAL):
+        found.append(aside(one) if full and one.name in ("lora.rank", "adapter") else one)
+    return found
+
+
+def _nanochat(entries: list[Entry]) -> list[Entry]:
+    """A model's width is 64 times its depth, in heads of 128; batches are counted in tokens."""
+    values = {normal(one.name): one.value for one in entries}
+    depth = values.get("depth", "20")
+    each = values.get("head_dim", "128")
+    ratio = values.get("aspect_ratio", "64")
+    tokens = values.get("max_seq_len", "2048")
+    found: list[Entry] = []
+    for one in entries:
+        if normal(one.name) == "device_batch_size":
+            found.append(entry("micro_batch_size", one.words, one.origin))
+        elif normal(one.name) == "total_batch_size" and is_whole(one.value) and is_whole(tokens):
+            size = int(one.value) // max(1, int(tokens))
+            found.append(entry("global_batch_size", str(size), one.origin))
+        elif normal(one.name) == "depth":
+            found.append(entry("num_layers", one.words, one.origin))
+        else:
+            found.append(one)
+    if "max_seq_len" not in values:
+        found.append(entry("seq_length", tokens, "config"))
+    if "device_batch_size" not in values:
+        found.append(entry("micro_batch_size", "32", "config"))
+    if is_whole(depth) and is_whole(each) and is_whole(ratio) and int(each) > 0:
+        heads = (int(depth) * int(ratio) + int(each) - 1) // int(each)
+        width = heads * int(each)
+        sizes = {"num_layers": int(depth), "hidden_size": width, "num_heads": heads}
+        sizes = {**sizes, "ffn_hidden_size": 4 * width, "vocab_size": 32768}
+        found.extend([entry(name, str(size), "config") for name, size in sizes.items()])
+        found.append(entry("activation", "squared-relu", "config"))
+    found.append(entry("optimizer", "muon", "config"))
+    return [*found, entry("precision", "bf16", "config"), entry("recipe_of", "fsdp", "config")]
