@@ -46,7 +46,7 @@ class Constant:
 
 @cache
 def constants() -> dict[str, Constant]:
-    """The constants by name, such as "product_share.hopper"."""
+    """The constants by name, such as "matmul_share.hopper"."""
     return read_constants(load.content(FILE), load.sources())
 
 

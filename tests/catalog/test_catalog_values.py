@@ -183,12 +183,12 @@ def test_the_same_silicon_at_a_lower_clock_attains_as_much_less(dtype: str) -> N
     """The catalog has no measured MI350X, whose rates are an MI355X's times a ratio of clocks."""
     slow, fast = (_attained(name, dtype) for name in ("mi350x", "mi355x"))
     ratio = CLOCKS_MHZ["mi350x"][0] / CLOCKS_MHZ["mi355x"][0]
-    for rate in ("product", "plain", "attention"):
+    for rate in ("matmul", "plain", "attention"):
         found = slow[f"{rate}_flops_per_s"] / fast[f"{rate}_flops_per_s"]
         assert found == pytest.approx(ratio, rel=1e-3)
     # Matmuls of experts attain a share of the rate of all others.
-    found = slow["product_flops_per_s"] * slow["expert_share"]
-    found /= fast["product_flops_per_s"] * fast["expert_share"]
+    found = slow["matmul_flops_per_s"] * slow["expert_share"]
+    found /= fast["matmul_flops_per_s"] * fast["expert_share"]
     assert found == pytest.approx(ratio, rel=1e-3)
 
 
@@ -208,7 +208,7 @@ def test_a_format_that_nobody_measured_attains_the_share_of_the_one_that_was() -
     for name in ("mi325x", "mi355x"):
         rates = _attained(name, "fp8")
         peak = catalog.accelerator(name).peak_flops_per_s("fp8")
-        assert rates["product_flops_per_s"] / peak == pytest.approx(shares[name, "bf16"])
+        assert rates["matmul_flops_per_s"] / peak == pytest.approx(shares[name, "bf16"])
 
 
 def test_an_unknown_constant_gets_the_one_that_was_meant() -> None:

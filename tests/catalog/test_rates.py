@@ -63,7 +63,7 @@ def test_writing_what_is_known_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('confidence = "memory"', 'confidence = "sure"', "rates.toml.*product_share.*confidence"),
+        ('confidence = "memory"', 'confidence = "sure"', "rates.toml.*matmul_share.*confidence"),
         ('source = "judgement"', 'source = "jugement"', "unknown source"),
         (r"(ampere = .*?)start", r"\1begin", "begin"),
         (r"hopper = { value = [\d.]+", 'hopper = { value = "much"', "hopper.*value"),

@@ -53,7 +53,7 @@ def test_step_says_what_muon_adds(capsys: pytest.CaptureFixture[str]) -> None:
     # Megatron's matmuls in 16 bits: the measured rate of an H100, and the share of it in steps.
     known = constants()
     rate = catalog.accelerator(found["accelerator"]).measured_bf16.value
-    added_s = counted / rate / known["product_share.hopper"].value
+    added_s = counted / rate / known["matmul_share.hopper"].value
     assert found["orthogonalising_s"] == pytest.approx(added_s)
     assert found["step_and_orthogonalising_s"] == pytest.approx(found["step_time_s"] + added_s)
 

@@ -117,7 +117,7 @@ def test_time_work_and_memory_of_a_job_are_divided_without_a_rest(page: int) -> 
     assert found.paid_once_share * whole == pytest.approx(alone + found.gradients_share * whole)
     assert found.backward_s / (found.work_s - found.backward_s) == pytest.approx(2)
     # Twice the unmasked half of attention, over all GPUs and tokens of the step.
-    flops = (found.products_gflops + 2 * found.attention_gflops) * 1e9 * found.tokens_per_step
+    flops = (found.matmuls_gflops + 2 * found.attention_gflops) * 1e9 * found.tokens_per_step
     peak = found.found.cluster.peak_flops_per_s
     assert found.at_peak_s == pytest.approx(flops / found.gpus / peak)
     others = [fullest.bytes_of(part) for part in ("working", "communication", "reserve")]
@@ -186,7 +186,7 @@ def test_the_missing_seconds_are_those_of_a_ring_at_a_third_of_a_healthy_one() -
     found = build("journey-subtract", {}).values
     bytes_ = 7 / 8 * 8192 * 8192 * 2
     rates = rung(10).predicted.attained
-    matmuls_s = 2 * 8192 * 855_638_016 / 8 / rates.product_flops_per_s
+    matmuls_s = 2 * 8192 * 855_638_016 / 8 / rates.matmul_flops_per_s
     hop_s = constants()["near_latency_s.all"].value
     healthy_s, weak_s = (bytes_ / (0.8 * 450e9 / n) + 7 * hop_s for n in (1, 3))
     computed_s = constants()["exposed_tensor.megatron"].value * 10 * healthy_s
@@ -246,10 +246,10 @@ def test_what_counts_of_attention_is_the_triangle_of_the_long_sequence() -> None
     assert short.attention_gflops == pytest.approx(triangle / 16)
     # 32 sequences of 131,072 tokens over 512 GPUs of 989.4 TFLOP/s.
     assert long.attention_at_peak_s == pytest.approx(triangle * 32 * 131072 / 512 / 989.4e3)
-    assert long.products_gflops == pytest.approx(
+    assert long.matmuls_gflops == pytest.approx(
         6e-9 * catalog.model("llama-3-70b").parameters, 0.02
     )
-    counted = long.products_gflops + long.attention_gflops
+    counted = long.matmuls_gflops + long.attention_gflops
     assert long.mfu_causal == pytest.approx(counted * long.tokens_per_second_and_gpu / 989.4e3)
     assert long.mfu / long.mfu_causal == pytest.approx(1 + triangle / counted)
     assert last.gradients_share == pytest.approx(last.gradients_s / last.step_time_s)

@@ -37,7 +37,7 @@ def case(number: int) -> tuple[Job, Attained]:
     rates["attention_start_keys"] = 0.0
     if shape.latent:
         # The sums took latent attention for two matmuls, which are five.
-        rates["product_start_s"] = 0.0
+        rates["matmul_start_s"] = 0.0
     job = Job(**shape_numbers(shape, 0), **_layout(draw))
     # The sums cast as many outputs of a mixer as attention has.
     return (replace(job, quantized=0.0) if shape.state_space else job), Attained(**rates)

@@ -27,8 +27,8 @@ from tests.models.ledger_kernels import (
     fullest_tokens,
     gate,
     kernels_s,
+    matmuls_s,
     passes_of,
-    products_s,
 )
 from tests.models.ledger_messages import (
     context_s,
@@ -74,15 +74,15 @@ def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
     attention = attention_matmuls(job)
     shared = ["shared in", "shared out"] if experts and job.shared else []
     block = [] if experts else ["in", "out"]
-    starts = at.product_start_s * len([*attention, *shared, *block])
+    starts = at.matmul_start_s * len([*attention, *shared, *block])
     passes = passes_of(job)
-    products = products_s(weights, tokens, at.product_flops_per_s, starts, passes)
+    products = matmuls_s(weights, tokens, at.matmul_flops_per_s, starts, passes)
     kernels = kernels_s(at, tokens, block_kernels(job))
     casts = cast_s(job, at, tokens, attention_ends(job))
     held = weights / job.tp
     if experts:
-        grouped = at.product_start_s * len(["in", "out"])
-        products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
+        grouped = at.matmul_start_s * len(["in", "out"])
+        products += matmuls_s(job.expert_weights, routed, at.expert_flops_per_s, grouped, passes)
         kernels += kernels_s(at, routed, gate(job, expert_width(job)))
         inner = cast_s(job, at, routed, block_ends(job, expert_width(job)))
         held += job.experts * job.expert_weights / (job.ep * job.etp)
@@ -112,7 +112,7 @@ def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
     forward = once + core + kernels + sorts + ahead
     summed = held * at.accumulate_bytes / at.memory_bytes_per_s
     return {
-        "products_s": once + twice,
+        "matmuls_s": once + twice,
         "attention_s": core_s(job, at, 2 + 5),
         "memory_s": kernels * (1 + 2) + sorts * 2 + fsum(casts) + ahead + behind + summed,
         "messages_s": waited + fsum(backward_calls) - hides[1] + keys[1] + there_and_back,
@@ -146,10 +146,10 @@ def copies_s(job: Job, at: Attained, parts: dict[str, float], *, experts: bool) 
 
 def projection(job: Job, at: Attained) -> tuple[float, float, float]:
     """Two hidden states to one, by pass; once more where backward repeats layers."""
-    each = products_s(
-        2 * job.hidden**2, job.tokens / job.tp, at.product_flops_per_s, at.product_start_s, ("one",)
+    each = matmuls_s(
+        2 * job.hidden**2, job.tokens / job.tp, at.matmul_flops_per_s, at.matmul_start_s, ("one",)
     )
-    again = 2 * 2 * job.hidden**2 * job.tokens / job.tp / at.product_flops_per_s
+    again = 2 * 2 * job.hidden**2 * job.tokens / job.tp / at.matmul_flops_per_s
     return each, each + job.repeats_layer * again, each
 
 
@@ -157,7 +157,7 @@ def head(job: Job, at: Attained) -> tuple[float, float, float]:
     """By pass; of what the loss moves, twice as much backward as forward."""
     logits = job.tokens * job.vocab / job.tp
     tokens, rate = job.tokens / job.tp, at.plain_flops_per_s
-    each = products_s(job.vocab * job.hidden, tokens, rate, at.product_start_s, ("one",))
+    each = matmuls_s(job.vocab * job.hidden, tokens, rate, at.matmul_start_s, ("one",))
     third = logits * at.loss_bytes / at.memory_bytes_per_s / 3
     return each + third, each + third + third, each if "weights" in passes_of(job) else 0.0
 
@@ -252,7 +252,7 @@ def idle_of(job: Job, shares: list[float]) -> tuple[float, float]:
     return whole - job.idle.held * each, each
 
 
-SHOWN = ("products_s", "attention_s", "memory_s", "messages_s", "repeated_s")
+SHOWN = ("matmuls_s", "attention_s", "memory_s", "messages_s", "repeated_s")
 
 
 def _device_s(parts: dict[str, float]) -> float:

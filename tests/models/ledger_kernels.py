@@ -27,7 +27,7 @@ def passes_of(job: Job) -> tuple[str, ...]:
     return TRAINED[:2] if job.lora_rank else TRAINED
 
 
-def products_s(
+def matmuls_s(
     weights: float, tokens: float, rate: float, starts_s: float, passes: tuple[str, ...] = TRAINED
 ) -> float:
     """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each, and
@@ -119,7 +119,7 @@ def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float
     behind: list[Kernel] = [(1, 0, ends), (1, 0, ends), (1, 0, ends), (0, 1, ends), (2, 1, ends)]
     unpacked = held * (job.frozen_bytes + HALF) if job.frozen_bytes < HALF else 0.0
     unpacked_s = unpacked / (0.19 * at.memory_bytes_per_s)
-    thin = 2 * met / at.product_flops_per_s
+    thin = 2 * met / at.matmul_flops_per_s
     return thin, kernels_s(at, 1, ahead) + unpacked_s, kernels_s(at, 1, behind) + unpacked_s
 
 

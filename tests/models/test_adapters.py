@@ -313,7 +313,7 @@ def test_a_layer_multiplies_and_moves_what_pytorch_does(row: dict[str, Any]) -> 
     )
     rates = replace(
         training_step(model="llama-3-8b", nodes=1, gpus_per_node=8).predicted.attained,
-        product_flops_per_s=1.0,
+        matmul_flops_per_s=1.0,
         memory_bytes_per_s=1.0,
         elementwise=1.0,
         accumulate_bytes=0.0,
@@ -323,7 +323,7 @@ def test_a_layer_multiplies_and_moves_what_pytorch_does(row: dict[str, Any]) -> 
         job = replace(job, lora_rank=1)
     found = dense_layer(job, rates)
     plain = dense_layer(replace(job, lora_rank=0, tuned_dense=0), rates)
-    assert found.products_s == row["flops"]
+    assert found.matmuls_s == row["flops"]
     scaled = 0
     if adapted:
         beside = [one for one in held_matrices(run, experts=False) if adapts(run, one)]

@@ -63,7 +63,7 @@ def layer_ms(name: str) -> dict[str, float]:
     )
     alone = load.accelerators()["h100-sxm-80gb"].measured_bf16
     assert alone is not None
-    lone = {"product_flops_per_s": alone.value, "expert_flops_per_s": alone.value}
+    lone = {"matmul_flops_per_s": alone.value, "expert_flops_per_s": alone.value}
     rates = replace(found.attained, expert_overlap=1.0, **lone)
     job = replace(job, attention_weights=0, attention_width=0)
     return {

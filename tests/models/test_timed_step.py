@@ -44,7 +44,7 @@ MIXED = "mbridge-25.11-deepseek-v3-gb200-bf16-g256-b4096-w-o-mtp"
 def test_products_are_those_that_the_model_of_work_counts(name: str) -> None:
     run = RUNS[name]
     job, rates = run_job(run), attained(run)
-    rates = replace(rates, expert_flops_per_s=rates.product_flops_per_s, attention_start_keys=0.0)
+    rates = replace(rates, expert_flops_per_s=rates.matmul_flops_per_s, attention_start_keys=0.0)
     expert = float(run.shape.experts is not None)
     share = StageShare(
         first_layer=0, layers=1, expert_layers=int(expert), embedding=False, head=False
@@ -52,7 +52,7 @@ def test_products_are_those_that_the_model_of_work_counts(name: str) -> None:
     work = stage_work(run_setup(run), share)
     found = expert_layer(job, rates) if expert else dense_layer(job, rates)
     # The router is left out here: 256 columns beside thousands.
-    assert found.products_s * rates.product_flops_per_s == pytest.approx(3 * work.weights, rel=5e-3)
+    assert found.matmuls_s * rates.matmul_flops_per_s == pytest.approx(3 * work.weights, rel=5e-3)
     core = found.attention_s / 3.5 * rates.attention_flops_per_s
     assert core == pytest.approx(work.core)
 
@@ -111,7 +111,7 @@ def test_more_of_anything_takes_longer() -> None:
     usual = timed_step(job, rates).total_s
     for change in ({"sequence": 4096}, {"layers": 120}, {"repeats_layer": 1.0}, {"microbatch": 2}):
         assert timed_step(replace(job, **change), rates).total_s > usual
-    slower = replace(rates, product_flops_per_s=rates.product_flops_per_s / 2)
+    slower = replace(rates, matmul_flops_per_s=rates.matmul_flops_per_s / 2)
     assert timed_step(job, slower).total_s > usual
     wide = run_job(replace(run, shape=replace(run.shape, vocab=2 * run.shape.vocab)))
     assert head_passes(wide, rates).total_s == pytest.approx(2 * head_passes(job, rates).total_s)
@@ -181,7 +181,7 @@ def test_messages_hide_behind_no_more_than_the_products_beside_them() -> None:
         at = replace(rates, scale_up_bytes_per_s=rates.scale_up_bytes_per_s / slower)
         shown = replace(at, exposed_tensor=1.0)
         found, calls_s = dense_layer(job, at), dense_layer(job, shown).messages_s
-        least = calls_s * at.exposed_tensor if all_hidden else calls_s - found.products_s
+        least = calls_s * at.exposed_tensor if all_hidden else calls_s - found.matmuls_s
         assert found.messages_s == pytest.approx(least)
 
 
@@ -392,7 +392,7 @@ def test_kinds_of_a_rank_with_all_layers_are_counted_from_its_kernels() -> None:
     job, at = one.predicted.job, one.predicted.attained
     kinds, microbatches, layers = dict(one.estimate.kinds), 8, 32
     block = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14_336
-    products = 6 * job.tokens * block / 2 / at.product_flops_per_s + 12 * at.product_start_s
+    products = 6 * job.tokens * block / 2 / at.matmul_flops_per_s + 12 * at.matmul_start_s
     assert kinds["matmuls"] == pytest.approx(microbatches * layers * products)
     keys = job.sequence + at.attention_start_keys
     core = 3.5 * 4 * job.tokens * keys / 2 * 4096 / 2 / at.attention_flops_per_s

@@ -52,7 +52,7 @@ def test_a_step_sustains_the_same_share_of_a_rate_that_was_measured_of_any_chip(
     shares = {
         key.partition(".")[2]: constant.value
         for key, constant in constants().items()
-        if key.startswith("product_share.")
+        if key.startswith("matmul_share.")
     }
     usual = prod(shares[one] for one in ("ampere", "hopper", "blackwell")) ** (1 / 3)
     assert shares["measured"] == pytest.approx(usual, rel=0.02)
@@ -71,7 +71,7 @@ def test_cards_sustain_the_median_of_their_tables_as_others_do(chip: str, median
             "num_accelerators": 8, "tp": 1, "pp": 1, "global_batch_sequences": 8,
             "seq_length": 4096, "precision": "bf16", "release": "26.04",
         })  # fmt: skip
-        return float(attained(run).product_flops_per_s) / rate
+        return float(attained(run).matmul_flops_per_s) / rate
 
     usual = [over(name, rate) for name, rate in known.items()]
     assert min(usual) - 0.01 < over(chip, median) < max(usual)

@@ -125,10 +125,10 @@ def test_written_scores_take_their_products_and_their_passes() -> None:
     # Forward: product 2, scale 4, mask 4, softmax 4, dropout 5, product 2. Backward: of values 2,
     # of scores 2, dropout 5, softmax 6, mask 4, scale 4, of queries and keys 4.
     moved_s = scores * 48 / chip.hbm_bandwidth_bytes_per_s
-    products_s = scores * 12 * shape.head_dim / chip.peak_flops_per_s("bf16")
+    matmuls_s = scores * 12 * shape.head_dim / chip.peak_flops_per_s("bf16")
     core = 7 * run.microbatch * run.sequence**2 * shape.heads * shape.head_dim
     seconds = core / attained(run).attention_flops_per_s * value("memory_share.all")
-    assert seconds == pytest.approx(moved_s + products_s)
+    assert seconds == pytest.approx(moved_s + matmuls_s)
 
 
 def test_software_that_nobody_fitted_is_the_mean_of_what_was() -> None:
@@ -161,7 +161,7 @@ def test_attention_of_cards_keeps_to_the_peak_that_their_products_reach() -> Non
     for name, chip in chips.items():
         run = described_run({**RUN, "hardware": name, "precision": "bf16" if chip.bf16 else "fp16"})
         rates = attained(run)
-        assert rates.product_flops_per_s < chip.peak_flops_per_s(run.dtype)
+        assert rates.matmul_flops_per_s < chip.peak_flops_per_s(run.dtype)
         assert rates.attention_flops_per_s < chip.peak_flops_per_s(run.dtype)
 
 
@@ -178,7 +178,7 @@ def test_matmuls_of_plain_pytorch_are_the_mean_of_two_frameworks_and_our_own_ste
             megatron = attained(
                 described_run({**RUN, "framework": "megatron-bridge", "release": "26.04"})
             )
-            own.append(flops / taken["product"] / megatron.product_flops_per_s)
+            own.append(flops / taken["product"] / megatron.matmul_flops_per_s)
     shares = [value("framework_share.llm-foundry"), value("framework_share.torchtitan")]
     shares.append(float(prod(own) ** (1 / len(own))))
     assert value("framework_share.pytorch") == pytest.approx(

@@ -20,7 +20,7 @@ from figgen.scenarios.planning.planner import plan
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of, read_rates
 from figgen.scenarios.runs.own_rates import layer_parts_s
 
-SUSTAINED = constants()["product_share.hopper"].value
+SUSTAINED = constants()["matmul_share.hopper"].value
 BYTES = 2.0**30
 
 
@@ -120,9 +120,9 @@ def test_half_the_rate_of_products_takes_what_one_computes_by_hand(tmp_path: Pat
     # Weights of a layer: Q and O of 4096 × 4096, K and V of 4096 × 1024, three of 4096 × 14336.
     weights = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
     work = 3 * 2 * 8192 * weights
-    assert one.parts.dense.products_s == pytest.approx(work / (800e12 * SUSTAINED), rel=1e-5)
+    assert one.parts.dense.matmuls_s == pytest.approx(work / (800e12 * SUSTAINED), rel=1e-5)
     slower = work / (400e12 * SUSTAINED) + 12 * 10e-6
-    assert other.parts.dense.products_s == pytest.approx(slower, rel=1e-5)
+    assert other.parts.dense.matmuls_s == pytest.approx(slower, rel=1e-5)
     head = 6 * 8192 * 128_256 * 4096 / SUSTAINED * (1 / 400e12 - 1 / 800e12) + 3 * 10e-6
     layers = 32 * (slower - work / (800e12 * SUSTAINED))
     # Four microbatches; what the host waits for is hidden; a step of eight GPUs has no stragglers.

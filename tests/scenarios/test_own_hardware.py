@@ -69,7 +69,7 @@ def test_an_own_accelerator_is_read_in_its_units(tmp_path: Path) -> None:
     # Nobody measured it: 0.8 of its peak at best, of which steps sustain 0.7.
     weights = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
     work = 3 * 2 * 8192 * weights
-    assert found.predicted.parts.dense.products_s == pytest.approx(work / (0.56 * 800e12))
+    assert found.predicted.parts.dense.matmuls_s == pytest.approx(work / (0.56 * 800e12))
 
 
 def test_a_network_may_stand_beside_a_chip_of_the_catalog(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_chip_of_ones_own_has_shares_of_its_numbers(pages: ServedCatalog) -> N
         pages, {**choices, "accelerator": {k: 2 * v for k, v in told["accelerator"].items()}}
     )  # type: ignore[attr-defined]
     assert one.timed is not None
-    for field in ("product_flops_per_s", "memory_bytes_per_s", "scale_up_bytes_per_s"):
+    for field in ("matmul_flops_per_s", "memory_bytes_per_s", "scale_up_bytes_per_s"):
         assert getattr(twice.attained, field) == pytest.approx(2 * getattr(one.attained, field))
 
 

@@ -16,7 +16,7 @@ def named_terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
         dense, expert = getattr(parts.dense, name), getattr(parts.expert, name)
         return passes * ((1 - share) * dense + share * expert)
 
-    products, attention, memory = mixed("products_s"), mixed("attention_s"), mixed("memory_s")
+    products, attention, memory = mixed("matmuls_s"), mixed("attention_s"), mixed("memory_s")
     messages, repeated, layers = mixed("messages_s"), mixed("repeated_s"), mixed("total_s")
     return {
         "products": products,

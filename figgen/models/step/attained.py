@@ -27,7 +27,7 @@ class Attained:
 
     # Rates of matmuls in the job's format, in 16 bits (the head), grouped over experts, and of the
     # attention core on long sequences; short ones behave like `attention_start_keys` more keys.
-    product_flops_per_s: Number
+    matmul_flops_per_s: Number
     plain_flops_per_s: Number
     expert_flops_per_s: Number
     attention_flops_per_s: Number
@@ -37,7 +37,7 @@ class Attained:
     network_bytes_per_s: Number
     shuffle_bytes_per_s: Number  # all-to-alls between nodes
     near_shuffle_bytes_per_s: Number  # all-to-alls inside a node
-    product_start_s: Number  # start-up of a matmul; part of its rate where it was not measured
+    matmul_start_s: Number  # start-up of a matmul; part of its rate where it was not measured
     # Memory traffic over its minimum: norms and activations, casts, and sorting of tokens.
     elementwise: Number
     cast: Number
@@ -91,7 +91,7 @@ def slowed(rates: Attained, factor: float) -> Attained:
         raise InputError("time_factor", expected="above 0", got=factor)
     return replace(
         rates,
-        product_flops_per_s=rates.product_flops_per_s / factor,
+        matmul_flops_per_s=rates.matmul_flops_per_s / factor,
         plain_flops_per_s=rates.plain_flops_per_s / factor,
         expert_flops_per_s=rates.expert_flops_per_s / factor,
         attention_flops_per_s=rates.attention_flops_per_s / factor,
@@ -102,7 +102,7 @@ def slowed(rates: Attained, factor: float) -> Attained:
         near_shuffle_bytes_per_s=rates.near_shuffle_bytes_per_s / factor,
         host_link_bytes_per_s=rates.host_link_bytes_per_s / factor,
         host_bytes_per_s=rates.host_bytes_per_s / factor,
-        product_start_s=factor * rates.product_start_s,
+        matmul_start_s=factor * rates.matmul_start_s,
         host_layer_s=factor * rates.host_layer_s,
         host_expert_layer_s=factor * rates.host_expert_layer_s,
         host_crossing_s=factor * rates.host_crossing_s,
@@ -138,7 +138,7 @@ def on_hardware(rates: Attained, was: Cluster, now: Cluster) -> Attained:
     far = now.network_bandwidth_bytes_per_s / was.network_bandwidth_bytes_per_s
     return replace(
         with_latencies(rates, was, now),
-        product_flops_per_s=peak * rates.product_flops_per_s,
+        matmul_flops_per_s=peak * rates.matmul_flops_per_s,
         plain_flops_per_s=peak * rates.plain_flops_per_s,
         expert_flops_per_s=peak * rates.expert_flops_per_s,
         attention_flops_per_s=peak * rates.attention_flops_per_s,

@@ -76,12 +76,12 @@ def _fully_recomputed(shape: ModelShape, sequence: int, documents: Documents) ->
     head = shape.vocab * shape.hidden
     layers = matmul_parameters(shape) - head
     mixers = 4 * shape.state_space_layers * mixer_core_flops(shape)
-    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence, documents) + mixers
+    return 8 * layers + 6 * head + 16 * _core_multiply_adds(shape, sequence, documents) + mixers
 
 
 def _selectively_recomputed(shape: ModelShape, sequence: int, documents: Documents) -> float:
     """Return FLOPs per token if only the attention core runs forward twice."""
-    return flops_per_token(shape, sequence=sequence, documents=documents) + 4 * _core_products(
+    return flops_per_token(shape, sequence=sequence, documents=documents) + 4 * _core_multiply_adds(
         shape, sequence, documents
     )
 
@@ -91,9 +91,9 @@ def _selective_as_printed(shape: ModelShape, sequence: int, documents: Documents
 
     The HFUs that Korthikanti et al. print count it so.
     """
-    return flops_per_token(shape, sequence=sequence, documents=documents) + 12 * _core_products(
-        shape, sequence, documents
-    )
+    return flops_per_token(
+        shape, sequence=sequence, documents=documents
+    ) + 12 * _core_multiply_adds(shape, sequence, documents)
 
 
 def _megatron(shape: ModelShape, sequence: int, documents: Documents) -> float:
@@ -114,7 +114,7 @@ def _megatron(shape: ModelShape, sequence: int, documents: Documents) -> float:
     return 96 * layers * hidden**2 * (1 + share)
 
 
-def _core_products(shape: ModelShape, sequence: int, documents: Documents) -> float:
+def _core_multiply_adds(shape: ModelShape, sequence: int, documents: Documents) -> float:
     """Return the multiply-adds per token of QKᵀ in all layers, masked half included.
 
     That is half of the core's multiply-adds, since the matmul with the values takes as many.

@@ -16,9 +16,9 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
     """
     tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
     lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
-    forward = phase_s(work.forward, job, attained, tokens, rate).products_s
-    inputs = phase_s(work.backward, job, attained, tokens, rate).products_s
-    weights = phase_s(work.weight, job, attained, tokens, rate).products_s
+    forward = phase_s(work.forward, job, attained, tokens, rate).matmuls_s
+    inputs = phase_s(work.backward, job, attained, tokens, rate).matmuls_s
+    weights = phase_s(work.weight, job, attained, tokens, rate).matmuls_s
     ahead = lost / (1 + BACKWARD_PASSES)
     return PassSeconds(
         forward_s=forward + ahead,
@@ -30,8 +30,8 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
 
 def projection_passes(job: Job, attained: Attained) -> PassSeconds:
     """Return the seconds in which an MTP module projects two hidden states to one."""
-    each = 4 * job.tokens * job.hidden**2 / job.tp / attained.product_flops_per_s
-    started = each + attained.product_start_s
+    each = 4 * job.tokens * job.hidden**2 / job.tp / attained.matmul_flops_per_s
+    started = each + attained.matmul_start_s
     return PassSeconds(
         forward_s=started, again_s=job.repeats_layer * each, inputs_s=started, weights_s=started
     )

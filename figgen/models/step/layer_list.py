@@ -156,7 +156,7 @@ def _of_layout(
         moved = sorts_s * at.memory_bytes_per_s / at.permutation
         found.append(_placed(listed, "sorting tokens", SCATTER, phase, sorts_s, moved_bytes=moved))
     matmuls = [one for one in kernels if one.kind in (MATMUL, GROUPED)]
-    thin_s = max(0.0, layer.products_s - sum(one.time_s for one in matmuls)) / 3
+    thin_s = max(0.0, layer.matmuls_s - sum(one.time_s for one in matmuls)) / 3
     weight_s = sum(one.time_s for one in matmuls if one.phase == WEIGHT) + thin_s
     summed_s = layer.weight_s - weight_s
     passes_s = sum(one.time_s for one in kernels) - sum(one.time_s for one in matmuls)
@@ -172,7 +172,7 @@ def _of_layout(
         )
     )
     for phase in (FORWARD, BACKWARD, WEIGHT):
-        flops = thin_s * at.product_flops_per_s
+        flops = thin_s * at.matmul_flops_per_s
         found.append(_placed(listed, "adapters", MATMUL, phase, thin_s, flops=flops))
     found.append(_lasting("passes of adapters", CONTIGUOUS, BACKWARD, beside_s))
     return found
@@ -184,8 +184,8 @@ def _timed(listed: ListedJob, one: Operation) -> TimedOperation:
     moved = one.count * one.moved_bytes
     if one.kind in (MATMUL, GROUPED):
         grouped = one.kind == GROUPED
-        rate = at.expert_flops_per_s if grouped else at.product_flops_per_s
-        seconds = flops / rate + one.count * at.product_start_s
+        rate = at.expert_flops_per_s if grouped else at.matmul_flops_per_s
+        seconds = flops / rate + one.count * at.matmul_start_s
         groups = listed.job.experts / listed.job.ep if grouped else 1.0
         moved = _matmul_bytes(one, groups)
     else:

@@ -51,7 +51,7 @@ class LayerSeconds:
     only the time that exceeds the pass behind which they run.
     """
 
-    products_s: Number
+    matmuls_s: Number
     attention_s: Number
     memory_s: Number
     tensor_s: Number
@@ -78,7 +78,7 @@ class LayerSeconds:
     @property
     def kernels_s(self) -> Number:
         """Seconds of the kernels without recomputation."""
-        return self.products_s + self.attention_s + self.memory_s
+        return self.matmuls_s + self.attention_s + self.memory_s
 
     @property
     def backward_s(self) -> Number:
@@ -147,13 +147,13 @@ def _nearer_to_cube_root(root: Number, number: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class BesideSeconds:
-    """Seconds that adapters add to a layer: `products_s` of one pass's matmuls, and memory passes.
+    """Seconds that adapters add to a layer: `matmuls_s` of one pass's matmuls, and memory passes.
 
     `ahead_s` and `behind_s` are the memory passes of forward and backward. If frozen weights are
     quantized, both include unpacking them to 16 bits.
     """
 
-    products_s: Number
+    matmuls_s: Number
     ahead_s: Number
     behind_s: Number
 
@@ -162,14 +162,14 @@ class BesideSeconds:
 class PhaseSeconds:
     """Seconds of the matmuls, memory passes and casts in one phase of a layer."""
 
-    products_s: Number
+    matmuls_s: Number
     passes_s: Number
     casts_s: Number
 
 
 def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     """Return the seconds of a layer with a dense feed-forward block."""
-    tokens, rate, work = job.tokens / job.tp, attained.product_flops_per_s, job.dense_work
+    tokens, rate, work = job.tokens / job.tp, attained.matmul_flops_per_s, job.dense_work
     weights = (job.attention_weights + job.dense_weights) / job.tp
     beside = _beside(job, attained, job.tokens * job.tuned_dense, weights)
     trained = where(job.frozen > 0, job.tuned_dense, weights)
@@ -211,7 +211,7 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
         where(job.frozen > 0, tuned, weights),
         1.0,
         _launching_s(job, attained),
-        _shuffle_s(job, attained, routed, forward.products_s),
+        _shuffle_s(job, attained, routed, forward.matmuls_s),
         _within_s(job, attained, routed),
         sorted_s(job, attained, routed),
     )
@@ -226,7 +226,7 @@ def phase_s(
     work: PhaseWork, job: Job, attained: Attained, rows: Number, flops_per_s: Number
 ) -> PhaseSeconds:
     """Return the seconds of one phase for `rows` tokens, with matmuls at `flops_per_s`."""
-    started_s, moving = work.matmuls * attained.product_start_s, rows / attained.memory_bytes_per_s
+    started_s, moving = work.matmuls * attained.matmul_start_s, rows / attained.memory_bytes_per_s
     return PhaseSeconds(
         rows * work.matmul_flops / flops_per_s + started_s,
         attained.elementwise * work.pass_bytes * moving,
@@ -241,10 +241,10 @@ def _with_routed(
 
     `work` is that of the layer outside its experts and `inner` that of the experts.
     """
-    outer = phase_s(work, job, attained, job.tokens / job.tp, attained.product_flops_per_s)
+    outer = phase_s(work, job, attained, job.tokens / job.tp, attained.matmul_flops_per_s)
     experts = phase_s(inner, job, attained, routed, attained.expert_flops_per_s)
     return PhaseSeconds(
-        outer.products_s + experts.products_s,
+        outer.matmuls_s + experts.matmuls_s,
         outer.passes_s + experts.passes_s,
         outer.casts_s + experts.casts_s,
     )
@@ -278,7 +278,7 @@ def _beside(job: Job, attained: Attained, met: Number, weights: Number) -> Besid
     moved = packed * (job.frozen_bytes + PLAIN_BYTES)
     unpacking = moved / (UNPACKED_SHARE * attained.memory_bytes_per_s)
     return BesideSeconds(
-        2 * met / attained.product_flops_per_s, ahead + unpacking, behind + unpacking
+        2 * met / attained.matmul_flops_per_s, ahead + unpacking, behind + unpacking
     )
 
 
@@ -305,9 +305,9 @@ def _layer(
     keys_s, keys_back_s = context_s(job, attained, core)
     accumulated = attained.accumulate_bytes * trained / attained.memory_bytes_per_s
     calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
-    running = forward.products_s + beside.products_s
-    by_weight = (1 - job.frozen) * weight.products_s + beside.products_s
-    again = backward.products_s + beside.products_s + by_weight
+    running = forward.matmuls_s + beside.matmuls_s
+    by_weight = (1 - job.frozen) * weight.matmuls_s + beside.matmuls_s
+    again = backward.matmuls_s + beside.matmuls_s + by_weight
     ahead = waiting_s(calls_s, running, exposed)
     behind = waiting_s(1.5 * calls_s, again, exposed)
     # The rates were fitted with casts counted once, even where layers are recomputed.
@@ -315,7 +315,7 @@ def _layer(
     waited = ahead + keys_s + shuffle_s + within_s
     passes = forward.passes_s + backward.passes_s + forward.casts_s + backward.casts_s
     return LayerSeconds(
-        products_s=running + again,
+        matmuls_s=running + again,
         attention_s=(1 + CORE_BACKWARD) * core,
         memory_s=passes + 2 * sorted_s + accumulated + beside.ahead_s + beside.behind_s,
         tensor_s=ahead + behind,

@@ -114,7 +114,7 @@ def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> P
 def _by_kind(layer: LayerSeconds) -> tuple[float, ...]:
     """Return the seconds of a layer by kind, without messages, in the order of `KINDS`."""
     return (
-        float(layer.products_s),
+        float(layer.matmuls_s),
         float(layer.attention_s),
         float(layer.memory_s),
         float(layer.repeated_s),

@@ -120,12 +120,12 @@ def _ring_blocks(
 def _exposed(
     setup: TrainingSetup,
     entry: TimedTraffic,
-    products_s: float,
+    matmuls_s: float,
     blocks: tuple[tuple[float, float], ...],
 ) -> TimedTraffic:
     """Return `entry` with the time that it adds to its forward or backward.
 
-    Data-parallel entries stay as they are. `products_s` is the time of forward's matmuls with
+    Data-parallel entries stay as they are. `matmuls_s` is the time of forward's matmuls with
     weights, which equals that of their input gradients. `blocks` comes from `_ring_blocks`.
     """
     traffic = entry.traffic
@@ -133,7 +133,7 @@ def _exposed(
         return entry
     exposed = entry.time_s
     if traffic.purpose in (AGAIN, HEAD_AGAIN):
-        exposed = max(0.0, entry.time_s - products_s)
+        exposed = max(0.0, entry.time_s - matmuls_s)
     elif traffic.purpose == KEYS and _in_turns(setup):
         waits = (part * max(0.0, entry.call.total_s - block_s) for part, block_s in blocks)
         exposed = traffic.calls * fsum(waits)

@@ -64,17 +64,17 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     """Return the work of a virtual stage, divided over its tensor- and context-parallel ranks."""
     shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
     weights, beside = part_weights(shape), adapter_weights(setup)
-    head = _product_flops(setup, shape.vocab * shape.hidden) if share.head else 0
+    head = _matmul_flops(setup, shape.vocab * shape.hidden) if share.head else 0
     heads = head * (1 + share.mtp_layers)
-    layers, repeated = (_product_flops(setup, _met(parts, weights)) for parts in (forward, again))
+    layers, repeated = (_matmul_flops(setup, _met(parts, weights)) for parts in (forward, again))
     recomputed = repeated + _core_flops(setup, again) + _second_flops(setup, share)
     first = share.embedding and share.layers > 0
     return StageWork(
         weights=layers + heads,
         core=_core_flops(setup, forward),
-        recomputed=recomputed + _product_flops(setup, _met(again, beside)),
-        adapters=_product_flops(setup, _met(forward, beside)),
-        spared=_product_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
+        recomputed=recomputed + _matmul_flops(setup, _met(again, beside)),
+        adapters=_matmul_flops(setup, _met(forward, beside)),
+        spared=_matmul_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
         frozen=setup.lora_rank is not None,
     )
 
@@ -180,7 +180,7 @@ def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
     return full + parts.windowed * layer_core_flops(setup, windowed=True)
 
 
-def _product_flops(setup: TrainingSetup, met: int) -> float:
+def _matmul_flops(setup: TrainingSetup, met: int) -> float:
     """Return the forward FLOPs on one GPU of multiplying each token with `met` weights."""
     return 2 * met * setup.tokens / setup.parallel.tp
 

@@ -39,7 +39,7 @@ def chip_of(file: MeasuredFile) -> str | None:
     return named_chip(file.device) if file.kind == "cuda" else None
 
 
-def product_rate(row: Row) -> float:
+def matmul_rate(row: Row) -> float:
     """Return the FLOP/s of a matmul."""
     return float(2 * row["m"] * row["n"] * row["k"] / row["seconds"])
 
@@ -106,7 +106,7 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
     tables = file.tables
     found = []
     for name in dict.fromkeys(row["format"] for row in tables["products"]):
-        rows = [product_rate(row) for row in tables["products"] if row["format"] == name]
+        rows = [matmul_rate(row) for row in tables["products"] if row["format"] == name]
         found.append(
             Rate(
                 name=f"matmuls in {name.upper()}",

@@ -23,7 +23,7 @@ class RateRow:
 
     rates: Attained
     peak_flops_per_s: float
-    product_share: float
+    matmul_share: float
     plain_share: float
     expert_share: float
     attention_share: float
@@ -71,7 +71,7 @@ def attained_of(
         share = row.efa_share
     rates = replace(
         known,
-        product_flops_per_s=known.product_flops_per_s * row.product_share,
+        matmul_flops_per_s=known.matmul_flops_per_s * row.matmul_share,
         plain_flops_per_s=known.plain_flops_per_s * row.plain_share,
         expert_flops_per_s=known.expert_flops_per_s * row.expert_share,
         attention_flops_per_s=_attention_flops_per_s(row, head_dim),
@@ -123,7 +123,7 @@ def on_own_chip(
         peak_flops_per_s=row.peak_flops_per_s * peak_flops_per_s,
         rates=replace(
             known,
-            product_flops_per_s=peak_flops_per_s * known.product_flops_per_s,
+            matmul_flops_per_s=peak_flops_per_s * known.matmul_flops_per_s,
             plain_flops_per_s=peak_flops_per_s * known.plain_flops_per_s,
             expert_flops_per_s=peak_flops_per_s * known.expert_flops_per_s,
             attention_flops_per_s=peak_flops_per_s * known.attention_flops_per_s,
@@ -145,9 +145,9 @@ def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int
         rate, start_s = measured[row.dtype]
         rates = replace(
             rates,
-            product_flops_per_s=rate * row.product_share,
+            matmul_flops_per_s=rate * row.matmul_share,
             expert_flops_per_s=rate * row.expert_share,
-            product_start_s=start_s,
+            matmul_start_s=start_s,
         )
     if plain in measured:
         rates = replace(rates, plain_flops_per_s=measured[plain][0] * row.plain_share)
@@ -185,4 +185,4 @@ def at_share(rates: Attained, peak_flops_per_s: float, compute_efficiency: float
     """
     check_share("compute_efficiency", compute_efficiency)
     rate = peak_flops_per_s * compute_efficiency
-    return replace(rates, product_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate)
+    return replace(rates, matmul_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate)

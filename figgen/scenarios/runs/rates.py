@@ -118,14 +118,14 @@ def terms_of(run: DescribedRun) -> Terms:
     own = chip.scale_up.step_latency  # the fitted share is that of NCCL's rings
     usual = USUAL[era]
     return {
-        "product_flops_per_s": (rate, product),
+        "matmul_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
         "expert_flops_per_s": (rate, (*product, "expert_share.all")),
         "attention_flops_per_s": (attention_peak * head_share(run.shape.head_dim), attention),
         "attention_start_keys": _start_keys(run),
         "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
         **_link_terms(run, family),
-        "product_start_s": (0.0, ()),
+        "matmul_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
         # Frameworks of PyTorch's modules sort tokens by indexing.
@@ -188,7 +188,7 @@ def _launch_terms(run: DescribedRun, family: str, fusing: str) -> Terms:
 def _matmul_shares(run: DescribedRun, family: str) -> tuple[str, ...]:
     """Return the constants that multiply the 16-bit peak of matmuls."""
     chip = run.accelerator
-    found: tuple[str, ...] = (_one("product_share", *sustained_by(chip)),)
+    found: tuple[str, ...] = (_one("matmul_share", *sustained_by(chip)),)
     # XLA's share was fitted on GPUs.
     if chip.vendor == "NVIDIA" or family == UNKNOWN_SOFTWARE:
         found += _optional("framework_share", "xla" if family in WHOLE_GRAPH else family)
@@ -346,9 +346,9 @@ def rate_row(run: DescribedRun) -> RateRow:
     terms = terms_of(run)
     shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}
     found = {field: base * shares[field] for field, (base, _) in terms.items()}
-    product = terms["product_flops_per_s"][0]
+    product = terms["matmul_flops_per_s"][0]
     found |= {
-        "product_flops_per_s": product,
+        "matmul_flops_per_s": product,
         "plain_flops_per_s": terms["plain_flops_per_s"][0],
         "expert_flops_per_s": product,
         "attention_flops_per_s": (
@@ -360,7 +360,7 @@ def rate_row(run: DescribedRun) -> RateRow:
     return RateRow(
         rates=Attained(**{field.name: found[field.name] for field in fields(Attained)}),
         peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
-        product_share=shares["product_flops_per_s"],
+        matmul_share=shares["matmul_flops_per_s"],
         plain_share=shares["plain_flops_per_s"],
         expert_share=shares["expert_flops_per_s"],
         attention_share=shares["attention_flops_per_s"],

@@ -269,7 +269,7 @@ class JourneyStep:
         return flops / self.cluster.peak_flops_per_s
 
     @property
-    def products_gflops(self) -> float:
+    def matmuls_gflops(self) -> float:
         """Operations of all matmuls with weights per token, in 1e9."""
         shape, sequence = self.setup.shape, self.setup.sequence
         causal = training_flops_per_token(shape, "causal", sequence=sequence)

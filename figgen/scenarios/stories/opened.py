@@ -16,7 +16,7 @@ FITTED = "fitted to published runs"
 COUNTED = "counted from shape and layout"
 
 FORMULAS: dict[str, str] = {
-    "at_peak_s": "( {products_gflops} + 2 × {attention_gflops} ) × 1e9 × {tokens_per_step} "
+    "at_peak_s": "( {matmuls_gflops} + 2 × {attention_gflops} ) × 1e9 × {tokens_per_step} "
     "÷ {gpus} ÷ {peak_flops_per_s}",
     "mfu": "{at_peak_s} ÷ {step_time_s}",
     "tokens_per_second": "{tokens_per_step} ÷ {step_time_s}",

@@ -214,7 +214,7 @@ class PageJob(UntimedJob):
         """Share of the dense peak that matmuls reach, or the share that a reader gives."""
         if self.timed is None:
             return self._untimed_share
-        return float(self.timed.attained.product_flops_per_s) / self.cluster.peak_flops_per_s
+        return float(self.timed.attained.matmul_flops_per_s) / self.cluster.peak_flops_per_s
 
     @property
     def wide_flops_per_s(self) -> float:

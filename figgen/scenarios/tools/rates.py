@@ -110,7 +110,7 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
             found,
             rates=replace(
                 rates,
-                product_flops_per_s=rates.product_flops_per_s / unit,
+                matmul_flops_per_s=rates.matmul_flops_per_s / unit,
                 plain_flops_per_s=rates.plain_flops_per_s / unit,
                 expert_flops_per_s=rates.expert_flops_per_s / unit,
                 attention_flops_per_s=rates.attention_flops_per_s / unit,

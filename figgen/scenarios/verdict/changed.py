@@ -129,7 +129,7 @@ def _wide(timed: TimedJob, share: float) -> float:
     rates = timed.rates
     slower = replace(
         rates,
-        product_flops_per_s=rates.product_flops_per_s * share,
+        matmul_flops_per_s=rates.matmul_flops_per_s * share,
         plain_flops_per_s=rates.plain_flops_per_s * share,
         expert_flops_per_s=rates.expert_flops_per_s * share,
         memory_bytes_per_s=rates.memory_bytes_per_s / 2,

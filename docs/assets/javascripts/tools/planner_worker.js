@@ -60,7 +60,7 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
       told: same_as_best(found, ...residuals), interval_of, residuals, global_batch,
       interval: about.given.get("time_factor") === null ? residuals : other_layout_interval(...residuals),
       batch_assumed, capacity_bytes, most_bytes: job.most_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
-      reached: guessed ? job.attained.product_flops_per_s / cluster.peak_flops_per_s : null,
+      reached: guessed ? job.attained.matmul_flops_per_s / cluster.peak_flops_per_s : null,
       gpus, sequence, chip: accelerator, mixture: setup.shape.experts !== null, checkpoint_bytes: checkpoint_bytes_of(setup),
     } });
   } catch (error) {
