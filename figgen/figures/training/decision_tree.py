@@ -24,7 +24,7 @@ IN_TURN = (
 
 OF_EVERY = (
     ("long", ("Is one sequence", "too long for a GPU?"),
-     "cp", ("context parallelism", "beside TP, as well")),
+     "cp", ("context parallelism", "next to TP, as well")),
     ("experts", ("Do layers", "have experts?"),
      "ep", ("expert parallelism", "over DP ranks, as well")),
 )  # fmt: skip
