@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.browser import site as built
+from tests.browser.gate.measured import PUBLISHED_KB
 from tests.browser.paths import address_of
+from tests.browser.test_pages import sent
 from tests.browser.waits import at_rest
 from tests.workflows.scripts import load
 
@@ -26,7 +28,12 @@ def test_repository_is_linked_and_never_asked(
     folder = tmp_path / "guide"
     settings = {"SITE_URL": ADDRESS, "REPO_URL": REPOSITORY, "EDIT_URI": "edit/main/docs/"}
     project = built.copy_of_the_project(tmp_path / "project")
-    assert built.build(folder, project, built.few_pages(project, SOURCES), **settings) == ""
+    few = built.few_pages(project, SOURCES)
+    assert built.build(folder, project, few, **settings) == ""
+    assert built.build(tmp_path / "local", project, few) == ""
+    for path in map(address_of, SOURCES):
+        mine, local = (at / path[1:] / "index.html" for at in (folder, tmp_path / "local"))
+        assert 0 < sent(mine) - sent(local) <= 1000 * PUBLISHED_KB
     with built.serve(tmp_path) as host:
         for path in map(address_of, SOURCES):
             at_rest(page, f"{host}/guide{path}")

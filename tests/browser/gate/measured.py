@@ -19,6 +19,9 @@ KINDS = {
 LIMIT_KB = {"chapter": 120, "tool": 155, "reference": 90, "other": 90, "validation": 90}
 """What a first visit may fetch before its reader acts, in kB as sent."""
 
+PUBLISHED_KB = 0.9
+"""What a page weighs more where it is published, with an address, a repository and a card."""
+
 LIMIT_TBT_MS = 200
 """Total blocking time on a slow phone."""
 
