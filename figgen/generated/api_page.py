@@ -49,6 +49,20 @@ def _answers() -> str:
         "- `FigureResult` has `svg`, `data`, `values` and `text`. `data` is a table: iterate over "
         "its rows, or ask for `column(name)`.\n"
         "- `CommandResult` is a mapping with the keys of the command's `--json`, and has `text`.\n"
+        "\n## In JavaScript\n\n"
+        "The site's own tools compute with the same models, printed as JavaScript, and publish "
+        "them as one module: `assets/javascripts/tools/figgen.js`, with its TypeScript types "
+        "beside it in `figgen.d.ts`.\n"
+        "It needs no server, runs in a page or in Node, and its options are those of the command "
+        "line in SI units.\n\n"
+        "```js\n"
+        'import { estimate, formula, names } from "./figgen.js";\n\n'
+        'const job = { model: "llama-3-70b", nodes: 8, gpus_per_node: 8,\n'
+        "              tp: 8, pp: 4 };\n"
+        "const { step, memory } = estimate(job);\n"
+        "console.log(step.step_time_s, memory.fits);\n"
+        'formula("bubble_fraction", { stages: 4, microbatches: 8 });\n'
+        "```\n"
         "\n## For agents\n\n"
         "`figgen serve-tools` offers the same functions to an agent by MCP, on standard input and "
         "output.\n"

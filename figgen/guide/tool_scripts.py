@@ -10,8 +10,10 @@ from figgen.equations.notes import notes_module
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
 from figgen.guide.explored_scripts import explored_scripts
+from figgen.guide.module_types import module_types
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
+from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.tools.data import (
     chips_json,
     configurations_json,
@@ -31,6 +33,7 @@ JOINED = {
     "answers": (),
     "converter": (),
     "explore": ("explored/",),
+    "figgen": (),
     "job_line": ("journey",),
     "machine_row": (),
     "planner": (
@@ -64,7 +67,8 @@ JOINED = {
 
 One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
 below the first screen, worked lines, two configurations side by side, what can be taken away, ways
-out of what does not fit. `typed`, `back` and `elsewhere` are parts of several tools.
+out of what does not fit. `figgen` is for other pages and programs; `typed`, `back` and `elsewhere`
+are parts of several tools.
 """
 
 TABLES = "taking-tables.js"
@@ -75,6 +79,9 @@ CATALOG = "catalog.js"
 
 PLAN_MEMORY = "plan-memory.js"
 """The tables of the planner."""
+
+TYPES = "figgen.d.ts"
+"""The types of the module with the models, for TypeScript."""
 
 LIKE_RUNS = "like-runs.js"
 """Published runs that a measured speed is compared with."""
@@ -101,6 +108,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
     """Scripts that are printed from Python; `used` are the formulas that tools call by name."""
     return {
         f"{FOLDER}/formulas.js": module(FORMULAS.values()),
+        f"{FOLDER}/tools/{TYPES}": module_types(OPTIONS.values(), FORMULAS.values()),
         f"{FOLDER}/formula-notes.js": notes_module(FORMULAS.values()),
         f"{FOLDER}/{TABLES}": f"export const tables = {taking_tables_json()};\n",
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
