@@ -149,6 +149,11 @@ def test_windows_are_those_that_transformers_uses(
         ({"num_key_value_heads": 5}, "kv_heads of a model"),
         ({"vocab_size": -1}, "vocab_size: expected a whole number, got '-1'"),
         ({"num_attention_heads": 0}, "heads of a model: expected >= 1, got 0"),
+        ({"model_type": "rwkv6"}, "'rwkv6': expected a transformer, because recurrences"),
+        ({"model_type": "recurrent_gemma"}, "expected a transformer, because recurrences"),
+        ({"model_type": "new", "lru_width": 2560}, "with lru_width: expected a transformer"),
+        ({"model_type": "t5"}, "expected a decoder alone"),
+        ({"model_type": "clip"}, "expected a language model"),
     ],
 )
 def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: str) -> None:
