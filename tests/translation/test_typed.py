@@ -76,6 +76,10 @@ def test_pages_read_what_the_command_line_reads(tmp_path: Path) -> None:
         ("typed_amount", ["latency", text, "s", 1e-6]) for text in ("3", "3 µs", "0,5", "3 GB")
     ]
     cases += [
+        ("typed_amount", ["tokens", text, "token", 1e9])
+        for text in ("300", "1T", "1,5 T", "500B", "15T tokens", "3 GB")
+    ]
+    cases += [
         ("typed_measure", ["--x", text, unit])
         for text in ("8 GiB", "8", "43,5 ms", "400 Gbps", "-3 B", "1e31 B", "x", "3 gb")
         for unit in ("B", "s", "B/s")

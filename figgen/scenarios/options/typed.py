@@ -28,6 +28,7 @@ MOST = 1e30
 """The largest quantity that a field takes; beyond it arithmetic may overflow."""
 
 _GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
+_PREFIXED = re.compile(r"\s*[\d.,]+\s*[kKMGBT]\s*")
 _BINARY = re.compile(r"\s*([\d.,]+)\s*([kKM])i?\s*(?:tokens?|tok)?\s*")
 
 
@@ -70,10 +71,12 @@ def _binary_tokens(text: str) -> float | None:
 def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
     """Return the number that `text` gives in units of `scale` times the SI `unit`, of any size.
 
-    A bare number is in these units; a number with a unit is converted, and "45%" is 0.45. Raises
-    InputError for a text that is not a number, and for another unit.
+    A bare number is in these units; a number with a unit is converted, and "45%" is 0.45. Tokens
+    need no unit behind a prefix: "1T" and "500B" are those of a training. Raises InputError for a
+    text that is not a number, and for another unit.
     """
-    found = read_quantity(text)
+    counted = unit == "token" and re.fullmatch(_PREFIXED, text) is not None
+    found = read_quantity(f"{text} tokens" if counted else text)
     if found.unit == "1":
         return found.value
     if found.unit != unit:

@@ -30,7 +30,7 @@ const question = {
   title: "Question", open: true, always: true, nodes: null, says: () => "",
   fields: [
     { key: "ask", label: "Find", kind: "select", options: ASKED, wide: true, hint: null },
-    { key: "tokens", label: "Training tokens, billions", kind: "number", hint: null, shows: asks("deadline", "budget") },
+    { key: "tokens", label: "Training tokens, billions", kind: "number", hint: "or with a letter: 1T", shows: asks("deadline", "budget") },
     { key: "days", label: "Days", kind: "number", hint: null, shows: asks("deadline") },
     { key: "budget", label: "Budget", kind: "number", hint: "in the currency of your price", shows: asks("budget") },
     { key: "price", label: "Your price per GPU-hour", kind: "number", empty: "none", hint: null, shows: asks("deadline", "budget") },

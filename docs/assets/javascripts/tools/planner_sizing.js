@@ -84,7 +84,7 @@ export function sizingPanel(element) {
   }
   function line(one, best, question, linkOf) {
     const head = el("th", { scope: "row" }, el("a", { href: linkOf(one) }, plainNumber(one.nodes)), one === best ? el("strong", {}, " ✓ the answer") : "");
-    if (!one.row) return el("tr", {}, head, el("td", { colspan: question.kind === "fewest" ? 2 : 6 }, "does not fit with a chance of 95%"));
+    if (!one.row) return el("tr", {}, head, el("td", { colspan: question.kind === "fewest" ? 2 : 6 }, `doesn't fit with a chance of ${plainNumber(100 * question.chance, 3)}%`));
     const cells = question.kind === "fewest" ? [] : [
       num(plainNumber(one.days), el("small", {}, between(one))), num(plainNumber(one.gpu_hours)),
       num(one.price === null ? "–" : plainNumber(one.price)), num(one.energy_j === null ? "–" : energy(one.energy_j)),
@@ -101,7 +101,7 @@ export function sizingPanel(element) {
       const head = question.kind === "fewest" ? ["Nodes", "#Step", "Fastest safe layout"]
         : ["Nodes", "#Step", "#Days", "#GPU-hours", "#Price", "#Energy, at most", "Fastest safe layout"];
       rows.replaceChildren(table("Numbers of nodes that were tried", head, counts.map((one) => line(one, best, question, linkOf))));
-      about.replaceChildren(note(`The batch stays at ${plainNumber(counts[0].global_batch)} sequences. Every layout fits with a chance of 95% or more.${question.kind === "fewest" ? "" : " Days include failures, with checkpoints saved behind training; energy is that of the GPUs at their power limit, without hosts, network and cooling."}`));
+      about.replaceChildren(note(`The batch stays at ${plainNumber(counts[0].global_batch)} sequences. Every layout fits with a chance of ${plainNumber(100 * question.chance, 3)}% or more.${question.kind === "fewest" ? "" : " Days include failures, with checkpoints saved behind training; energy is that of the GPUs at their power limit, without hosts, network and cooling."}`));
     },
     sentence: () => said.textContent,
   };
