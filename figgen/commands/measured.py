@@ -10,9 +10,10 @@ from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
+from figgen.scenarios.runs.machine_answer import machine_sentence
 from figgen.scenarios.runs.machine_entry import machine_entry, machine_row, machine_source
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
-from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates
+from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates, sheet_of
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def _measured(options: argparse.Namespace) -> Answer:
         return Answer({"entry": entry, "source": source}, shown)
     found = rates(file, chip)
     taken = rates_of(file)
-    head = [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]
+    head = [machine_sentence(file.device, taken.known, sheet_of(chip) if chip else None)]
+    head += [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]
     head += [
         f"compared with the datasheet of {chip.title}" if chip else "not a chip of the catalog"
     ]
@@ -65,6 +67,7 @@ def _measured(options: argparse.Namespace) -> Answer:
         taken.text,
     ]
     data = {
+        "answer": head[0],
         "device": file.device,
         "accelerator": name,
         "rates": [asdict(rate) | {"share": rate.share} for rate in found],

@@ -35,7 +35,7 @@ JOINED = {
     "explore": ("explored/",),
     "figgen": (),
     "job_line": ("journey",),
-    "machine_row": (),
+    "measured_machine": (),
     "planner": (
         *("planner_own", "planner_trace", "planner_sizing", "planner_compare", "planner_goodput"),
     ),

@@ -144,20 +144,28 @@ def test_the_profile_reader_takes_a_log_dropped_or_pasted(page: Page, site: str)
     expect(page.locator("#profile .profile-messages")).to_contain_text("expected a trace")
 
 
-def test_a_measured_file_becomes_the_entry_that_the_command_line_prints(
+def test_a_measured_file_is_answered_on_the_first_screen_as_on_the_command_line(
     page: Page, site: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = ROOT / "figgen" / "catalog" / "measured-h100.json"
     address = "https://github.com/you/cluster/blob/3f2a91c/measured.json"
     page.goto(f"{site}/tools/measure/")
-    form = page.locator("#machine-row")
-    form.get_by_label("Your measured.json", exact=True).set_input_files(path)
-    expect(form).to_contain_text("Give the address")
-    where = form.get_by_label("Its permanent address", exact=True)
+    tool = page.locator("#measured-machine")
+    tool.get_by_label("Your measured.json", exact=True).set_input_files(path)
+    assert main(["measured", str(path)]) == 0
+    answer, *_, rates = capsys.readouterr().out.splitlines()
+    sentence = tool.locator(".tool-sentence")
+    expect(sentence).to_have_text(answer)
+    expect(sentence).to_be_in_viewport()
+    expect(tool.get_by_role("link", name="modeler")).to_have_attribute(
+        "href", f"../modeler/?chip=h100-sxm-80gb&measured={rates}"
+    )
+    tool.get_by_text("Add your machine to the catalog").click()
+    where = tool.get_by_label("Its permanent address", exact=True)
     where.fill("measured.json")
-    expect(form).to_contain_text("the address: expected the https:// address of the file")
+    expect(tool).to_contain_text("the address: expected the https:// address of the file")
     where.fill(address)
-    code = form.get_by_label("Entry for the catalog", exact=True)
+    code = tool.get_by_label("Entry for the catalog", exact=True)
     expect(code).to_contain_text('confidence = "read"')
     assert main(["measured", str(path), "--row", address]) == 0
     assert code.text_content() == capsys.readouterr().out.rstrip("\n") + "\n"

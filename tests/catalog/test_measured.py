@@ -18,8 +18,15 @@ from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import matmul_parameters, parameter_counts
+from figgen.scenarios.runs.machine_answer import machine_sentence
 from figgen.scenarios.runs.machine_rates import rates_of
-from figgen.scenarios.runs.own_rates import attention_rate, chip_of, layer_rate, rates
+from figgen.scenarios.runs.own_rates import (
+    attention_rate,
+    chip_of,
+    layer_rate,
+    rates,
+    sheet_of,
+)
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
@@ -119,6 +126,20 @@ def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
     assert found["matmuls in BF16"].share == pytest.approx(700 / 989.4)
     assert found["memory, copy"].share == pytest.approx(2.5 / 3.35)
     assert found["all-reduce over 8 ranks"].share == pytest.approx(360 / 450)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.99, "It's as fast as another of its kind: 0.99 to 0.99 times."),
+        (0.5, "BF16 (0.50 times)"),
+    ],
+)
+def test_a_machine_is_held_against_another_of_its_kind(share: float, said: str) -> None:
+    sheet = sheet_of(catalog.accelerator("h100-sxm-80gb"))
+    sentence = machine_sentence("mine", {"bf16": (share * sheet.other["bf16"][0], 0.0)}, sheet)
+    assert sentence.startswith(f"mine runs matmuls in BF16 at {share * 708.388:.0f}\u00a0TFLOP/s (")
+    assert said in sentence
 
 
 @pytest.mark.parametrize(

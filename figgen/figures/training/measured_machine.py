@@ -11,6 +11,7 @@ from figgen.catalog.machines import machines
 from figgen.catalog.measured_file import read_measured
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.registry import figure
+from figgen.scenarios.runs.machine_answer import KINDS, rate_text
 from figgen.scenarios.runs.machine_rates import rates_of
 from figgen.scenarios.runs.measured_rates import read_line
 from figgen.scenarios.runs.own_rates import chip_of, rates
@@ -58,18 +59,11 @@ def measured_machine(*, file: str = "measured-h100.json") -> Table:
     )
 
 
-KINDS = (
-    ("bf16", "matmuls in BF16", "FLOP/s"),
-    ("attention", "attention, causal", "FLOP/s"),
-    ("masked", "attention with the mask as a tensor", "FLOP/s"),
-    ("contiguous", "contiguous passes: copy, add, gate", "B/s"),
-    ("broadcast", "broadcast and mixed formats", "B/s"),
-    ("strided", "strided passes", "B/s"),
-    ("loss", "cross-entropy, eager", "logits/s"),
-    ("adam32", "Adam and clipping, FP32 state", "parameters/s"),
-    ("adam16", "Adam and clipping, BF16 state", "parameters/s"),
+BESIDE = (
+    *("bf16", "attention", "masked", "contiguous", "broadcast", "strided"),
+    *("loss", "adam32", "adam16"),
 )
-"""Parts of a measured file, in words, with the units of their rates."""
+"""Parts of two measured files that are shown next to each other."""
 
 
 @figure("measured-machines")
@@ -82,12 +76,18 @@ def measured_machines() -> Table:
     chips = [catalog.accelerator(name) for name in ("h100-sxm-80gb", "h200-sxm-141gb")]
     h100, h200 = (chip.hbm_bandwidth_bytes_per_s for chip in chips)
     rows: list[tuple[Scalar, ...]] = [
-        ("memory bandwidth, datasheet", *(_rate(one, "B/s") for one in (h100, h200)), h200 / h100)
+        (
+            "memory bandwidth, datasheet",
+            *(rate_text(one, "B/s") for one in (h100, h200)),
+            h200 / h100,
+        )
     ]
     values = {"datasheet": Named(h200 / h100)}
     for part, title, unit in KINDS:
+        if part not in BESIDE:
+            continue
         ours, theirs = (one[part][0] for one in known)
-        rows.append((title, _rate(ours, unit), _rate(theirs, unit), theirs / ours))
+        rows.append((title, rate_text(ours, unit), rate_text(theirs, unit), theirs / ours))
         values[part] = Named(theirs / ours)
     return Table(
         columns=(
@@ -99,14 +99,6 @@ def measured_machines() -> Table:
         rows=tuple(rows),
         values=values,
     )
-
-
-def _rate(value: float, unit: str) -> str:
-    return f"{value / 1e9:.3g}·10⁹ {unit}" if unit in UNITLESS else format_quantity(value, unit)
-
-
-UNITLESS = ("logits/s", "parameters/s")
-"""Rates that count things which no unit of the site counts."""
 
 
 def _key(name: str) -> str:
@@ -157,4 +149,4 @@ READERS = {
 
 
 def _known(known: Mapping[str, tuple[float, ...]], part: str, unit: str) -> str:
-    return _rate(known[part][0], unit) if part in known else DASH
+    return rate_text(known[part][0], unit) if part in known else DASH

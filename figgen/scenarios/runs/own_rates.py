@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
+from figgen.catalog.machines import machines
 from figgen.catalog.measured_file import MASKS, PASSES, MeasuredFile, Row
 from figgen.models.operations.layer_work import layer_work
 from figgen.models.operations.tuned_layer import dense_operations
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.attained import CORE_BACKWARD
+from figgen.scenarios.runs.machine_answer import ChipSheet
 from figgen.scenarios.runs.machine_rates import MeasuredRates
-from figgen.scenarios.runs.measured_rates import head_share
+from figgen.scenarios.runs.measured_rates import head_share, read_line
 from figgen.scenarios.runs.names import named_chip
 
 LONG_MESSAGE = 2**24
@@ -37,6 +39,18 @@ class Rate:
 def chip_of(file: MeasuredFile) -> str | None:
     """Return the catalog's name of a file's device, or None if it is not in the catalog."""
     return named_chip(file.device) if file.kind == "cuda" else None
+
+
+def sheet_of(chip: Accelerator) -> ChipSheet:
+    """The datasheet of a chip, with the rates of a machine of this kind that somebody measured."""
+    measured = [row.measured for row in machines().values() if row.accelerator == chip.name]
+    return ChipSheet(
+        title=chip.title,
+        flops=dict(chip.peaks),
+        memory_bytes_per_s=chip.hbm_bandwidth_bytes_per_s,
+        near_bytes_per_s=chip.scale_up_bandwidth_bytes_per_s,
+        other=read_line(measured[0]) if measured else {},
+    )
 
 
 def matmul_rate(row: Row) -> float:

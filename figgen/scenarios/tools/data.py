@@ -20,6 +20,7 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.options.option import Choices, Option
 from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.schema import GROUPS, OPTIONS
+from figgen.scenarios.runs.own_rates import sheet_of
 from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
 from figgen.scenarios.taking.options import catalog_sizes, own_names
 from figgen.scenarios.tools.own import own_shape
@@ -194,8 +195,9 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
 
 
 def chips_json() -> str:
-    """Return the catalog's names of accelerators, as JSON."""
-    return json.dumps({"chips": list(catalog.ACCELERATORS)}, separators=(",", ":")) + "\n"
+    """Return the datasheets of all accelerators, as a measured machine is held against, as JSON."""
+    chips = {name: asdict(sheet_of(chip)) for name, chip in catalog.ACCELERATORS.items()}
+    return json.dumps({"chips": chips}, separators=(",", ":")) + "\n"
 
 
 def converter_json() -> str:
