@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from figgen.errors import InputError, unknown
@@ -32,27 +31,11 @@ from figgen.scenarios.architectures.hybrids import (
     shared_block_parameters,
 )
 from figgen.scenarios.architectures.kinds import KINDS, SAME_AS, Kind
+from figgen.scenarios.architectures.refused import refuse_others
 from figgen.scenarios.architectures.stack import layer_kinds, sparse_layers, windows_of
 
 RENAMED = {"n_embed": "hidden_size", "padded_vocab_size": "vocab_size", "dim": "hidden_size"}
 """Names in BLOOM's, ChatGLM's and Falcon Perception's files for common fields."""
-
-OTHERS = (
-    (
-        r"^(falcon_)?mamba|rwkv|recurrent|griffin|hawk|retnet|xlstm|hgrn|hyena|^s4|^gla$|delta_?net"
-        r"|^lightning_attn",
-        "a transformer, because recurrences that replace attention aren't modeled",
-    ),
-    (
-        r"^(t5|mt5|umt5|longt5|bart|mbart|pegasus|marian|m2m_100|whisper|nllb)",
-        "a decoder alone, because an encoder beside it isn't modeled",
-    ),
-    (r"^(clip|siglip|vit|deit|swin|dinov|convnext|resnet|sam)", "a language model"),
-)
-"""Kinds of models that are no decoders with attention, and what was expected instead."""
-
-RECURRENT_FIELDS = ("lru_width", "decay_low_rank_dim", "hyena_layer_idxs", "wkv_head_size")
-"""Fields that only files of models with a recurrence have."""
 
 LONGEST = 8192
 """Most tokens of a sequence: a file gives the longest context, not the length in training."""
@@ -99,26 +82,13 @@ def _kind_of(fields: Fields) -> Kind:
         fields.values["model_type"] = named
         return KINDS[named]
     name = inner or fields.values.get("model_type", "None")
-    _refuse_others(fields, name)
+    refuse_others(fields, name)
     error = unknown("model_type", name, KINDS)
     meant = f" (did you mean {' or '.join(error.nearest)}?)" if error.nearest else ""
     fields.notes.append(
         f"unknown model_type {name!r}{meant}: its common fields are read as Llama's"
     )
     return KINDS["llama"]
-
-
-def _refuse_others(fields: Fields, name: str) -> None:
-    """Raise InputError for a model that is no decoder with attention, which Llama's fields miss.
-
-    RecurrentGemma 2B would be counted as 4.8B.
-    """
-    for pattern, expected in OTHERS:
-        if re.search(pattern, name) is not None:
-            raise InputError(f"the model_type {name!r}", expected=expected)
-    for field in RECURRENT_FIELDS:
-        if has(fields, field):
-            raise InputError(f"the model_type {name!r} with {field}", expected=OTHERS[0][1])
 
 
 def _of_architecture(fields: Fields) -> str:
