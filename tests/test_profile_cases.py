@@ -15,11 +15,15 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
+from figgen.errors import InputError
+from figgen.models.profiles.kernel_kinds import kind_of_kernel
 from figgen.models.profiles.profile import RankProfile, profiles
 from figgen.models.profiles.profile_beside import idle_page
 from figgen.models.profiles.profile_findings import remarks_of, savings_of
+from figgen.models.profiles.profile_words import against_answer, profile_answer
 from figgen.models.profiles.trace_kinds import axis_of, collective_of_kernel
 from figgen.models.profiles.trace_reader import trace_events
+from figgen.units import format_quantity
 
 CASES = Path(__file__).parent / "oracles" / "profiles" / "cases"
 RECORDED = CASES.parent / "tinyllama-amp-eager.json.gz"
@@ -94,6 +98,95 @@ def test_collectives_of_other_libraries_are_known(name: str, collective: str) ->
 def test_a_gpus_job_without_kernels_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", str(CASES / "cuda_without_kernels.json")]) == 2
     assert "launches, but no kernels" in capsys.readouterr().err
+
+
+def test_a_device_whose_records_are_not_known_is_no_cpu() -> None:
+    """Meta's MTIA, as in HolisticTraceAnalysis' tests: operators are those of the host."""
+    with pytest.raises(InputError, match="1 launches, but no kernels"):
+        made([event("cpu_op", "aten::mm", 0, 9), event("mtia_runtime", "runFunction - job", 1, 2)])
+
+
+def test_categories_of_old_releases_are_read() -> None:
+    found = made(
+        [
+            event("Operator", "aten::mm", 0, 9),
+            event("Kernel", "volta_sgemm_128x64_nn", 20, 30) | {"tid": 7},
+            event("Memcpy", "Memcpy HtoD (Pinned -> Device)", 50, 10) | {"tid": 7},
+        ]
+    )
+    assert [(one.kind, one.seconds) for one in found.kinds] == [
+        ("product", pytest.approx(30e-6)),
+        ("copy", pytest.approx(10e-6)),
+    ]
+
+
+def test_sends_of_a_host_that_asks_for_all_to_alls_only_are_those() -> None:
+    """As in traces of recommendation models of 2022, whose kernels name no call of the host."""
+    kernel = event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", 5, 90)
+    asked = event("user_annotation", "nccl:all_to_all", 0, 3, **{"External id": 293})
+    (calls,) = made([asked, kernel]).calls
+    assert calls.group.collective == "all-to-all"
+    asked = event("user_annotation", "nccl:send", 0, 3, **{"External id": 294})
+    (calls,) = made([asked, kernel]).calls
+    assert calls.group.collective == "send and recv"
+
+
+def gapped(long_us: float) -> RankProfile:
+    """Two kernels, the second launched `long_us` after the first has ended, and no step marked."""
+    return made(
+        [
+            event("cuda_runtime", "cudaLaunchKernel", 0, 5, correlation=1),
+            event("kernel", "gemm", 10, 100, correlation=1),
+            event("cuda_runtime", "cudaLaunchKernel", 105 + long_us, 5, correlation=2),
+            event("kernel", "softmax", 110 + long_us, 100, correlation=2),
+        ]
+    )
+
+
+def test_a_long_gap_is_no_launch_that_cuda_graphs_would_save() -> None:
+    found = gapped(5000)
+    assert (found.launch_s, found.stall_s) == (pytest.approx(5e-3), pytest.approx(5e-3))
+    assert savings_of(found) == ()
+    assert [remark.topic for remark in remarks_of(found)] == ["steps", "stalls"]
+    assert "is before softmax" in remarks_of(found)[1].text
+    answer = profile_answer(found, 1, format_quantity).text
+    assert "The largest loss is gaps in which the host did something else" in answer
+    short = gapped(500)
+    assert short.stall_s == 0
+    assert savings_of(short)[0].change.startswith("CUDA graphs")
+
+
+def test_a_recording_without_marks_is_no_step() -> None:
+    assert not gapped(500).marked
+    assert profile_answer(gapped(500), 1, format_quantity).text.startswith("The recording takes")
+
+
+def test_two_recordings_are_compared_in_one_sentence() -> None:
+    text = against_answer(gapped(500), gapped(900), format_quantity)
+    assert text == (
+        "A step is 400\u00a0µs shorter than the one compared with: 700\u00a0µs against 1.1\u00a0ms."
+        " What differs most is kernels launched late: −400\u00a0µs a step."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x128x1_swiglu", "product"),
+        ("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1", "convolution"),
+        ("igemm_wrw_gtcx2_nhwc_bf16_bx0_ex1_bt256x128x16", "convolution"),
+        ("void split_embedding_codegen_forward_kernel<fbgemm_gpu::Half>(x)", "indexing"),
+        ("void fbgemm_gpu::_compute_FP8_quantize_cuda_kernel<float>(x)", "quantization"),
+        ("SubTensorOpWithScalar1d", "elementwise"),
+        ("void at::native::max_pool_forward_nchw<float, float>(x)", "reduction"),
+        ("void store_kvcache<2048l, 4, false, long>(x)", "copy"),
+        ("sage_fwd", "attention"),
+        ("sage_quant_kernel", "quantization"),
+    ],
+)
+def test_kinds_of_kernels_in_traces_of_meta_and_amd(name: str, kind: str) -> None:
+    """By hand, of HolisticTraceAnalysis' and TraceLens' tests: vision, recommendation, serving."""
+    assert kind_of_kernel(name) == kind
 
 
 def test_a_job_of_a_cpu_needs_no_kernels() -> None:
@@ -233,7 +326,7 @@ def test_a_masked_attention_and_an_unfused_optimizer_could_be_faster() -> None:
 def test_what_the_recorder_slowed_is_told(recorded: RankProfile) -> None:
     (remark,) = remarks_of(recorded)
     assert remark.topic == "recorder"
-    assert "between 206.0 and 225.5 ms" in remark.text
+    assert "between 207.6 and 225.5 ms" in remark.text
 
 
 def test_late_launches_are_told_by_operator(recorded: RankProfile) -> None:

@@ -30,7 +30,7 @@ from figgen.models.profiles.profile_text import (
     beside_section,
     sections,
 )
-from figgen.models.profiles.profile_words import profile_answer
+from figgen.models.profiles.profile_words import against_answer, profile_answer
 from figgen.models.profiles.trace_reader import trace_events
 from figgen.models.profiles.unpacked import Limits
 from figgen.progress import Share
@@ -89,15 +89,16 @@ def _read(options: argparse.Namespace) -> Answer:
         "slow_rank": None if slow is None else asdict(slow),
     }
     said = sections(ranks, worst, common, waits, slow, format_quantity)
+    told = [profile_answer(worst, len(ranks), format_quantity).text]
     if options.against:
         rank, base = pairs(ranks, _ranks(options.against, options.most_bytes))[0]
+        told[0] = f"{against_answer(rank, base, format_quantity)} {told[0]}"
         data["against"] = [asdict(cause) | {"more_s": cause.more_s} for cause in causes(rank, base)]
         said.append(against_section(rank, base, format_quantity))
     if options.preset or options.run_name or options.model:
         rows = beside(worst, resolve(scenario_of(options)).estimate)
         data["model"] = [asdict(row) for row in rows]
         said.append(beside_section(worst, rows, format_quantity))
-    told = [profile_answer(worst, len(ranks), format_quantity).text]
     told += ["\n".join(_lines(section)) for section in said]
     return Answer(data, "\n\n".join(told))
 

@@ -45,21 +45,23 @@ RULES = (
      r"|quick_?(all_?)?reduce|symm(etric)?_?mem|\biris::|mori::|dlslime|flux::.*(gather|scatter)"
      r"|^(?!triton_).*(all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective-permute|a2a_?(dispatch|combine))"
      r"|^(?!triton_).*(send_?recv|ep_(dispatch|combine)|custom_ar_|lamport)"),
-    (ELEMENTWISE, HEAD, r"(^|::|vectorized_|unrolled_)elementwise_kernel$|rotary|\brope"),
+    (ELEMENTWISE, HEAD, r"(^|::|vectorized_|unrolled_)elementwise_kernel$|rotary|\brope"
+     r"|^(sub|op)tensor"),
     (OPTIMIZER, HEAD, r"^triton_for_fused.*(lerp|addcdiv|addcmul|adam)"),
     (ATTENTION, HEAD, r"^triton_tem_fused.*(attention|flex|sdpa)"),
     (PRODUCT, HEAD, r"^triton_tem_fused|^triton_mm|^convolution( fusion)? |^dot[ .]"),
     (FUSED, HEAD, r"^triton_(poi|red|per|for|spl|mix|unk)_|^triton__?\d|^fused_\d+$"
      r"|^((loop|input|output|custom|wrapped)[_ ].*)?fusion"),
     (COPY, HEAD, r"catarraybatchedcopy|chunk_cat|split_with_sizes|reshape_and_cache|rocclr_copy"
-     r"|memcpy|copybuffer|batch_memcpy|pack_kernel"),
+     r"|memcpy|copybuffer|batch_memcpy|pack_kernel|store_kv_?cache"),
     (MEMSET, HEAD, r"memset|rocclr_fill|fillbuffer"),
     (ATTENTION, WHOLE,
      r"flash_?(fwd|bwd|attn|att|mla|prefill|decode)|flash::|fmha|sdpa|flex_attention|attention|attn"
-     r"|memeff|compute_dot_do_o|cudnn::fusion::convert_dq|flashinfer.*(prefill|decode)|\bmla_"),
+     r"|memeff|compute_dot_do_o|cudnn::fusion::convert_dq|flashinfer.*(prefill|decode)|\bmla_|^sage_(fwd|bwd)"),
     (OPTIMIZER, WHOLE,
      r"multi_tensor|fusedoptimizer|fused_?adam|adamw?_|adam(functor|math)|lpnorm|muon|adagrad"
      r"|distributed_lamb|\blamb_|amp_non_finite|_sgd_|sgdfunctor"),
+    (PRODUCT, HEAD, r"mat_?mul|(\b|_)gemm"),
     ("quantization", HEAD,
      r"quant|cast_transpose|transpose_cast|fp8_(cast|scale)|mxfp|nvfp|hadamard|compute_amax|to_fp8"),
     ("normalization", HEAD,
@@ -67,7 +69,8 @@ RULES = (
      r"|rowwisemoments|computegradinput|bn_(fw|bw)|batchnorm|^_?norm_(fwd|bwd)|qk_?norm|l2norm"),
     ("convolution", WHOLE,
      r"implicit_?gemm|convolve|conv(1|2|3)d|depthwise|winograd|miopen|cudnn.*(wgrad|dgrad|fprop)"
-     r"|nchwtonhwc|nhwctonchw|im2col|conv_"),
+     r"|[shi]cudnn|\bigemm_(fwd|bwd|wrw)|nchwtonhwc|nhwctonchw|im2col|conv_"),
+    ("indexing", HEAD, r"embedding|fbgemm_gpu::"),
     ("recurrence", HEAD,
      r"selective_?scan|ssd_|chunk_(scan|state|fwd|bwd|gated|delta)|causal_conv|gated_delta|wkv|rwkv"
      r"|kda_|gla_|lstm|gru_"),
@@ -80,7 +83,8 @@ RULES = (
      r"embedding|index|indices|gather|scatter|compute_grad_weight|krn_partial|partial_segment|segment"
      r"|topk|top_k|sort|unique|scan|cumsum|permute|routing|router|moe_align|nonzero|compact|argmax"
      r"|searchsorted|flip|roll_cuda|expand_?input|thrust|select|histogram|bincount"),
-    ("reduction", HEAD, r"reduce|sum_|_sum|mean_|lpnorm|l2_norm|_norm_kernel|devicereduce"),
+    ("reduction", HEAD,
+     r"(max|avg)_?pool|reduce|sum_|_sum|mean_|lpnorm|l2_norm|_norm_kernel|devicereduce"),
     (ELEMENTWISE, WHOLE,
      r"elementwise|pointwise|copy_kernel|functor|unrolled|vectorized|gelu|silu|swiglu|geglu|relu"
      r"|rotary|rope|bias|activation|act_and_mul|dropout|distribution|philox|masked|where|triu|tril"

@@ -8,7 +8,7 @@ runs while the device computes is hidden.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import Any
 
@@ -23,6 +23,7 @@ from figgen.models.profiles.intervals import (
     without,
 )
 from figgen.models.profiles.kernel_times import (
+    STALL_US,
     Gap,
     KernelTime,
     KindTime,
@@ -31,8 +32,9 @@ from figgen.models.profiles.kernel_times import (
     gaps_of,
     late_of,
     modules_of,
+    stall_of,
 )
-from figgen.models.profiles.trace_kinds import ONE_SIDED, Group, axis_of
+from figgen.models.profiles.trace_kinds import OLD, ONE_SIDED, Group, axis_of
 from figgen.models.profiles.trace_ranks import (
     RecordedRank,
     Spans,
@@ -73,14 +75,17 @@ class RankProfile:
 
     `world_size` is 0 and `device` empty if the trace does not give them. `kinds` divide the device
     time by what its kernels do, and `all_kinds` do so for the whole recording, outside of steps
-    too. `gaps` divide `launch_s` by the operators that launched late. `host_events` and
-    `overhead_s` are the work of the profiler itself.
+    too. `gaps` divide `launch_s` by the operators that launched late. `stall_s` is the part of
+    `launch_s` in gaps that are too long for a launch, and `stall` the longest of them.
+    `host_events` and `overhead_s` are the work of the profiler itself. If no step is `marked`, the
+    whole recording counts as one.
     """
 
     name: str
     world_size: int
     device: str
     steps: int
+    marked: bool
     wall_s: float
     computing_s: float
     exposed_s: float
@@ -95,6 +100,8 @@ class RankProfile:
     kernels: tuple[KernelTime, ...]
     modules: tuple[ModuleTime, ...]
     gaps: tuple[Gap, ...]
+    stall_s: float
+    stall: Gap | None
     host_events: int
     overhead_s: float
 
@@ -135,6 +142,9 @@ def read_event(
     if not (_finite(start) and _finite(took)) or took < 0:
         expected = "a finite ts and a dur >= 0"
         raise InputError(f"{reading.name}, event {number:,}", expected=expected, got=(start, took))
+    named = str(event.get("cat"))
+    if named in OLD:
+        event = {**event, "cat": OLD[named]}
     process = str(event.get("pid"))
     rank = reading.processes.get(process, "")
     if not rank or reading.headers[rank] is not header:
@@ -217,6 +227,7 @@ def profile_of(name: str, kept: RecordedRank) -> RankProfile:
         world_size=int(str(kept.facts.get("world_size", 0))),
         device=str(kept.facts.get("device", "")),
         steps=window.steps,
+        marked=window.told_by != "all" or bool(kept.facts.get("modelled")),
         wall_s=(window.end - window.start) / 1e6,
         computing_s=length(computing) / 1e6,
         exposed_s=length(exposed) / 1e6,
@@ -231,6 +242,8 @@ def profile_of(name: str, kept: RecordedRank) -> RankProfile:
         kernels=times.kernels,
         modules=modules_of(kept, window),
         gaps=gaps_of(kept, late),
+        stall_s=fsum(gap.late for gap in late if gap.late > STALL_US) / 1e6,
+        stall=stall_of(kept, late),
         host_events=kept.counts.get("operators", 0),
         overhead_s=length(within(kept.overhead.union(), window.start, window.end)) / 1e6,
     )
@@ -247,6 +260,7 @@ def _calls_by_group(
     groups: dict[str, Group] = {}
     spans: dict[str, Spans] = {}
     sizes: dict[str, float] = {}
+    shuffles = _only_shuffles(kept)
     for at in range(len(kept.calls.starts)):
         group, size = kept.called.groups[at], kept.called.bytes[at]
         number = kept.calls.operators[at]
@@ -263,6 +277,8 @@ def _calls_by_group(
                     ranks=group.ranks or asked.ranks,
                 )
             size = size or kept.asked_bytes[number]
+        elif shuffles and group.collective in ONE_SIDED:
+            group = replace(group, collective="all-to-all")
         key = group.key
         if key not in groups:
             groups[key] = group
@@ -271,6 +287,16 @@ def _calls_by_group(
         spans[key].add(kept.calls.starts[at], kept.calls.ends[at])
         sizes[key] += size
     return groups, spans, sizes
+
+
+def _only_shuffles(kept: RecordedRank) -> bool:
+    """Whether sends and receipts can only be those of all-to-alls.
+
+    Old traces do not say which call of the host launched a kernel; a host that asked for
+    all-to-alls, and for nothing one-sided, launched them all.
+    """
+    asked = {group.collective for group in kept.asked.values()}
+    return "all-to-all" in asked and not any(one in asked for one in ONE_SIDED)
 
 
 def _by_axis(

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figgen.models.profiles.kernel_kinds import ATTENTION, ELEMENTWISE, FUSED, OPTIMIZER
+from figgen.models.profiles.kernel_kinds import (
+    ATTENTION,
+    ELEMENTWISE,
+    FUSED,
+    OPTIMIZER,
+    short_name,
+)
 from figgen.models.profiles.profile import RankProfile
 
 TELLING = 0.02
@@ -103,8 +109,8 @@ def _fusing_the_optimizer(rank: RankProfile) -> TimeSaving | None:
 
 def _launching(rank: RankProfile) -> TimeSaving | None:
     """Return what CUDA graphs or compiled code would save by launching without Python."""
-    seconds = rank.launch_s / rank.steps
-    because = "all time in which the device waited for launches"
+    seconds = (rank.launch_s - rank.stall_s) / rank.steps
+    because = "all time in which the device waited for launches, except in gaps above 2 ms"
     change = "CUDA graphs, or fewer and larger kernels"
     return _saving(rank, seconds, change, because, "guide/reading-a-profile")
 
@@ -119,9 +125,25 @@ def _overlapping(rank: RankProfile) -> TimeSaving | None:
 def remarks_of(rank: RankProfile) -> tuple[Remark, ...]:
     """Return remarks on the profiler's overhead and on kernels that were not identified."""
     found: list[Remark] = []
+    if not rank.marked:
+        text = (
+            "No steps are marked, so the whole recording counts as one step: call prof.step() at"
+            " the end of each."
+        )
+        found.append(Remark(topic="steps", text=text))
     step_s = rank.wall_s / rank.steps
-    least_s = step_s - rank.launch_s / rank.steps
-    if rank.launch_s + rank.overhead_s >= TELLING * rank.wall_s and rank.host_events:
+    if rank.stall is not None and rank.stall_s >= TELLING * rank.wall_s:
+        many = "1 gap" if rank.stall.gaps == 1 else f"{rank.stall.gaps:,} gaps"
+        longest = f"{rank.stall.seconds * 1e3:,.1f} ms"
+        text = (
+            f"In {many} above 2 ms, the host did something other than launch kernels, such as"
+            f" load data, compile or wait: {rank.stall_s / rank.wall_s:.0%} of the time. The"
+            f" longest, {longest}, is before {short_name(rank.stall.operator)}."
+        )
+        found.append(Remark(topic="stalls", text=text))
+    late_s = rank.launch_s - rank.stall_s
+    least_s = step_s - late_s / rank.steps
+    if late_s + rank.overhead_s >= TELLING * rank.wall_s and rank.host_events:
         text = (
             f"Recording slows the host, which wrote {rank.host_events / rank.steps:,.0f}"
             f" events per step; without it, a step takes between {least_s * 1e3:,.1f} and"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from figgen.models.profiles.kernel_times import KindTime
 from figgen.models.profiles.profile import RankProfile
+from figgen.models.profiles.profile_against import causes
 from figgen.models.profiles.profile_beside import idle_page
 from figgen.models.profiles.profile_findings import savings_of
 
@@ -22,20 +23,43 @@ class ProfileAnswer:
     page: str
 
 
+def against_answer(
+    rank: RankProfile, base: RankProfile, write: Callable[[float, str, str], str]
+) -> str:
+    """By how much a step is longer than one of another recording, and what makes most of that."""
+    here, there = rank.wall_s / rank.steps, base.wall_s / base.steps
+    more = "longer" if here >= there else "shorter"
+    text = (
+        f"A step is {write(abs(here - there), 's', 'time')} {more} than the one compared with:"
+        f" {write(here, 's', 'time')} against {write(there, 's', 'time')}"
+    )
+    found = causes(rank, base)
+    if found:
+        sign = "+" if found[0].more_s >= 0 else "−"
+        text += (
+            f". What differs most is {found[0].cause}:"
+            f" {sign}{write(abs(found[0].more_s), 's', 'time')} a step"
+        )
+    return f"{text}."
+
+
 def profile_answer(
     rank: RankProfile, ranks: int, write: Callable[[float, str, str], str]
 ) -> ProfileAnswer:
     """Return the answer about recorded steps of `ranks`, of which `rank` computes longest."""
+    part = "step" if rank.marked else "recording"
     step = write(rank.wall_s / rank.steps, "s", "time")
     name = rank.name if len(rank.name) <= LONGEST else f"{rank.name[:LONGEST]}…"
-    whose = f"A step of {name}, which computes longest of {ranks} ranks," if ranks > 1 else "A step"
+    whose = "A step" if rank.marked else "The recording"
+    if ranks > 1:
+        whose += f" of {name}, which computes longest of {ranks} ranks,"
     text = f"{whose} takes {step}: it computes for {rank.computing_s / rank.wall_s:.1%} of it"
     fullest = _fullest(rank.kinds)
     if fullest is not None:
         text += f", most of that in {_kernels(fullest.kind)}"
     words, seconds, page = _loss(rank)
     if seconds > 0:
-        text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the step"
+        text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the {part}"
     savings = savings_of(rank)
     if savings:
         best = savings[0]
@@ -66,7 +90,8 @@ def _loss(rank: RankProfile) -> tuple[str, float, str]:
             words = "exposed communication of unidentified groups"
         losses.append((words, seconds, "pipeline" if axis == "pp" else axis))
     losses.append(("exposed copies", rank.copies_s, "copies"))
-    losses.append(("kernels launched late", rank.launch_s, "launch"))
+    losses.append(("kernels launched late", rank.launch_s - rank.stall_s, "launch"))
+    losses.append(("gaps in which the host did something else", rank.stall_s, "launch"))
     losses.append(("idle time", rank.idle_s, idle_page(rank)))
     most = losses[0]
     for loss in losses:

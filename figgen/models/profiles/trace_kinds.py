@@ -38,10 +38,17 @@ PEER = "Memcpy PtoP"
 """Prefix of the name of a copy between two GPUs."""
 RUNS = ("oneccl_bindings_for_pytorch::", "torch_ccl::")
 """Prefixes of operators that are collectives themselves."""
-STARTS = ("launch", "graphlaunch")
+LAUNCH_ENDINGS = ("_runtime", "_driver")
+"""Ends of the categories of host calls, for devices of other makers too."""
+STARTS = ("launch", "graphlaunch", "runfunction")
 """Parts of the names of host calls that launch kernels."""
 OURS = ("computing", "communication")
 """Categories of the events that `figgen trace-export` writes."""
+OLD = {
+    "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime",
+    "Operator": "cpu_op",
+}  # fmt: skip
+"""Categories as old releases of Kineto wrote them, and what they have been called since."""
 MADE_BY = "figgen trace-export"
 STEP = "ProfilerStep#"
 """Prefix of PyTorch's annotation of a step, followed by its number."""
@@ -110,6 +117,11 @@ def is_communication(category: object, name: str) -> bool:
     if category in KERNELS:
         return kind_of_kernel(name) == COMMUNICATION
     return category in COPIES and name.startswith(PEER)
+
+
+def is_launch(category: object) -> bool:
+    """Whether an event is a call of the host into a device's runtime."""
+    return category in LAUNCHES or str(category).endswith(LAUNCH_ENDINGS)
 
 
 def is_run(category: object, name: str) -> bool:

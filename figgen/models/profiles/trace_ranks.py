@@ -12,7 +12,6 @@ from figgen.models.profiles.trace_kinds import (
     BACKWARD,
     COPIES,
     KERNELS,
-    LAUNCHES,
     MADE_BY,
     MODULE,
     OPERATORS,
@@ -27,6 +26,7 @@ from figgen.models.profiles.trace_kinds import (
     device_name,
     group_of,
     is_communication,
+    is_launch,
     is_run,
     is_work,
     world_size,
@@ -177,7 +177,7 @@ def take(
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if category in KERNELS or category in COPIES or category == OURS[0]:
         _take_device(kept, event, args, header, (start, end))
-    elif category in LAUNCHES:
+    elif is_launch(category):
         _take_launch(kept, name, str(event.get("tid")), args, (start, end))
     elif category in OPERATORS and not name.startswith(RUNS):
         kept.counts["operators"] = kept.counts.get("operators", 0) + 1

@@ -14,7 +14,7 @@ import { causes, pairs, slow_rank } from "../models/profiles/profile_against.js"
 import { bus_bandwidth_bytes_per_s, common_calls, slowest, waiting } from "../models/profiles/profile_beside.js";
 import { remarks_of, savings_of } from "../models/profiles/profile_findings.js";
 import { against_section, sections } from "../models/profiles/profile_text.js";
-import { profile_answer } from "../models/profiles/profile_words.js";
+import { against_answer, profile_answer } from "../models/profiles/profile_words.js";
 import { setup_of } from "../models/profiles/trace_setup.js";
 import { mapped } from "../engine/records.js";
 import { quantity } from "./quantities.js";
@@ -89,13 +89,16 @@ function profileOf(read, bases) {
     ranks: ranks.map((rank) => ({ ...rank, calls: rank.calls.map((calls) => callsData(calls, common)) })),
     waiting: waits, slow_rank: slow,
   };
+  const { text, page } = profile_answer(worst, ranks.length, write);
+  const answer = { text, page };
   if (bases.length) {
     const [[rank, base]] = pairs(ranks, bases.map((one) => one.rank));
     data.against = causes(rank, base).map((cause) => ({ ...cause, more_s: cause.more_s }));
     said.push(against_section(rank, base, write));
+    answer.text = `${against_answer(rank, base, write)} ${text}`;
   }
   const lanes = read.find(({ rank }) => rank === worst).lanes;
-  return { ...plain({ answer: profile_answer(worst, ranks.length, write), sections: said, data, worst, setup: setup_of(worst), kinds: KINDS }), lanes };
+  return { ...plain({ answer, sections: said, data, worst, setup: setup_of(worst), kinds: KINDS }), lanes };
 }
 
 const callsData = ({ group, each_s, bytes, busy_s, exposed_s }, common) => ({
