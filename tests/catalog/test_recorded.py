@@ -10,7 +10,7 @@ import pytest
 from figgen.catalog.load import content
 from figgen.catalog.recorded import recorded_memory, recorded_trace
 from figgen.catalog.recorded_ddp import recorded_ddp
-from tests.oracles.profiles import shorten_ddp
+from tests.oracles.profiles import shorten_ddp, shorten_ranks
 from tests.oracles.profiles.shorten_recorded import excerpt
 
 
@@ -20,6 +20,10 @@ def test_the_excerpt_is_what_the_recorded_files_give() -> None:
 
 def test_the_excerpt_of_ddp_is_what_its_file_gives() -> None:
     assert json.loads(content("recorded-ddp.json")) == shorten_ddp.excerpt()
+
+
+def test_the_excerpt_of_two_ranks_is_what_their_files_give() -> None:
+    assert json.loads(content("recorded-ranks.json")) == shorten_ranks.excerpt()
 
 
 def test_ddp_sends_each_gradient_of_resnet_50_once() -> None:

@@ -15,7 +15,9 @@ from figgen.renderers import text
 from figgen.scenarios.runs.device_run import measured_steps
 
 
-@pytest.mark.parametrize("name", ["recorded-step", "recorded-layer", "recorded-memory"])
+@pytest.mark.parametrize(
+    "name", ["recorded-step", "recorded-layer", "recorded-memory", "recorded-ranks"]
+)
 def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, text.render(build(name, {})))
 
@@ -40,6 +42,18 @@ def test_a_step_of_ddp_from_far_and_close_shows_the_same_messages(
     assert busy == pytest.approx(float(close.values["shown_busy"].value))
     with pytest.raises(InputError):
         build("recorded-ddp", {"start": 0.2, "end": 0.1})
+
+
+def test_the_rank_that_came_last_is_in_its_calls_for_the_shortest_time() -> None:
+    """`figgen profile` on the same files, as the page prints it: each came last in one step."""
+    chart = build("recorded-ranks", {})
+    assert isinstance(chart, Timeline)
+    spans = [[(s.start, s.end) for s in chart.slots if s.lane == lane] for lane in (1, 3)]
+    for step, last in ((0, 1), (1, 0)):
+        assert spans[last][step][0] > spans[1 - last][step][0]
+        lasts = [float(chart.values[f"rank_{rank}_step_{step + 1}"].value) for rank in (0, 1)]
+        assert lasts[last] < lasts[1 - last]
+    assert spans[0][0][1] == pytest.approx(spans[1][0][1], abs=1e-4)
 
 
 def test_the_gpu_runs_a_phase_after_its_first_launch() -> None:
