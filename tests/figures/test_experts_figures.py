@@ -204,6 +204,8 @@ def test_mfu_of_published_runs_is_that_of_their_tokens_and_active_parameters() -
     # The page says: wide experts lose little, narrow ones half, and predictions are close.
     share = {name: one.value for name, one in chart.values.items()}
     assert share["dense_measured"] > share["grok_measured"] > 0.4
+    assert share["dense_tokens"] == pytest.approx(128 * 8192 / 14.66 / 64, rel=1e-3)
+    assert 0.75 < share["deepseek_v3_tokens"] / share["dense_tokens"] < 0.9
     assert all(share[f"{name}_measured"] < 0.3 for name in ("deepseek_v3", "gpt_oss_120b"))
     for name in ("dense", "grok", "deepseek_v3", "qwen3_235b", "gpt_oss_120b"):
         assert share[f"{name}_predicted"] == pytest.approx(share[f"{name}_measured"], rel=0.05)

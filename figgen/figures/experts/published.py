@@ -106,5 +106,11 @@ def experts_mfu() -> Bars:
             f"{key}_{side}": Named(shares[key])
             for side, shares in (("measured", measured), ("predicted", predicted))
             for key in shares
+        }
+        | {
+            f"{key}_tokens": Named(
+                one.run.global_batch * one.run.sequence / one.measured_s / one.run.gpus, "token/s"
+            )
+            for key, (_, one) in shown.items()
         },
     )
