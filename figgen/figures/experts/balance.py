@@ -46,7 +46,7 @@ def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
     )
 
 
-@figure("moe-capacity", explorable=True)
+@figure("moe-capacity", explorable=True, recomputed=True)
 def moe_capacity(
     *, experts: int = 64, top_k: int = 8, tokens: tuple[int, ...] = (128, 512, 4096)
 ) -> Curves:

@@ -217,46 +217,44 @@ class Change:
 
 def changes(node: HardwarePreset, tokens: int, dp: int) -> dict[str, Change]:
     """One change at a time to `tokens` in a microbatch of each of `dp` ranks, alone on a NIC."""
-    bf16, fp8 = (
-        float(
-            ridge_point(
-                node.accelerator.peak_flops_per_s(dtype), node.network_bandwidth_bytes_per_s
-            )
-        )
-        for dtype in ("bf16", "fp8")
-    )
-
-    def with_(
-        words: str,
-        *,
-        each: int = tokens,
-        ranks: int = dp,
-        ridge: float = bf16,
-        gather: int = BYTES,
-        reduce: int = BYTES,
-        accumulated: int = 1,
-    ) -> Change:
-        ddp = accumulated * float(data_parallel_ccr(each, reduce, ranks))
-        fsdp = mixed_fsdp_ccr(
-            each, gather_bytes_per_param=gather, reduce_bytes_per_param=reduce, dp=ranks
-        )
-        return Change(words=words, ddp=ddp, fsdp=fsdp, ridge=ridge, microbatches=accumulated)
-
+    chip, nic = node.accelerator, node.network_bandwidth_bytes_per_s
+    bf16, fp8 = (ridge_point(chip.peak_flops_per_s(dtype), nic) for dtype in ("bf16", "fp8"))
+    wide = f"{16 * dp:,} ranks, same tokens per rank"
+    halved = f"{2 * dp:,} ranks, same global batch"
+    accumulated = f"{ACCUMULATED} microbatches accumulated"
+    gathered = "FP8 compute, weights gathered in FP8"
     return {
-        "base": with_("no change"),
-        "pair": with_("2 ranks", ranks=2),
-        "wide": with_(f"{16 * dp:,} ranks, same tokens per rank", ranks=16 * dp),
-        "halved": with_(f"{2 * dp:,} ranks, same global batch", each=tokens // 2, ranks=2 * dp),
-        "larger": with_("microbatch twice as large", each=2 * tokens),
-        "accumulated": with_(f"{ACCUMULATED} microbatches accumulated", accumulated=ACCUMULATED),
-        "fp32": with_("gradients in FP32", reduce=FP32_BYTES),
-        "fp8": with_("FP8 compute, messages in BF16", ridge=fp8),
-        "fp8_gather": with_("FP8 compute, weights gathered in FP8", ridge=fp8, gather=FP8_BYTES),
+        "base": _change("no change", tokens, dp, bf16),
+        "pair": _change("2 ranks", tokens, 2, bf16),
+        "wide": _change(wide, tokens, 16 * dp, bf16),
+        "halved": _change(halved, tokens // 2, 2 * dp, bf16),
+        "larger": _change("microbatch twice as large", 2 * tokens, dp, bf16),
+        "accumulated": _change(accumulated, tokens, dp, bf16, accumulated=ACCUMULATED),
+        "fp32": _change("gradients in FP32", tokens, dp, bf16, reduce=FP32_BYTES),
+        "fp8": _change("FP8 compute, messages in BF16", tokens, dp, fp8),
+        "fp8_gather": _change(gathered, tokens, dp, fp8, gather=FP8_BYTES),
     }
 
 
-@figure("ccr-changes")
-def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Bars:
+def _change(
+    words: str,
+    tokens: int,
+    dp: int,
+    ridge: float,
+    *,
+    gather: int = BYTES,
+    reduce: int = BYTES,
+    accumulated: int = 1,
+) -> Change:
+    ddp = accumulated * float(data_parallel_ccr(tokens, reduce, dp))
+    fsdp = mixed_fsdp_ccr(
+        tokens, gather_bytes_per_param=gather, reduce_bytes_per_param=reduce, dp=dp
+    )
+    return Change(words=words, ddp=ddp, fsdp=fsdp, ridge=ridge, microbatches=accumulated)
+
+
+@figure("ccr-changes", recomputed=True)
+def ccr_changes(*, preset: HardwareName = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Bars:
     """One change at a time: share of the peak with one NIC, for DDP and for FSDP.
 
     `tokens` are those of one microbatch on one rank; FSDP exchanges behind every pass, DDP once

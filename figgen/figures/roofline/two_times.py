@@ -79,9 +79,9 @@ REMEDIES = (
 )
 
 
-@figure("two-times-remedies")
+@figure("two-times-remedies", recomputed=True)
 def two_times_remedies(
-    *, preset: str = "h100-ndr", model: str = "llama-3-8b", tokens: int = 8192
+    *, preset: HardwareName = "h100-ndr", model: ModelName = "llama-3-8b", tokens: int = 8192
 ) -> Bars:
     """Seconds of computing and of sending for `tokens` tokens of a sharded job, change by change.
 

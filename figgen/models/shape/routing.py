@@ -73,13 +73,14 @@ def expected_overflow(tokens: int, share: float, capacity: int) -> float:
     """
     if not 0 < share < 1:
         raise InputError("share", expected="between 0 and 1", got=share)
-    x = np.arange(capacity + 1, tokens + 1)
-    if not x.size:
-        return 0.0
-    whole = math.lgamma(tokens + 1)
-    ways = np.array([whole - math.lgamma(n + 1) - math.lgamma(tokens - n + 1) for n in x.tolist()])
-    logs = ways + x * math.log(share) + (tokens - x) * math.log1p(-share)
-    return float(((x - capacity) * np.exp(logs)).sum())
+    odds = math.log(share) - math.log1p(-share)
+    log = tokens * math.log1p(-share)
+    beyond: list[float] = []
+    for x in range(1, tokens + 1):
+        log += math.log((tokens - x + 1) / x) + odds
+        if x > capacity:
+            beyond.append((x - capacity) * math.exp(log))
+    return math.fsum(beyond)
 
 
 def expected_groups(experts: int, groups: int, top_k: int) -> float:
