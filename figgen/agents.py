@@ -144,9 +144,8 @@ def main() -> int:
         import anyio
         from mcp.server.stdio import stdio_server
     except ImportError as error:
-        print(
-            f"figgen: {error.name} is not installed: pip install 'figgen[agents]'", file=sys.stderr
-        )
+        ask = "pip install 'mkdocs-figgen[agents]'"
+        print(f"figgen: {error.name} is not installed: {ask}", file=sys.stderr)
         return 2
 
     async def serve() -> None:

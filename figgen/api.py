@@ -45,6 +45,9 @@ class TableResult:
         at = self.columns.index(name)
         return tuple(row[at] for row in self.cells)
 
+    def __repr__(self) -> str:
+        return f"{len(self)} rows of {', '.join(self.columns)}"
+
     def _repr_html_(self) -> str:
         return self.shown
 
@@ -85,6 +88,9 @@ class FigureResult:
         from figgen.renderers import text
 
         return text.render(self.chart)
+
+    def __repr__(self) -> str:
+        return self.text
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -131,6 +137,9 @@ class CommandResult(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def __repr__(self) -> str:
+        return self.text
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"

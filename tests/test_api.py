@@ -56,6 +56,8 @@ def test_a_function_answers_what_the_command_line_does() -> None:
 
 def test_a_notebook_shows_a_figure_and_its_numbers() -> None:
     found = figgen.figure("pipeline-timeline", schedule="1f1b", stages=2, microbatches=2)
+    assert repr(found) == found.text
+    assert repr(found.data).startswith(f"{len(found.data)} rows of lane, ")
     assert etree.fromstring(found._repr_svg_()).tag == "{http://www.w3.org/2000/svg}svg"
     shown = found._repr_html_()
     assert shown.startswith('<img alt="pipeline-timeline" src="data:image/svg+xml;base64,')

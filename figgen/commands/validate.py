@@ -119,8 +119,9 @@ def _validate(options: argparse.Namespace) -> Answer:
 
 def _row(path: str) -> Answer:
     """The leaderboard's row of the answers in a file."""
+    text = file_text(path, "answers", LARGEST_ANSWERS)
     try:
-        answers = json.loads(file_text(path, "answers", LARGEST_ANSWERS))
+        answers = json.loads(text)
     except ValueError as error:
         raise InputError("answers", expected="JSON", got=str(error)) from None
     if not isinstance(answers, dict):
