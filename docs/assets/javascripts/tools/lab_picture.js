@@ -131,15 +131,19 @@ function paths({ schedule, lanes }, place) {
 
 /** What lies over the lanes: the critical path, the cursor, the chosen slot and what it waits for. */
 export function marksOf(plan, { cursor, chosen, paths: critical }) {
-  const { groups, scale, width, right, bottom } = plan;
+  const { groups, scale, width, right, step } = plan;
   const marks = [];
   for (const { run, top } of groups) {
     for (const slot of critical?.get(run.key) ?? []) marks.push(outline(slotBox(plan, top, slot), "lab-critical"));
   }
   if (cursor !== null && cursor < plan.end) {
     const x = round(scale(cursor));
-    marks.push(svgEl("rect", { class: "lab-later", x, y: 0, width: round(Math.max(0, width - right - x)), height: bottom }));
-    marks.push(svgEl("line", { class: "lab-cursor", x1: x, x2: x, y1: 0, y2: bottom }));
+    // Over the lanes alone, so that the schedules' titles stay readable.
+    for (const { run, top } of groups) {
+      const height = run.lanes.length * step;
+      marks.push(svgEl("rect", { class: "lab-later", x, y: top, width: round(Math.max(0, width - right - x)), height }));
+      marks.push(svgEl("line", { class: "lab-cursor", x1: x, x2: x, y1: top, y2: top + height }));
+    }
   }
   const group = chosen && groups.find(({ run }) => run.key === chosen.key);
   if (group) marks.push(...waitMarks(plan, group, chosen));
