@@ -70,6 +70,16 @@ def test_a_table_of_nccl_tests_gives_its_curve_and_its_line() -> None:
     assert alpha + largest.message_bytes / rate == pytest.approx(largest.time_s)
 
 
+def test_ranks_that_a_table_does_not_list_follow_from_its_rates() -> None:
+    """2(n − 1)/n is 1.75 for an all-reduce of eight ranks, as nccl-tests' PERFORMANCE.md has it."""
+    lines = [line for line in NCCL.splitlines() if "Rank" not in line and "_perf" not in line]
+    text = "\n".join(lines)
+    for bus, ranks in (("481.28", 8), ("515.66", 16), ("541.45", 64)):
+        log = read_log(text.replace("481.28", bus))
+        assert isinstance(log, CollectiveLog)
+        assert (log.collective, log.ranks, log.ranks_per_node) == ("all-reduce", ranks, 0)
+
+
 def test_a_table_is_judged_by_its_links(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "log"
     # Two nodes of one rank, whose port carries 50 GB/s: 46.9 of them are 94 %, 23.4 are 47 %.

@@ -22,6 +22,10 @@ COLLECTIVES = (
 """Collectives by the names of nccl-tests' programs, longer names first."""
 
 
+SHARED = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+"""Collectives whose bus bandwidth depends on the number of ranks."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedTime:
     """A row of nccl-tests: message size, time and both bandwidths, out of place."""
@@ -124,15 +128,37 @@ def _collective(text: str) -> CollectiveLog | None:
     named = [ours for theirs, ours in COLLECTIVES if theirs in name]
     collective = named[0] if named else ""
     ranks = re.findall(r"\bRank\s+\d+\s.*?\bPid\b", text)
+    many = len(ranks)
+    if many < 2:
+        collective, many = _by_rates(rows[-1], collective, many)
     hosts = re.findall(r"\bRank\s+\d+ .*? on\s+(\S+)\s+device", text)
     nodes = len(set(hosts))
-    even = nodes > 0 and len(hosts) == len(ranks) and len(ranks) % nodes == 0
+    even = nodes > 0 and len(hosts) == many and many % nodes == 0
     return CollectiveLog(
         collective=collective,
-        ranks=len(ranks),
-        ranks_per_node=len(ranks) // nodes if even else 0,
+        ranks=many,
+        ranks_per_node=many // nodes if even else 0,
         rows=tuple(rows),
     )
+
+
+def _by_rates(row: SizedTime, collective: str, ranks: int) -> tuple[str, int]:
+    """Return collective and ranks, told by busbw over algbw if a text lists its ranks in part.
+
+    That is 2(n − 1)/n in an all-reduce, which alone exceeds 1, and (n − 1)/n in others.
+    """
+    if not row.algorithm_bandwidth:
+        return collective, ranks
+    factor = row.bus_bandwidth / row.algorithm_bandwidth
+    if factor > 1.01 and not collective:
+        collective = "all-reduce"
+    passes = 2 if collective == "all-reduce" else 1
+    if collective not in SHARED or not 0.1 < factor < passes:
+        return collective, ranks
+    found = passes / (passes - factor)
+    # Rates have two decimals, which tell some sixty ranks apart.
+    whole = round(found)
+    return collective, whole if abs(found - whole) < 0.2 and whole > 1 else ranks
 
 
 def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
