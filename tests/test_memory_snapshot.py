@@ -175,6 +175,20 @@ def test_peaks_are_those_of_a_replay_wherever_the_trace_begins(seed: int) -> Non
     assert set(peak.kinds) <= {"activations", BEFORE, "other"}
 
 
+def test_what_a_trace_did_not_see_allocated_was_there_before() -> None:
+    """As in snapshots of a course's exercises, recorded once the model stands: 13.6 GB of them."""
+    weights = {**block(900, "active_allocated"), "frames": []}
+    kept = segment(1, [weights, block(100, "active_allocated", "activations")])
+    trace = [event("alloc", 901, 100, "activations")]
+    snapshot = {"segments": [kept], "device_traces": [trace]}
+    assert state_of(snapshot, 0).kinds == {BEFORE: 900, "activations": 100}
+    peak = peak_of(history_of(snapshot, 0))
+    assert peak is not None
+    assert peak.kinds == {BEFORE: 900, "activations": 100}
+    # Without a recording, nobody knows.
+    assert set(state_of({"segments": [kept]}, 0).kinds) == {"other", "activations"}
+
+
 Said = Callable[..., str]
 
 

@@ -102,18 +102,24 @@ def state_of(snapshot: Mapping[str, Any], device: int) -> AllocatorState:
     found = {"allocated": 0, "rounded": 0, "waiting": 0, "torn": 0, "idle": 0}
     kinds: dict[str, int] = {}
     known: dict[str, str] = {}
+    events = _events(snapshot, device)
+    made = {event.address for event in events if event.action == "alloc"}
+    recorded = len(made) > 0
     for segment in _segments(snapshot, device):
         blocks = _blocks(segment)
+        address = _whole(segment.get("address") or 0, "address of a segment")
         used = any(block.state != FREE for block in blocks)
         for block in blocks:
             if block.state == USED:
                 found["allocated"] += block.asked
                 found["rounded"] += block.size - block.asked
-                kind = kind_of(block.frames, known)
+                older = recorded and not block.frames and address not in made
+                kind = BEFORE if older else kind_of(block.frames, known)
                 kinds[kind] = kinds.get(kind, 0) + block.asked
             else:
                 free = "torn" if used else "idle"
                 found["waiting" if block.state == WAITING else free] += block.size
+            address += block.size
     return AllocatorState(
         reserved=sum(found.values()),
         allocated=found["allocated"],
@@ -238,7 +244,8 @@ def _older(
         address = _whole(segment.get("address") or 0, "address of a segment")
         for block in _blocks(segment):
             if block.state == USED and address not in made:
-                held[address] = (block.asked, kind_of(block.frames, known))
+                kind = kind_of(block.frames, known) if block.frames else BEFORE
+                held[address] = (block.asked, kind)
             address += block.size
     return held
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from figgen.models.memory.allocator_snapshot import SAID, AllocatorState, Moment, Refused
+from figgen.models.memory.allocator_snapshot import BEFORE, SAID, AllocatorState, Moment, Refused
 from figgen.models.memory.snapshot_summary import REMEDIES, Summary
 
 MOST_REFUSED = 5
@@ -20,10 +20,15 @@ def summary_sentence(summary: Summary, peak: Moment | None) -> str:
     """Return a sentence on what fills the memory, and on the cheapest change."""
     remedy = REMEDIES[summary.remedy]
     when = "At the snapshot" if peak is None else "At the peak"
+    part = (
+        f"what was allocated {BEFORE}, usually the weights"
+        if summary.kind == BEFORE
+        else summary.kind
+    )
     share = f"{summary.bytes / summary.of_bytes:.0%}"
     return (
-        f"{when}, {gigabytes(summary.of_bytes)} GB were in use; the largest part is {summary.kind}:"
-        f" {gigabytes(summary.bytes)} GB ({share}). The cheapest way to lower it is to"
+        f"{when}, {gigabytes(summary.of_bytes)} GB were in use; the largest part is {part}:"
+        f" {gigabytes(summary.bytes)} GB ({share}). The cheapest way to need less is to"
         f" {remedy.change}; this costs {remedy.cost} and acts on"
         f" {gigabytes(summary.remedied_bytes)} GB."
     )
