@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,22 @@ def test_a_device_whose_records_are_not_known_is_no_cpu() -> None:
     """Meta's MTIA, as in HolisticTraceAnalysis' tests: operators are those of the host."""
     with pytest.raises(InputError, match="1 launches, but no kernels"):
         made([event("cpu_op", "aten::mm", 0, 9), event("mtia_runtime", "runFunction - job", 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("et.json", '{"schema": "1.0.3", "nodes": []}', "this is an execution trace"),
+        ("r.json", '{"rocprofiler-sdk-tool": []}', "this is rocprofv3's own JSON"),
+        ("t.tar", "trace.json" + "\0" * 500 + '{"traceEvents": []}', "not an archive"),
+        ("x.xplane.pb", "\x0a\xa1", "the .trace.json.gz that JAX's profiler writes"),
+    ],
+)
+def test_files_of_other_tools_are_named(name: str, text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=re.escape(said)):
+        list(trace_events(str(path)))
 
 
 def test_categories_of_old_releases_are_read() -> None:

@@ -21,6 +21,14 @@ NOT_WHOLE = "a whole JSON value"
 BLANKS = " \t\r\n"
 EVENTS = "traceEvents"
 
+OTHER_FILES = (
+    ("nodes", "an execution trace, which records operators without the times of kernels"),
+    ("rocprofiler-sdk-tool", "rocprofv3's own JSON: record with torch.profiler instead"),
+)
+"""Members of other tools' files, and what these are."""
+ARCHIVED = 600
+"""Characters at the start of a file in which a tar archive has zeros."""
+
 START, KEY, COLON, VALUE, COMMA = "start", "key", "colon", "value", "comma"
 OPEN, EVENT, NEXT = "open", "event", "next"
 """What the parser expects next, in the object and in its list of events."""
@@ -119,13 +127,17 @@ class TraceText:
             self.done = True
             if not self.found:
                 got = list(self.header)[:8]
-                raise InputError(f"trace {self.name}", expected="a list traceEvents", got=got)
+                also = [what for key, what in OTHER_FILES if key in self.header]
+                expected = f"a list traceEvents{'; this is ' + also[0] if also else ''}"
+                raise InputError(f"trace {self.name}", expected=expected, got=got)
         else:
             self.expect(",", first)
             self.state = EVENT if self.state == NEXT else KEY
 
     def expect(self, wanted: str, first: str) -> None:
         """Move past the character `wanted`. Raises InputError for any other."""
+        if first != wanted and "\0" in self.text[:ARCHIVED]:
+            raise InputError(f"trace {self.name}", expected="the trace itself, not an archive")
         if first != wanted:
             raise self.wrong(f"one of {wanted}")
         self.at += 1
