@@ -283,6 +283,8 @@ def test_the_page_answers_how_many_nodes(page: Page, site: str) -> None:
     assert parse_qs(urlsplit(link).query)["nodes"] == [str(found.best.nodes)]
     page.locator("#planner [name=days]").fill("0.02")
     expect(answer).to_contain_text("No number of nodes is that fast")
+    page.locator("#planner [name=tokens]").fill("0.05T")
+    expect(page).to_have_url(re.compile("[?&]tokens=50(&|$)"))
     page.locator("#planner [name=ask]").select_option("budget")
     page.locator("#planner [name=price]").fill("")
     expect(page.locator("#planner .plan-messages")).to_contain_text("your price of one GPU")
