@@ -44,7 +44,7 @@ def test_a_table_of_nccl_tests_fills_the_converter(page: Page, site: str) -> Non
     paste(page, "Log", OOM)
     expect(said).to_contain_text("There was enough memory, but fragmented: 7.52 GB")
     paste(page, "Log", MEGATRON)
-    expect(said).to_contain_text("Read as 3 steps of megatron-lm: 4.05 s a step")
+    expect(said).to_contain_text("Read as 3 steps of megatron-lm: 4.05 s per step")
     paste(page, "Log", "hello")
     expect(said).to_contain_text("Expected a table of nccl-tests")
 
@@ -139,7 +139,7 @@ def test_the_profile_reader_takes_a_log_dropped_or_pasted(page: Page, site: str)
         f"text => {{ {clip} dispatchEvent(new ClipboardEvent('paste', {{ clipboardData }})) }}"
     )
     page.evaluate(paste_text, MEGATRON)
-    expect(shown).to_contain_text("Read as 3 steps of megatron-lm: 4.05\u00a0s a step")
+    expect(shown).to_contain_text("Read as 3 steps of megatron-lm: 4.05\u00a0s per step")
     page.evaluate(paste_text, "hello")
     expect(page.locator("#profile .profile-messages")).to_contain_text("expected a trace")
 
