@@ -64,8 +64,8 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
     # reader of scripts comes when there is one, the published runs when a measured speed does.
-    most = {"modeler_taken": 53_700, "modeler_verdict": 41_150}
-    assert len(gzip.compress(part, 9)) <= most.get(name, 20_650)
+    most = {"modeler_taken": 53_900, "modeler_verdict": 41_150}
+    assert len(gzip.compress(part, 9)) <= most.get(name, 20_750)
 
 
 def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask: Ask) -> None:

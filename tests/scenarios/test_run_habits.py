@@ -10,14 +10,16 @@ import pytest
 from figgen import catalog
 from figgen.catalog.publishers import publisher_records
 from figgen.errors import InputError
+from figgen.models.setup.framework_memory import FRAMEWORKS
 from figgen.models.shape.model_shape import LatentAttention
 from figgen.models.shape.recipes import RECIPES
+from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.runs.job import run_job, shares_of
 from figgen.scenarios.runs.rates import rate_row
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.residual_classes import class_of
 from figgen.scenarios.runs.setup import memory_framework, run_setup
-from figgen.scenarios.runs.software import memory_of, read_software
+from figgen.scenarios.runs.software import known_software, memory_of, read_software
 
 RUN: dict[str, Any] = {
     "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 1, "pp": 1,
@@ -250,3 +252,22 @@ def test_a_record_with_latent_attention_has_it_in_its_shape() -> None:
     assert latent == LatentAttention(
         query_rank=0, kv_rank=512, nope_head_dim=128, rope_head_dim=64, value_head_dim=128
     )
+
+
+def test_every_habit_of_memory_is_a_choice_of_software() -> None:
+    """All but those of unknown software, and those that a release chooses."""
+    chosen = {memory_of(name) for name in known_software()}
+    assert chosen == set(FRAMEWORKS) - {"unknown", "megatron-2024"}
+    assert memory_of("megatron-lm 24.06") == "megatron-2024"
+
+
+def test_software_that_a_compiler_fuses_is_timed_so() -> None:
+    def seconds(software: str) -> float:
+        step = training_step(
+            model="llama-3-8b", nodes=1, gpus_per_node=8, zero_stage=3, sequence=4096,
+            microbatch_size=1, global_batch=8, software=software,
+        )  # fmt: skip
+        return step.predicted.step_time_s
+
+    assert seconds("pytorch-compiled") < seconds("pytorch") == seconds("litgpt")
+    assert seconds("torchtune") == seconds("torchtune-logits") < seconds("torchtune-eager")

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
+from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.mesh import RankMesh, groups
 from figgen.scenarios.options.resolve import SIZES, parallel_layout, training_step
 from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.taking.cluster import CHIPS, DOMAINS, USUAL_WIDTH
 from figgen.scenarios.taking.job import TakenJob, read_job
 from figgen.scenarios.taking.names import BY_NAME, KEYS
 from figgen.scenarios.taking.options import named_after_sizes, options_of, own_names
@@ -496,3 +498,27 @@ def test_a_model_file_inside_a_script_keeps_the_norms_of_its_kind() -> None:
     assert "attention_bias" not in job.unsure
     llama = read_job(script.format(json.dumps(file | {"model_type": "llama"})), {}, own_names())
     assert "qk_norm" not in llama.taken
+
+
+RACK = "#SBATCH -N {nodes}\n#SBATCH --gres=gpu:gb200:{width}\nsrun torchrun --nnodes {nodes} " \
+    "--nproc-per-node {width} train.py --tensor-model-parallel-size 4"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "node"),
+    [(1, (1, 4)), (2, (1, 8)), (16, (1, 64)), (18, (1, 72)), (64, (4, 64)), (36, (2, 72))],
+)
+def test_hosts_of_a_rack_are_one_nvlink_domain(nodes: int, node: tuple[int, int]) -> None:
+    """Trays of GB200 NVL72 have four GPUs, and all 72 of a rack share NVLink (the chip's entry)."""
+    job = take(RACK.format(nodes=nodes, width=4))
+    assert (job.taken["nodes"], job.taken["gpus_per_node"]) == node
+    assert any("share NVLink" in note for note in job.notes) == (nodes > 1)
+
+
+def test_domains_are_those_of_the_catalog() -> None:
+    wide = {
+        name: chip.scale_up_domain
+        for name, chip in catalog.ACCELERATORS.items()
+        if name in dict.fromkeys(known for _, known in CHIPS) and chip.scale_up_domain > USUAL_WIDTH
+    }
+    assert wide == DOMAINS

@@ -23,9 +23,13 @@ FORMER_FRAMEWORKS = {
 
 TIMED_AS = {
     "deepspeed": "pytorch", "hf-trainer": "pytorch", "prime-rl": "torchtitan",
-    "prime-rl-logits": "torchtitan",
+    "prime-rl-logits": "torchtitan", "litgpt": "pytorch", "deepspeed-liger": "pytorch",
+    "pytorch-compiled": "pytorch", "torchtune-logits": "torchtune", "torchtune-eager": "torchtune",
 }  # fmt: skip
 """Software with memory habits of its own, and the software whose time is used for it."""
+
+COMPILED = {"pytorch-compiled": True, "torchtune-eager": False}
+"""Whether a compiler fuses its modules, where it is not as usual for the one that times it."""
 
 RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
 """The low-precision recipe if only the number type of matmuls is known."""
@@ -58,6 +62,11 @@ def memory_of(text: str) -> str:
     framework, version, _ = read_software(text)
     named = text.split()[0]
     return named if named in TIMED_AS else memory_framework(framework, version)
+
+
+def compiled_of(text: str) -> bool | None:
+    """Whether a compiler fuses the modules of software; None for as is usual for it."""
+    return COMPILED.get(text.split()[0])
 
 
 def read_software(text: str) -> tuple[str, float | None, str | None]:

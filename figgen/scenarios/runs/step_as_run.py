@@ -13,7 +13,7 @@ from figgen.scenarios.runs.names import DTYPE_OF
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.runs.rate_row import SaidRates
-from figgen.scenarios.runs.software import RECIPE_OF, read_software
+from figgen.scenarios.runs.software import RECIPE_OF, compiled_of, read_software
 from figgen.scenarios.runs.step_job import step_job
 
 
@@ -50,6 +50,7 @@ def described(
         framework=framework,
         release="",
         version=version,
+        compiled=compiled_of(software),
         layers_per_stage=tuple(setup.layers_per_stage),
         mtp_layers=setup.mtp_layers,
         step_time_s=None,

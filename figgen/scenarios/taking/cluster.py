@@ -17,6 +17,9 @@ from figgen.scenarios.texts.entry import Entry, is_whole, normal
 USUAL_WIDTH = 8
 """Default GPUs per node."""
 
+DOMAINS = {"gb300-nvl72": 72, "gb200-nvl72": 72}
+"""GPUs that share NVLink where they are more than a server has: 18 trays of four."""
+
 CHIPS = (
     ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
     ("b200", "b200-sxm-hgx"), ("h200", "h200-sxm-141gb"), ("h800", "h800-sxm-80gb"),
@@ -283,8 +286,11 @@ def _assume_cluster(given: Given) -> None:
     world = axes_product(given) * replicas
     nodes = value_of(given, "nodes", 0)
     width = value_of(given, "gpus_per_node", 0)
+    if nodes > 1 and width:
+        _join_trays(given, nodes, width)
+        return
     if world and not nodes and not width:
-        width = min(USUAL_WIDTH, world)
+        width = _usual_width(given, world)
         if world % width == 0:
             assume(given, "gpus_per_node", width)
             assume(given, "nodes", world // width)
@@ -298,13 +304,41 @@ def _assume_cluster(given: Given) -> None:
     if not nodes and "nodes" not in given.keys:
         processes = whole_of(given, "processes", LAUNCHED)
         if processes and not width:
-            width = min(USUAL_WIDTH, processes)
+            width = _usual_width(given, processes)
             assume(given, "gpus_per_node", width)
             assume(given, "nodes", max(1, processes // width))
         elif _launcher(given) or width:
             assume(given, "nodes", 1)
     if not width and not _width_is_asked(given) and _launcher(given).startswith("torch"):
         assume(given, "gpus_per_node", 1)  # torchrun's default
+
+
+def _join_trays(given: Given, nodes: int, width: int) -> None:
+    """Takes the hosts of a rack together whose GPUs share NVLink, since a node stands for those."""
+    domain = _usual_width(given, nodes * width)
+    racks = str(given.taken.get("accelerator", "")) in DOMAINS
+    if racks and domain > width and (nodes * width) % domain == 0:
+        given.notes.append(
+            f"{domain // width} hosts of {width} GPUs share NVLink in a rack; using them as one "
+            f"node of {domain} GPUs"
+        )
+        take(given, "nodes", nodes * width // domain)
+        take(given, "gpus_per_node", domain)
+
+
+def _usual_width(given: Given, world: int) -> int:
+    """GPUs that share the fast links where nothing says it: a server, or a rack's NVLink domain.
+
+    Of a domain that the GPUs do not fill evenly, the widest power of two that divides them.
+    """
+    width = DOMAINS.get(str(given.taken.get("accelerator", "")), USUAL_WIDTH)
+    if world <= width:
+        return world
+    if width > USUAL_WIDTH and world % width:
+        width = 64
+        while world % width and width > USUAL_WIDTH:
+            width = width // 2
+    return width
 
 
 def _launcher(given: Given) -> str:
