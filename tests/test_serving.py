@@ -265,6 +265,7 @@ LOOK_NOTHING_UP = {
     "figgen.catalog.residuals.residuals",
     "figgen.catalog.rivals.rivals",
     "figgen.catalog.slow_threads.slow_threads",
+    "figgen.catalog.slow_threads.unseen_score",
     "figgen.figures.pipeline.zero_bubble.split_trace",
     "figgen.generated.data_tables._addresses",
     "figgen.generated.data_tables._titles",

@@ -37,9 +37,20 @@ class SlowThread:
 
 @cache
 def slow_threads(*, apart: bool) -> tuple[SlowThread, ...]:
-    """The held-out threads with `apart`, otherwise the threads that set the order of reasons."""
-    rows = json.loads(content(FILES[apart]))["threads"]
+    """The held-out threads with `apart`, otherwise the threads that set the order of reasons.
+
+    Of the latter, those come last that were collected when the verdict was written already.
+    """
+    held = json.loads(content(FILES[apart]))
     return tuple(
         SlowThread(**{**row, "causes": tuple(row["causes"]), "assumed": tuple(row["assumed"])})
-        for row in rows
+        for row in (*held["threads"], *held.get("later", ()))
     )
+
+
+@cache
+def unseen_score() -> tuple[int, int]:
+    """How many of the later threads had their cause named before they set any frequency, and how
+    many there were."""
+    unseen = json.loads(content(FILES[False]))["unseen"]
+    return unseen["found"], unseen["threads"]

@@ -46,7 +46,7 @@ def run_of(asked: TrainingStep) -> DescribedRun:
 
 def test_the_cause_is_among_the_first_three_reasons_of_threads_of_the_order() -> None:
     judged = judged_threads(False)
-    assert len(judged) == 20
+    assert len(judged) == 35
     assert sum(one.found for one in judged) / len(judged) >= 0.7
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figgen.catalog.slow_threads import unseen_score
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
 from figgen.scenarios.verdict.causes import CAUSES
@@ -24,6 +25,7 @@ def verdict_threads(*, apart: bool = False) -> Table:
     """
     judged = judged_threads(apart)
     found = sum(one.found for one in judged)
+    unseen_found, unseen = unseen_score()
     return Table(
         columns=COLUMNS,
         rows=tuple(_row(one) for one in judged),
@@ -32,6 +34,8 @@ def verdict_threads(*, apart: bool = False) -> Table:
             "found": Named(found),
             "share": Named(found / len(judged)),
             "first": Named(FIRST),
+            "unseen": Named(unseen),
+            "unseen_found": Named(unseen_found),
         },
     )
 

@@ -58,8 +58,8 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
         AS_PREDICTED: SlowCause(
             title="nothing is wrong: such runs take that long",
             tell="compare it with the published runs below; a faster step needs a different layout",
-            named=3,
-            concerned=20,
+            named=4,
+            concerned=35,
             unseen=(1.0, 1.0),
         ),
         "network": SlowCause(
@@ -67,16 +67,16 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             tell="NCCL_DEBUG=INFO says NET/Socket, not NET/IB or NET/OFI; nccl-tests over two "
             "nodes stay far below the link's rate; one node alone is much faster; check "
             "whether the rate of --nic is per GPU or per node",
-            named=1.5,
-            concerned=8,
+            named=5,
+            concerned=12,
             mistake=slow_network,
         ),
         "inside-node": SlowCause(
             title="GPUs of a node reach each other over PCIe or the CPU, not over NVLink",
             tell="nvidia-smi topo -m shows PHB or SYS, not NV#; NCCL_P2P_DISABLE is set; "
             "all_reduce_perf -g 8 is slow on one node",
-            named=3.5,
-            concerned=16,
+            named=6.5,
+            concerned=28,
             mistake=slow_inside,
         ),
         "attention": SlowCause(
@@ -84,8 +84,8 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             tell="a profile shows separate kernels for softmax and masked_fill, not flash or "
             "fmha; set attn_implementation or --use-flash-attn, and is_causal instead of a "
             "mask",
-            named=2,
-            concerned=19,
+            named=5.5,
+            concerned=31,
             mistake=slow_attention,
         ),
         "fp32": SlowCause(
@@ -93,8 +93,8 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             tell="the log's params_dtype says so, matmul kernels in a profile are named sgemm or "
             "tf32, and memory is twice as full; set --bf16, bf16: true or "
             "dtype=torch.bfloat16",
-            named=2,
-            concerned=20,
+            named=3,
+            concerned=35,
             mistake=wide_numbers,
         ),
         "recompute": SlowCause(
@@ -102,8 +102,8 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             tell="the log has --recompute-granularity, activation_checkpoint or "
             "gradient_checkpointing, and a profile shows forward kernels twice; recompute "
             "less, or nothing, if memory allows",
-            named=1.5,
-            concerned=20,
+            named=2.5,
+            concerned=32,
             mistake=recomputed,
             choice=not_recomputed,
         ),
@@ -111,16 +111,16 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             title="the model is not compiled, and every elementwise operation is a separate kernel",
             tell="a profile shows no triton kernels, but more than a hundred kernels per layer; "
             "turn compile on in the configuration",
-            named=0.5,
-            concerned=12,
+            named=1.5,
+            concerned=25,
             mistake=not_compiled,
         ),
         "sharding": SlowCause(
             title="weights or gradients are exchanged in every microbatch (ZeRO-3, FSDP, ZeRO-2)",
             tell="a profile shows AllGather and ReduceScatter in every microbatch; use larger or "
             "fewer microbatches, ZeRO-1, or sharding inside a node only (HYBRID_SHARD)",
-            named=4.5,
-            concerned=15,
+            named=7.5,
+            concerned=28,
             mistake=shared_each_microbatch,
             choice=shared_once,
         ),
@@ -130,7 +130,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "--overlap-param-gather and --tp-comm-overlap, and check "
             "CUDA_DEVICE_MAX_CONNECTIONS",
             named=1,
-            concerned=12,
+            concerned=23,
             mistake=nothing_hidden,
         ),
         "experts": SlowCause(
@@ -139,15 +139,15 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "set --moe-grouped-gemm, and --moe-token-dispatcher-type alltoall or flex "
             "(DeepEP, HybridEP)",
             named=2,
-            concerned=4,
+            concerned=5,
             mistake=slow_experts,
         ),
         "offload": SlowCause(
             title="the optimizer runs on the CPU",
             tell="the configuration has offload_optimizer, cpu_offload or DeepSpeedCPUAdam; GPUs "
             "are idle and CPUs busy at the end of every step",
-            named=2,
-            concerned=20,
+            named=4,
+            concerned=35,
             mistake=on_the_cpu,
         ),
         "small": SlowCause(
@@ -156,7 +156,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "parameters in the log; use larger microbatches while they fit, compile, or use "
             "CUDA graphs",
             named=1,
-            concerned=14,
+            concerned=25,
             mistake=small_kernels,
             choice=larger_microbatches,
         ),
@@ -175,7 +175,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "all memory in use, and a profile shows cudaMalloc and cudaFree; set "
             "expandable_segments:True, or use a smaller microbatch",
             named=0,
-            concerned=5,
+            concerned=7,
             unseen=(1.1, 6.0),
         ),
         "first-steps": SlowCause(
@@ -191,7 +191,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "nvidia-smi -q -d PERFORMANCE shows throttling; the step is faster without that "
             "node",
             named=0,
-            concerned=20,
+            concerned=35,
             unseen=(1.1, 2.5),
         ),
         "data": SlowCause(
@@ -199,7 +199,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             tell="a profile shows a gap at the start of every step, and steps with synthetic "
             "data are faster; use more workers, or tokenized data on disk",
             named=0,
-            concerned=20,
+            concerned=35,
             unseen=(1.1, 10.0),
         ),
     }
