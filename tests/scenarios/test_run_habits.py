@@ -263,10 +263,10 @@ def test_every_habit_of_memory_is_a_choice_of_software() -> None:
 
 def test_software_that_a_compiler_fuses_is_timed_so() -> None:
     def seconds(software: str) -> float:
+        job = {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "zero_stage": 3}
         step = training_step(
-            model="llama-3-8b", nodes=1, gpus_per_node=8, zero_stage=3, sequence=4096,
-            microbatch_size=1, global_batch=8, software=software,
-        )  # fmt: skip
+            **job, sequence=4096, microbatch_size=1, global_batch=8, software=software
+        )
         return step.predicted.step_time_s
 
     assert seconds("pytorch-compiled") < seconds("pytorch") == seconds("litgpt")

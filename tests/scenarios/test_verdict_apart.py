@@ -8,7 +8,6 @@ from figgen.catalog.slow_threads import slow_threads, unseen_score
 from figgen.scenarios.verdict.causes import CAUSES
 from figgen.scenarios.verdict.threads import judged_threads
 
-
 FIRST_COLLECTED = 20
 """Threads of the order that were known when the verdict was written."""
 

@@ -500,8 +500,10 @@ def test_a_model_file_inside_a_script_keeps_the_norms_of_its_kind() -> None:
     assert "qk_norm" not in llama.taken
 
 
-RACK = "#SBATCH -N {nodes}\n#SBATCH --gres=gpu:gb200:{width}\nsrun torchrun --nnodes {nodes} " \
-    "--nproc-per-node {width} train.py --tensor-model-parallel-size 4"  # fmt: skip
+RACK = """#SBATCH -N {nodes}
+#SBATCH --gres=gpu:gb200:{width}
+srun torchrun --nnodes {nodes} --nproc-per-node {width} x.py --tensor-model-parallel-size 4
+"""
 
 
 @pytest.mark.parametrize(
