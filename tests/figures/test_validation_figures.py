@@ -132,6 +132,9 @@ def test_the_page_says_how_long_the_worst_miss_takes_on_every_size() -> None:
     runs = [run for run in measured_runs() if run.name.startswith(name)]
     times = sorted(run.step_time_s or 0 for run in runs)
     assert f"took {times[0]:.1f} to {times[-1]:.1f} s on 128, 256 and 512 GPUs" in page
+    longer = [(run.step_time_s or 0) / predicted_step(run).step_time_s for run in runs]
+    assert "three quarters longer than predicted" in page
+    assert all(1.7 < ratio < 1.8 for ratio in longer)
     (later,) = [r for r in measured_runs() if r.name.startswith("dgxc-v25.10-deepseek-v3")]
     assert {(run.framework, run.virtual_stages, run.tp) for run in runs} == {("nemo", 1, 2)}
     assert (later.framework, later.virtual_stages, later.tp) == ("megatron-bridge", 4, 1)

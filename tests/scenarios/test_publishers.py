@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,6 +219,9 @@ def test_a_class_that_nobody_has_timed_has_the_widest_interval_and_says_so() -> 
 
 
 def test_a_class_of_one_house_takes_the_publishers_of_the_next_wider_one() -> None:
+    page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
+    assert "timed by at least four organizations" in page
+    assert FEWEST == 4
     judged = judged_publishers()
     for rows in by_class(judged).values():
         found = interval_of(rows[0].published.run_class, judged)
