@@ -63,8 +63,9 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     part = (site_folder / f"assets/javascripts/tools/{name}.js").read_bytes()
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
-    # reader of scripts comes when there is one, the published runs when a measured speed does.
-    most = {"modeler_taken": 53_900, "modeler_verdict": 41_150}
+    # reader of scripts comes when there is one, the published runs when a measured speed does, and
+    # with them the reader of logs.
+    most = {"modeler_taken": 53_900, "modeler_verdict": 41_300}
     assert len(gzip.compress(part, 9)) <= most.get(name, 20_750)
 
 
