@@ -21,7 +21,7 @@ def recorded_ranks_side_by_side() -> Timeline:
     values: dict[str, Named] = {}
     for rank, found in enumerate(ranks):
         for start, end in _joined(found.operators_s, DRAWN_AS_ONE_S):
-            slots.append(_slot(2 * rank, "computing", "forward", (start, end)))
+            slots.append(_slot(2 * rank, "computing", "series-1", (start, end)))
         for step, span in enumerate(_calls_by_step(found), 1):
             slots.append(_slot(2 * rank + 1, "all-reduces", "series-2", span))
             values[f"rank_{rank}_step_{step}"] = Named(span[1] - span[0], "s")
@@ -43,7 +43,7 @@ def _slot(lane: int, what: str, role: str, span: Span) -> Slot:
         start=span[0],
         end=span[1],
         role=role,
-        label=what if role != "forward" else "",
+        label=what if role == "series-2" else "",
         detail=f"{what}, {format_quantity(lasts_s, 's', 'time')}",
     )
 
