@@ -94,7 +94,7 @@ function memoryAnswer(found, of) {
   const likely = memory.fit_probability;
   const [mark, kind] = likely >= SAFE ? ["✓ ", "modeler-good"] : memory.fits ? ["", null] : ["✕ ", "modeler-bad"];
   const left = memory.fits ? [room, " of ", capacity, " free"] : [room, " over ", capacity];
-  return [size, el("small", { class: kind }, mark, value(fit_words(likely), "chance", of), ": ", left)];
+  return [size, el("small", { class: kind }, value(mark + fit_words(likely), "chance", of), ": ", left)];
 }
 
 // The link that is nearest to too slow first: the bandwidth below which it sets the pace.
