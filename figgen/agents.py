@@ -99,10 +99,10 @@ def called(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise InputError(f"{error.args[0]!r} is missing") from None
     except TypeError as error:
         raise InputError(str(error)) from None
-    return _told(answer)
+    return _content(answer)
 
 
-def _told(answer: ValueResult | FigureResult | CommandResult) -> tuple[str, dict[str, Any]]:
+def _content(answer: ValueResult | FigureResult | CommandResult) -> tuple[str, dict[str, Any]]:
     match answer:
         case ValueResult(value=value, unit=unit, worked=worked, source=source):
             parts = (answer.text, worked, source and f"source: {source}")

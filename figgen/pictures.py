@@ -77,7 +77,7 @@ class Pictures:
         """Pictures that were taken from the cache instead of being drawn."""
         return self._taken - self.drawn
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Reset the counts of pictures drawn and cache entries used, and the times."""
         self.drawn, self.used = set(), set()
         self.spent.seconds.clear()

@@ -71,7 +71,7 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     assert len(entries) > 50
     for index, entry in enumerate(entries):
         if entry.name.startswith(answers.PREFIX):
-            entry.unlink()  # all is computed anew
+            entry.unlink()  # recomputes everything
             continue
         entry.write_bytes(damage(entry.read_bytes(), index))
 

@@ -116,7 +116,7 @@ def test_the_pictures_in_contributing_are_those_of_the_code(pytestconfig: pytest
         CONTRIBUTING.write_text(drawn, encoding="utf-8")
         return
     for shown in FENCED.finditer(text):
-        message = "pytest tests/test_house.py --update-golden draws it anew"
+        message = "pytest tests/test_house.py --update-golden redraws it"
         assert shown[3] == picture(shown[2]), message
 
 

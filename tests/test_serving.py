@@ -294,7 +294,7 @@ def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_t
 
 
 def test_the_subject_follows_from_all_that_a_number_does_and_from_no_figure() -> None:
-    """Numbers are remembered by the subject, which a server loads anew with what it depends on."""
+    """Numbers are remembered by the subject, which a server reloads with its dependencies."""
     code = SourceCode()
     code.look()
     below = code.closure("figgen.guide")

@@ -146,7 +146,7 @@ def _counts(archive: Path) -> Mapping[str, object]:
 
 
 def tell(repository: str, number: int, body: str) -> None:
-    """Write the one comment of the previews, anew or over the last one."""
+    """Create the comment of the previews, or update it if it exists."""
     of_the_pull = f"repos/{repository}/issues/{number}/comments"
     mine = [
         found["id"]

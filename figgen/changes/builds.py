@@ -208,13 +208,13 @@ def _sources(found: Any) -> dict[str, dict[str, str]]:
 
 def git(root: Path, *words: str) -> str:
     """Return the output of a git command. Raises InputError with git's message if it fails."""
-    ran = _said(["git", "-C", str(root), *words])
+    ran = _ran(["git", "-C", str(root), *words])
     if ran.returncode:
         raise InputError(f"git {words[0]}: {ran.stderr.strip()}")
     return ran.stdout.strip()
 
 
-def _said(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+def _ran(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a command and decode its output as UTF-8, whatever the locale."""
     return subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace", **options)
 
@@ -267,7 +267,7 @@ def interpreter(root: Path, tree: Path) -> str:
 def _run(
     what: str, words: list[str], where: Path, environment: Mapping[str, str] | None = None
 ) -> None:
-    ran = _said(words, cwd=where, env=environment)
+    ran = _ran(words, cwd=where, env=environment)
     if ran.returncode:
         last = " | ".join(ran.stderr.strip().splitlines()[-3:])
         raise InputError(f"{what} failed", got=last)

@@ -174,11 +174,11 @@ def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaB
         "ranks_per_node": width, "source": source, "assumes": assumes,
     }  # fmt: skip
     shown = format_quantity(time_s, "s", "time")
-    lines = [shown, *_levels_told(levels), f"source: {source}", f"assumes: {assumes}"]
+    lines = [shown, *_level_lines(levels), f"source: {source}", f"assumes: {assumes}"]
     return Answer(data, "\n".join(lines))
 
 
-def _levels_told(levels: TwoLevels) -> list[str]:
+def _level_lines(levels: TwoLevels) -> list[str]:
     """Both levels in words, as they were understood."""
     near, far = (
         f"{format_quantity(rate, 'B/s')} per rank and direction, "

@@ -16,7 +16,7 @@ COMMAND = "python -m figgen plan --published --write"
 
 
 def published_answer(write: bool) -> Answer:
-    """All of them, slowest against its best first; `write` searches anew, half a minute."""
+    """Return all plans, largest gap to the best first; `write` searches again (30 s)."""
     if write:
         found = {name: searched(name) for name in training_presets()}
         held = {

@@ -134,7 +134,7 @@ def _schedule(options: argparse.Namespace) -> Answer:
         return Answer(data, "".join(written(schedule_events(run), schedule.name)).rstrip("\n"))
     if options.form == "csv":
         return Answer(data, slots_csv(run).rstrip("\n"))
-    return Answer(data, _told(run, data))
+    return Answer(data, _summary(run, data))
 
 
 def _found(trace: Trace) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _found(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _told(trace: Trace, data: dict[str, Any]) -> str:
+def _summary(trace: Trace, data: dict[str, Any]) -> str:
     lines = [_sentence(trace, data)]
     lines += [f"rank {rank}: {' '.join(actions)}" for rank, actions in enumerate(data["order"])]
     lines += [

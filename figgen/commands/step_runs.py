@@ -35,7 +35,7 @@ from figgen.scenarios.runs.fields import Record
 from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.measured_rates import Measured
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
-from figgen.scenarios.runs.rate_row import SaidRates
+from figgen.scenarios.runs.rate_row import GivenRates
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.units import format_quantity
@@ -133,7 +133,7 @@ def predicted(
         device = predicted_device(device_run(record), rates, compute_efficiency)
         return _device_data(*_scaled(device, step_time_s))
     run = described_run(record)
-    said = SaidRates(measured=rates, compute_efficiency=compute_efficiency)
+    said = GivenRates(measured=rates, compute_efficiency=compute_efficiency)
     found = predicted_step(run, said=said)
     interval: dict[str, object] = {
         "step_time_interval_s": [found.low_s, found.high_s],
@@ -180,7 +180,7 @@ def _memory(run: DescribedRun) -> dict[str, object]:
         "memory_device_bytes": held.fullest.total_bytes,
         "fits": held.fits,
         "fit_probability": held.fit_probability,
-        **_told(run, setup, held, assumed),
+        **_data_of(run, setup, held, assumed),
     }
 
 
@@ -200,7 +200,7 @@ def held_memory(run: DescribedRun, setup: TrainingSetup) -> tuple[MemoryEstimate
     return found, ""
 
 
-def _told(
+def _data_of(
     run: DescribedRun, setup: TrainingSetup, held: MemoryEstimate, assumed: str
 ) -> dict[str, object]:
     """What memory assumes; why a step does not fit, and the change with which it would."""

@@ -20,7 +20,7 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import predicted_step
-from figgen.scenarios.runs.rate_row import SaidRates
+from figgen.scenarios.runs.rate_row import GivenRates
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.step_entry import ALWAYS, MeasuredJob, step_row
@@ -118,7 +118,7 @@ def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | N
     run = described_run(records[0])
     path = str(chosen_of(options).get("measured") or "")
     rates = read_rates(path).known if path else None
-    predicted = predicted_step(run, said=SaidRates(measured=rates))
+    predicted = predicted_step(run, said=GivenRates(measured=rates))
     found = measured_time(run, **measured)  # type: ignore[arg-type]
     return verdict_of(run, run_job(run), predicted, found, filled=_filled(run))
 

@@ -89,7 +89,7 @@ def read_entry(
     """
     faults = _wrong_keys(place, table, keys, cited)
 
-    def told(read: Callable[..., Thing], *given: Any) -> Thing | None:
+    def attempt(read: Callable[..., Thing], *given: Any) -> Thing | None:
         """Return the result of `read`, or None after collecting its error."""
         try:
             return read(*given)
@@ -98,10 +98,10 @@ def read_entry(
             return None
 
     source, seen, confidence = (
-        told(_provenance, place.at(name), table.get(name), name, sources) or "" if cited else ""
+        attempt(_provenance, place.at(name), table.get(name), name, sources) or "" if cited else ""
         for name in PROVENANCE
     )
-    note = told(_plain, place.at("note"), str(table.get("note", ""))) or ""
+    note = attempt(_plain, place.at("note"), str(table.get("note", ""))) or ""
     entry = CatalogEntry(
         place=place,
         source=source,
@@ -118,11 +118,11 @@ def read_entry(
             kind = spec.kind if spec.kind in found else ""
             given = (place.at(key), table[key])
             if kind == "text":
-                found[kind][key] = told(_word, *given, spec)
+                found[kind][key] = attempt(_word, *given, spec)
             elif kind == "flag":
-                found[kind][key] = told(_flag, *given)
+                found[kind][key] = attempt(_flag, *given)
             else:
-                found[kind][key] = told(_value, *given, spec, entry, sources)
+                found[kind][key] = attempt(_value, *given, spec, entry, sources)
     raise_all(faults)
     return CatalogEntry(
         place=place,

@@ -107,7 +107,7 @@ def state_space_activation_bytes(
     """What a mixer keeps of a token for backward: what its projections read, made, and gave back.
 
     Its input; gate, input, maps and steps; the scan's output before the gate, behind it and normed.
-    Convolution and states are made anew.
+    Backward recomputes the convolution and the states.
     """
     projected = 2 * inner_width + 2 * state_groups * state_width + mixer_heads
     return bytes_per_element * (hidden + projected + 3 * inner_width)

@@ -66,7 +66,7 @@ def parse(body: str) -> Directive:
         raise InputError("a key of a figure", expected="a word", got=unfit[0])
     faults: list[InputError] = []
 
-    def told(read: Callable[..., Found], *given: object) -> Found | None:
+    def attempt(read: Callable[..., Found], *given: object) -> Found | None:
         """Return the result of `read`, or None after collecting its errors."""
         try:
             return read(*given)
@@ -75,16 +75,16 @@ def parse(body: str) -> Directive:
             return None
 
     for key, value in fields.items():
-        told(_check_size, str(key), value)
-    name, spec = told(_text, fields, "figure") or "", None
+        attempt(_check_size, str(key), value)
+    name, spec = attempt(_text, fields, "figure") or "", None
     if name:
-        spec = told(figure_named, name)
+        spec = attempt(figure_named, name)
     elif not faults:
         faults.append(InputError("'figure' is missing", expected="figure: NAME"))
-    texts = {key: told(_sentence, fields, name, key) or "" for key in ("caption", "alt")}
-    form = told(_form, fields, name, spec) or "svg"
-    figure_id = told(_id, fields, name) or name
-    presets = told(_presets, fields, name) or ()
+    texts = {key: attempt(_sentence, fields, name, key) or "" for key in ("caption", "alt")}
+    form = attempt(_form, fields, name, spec) or "svg"
+    figure_id = attempt(_id, fields, name) or name
+    presets = attempt(_presets, fields, name) or ()
     arguments = {str(key): value for key, value in fields.items() if key not in RESERVED}
     if spec:
         faults += _unfit(spec, arguments, presets)

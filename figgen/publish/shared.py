@@ -53,7 +53,7 @@ class Shared:
     def _do(self, piece: str) -> Done:
         """Convert a page in a fork; return it in kept form, with its files."""
         pictures = self.pictures
-        pictures.begin_anew()
+        pictures.restart()
         self.convert(piece)
         page = self.kept_pages.given(piece)
         if isinstance(page, KeptPage):  # made just now: one of an earlier build stays as it is

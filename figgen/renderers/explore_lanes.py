@@ -74,12 +74,12 @@ def _role(chart: Timeline, role: str, placed: Sequence[tuple[Slot, float, float]
         "textangle": 0,
         "constraintext": "none",
         "textfont": {"color": INK},
-        "hovertext": [_said(chart, slot) for slot, _, _ in placed],
+        "hovertext": [_hover_text(chart, slot) for slot, _, _ in placed],
         "hoverinfo": "text",
     }
 
 
-def _said(chart: Timeline, slot: Slot) -> str:
+def _hover_text(chart: Timeline, slot: Slot) -> str:
     if slot.detail:
         return lines(slot.detail)
     start, end = (

@@ -88,7 +88,8 @@ def _curves(chart: Curves, notes: list[Json]) -> Explored:
 
 def _series(chart: Curves, series: Series, symbol: str) -> Json:
     hover = [
-        lines(series.name, _said(chart, a, b)) for a, b in zip(series.x, series.y, strict=True)
+        lines(series.name, _hover_text(chart, a, b))
+        for a, b in zip(series.x, series.y, strict=True)
     ]
     points = series.style == "points"
     stroke = {"dash": DASHES[series.style], "shape": "hv" if series.style == "steps" else "linear"}
@@ -111,7 +112,7 @@ def _series(chart: Curves, series: Series, symbol: str) -> Json:
     }
 
 
-def _said(chart: Curves, a: float, b: float) -> str:
+def _hover_text(chart: Curves, a: float, b: float) -> str:
     return f"{value_text(chart.x, a)}, {value_text(chart.y, b)}"
 
 
@@ -127,7 +128,7 @@ def _marks(chart: Curves) -> Json:
             "size": 10,
             "line": {"color": [colour(mark.role) for mark in marks], "width": 2},
         },
-        "hovertext": [lines(mark.label, _said(chart, mark.x, mark.y)) for mark in marks],
+        "hovertext": [lines(mark.label, _hover_text(chart, mark.x, mark.y)) for mark in marks],
         "hoverinfo": "text",
         "showlegend": False,
         "cliponaxis": False,

@@ -122,7 +122,7 @@ def _frame(
     moves = "".join(
         element(
             "g",
-            title(_said(t)) + draw(t, sizes),
+            title(_tooltip(t)) + draw(t, sizes),
             class_="transfer",
             data_source=t.source,
             data_target=t.target,
@@ -140,7 +140,7 @@ def _frame(
     )
 
 
-def _said(transfer: Transfer) -> str:
+def _tooltip(transfer: Transfer) -> str:
     chunks = ", ".join(map(str, transfer.chunks))
     verb = "added" if transfer.reduces else "copied"
     many = "chunks" if len(transfer.chunks) > 1 else "chunk"

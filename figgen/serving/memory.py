@@ -61,7 +61,7 @@ class Memory:
         changed = self.code.look()
         if changed and not first:
             self._entries.clear()
-            if not (changed <= self.code.entries() and _read_anew()):
+            if not (changed <= self.code.entries() and _reread()):
                 reload(self.code.dependents(changed))
         return bool(changed)
 
@@ -170,7 +170,7 @@ class Memory:
         return self._entries[lookup]
 
 
-def _read_anew() -> bool:
+def _reread() -> bool:
     """Reread the catalog; return False if that fails, and leave the error to its readers."""
     try:
         renew()

@@ -104,7 +104,7 @@ def newcomer(browser: Browser, script: str) -> tuple[Page, CDPSession, list[str]
 
 
 def slow_down_network(session: CDPSession) -> None:
-    """From now on everything comes anew, over a shared phone connection."""
+    """Load everything again from now on, over a shared phone connection."""
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     session.send("Network.emulateNetworkConditions", NETWORK)

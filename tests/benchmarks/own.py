@@ -1,6 +1,6 @@
 """A hook for MkDocs: this site's own build, with `drawing.py` in place of its renderers.
 
-It comes after the plug-in, which imports figgen anew for each build.
+It comes after the plug-in, which imports figgen again for each build.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def either(request: pytest.FixtureRequest, chromium: Browser) -> Page:
 
 @pytest.fixture
 def instant(page: Page, site: str, site_folder: Path) -> Page:
-    """A page that the theme changes without loading it anew.
+    """A page that the theme changes without reloading it.
 
     It does so for addresses of the site map, which tells of the published site.
     """

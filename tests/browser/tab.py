@@ -50,7 +50,7 @@ class Tab:
     def _opened(self) -> Page:
         """A page in a window without tabs and an address to type in.
 
-        The browser draws those anew some forty times while a page loads, headless or not: a sixth
+        The browser redraws them some forty times while a page loads, headless or not: a sixth
         of what loading it takes the processor.
         """
         opener = self.profile.new_page()

@@ -95,7 +95,7 @@ def leave(page: Page) -> None:
     page.locator(".md-nav--primary a", has_text="Efficiency").first.click()
     page.wait_for_url(f"**{LIGHT}")
     page.locator("h1", has_text="Efficiency").wait_for()
-    assert page.evaluate("window.stayed"), "the theme loaded the page anew"
+    assert page.evaluate("window.stayed"), "the theme reloaded the page"
 
 
 def test_instant_navigation_away_and_back(ready: Page, asked: list[Request]) -> None:
@@ -105,7 +105,7 @@ def test_instant_navigation_away_and_back(ready: Page, asked: list[Request]) -> 
     ready.go_back()
     ready.wait_for_url(f"**{EXPLORED}")
     ready.locator("h1", has_text="Failures").wait_for()
-    assert ready.evaluate("window.stayed"), "the theme loaded the page anew"
+    assert ready.evaluate("window.stayed"), "the theme reloaded the page"
     figure = explorable(ready)
     expect(figure.locator(".fig-picture svg").first).to_be_visible()
     explore(figure)

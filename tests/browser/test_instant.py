@@ -1,4 +1,4 @@
-"""Links that do not load a page anew, in the hands of a reader who does not wait for them."""
+"""Links that load no new page, clicked before the previous one has loaded."""
 
 from __future__ import annotations
 

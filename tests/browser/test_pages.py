@@ -152,7 +152,7 @@ PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length >
 
 
 def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site: str) -> None:
-    """Lines with math were broken anew, and everything below them moved."""
+    """Lines with math were broken again, which moved everything below them."""
     held = Held(first_visit, "**/math.woff2")
     first_visit.set_viewport_size(PHONE)
     with first_visit.expect_request("**/math.woff2"):

@@ -201,7 +201,7 @@ HREFS = "(links) => links.map((link) => link.href).sort()"
 def test_links_lead_to_layouts_of_the_job_that_was_searched_while_another_one_is(
     page: Page, site: str
 ) -> None:
-    """Sorted anew, the old layouts were opened with the new job."""
+    """After sorting, old layouts were opened with the new job."""
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
     table = page.locator("#planner .plan-table").first
     expect(table.locator("tbody tr")).to_have_count(12)

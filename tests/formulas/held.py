@@ -1,7 +1,7 @@
 """Which tests hold each formula, and how closely: read from the tests themselves.
 
 `figgen/formulas/held.json` has it for the pages, since a build reads no tests;
-`pytest tests/formulas/test_held.py --update-golden` writes it anew.
+`pytest tests/formulas/test_held.py --update-golden` rewrites it.
 """
 
 from __future__ import annotations

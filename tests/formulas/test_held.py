@@ -16,7 +16,7 @@ def test_the_table_for_the_pages_is_that_of_the_tests(pytestconfig: pytest.Confi
     written = json.dumps(held(), indent=1) + "\n"
     if pytestconfig.getoption("--update-golden"):
         FILE.write_text(written, encoding="utf-8")
-    assert FILE.read_text(encoding="utf-8") == written, "--update-golden writes it anew"
+    assert FILE.read_text(encoding="utf-8") == written, "--update-golden rewrites it"
     assert all(held_by(formula) for formula in FORMULAS.values())
 
 

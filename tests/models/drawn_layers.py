@@ -23,6 +23,11 @@ MODELS = (
 COUNTED = ("loss_bytes", "accumulate_bytes", "elementwise", "cast", "permutation")
 DOES = {"dispatcher": 3, "expert_overlap": 2, "cuda_graphs": 3}
 HOST = ("host_layer_s", "host_expert_layer_s")
+RECORDED_AS = {
+    "matmul_flops_per_s": "product_flops_per_s",
+    "matmul_start_s": "product_start_s",
+}
+"""Names under which rates were drawn when `layer_seconds.json` was recorded."""
 
 
 def case(number: int) -> tuple[Job, Attained]:
@@ -32,7 +37,10 @@ def case(number: int) -> tuple[Job, Attained]:
         return random.Random(f"{number} {name}")
 
     shape = catalog.model(MODELS[number % len(MODELS)]).shape
-    rates = {name: _rate(name, draw(name)) for name in Attained.__dataclass_fields__}
+    rates = {
+        name: _rate(name, draw(RECORDED_AS.get(name, name)))
+        for name in Attained.__dataclass_fields__
+    }
     # The sums had no tiles of attention that begin.
     rates["attention_start_keys"] = 0.0
     if shape.latent:

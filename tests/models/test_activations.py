@@ -77,7 +77,7 @@ def korthikanti(model: str, **options: Any) -> TrainingSetup:
 
 
 def layers_gib(run: TrainingSetup) -> float:
-    """The paper's first stage: layers only, without tables, loss or what is computed anew."""
+    """The paper's first stage: layers only, without tables, loss or recomputation."""
     layers = run.shape.layers / run.parallel.pp
     return run.in_flight[0] * layers * layer_bytes(run) / GIB
 
@@ -306,10 +306,10 @@ def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before
     )
     share = virtual_stage_shares(run)[0]
     made = {t.name: t.bytes for t in layer_tensors(run, experts=True) if "moe" in t.modules}
-    anew = recomputed_bytes(replace(run, recompute="moe"), share)
-    assert anew == sum(made.values())
+    made_again = recomputed_bytes(replace(run, recompute="moe"), share)
+    assert made_again == sum(made.values())
     early = recomputed_bytes(replace(run, recompute="moe,moe_gate"), share)
-    assert anew - early == made["routed outputs"] == 2 * 4096 * 4096 * 2
+    assert made_again - early == made["routed outputs"] == 2 * 4096 * 4096 * 2
 
 
 def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:

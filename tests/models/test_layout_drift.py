@@ -18,7 +18,7 @@ from figgen.models.machine.layout_drift import (
     drawn,
     gradients,
     round_to_bf16,
-    said,
+    predicted,
     summed,
     trained,
 )
@@ -45,8 +45,8 @@ def test_gradients_are_the_slopes_of_the_loss() -> None:
         moved[at] += step
         slope = (losses(moved, second) - losses(first.astype(float), second)) / step
         assert for_first[(slice(None), *at)] == pytest.approx(slope, abs=1e-4)
-    hidden, _ = said(x, first, second)
-    assert for_second == pytest.approx((said(x, first, second)[1] - y)[:, None] * hidden)
+    hidden, _ = predicted(x, first, second)
+    assert for_second == pytest.approx((predicted(x, first, second)[1] - y)[:, None] * hidden)
 
 
 def test_rounding_is_that_of_the_format() -> None:

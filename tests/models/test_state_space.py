@@ -97,7 +97,7 @@ def test_work_is_the_sum_of_the_scans_products_and_near_megatrons_formula() -> N
 
 def test_a_mixer_keeps_what_its_kernel_saves() -> None:
     """ssd_combined.py saves zxbcdt and the output before the gate; Megatron's norm and out_proj
-    save what they read; in_proj its input. Everything else is made anew within the kernel."""
+    save what they read; in_proj its input. The kernel recomputes everything else."""
     run = setup(tp=4)
     mine = {t.name: t.bytes for t in layer_tensors(run, mixer=True)}
     other = {t.name for t in layer_tensors(run)}

@@ -22,7 +22,7 @@ def test_every_program_that_shows_its_output_was_recorded_and_is_computed_again(
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_page_shows_what_pytorch_printed_for_this_very_program(name: str) -> None:
-    remedy = "python -m tests.journey_programs records anew, where PyTorch is installed"
+    remedy = "python -m tests.journey_programs records them again where PyTorch is installed"
     assert PROGRAMS[name].digest == RECORDED[name]["sha256"], remedy
     assert PROGRAMS[name].output == RECORDED[name]["output"]
 

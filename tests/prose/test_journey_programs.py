@@ -26,7 +26,7 @@ def test_every_page_has_a_program_and_every_program_was_recorded() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_page_shows_what_pytorch_printed_for_this_very_program(name: str) -> None:
     program = PROGRAMS[name]
-    remedy = "python -m tests.journey_programs records anew, where PyTorch is installed"
+    remedy = "python -m tests.journey_programs records them again where PyTorch is installed"
     assert program.digest == RECORDED[name]["sha256"], remedy
     assert program.output == RECORDED[name]["output"]
 

@@ -85,14 +85,14 @@ def test_after_every_kind_of_edit_a_build_gives_what_one_that_takes_nothing_over
     warm, clean = tmp_path / "warm", tmp_path / "clean"
     with begun(tmp_path, few, "warm") as kept:
         shutil.copytree(tmp_path / "warm-cache", tmp_path / "clean-cache")
-        with begun(tmp_path, few, "clean") as anew:
+        with begun(tmp_path, few, "clean") as fresh:
             before = tree(warm)
             assert before == tree(clean)
             for what, edit in one_in(4, [*EDITS.items()]):
                 kept.replace(*edit)
                 kept.build()
                 forget(tmp_path / "clean-cache", *(f"page {path}" for path in PAGES), "search")
-                anew.build()
+                fresh.build()
                 assert tree(warm) == tree(clean), what
                 assert before != (before := tree(warm)), what
     code = SourceCode(root=tmp_path / "project" / "figgen")

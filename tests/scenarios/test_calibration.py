@@ -24,7 +24,7 @@ from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_r
 from figgen.scenarios.evidence.publishers import judged_publishers
 from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.predicted import predicted_step
-from figgen.scenarios.runs.rate_row import SaidRates
+from figgen.scenarios.runs.rate_row import GivenRates
 from figgen.scenarios.runs.residual_classes import (
     LARGE,
     TIMED,
@@ -144,7 +144,7 @@ def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:
     run = next(run for run in RUNS if class_of(run) == "dense models on Hopper")
     half, whole = (
-        predicted_step(run, said=SaidRates(compute_efficiency=share)) for share in (0.5, 1.0)
+        predicted_step(run, said=GivenRates(compute_efficiency=share)) for share in (0.5, 1.0)
     )
     assert whole.step_time_s < predicted_step(run).step_time_s < half.step_time_s
     assert half.low_s < half.step_time_s < half.high_s

@@ -142,7 +142,7 @@ def test_a_shape_of_one_s_own_has_what_is_usual_of_experts_and_heads() -> None:
     assert experts is not None
     sizes = (experts.count, experts.top_k, experts.ffn_hidden, experts.shared, experts.dense_layers)
     assert sizes == (8, 2, 2048, 0, 0)
-    # Of a model that is named, all but what is given anew.
+    # Of a model that is named, all fields except those given.
     more = RUN | {"model_shape_ref": "deepseek-v3", "shape": {"num_experts": 320}}
     found, known = described_run(more).shape.experts, catalog.model("deepseek-v3").shape.experts
     assert known is not None

@@ -24,7 +24,7 @@
       input.checked = at === index;
       input.nextElementSibling.hidden = at !== index;
     });
-    if (!fresh.length) return colours; // as the page came: no style is computed anew
+    if (!fresh.length) return colours; // unchanged: computes no styles
     body.setAttribute("data-md-color-switching", ""); // no transitions
     for (const [name, colour] of fresh) body.setAttribute(name, colour);
     void getComputedStyle(body).color;

@@ -154,7 +154,7 @@ function stepper(box) {
 
 // Not every browser lets the keyboard scroll a box in which nothing can have the focus.
 const scrolled = new ResizeObserver((boxes) => {
-  // All are measured before any is changed: else the page would be laid out anew for each.
+  // All are measured before any is changed, so that the page is laid out once.
   const wide = new Set(boxes.filter(({ target }) => target.scrollWidth > target.clientWidth));
   for (const box of boxes) {
     if (wide.has(box)) box.target.tabIndex = 0;

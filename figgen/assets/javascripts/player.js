@@ -132,7 +132,7 @@ function build({ width, height, opens, scenes }, stills) {
 
   function go(to) {
     poster = false;
-    // Scenes are kept as changes: going back begins anew.
+    // Scenes are stored as changes: going back replays them from the start.
     const forward = to === at + 1;
     if (to < at || at === 0) {
       svg.replaceChildren();

@@ -62,15 +62,15 @@ def trained(run: DriftRun, steps: int) -> Iterator[Array]:
         yield np.concatenate([first.ravel(), second])
 
 
-def said(x: Array, first: Array, second: Array) -> tuple[Array, Array]:
+def predicted(x: Array, first: Array, second: Array) -> tuple[Array, Array]:
     """Return the hidden values (samples × width) and the output for every sample."""
     hidden = np.maximum(added(x.T[:, :, None] * first[:, None], narrow=False), np.float32(0))
     return hidden, added(hidden.T * second[:, None], narrow=False)
 
 
 def gradients(x: Array, y: Array, first: Array, second: Array) -> tuple[Array, Array]:
-    """Every sample's gradient of (said − y)²/2 for both layers, samples first."""
-    hidden, out = said(x, first, second)
+    """Every sample's gradient of (predicted − y)²/2 for both layers, samples first."""
+    hidden, out = predicted(x, first, second)
     error = out - y
     back = error[:, None] * second * (hidden > 0)
     return x[:, :, None] * back[:, None, :], error[:, None] * hidden
@@ -112,7 +112,7 @@ def round_to_bf16(numbers: Array) -> None:
 def _batch(seed: int, samples: int) -> tuple[Array, Array]:
     """Return the inputs of a batch and the outputs of the network to be learned."""
     x = drawn(seed, samples, INPUTS)
-    return x, said(x, *_learnt())[1]
+    return x, predicted(x, *_learnt())[1]
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
     """
     if setup.recomputation.method == "uniform":
         return layer_input_bytes(setup)
-    kept, _ = _kept_and_made_anew(setup, experts)
+    kept, _ = _kept_and_recomputed(setup, experts)
     return kept
 
 
@@ -39,8 +39,8 @@ def mixer_bytes(setup: TrainingSetup) -> float:
     """
     if setup.shape.state_space is None:
         return 0.0
-    kept, _ = _kept_and_made_anew(setup, False, mixer=True)
-    return kept - _kept_and_made_anew(setup, False)[0]
+    kept, _ = _kept_and_recomputed(setup, False, mixer=True)
+    return kept - _kept_and_recomputed(setup, False)[0]
 
 
 def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
@@ -52,13 +52,13 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
     kinds = [experts for experts in (False, True) if _layers(share, experts)]
     if again.modules:
         # The only tensor of a mixer that a module drops is its input, which attention has too.
-        made = (_kept_and_made_anew(setup, experts)[1] for experts in kinds)
+        made = (_kept_and_recomputed(setup, experts)[1] for experts in kinds)
         return max(made, default=0.0)
     whole = again.whole_layers(share.layers)
     each = again.number if again.method == "uniform" else 1
     mixing = (False,) if setup.shape.state_space is None else (False, True)
     layer = {
-        experts: max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in mixing)
+        experts: max(sum(_kept_and_recomputed(setup, experts, mixer=m)) for m in mixing)
         for experts in (kinds if whole else ())
     }
     most = 0.0
@@ -183,7 +183,7 @@ def _layers(share: StageShare, experts: bool) -> int:
     return share.expert_layers if experts else share.dense_layers
 
 
-def _kept_and_made_anew(
+def _kept_and_recomputed(
     setup: TrainingSetup, experts: bool, *, mixer: bool = False
 ) -> tuple[float, float]:
     """Return the bytes that a layer keeps, and the bytes that backward recomputes of its modules.
@@ -192,12 +192,12 @@ def _kept_and_made_anew(
     it.
     """
     modules, unread = setup.recomputation.modules, unread_tensors(setup)
-    kept = anew = 0.0
+    kept = recomputed = 0.0
     for tensor in layer_tensors(setup, experts=experts, mixer=mixer):
         if tensor.name in unread or (tensor.core and setup.flash_attention):
             continue
         if modules.isdisjoint(tensor.modules):
             kept += tensor.bytes
         elif "moe_gate" not in modules or "moe_gate" not in tensor.modules:
-            anew += tensor.bytes
-    return kept, anew
+            recomputed += tensor.bytes
+    return kept, recomputed

@@ -27,7 +27,7 @@ SHRINKS = ("segment_free", "segment_unmap")
 MOMENTS = 200
 """Moments of the history that a picture shows."""
 
-SAID = {
+LABELS = {
     "allocated": "in use by tensors",
     "rounded": "rounding of their blocks",
     "waiting": "freed, waiting for a stream",

@@ -54,8 +54,8 @@ class LayerSizes:
     a table, and of what accompanies the head. `mixer` and `kept_mixer` are what a state-space mixer
     holds or keeps beyond attention, often negative. The other bytes are per token: what a layer
     keeps (`kept_…`), what of it is copied to the host (`away_…`), what the backward of each kind of
-    stage recomputes (`anew_…`), the gradients of a layer (`gradient_…`), and what the embedding,
-    the head, the output of a stage and the loss keep. Widths are in elements per token.
+    stage recomputes (`recomputed_…`), the gradients of a layer (`gradient_…`), and what the
+    embedding, the head, the output of a stage and the loss keep. Widths are in elements per token.
     `dispatched` is bytes per element of a token that is sent to experts.
     """
 
@@ -75,9 +75,9 @@ class LayerSizes:
     kept_mixer: Number
     away_dense: Number
     away_experts: Number
-    anew_dense: Number
-    anew_experts: Number
-    anew_both: Number
+    recomputed_dense: Number
+    recomputed_experts: Number
+    recomputed_both: Number
     gradient_dense: Number
     gradient_experts: Number
     kept_embedding: Number
@@ -147,7 +147,7 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
     attends = shape.attention_layers > 0
     received = received_copies(setup) if shape.experts else 0
     each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
-    anew_dense, anew_experts, anew_both = anew_sizes(setup, _kinds(setup))
+    recomputed_dense, recomputed_experts, recomputed_both = recomputed_sizes(setup, _kinds(setup))
     return LayerSizes(
         dense_layer=dense.trained,
         expert_layer=experts.trained,
@@ -165,9 +165,9 @@ def layer_sizes(setup: TrainingSetup) -> LayerSizes:
         kept_mixer=mixer_bytes(setup) / tokens,
         away_dense=_away_bytes(setup, experts=False) / tokens,
         away_experts=_away_bytes(setup, experts=True) / tokens,
-        anew_dense=anew_dense,
-        anew_experts=anew_experts,
-        anew_both=anew_both,
+        recomputed_dense=recomputed_dense,
+        recomputed_experts=recomputed_experts,
+        recomputed_both=recomputed_both,
         gradient_dense=layer_gradient_bytes(setup, _DENSE) / tokens if shape.dense_layers else 0,
         gradient_experts=layer_gradient_bytes(setup, _EXPERTS) / tokens
         if shape.expert_layers
@@ -202,7 +202,9 @@ def _away_bytes(setup: TrainingSetup, *, experts: bool) -> float:
     return setup.offloaded_activations * (inputs + others) / max(1, layers)
 
 
-def anew_sizes(setup: TrainingSetup, held: Sequence[StageShare]) -> tuple[float, float, float]:
+def recomputed_sizes(
+    setup: TrainingSetup, held: Sequence[StageShare]
+) -> tuple[float, float, float]:
     """Return the bytes per token that backward recomputes at most in a stage among `held`.
 
     The three numbers are for stages with plain layers only, with expert layers only, and with both.

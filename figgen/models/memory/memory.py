@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from figgen.errors import InputError, unknown
 from figgen.models.memory.fit_probability import fit_probability
-from figgen.models.memory.held_sizes import LayerSizes, anew_sizes, job_sizes, layer_sizes
+from figgen.models.memory.held_sizes import LayerSizes, job_sizes, layer_sizes, recomputed_sizes
 from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
 from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, activation_bytes, rank_bytes
 from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
@@ -212,8 +212,8 @@ def _of_rank(setup: TrainingSetup, layer: LayerSizes, held: Sequence[StageShare]
     """Return a rank's sizes: its own stages decide how many layers are recomputed at once."""
     if setup.recomputation.number == 1 and setup.recomputation.method != "block":
         return layer
-    dense, experts, both = anew_sizes(setup, held)
-    return replace(layer, anew_dense=dense, anew_experts=experts, anew_both=both)
+    dense, experts, both = recomputed_sizes(setup, held)
+    return replace(layer, recomputed_dense=dense, recomputed_experts=experts, recomputed_both=both)
 
 
 def fullest_load(setup: TrainingSetup, pipeline_rank: int, sizes: HeldSizes) -> RankLoad:

@@ -235,15 +235,15 @@ def _working(load: RankLoad, held: HeldSizes) -> _Working:
     """Return the bytes of the loss, and those of the layer whose backward needs most."""
     layer, tokens = held.layer, held.tokens
     gradient_both = maximum(layer.gradient_dense, layer.gradient_experts)
-    dense = load.only_dense * (layer.anew_dense + layer.gradient_dense)
-    experts = load.only_experts * (layer.anew_experts + layer.gradient_experts)
-    both = load.both * (layer.anew_both + gradient_both)
+    dense = load.only_dense * (layer.recomputed_dense + layer.gradient_dense)
+    experts = load.only_experts * (layer.recomputed_experts + layer.gradient_experts)
+    both = load.both * (layer.recomputed_both + gradient_both)
     backward = maximum(maximum(dense, experts), both)
     # The kind of stage whose backward needs most.
     mixed, plain = load.both * (both >= backward), load.only_dense * (dense >= backward)
-    alone = where(plain, layer.anew_dense, load.only_experts * layer.anew_experts)
-    anew = where(mixed, layer.anew_both, alone)
-    return _Working((load.heads > 0) * layer.loss * tokens, backward * tokens, anew * tokens)
+    alone = where(plain, layer.recomputed_dense, load.only_experts * layer.recomputed_experts)
+    recomputed = where(mixed, layer.recomputed_both, alone)
+    return _Working((load.heads > 0) * layer.loss * tokens, backward * tokens, recomputed * tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

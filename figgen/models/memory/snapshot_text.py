@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from figgen.models.memory.allocator_snapshot import BEFORE, SAID, AllocatorState, Moment, Refused
+from figgen.models.memory.allocator_snapshot import BEFORE, LABELS, AllocatorState, Moment, Refused
 from figgen.models.memory.snapshot_summary import REMEDIES, Summary
 
 MOST_REFUSED = 5
@@ -56,7 +56,7 @@ def state_rows(state: AllocatorState) -> list[list[str]]:
         "idle": state.idle,
         "reserved": state.reserved,
     }
-    return [["what", "GB"], *([name, gigabytes(sizes[part])] for part, name in SAID.items())]
+    return [["what", "GB"], *([name, gigabytes(sizes[part])] for part, name in LABELS.items())]
 
 
 def kinds_sentences(state: AllocatorState, peak: Moment | None) -> list[str]:

@@ -30,7 +30,7 @@ def write_order(
     order: list[Action] = []
     overlapped: list[Action] = []
     for line, repeats in phases:
-        words = [[_told(part) for part in word.split("&")] for word in line.split()]
+        words = [[_read_word(part) for part in word.split("&")] for word in line.split()]
         for repeat in range(repeats):
             before = len(order)
             for word in words:
@@ -55,7 +55,7 @@ def write_order(
     return tuple(order), frozenset(overlapped)
 
 
-def _told(part: str) -> tuple[Kind, int, str]:
+def _read_word(part: str) -> tuple[Kind, int, str]:
     """Return a word's kind, its stage (−1 for the oldest pending W), and its counter's key."""
     kind = cast(Kind, part[0])
     if part == "W":

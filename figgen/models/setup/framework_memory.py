@@ -341,7 +341,7 @@ SOURCES = {
         "transformers; the share is torchtitan's"
     ),
     "deepspeed-liger": (
-        "as DeepSpeed, with linkedin/Liger-Kernel: norms and gates are made anew in backward, and "
+        "as DeepSpeed, with linkedin/Liger-Kernel: backward recomputes norms and gates, and "
         "its fused cross entropy stores no logits"
     ),
     "prime-rl": (

@@ -202,12 +202,12 @@ def _raise_missing(fields: Fields) -> None:
     if fields.missing:
         names = ", ".join(fields.missing)
         number = "a whole number" if len(fields.missing) == 1 else "whole numbers"
-        said = [name for name in SAID if fields.values.get(name, "")]
-        got = ", ".join([f"{name} {fields.values[name]}" for name in said])
+        named = [name for name in COMMON if fields.values.get(name, "")]
+        got = ", ".join([f"{name} {fields.values[name]}" for name in named])
         raise InputError(f"{names}", expected=number, got=f"only {got}" if got else None)
 
 
-SAID = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+COMMON = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 """Fields that a message lists if others are missing."""
 
 

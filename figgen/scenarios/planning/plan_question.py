@@ -33,7 +33,7 @@ from figgen.scenarios.options.setup_of import setup_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
-from figgen.scenarios.runs.rate_row import RateRow, SaidRates
+from figgen.scenarios.runs.rate_row import GivenRates, RateRow
 from figgen.scenarios.runs.rates import attained, rate_row
 from figgen.scenarios.runs.residual_classes import interval_class
 from figgen.scenarios.runs.software import memory_of
@@ -122,7 +122,7 @@ def plan_question(
         )
         latencies = known, changed_cluster(known, own)
     factor = values["time_factor"]
-    said = SaidRates(
+    said = GivenRates(
         measured=measured.known if measured else None,
         latencies=latencies,
         time_factor=None if factor is None else float(str(factor)),

@@ -175,7 +175,9 @@ at e591f30c, src/maxtext/layers/decoders.py, `get_remat_policy`).
 XLA omits the second matmul of the feed-forward block, which is counted.
 """
 
-NOT_SAID = r"unstated|unknown|unspecified|not (stated|said|given|printed|known)|n/?a|default|usual|"
+NOT_GIVEN = (
+    r"unstated|unknown|unspecified|not (stated|said|given|printed|known)|n/?a|default|usual|"
+)
 """Words that mean "not given"."""
 
 OFF = r"false|off|no|none|disabled|without|never|0"
@@ -210,7 +212,7 @@ def recompute_of(words: str) -> str:
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """
     low = words.strip().lower()
-    if re.fullmatch(NOT_SAID, low):
+    if re.fullmatch(NOT_GIVEN, low):
         return ""
     for pattern, name in SWITCHED:
         if re.fullmatch(pattern, low):

@@ -38,7 +38,7 @@ from figgen.scenarios.runs.names import named_chip
 ENDINGS = (".toml", ".json")
 LARGEST = 2**20
 
-_TOLD = {"vendor": "own", "year": 2026, "topology": "own", "kind": "scale-out"}
+_DEFAULTS = {"vendor": "own", "year": 2026, "topology": "own", "kind": "scale-out"}
 """Fields that may be omitted without effect, with their defaults."""
 
 
@@ -89,9 +89,9 @@ def _rated(text: str) -> catalog.Link:
 
 
 def _entry(place: EntryPlace, table: Mapping[str, Any], keys: Keys) -> CatalogEntry:
-    told = {"title": place.entry, **_TOLD}
-    told = {key: value for key, value in told.items() if key in keys}
-    return read_entry(place, {**told, **table}, keys, sources(), cited=False)
+    defaults = {"title": place.entry, **_DEFAULTS}
+    defaults = {key: value for key, value in defaults.items() if key in keys}
+    return read_entry(place, {**defaults, **table}, keys, sources(), cited=False)
 
 
 def _table(path: str, what: str, mark: str) -> tuple[EntryPlace, dict[str, Any]]:

@@ -11,7 +11,7 @@ from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.rate_row import NOTHING_SAID, SaidRates
+from figgen.scenarios.runs.rate_row import NOTHING_GIVEN, GivenRates
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.residual_classes import interval_class
 
@@ -35,7 +35,7 @@ class PredictedStep:
 
 
 def predicted_step(
-    run: DescribedRun, job: Job | None = None, said: SaidRates = NOTHING_SAID
+    run: DescribedRun, job: Job | None = None, said: GivenRates = NOTHING_GIVEN
 ) -> PredictedStep:
     """Predict a run; `job` replaces the job that `run_job` returns.
 

@@ -41,7 +41,7 @@ class RateRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidRates:
+class GivenRates:
     """What a reader gives of the rates of a job; None for what is not given.
 
     `measured` are the rates of a machine. `latencies` are the known hardware and the same with
@@ -55,11 +55,11 @@ class SaidRates:
     time_factor: float | None = None
 
 
-NOTHING_SAID = SaidRates()
+NOTHING_GIVEN = GivenRates()
 
 
 def attained_of(
-    row: RateRow, head_dim: int, network: str, network_bytes_per_s: float, said: SaidRates
+    row: RateRow, head_dim: int, network: str, network_bytes_per_s: float, said: GivenRates
 ) -> Attained:
     """Return what a job attains whose heads have the width `head_dim`.
 

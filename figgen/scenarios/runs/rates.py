@@ -43,9 +43,9 @@ from figgen.scenarios.runs.fusing import (
 from figgen.scenarios.runs.measured_rates import head_share
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 from figgen.scenarios.runs.rate_row import (
-    NOTHING_SAID,
+    NOTHING_GIVEN,
+    GivenRates,
     RateRow,
-    SaidRates,
     attained_of,
     is_efa,
     written_flops_per_s,
@@ -333,7 +333,7 @@ def _optimizer(run: DescribedRun, family: str) -> tuple[float, tuple[str, ...]]:
     return 1.0, (_one("optimizer", family),)
 
 
-def attained(run: DescribedRun, said: SaidRates = NOTHING_SAID) -> Attained:
+def attained(run: DescribedRun, said: GivenRates = NOTHING_GIVEN) -> Attained:
     """Return what the run attains by the constants of the catalog and what a reader gives."""
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing

@@ -102,7 +102,7 @@ def described_run(record: Record) -> DescribedRun:
         zero_stage = 1
     usual = usual_microbatch(framework, zero_stage, sizes, batch)
     microbatch = whole_of(record, "micro_batch", usual)
-    chunks = whole_of(record, "vpp", _said_chunks(record, framework, shape, sizes["pp"]))
+    chunks = whole_of(record, "vpp", _chunks_of(record, framework, shape, sizes["pp"]))
     stages = sizes["pp"] * (chunks if sizes["pp"] > 1 else 1)
     number_format = format_of(str(record.get("precision") or ("bf16" if chip.bf16 else "fp16")))
     _check_peak(chip, number_format)
@@ -198,7 +198,7 @@ def _words(record: Record, field: str) -> str:
     return str(record.get(field) or "").lower().replace("_", " ")
 
 
-def _said_chunks(record: Record, framework: str, shape: ModelShape, pp: int) -> int:
+def _chunks_of(record: Record, framework: str, shape: ModelShape, pp: int) -> int:
     """Return the chunks per pipeline rank: two if a run of torchtitan is interleaved."""
     said = "interleaved" in f"{_words(record, 'id')} {_words(record, 'note')}"
     if framework == "torchtitan" and said and pp > 1:

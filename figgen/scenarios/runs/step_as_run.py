@@ -12,7 +12,7 @@ from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.names import DTYPE_OF
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
-from figgen.scenarios.runs.rate_row import SaidRates
+from figgen.scenarios.runs.rate_row import GivenRates
 from figgen.scenarios.runs.software import RECIPE_OF, compiled_of, read_software
 from figgen.scenarios.runs.step_job import step_job
 
@@ -77,12 +77,12 @@ def predicted(
 ) -> PredictedStep:
     """Return the predicted time of a step and its interval.
 
-    `measured` is a text or a file for `read_rates`; the other keywords are fields of `SaidRates`.
+    `measured` is a text or a file for `read_rates`; the other keywords are fields of `GivenRates`.
     """
     chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     rates = read_rates(measured).known if measured else None
-    said = SaidRates(
+    said = GivenRates(
         measured=rates,
         latencies=latencies,
         compute_efficiency=compute_efficiency,

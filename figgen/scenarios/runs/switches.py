@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from figgen.scenarios.runs.fields import Record, number_of, whole_of
-from figgen.scenarios.runs.names import NOT_SAID, OFF, ON, first_match
+from figgen.scenarios.runs.names import NOT_GIVEN, OFF, ON, first_match
 
 GRAPHS = (
     (r"full.?iteration|step|whole|local", "step"),
@@ -25,7 +25,7 @@ EXCHANGES = (
 def switch(value: object) -> bool | None:
     """Return the value of a switch in any spelling, or None for other words or nothing."""
     words = str(value).strip().lower()
-    if value is None or re.fullmatch(NOT_SAID, words):
+    if value is None or re.fullmatch(NOT_GIVEN, words):
         return None
     if re.fullmatch(OFF, words):
         return False
@@ -38,7 +38,7 @@ def graphs_of(record: Record) -> str:
     said, words = switch(value), str(value or "").strip().lower()
     if said is not None:
         return "layers" if said else "none"
-    return "usual" if re.fullmatch(NOT_SAID, words) else first_match(GRAPHS, words) or "layers"
+    return "usual" if re.fullmatch(NOT_GIVEN, words) else first_match(GRAPHS, words) or "layers"
 
 
 def expert_overlap_of(record: Record) -> str:

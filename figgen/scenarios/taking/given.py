@@ -135,7 +135,7 @@ def _note_twice(given: Given, known: list[Entry]) -> None:
 GROUPS = ("tp", "pp", "cp", "ep", "etp")
 """Sizes that no framework derives, so that -1 is an error."""
 
-UNSAID = ("null", "none", "None", "gpu")
+OPEN_VALUES = ("null", "none", "None", "gpu")
 
 
 def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
@@ -157,7 +157,7 @@ def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
         return int(first)
     if first == "auto":
         _note_auto(given, key)
-    elif text and (key in GROUPS or first != "-1") and first not in UNSAID:
+    elif text and (key in GROUPS or first != "-1") and first not in OPEN_VALUES:
         names = ", ".join([one.name for one in given.keys[key]])
         got = "none" if text == "true" else repr(text[:40])
         note = f"{names}: expected a whole number from 1 to {MOST:,}, got {got}"

@@ -22,7 +22,7 @@ from figgen.scenarios.options.hardware_of import (
 )
 from figgen.scenarios.options.setup_of import setup_of
 from figgen.scenarios.runs.measured_rates import Measured, read_line
-from figgen.scenarios.runs.rate_row import RateRow, SaidRates, attained_of, on_own_chip
+from figgen.scenarios.runs.rate_row import GivenRates, RateRow, attained_of, on_own_chip
 from figgen.scenarios.runs.residual_classes import interval_name, residual_class
 from figgen.scenarios.runs.step_job import step_job
 from figgen.scenarios.tools.served import (
@@ -108,7 +108,7 @@ class UntimedJob:
     @cached_property
     def attained(self) -> Attained:
         """The rates that the job attains, with a reader's own rates in place of the model's."""
-        said = SaidRates(
+        said = GivenRates(
             measured=self.measured,
             latencies=(self.known_cluster, self.cluster),
             compute_efficiency=self.given["compute_efficiency"],

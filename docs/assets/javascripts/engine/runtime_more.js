@@ -36,8 +36,8 @@ export function rpartition(value, by) {
 export const removeprefix = (value, start) => (start && value.startsWith(start) ? value.slice(start.length) : value);
 export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.slice(0, -end.length) : value);
 
-const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
-export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
+const withFlags = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
+export const finditer = (pattern, value) => [...value.matchAll(withFlags(pattern, "g"))];
 export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
 
 /** A lookup by name, with its `names` and their titles; an answer is made when it is asked for. */

@@ -44,14 +44,14 @@ async function build(root, signal, catalog) {
     else a = next;
     render();
   };
-  const anew = (changes) => {
+  const restart = (changes) => {
     given = held = null;
     bad.clear();
     change(changes);
   };
   const changeAll = (state) => {
     brought.forget();
-    anew(state);
+    restart(state);
   };
   const chooseSmall = (changes) => changeAll({ ...first, ...changes, preset: "" });
   const choosePreset = (name) =>
@@ -93,7 +93,7 @@ async function build(root, signal, catalog) {
   const brought = bringBox(async (job) => {
     const [{ logOf }, { readJob }] = await Promise.all([import("./modeler_log.js"), import("./modeler_taken.js")]);
     return job.isLast() && (logOf(job.text, plainly(), changeStep, ask)
-      ?? readJob(catalog, states()[at], job, anew));
+      ?? readJob(catalog, states()[at], job, restart));
   }, signal);
   form.form.prepend(brought.element);
   const forget = () => {
