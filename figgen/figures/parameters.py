@@ -1,4 +1,4 @@
-"""Types of parameters that are names; Explore offers the names in a list, with their titles."""
+"""Parameter types whose values are names; Explore offers the names in a list, with titles."""
 
 from __future__ import annotations
 

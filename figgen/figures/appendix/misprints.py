@@ -36,7 +36,7 @@ class Misprint:
 
     @property
     def factor(self) -> float:
-        """Printed over computed, or the other way round: 1 where they agree."""
+        """Ratio of the larger to the smaller of printed and computed; 1 if they agree."""
         return max(self.printed / self.computed, self.computed / self.printed)
 
     @property
@@ -119,7 +119,7 @@ def _of_layouts() -> tuple[Misprint, ...]:
 
 @figure("misprint-factors")
 def misprint_factors() -> Bars:
-    """By what factor each printed number differs from the computed one."""
+    """The factor by which each printed number differs from the computed one."""
     found = misprints()
     return Bars(
         labels=tuple(f"{entry.what} ({entry.side})" for entry in found),

@@ -1,4 +1,4 @@
-"""Pictures of the reference pages: how words nest, how symbols multiply, what is covered."""
+"""Figures of the reference pages: nested terms, symbols that multiply, and coverage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = str.maketrans("ep", "ₑₚ")
 
 @figure("nested-terms", about=written_step)
 def nested_terms(found: TrainingStep) -> Diagram:
-    """Three ways to take a job apart, with the sizes of a run: its GPUs, its model, its batch."""
+    """Three ways to divide a job, with the sizes of a run: its GPUs, its model, its batch."""
     setup, sizes = found.setup, found.setup.parallel
     ladders = {
         "tp": (
@@ -81,7 +81,7 @@ def nested_terms(found: TrainingStep) -> Diagram:
 
 @figure("symbols-of-a-step", about=written_step)
 def symbols_of_a_step(found: TrainingStep) -> Diagram:
-    """The symbols that multiply to the ranks of a job, on both grids, and to its tokens."""
+    """The symbols whose products are the ranks of a job, on both grids, and its tokens."""
     setup, sizes = found.setup, found.setup.parallel
     world = ("world_size", sizes.world_size, "neutral")
     columns = {
@@ -148,7 +148,7 @@ def coverage_counts(
     changed: tuple[int, ...],
     dropped: tuple[int, ...],
 ) -> Bars:
-    """How many planned figures exist, by their planned form."""
+    """Number of planned figures that exist, by planned form."""
     parts = {"shown": as_planned, "shown with a note": changed, "dropped": dropped}
     if any(len(counts) != len(forms) for counts in parts.values()):
         raise InputError("counts", expected=f"{len(forms)} each, one for a form")
@@ -157,7 +157,7 @@ def coverage_counts(
 
 @figure("formula-topics")
 def formula_topics() -> Bars:
-    """Formulas of the site by topic: entries of the catalogue, and those beyond it."""
+    """Number of formulas by topic, from the catalogue and beyond it."""
     planned = {entry.name for entry in coverage() if entry.kind == "formula"}
     by_topic = Counter((f.module.rpartition(".")[2], f.name in planned) for f in FORMULAS.values())
     topics = tuple(dict.fromkeys(topic for topic, _ in by_topic))

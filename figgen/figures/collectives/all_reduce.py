@@ -1,4 +1,4 @@
-"""All-reduce algorithms against each other: terms, times over size, who wins where, NICs."""
+"""All-reduce algorithms compared: terms, times by size, the fastest by region, NICs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _size(size: float) -> str:
 
 
 def _terms(a: Algorithm) -> tuple[str, str]:
-    """Both terms; a narrow table breaks them only after a plus sign."""
+    """Return both terms; a narrow table breaks them only after a plus sign."""
     kept = (term.replace(" ", NBSP) for term in (a.latency, a.transfer))
     latency, transfer = (term.replace(f"+{NBSP}", "+ ") for term in kept)
     return latency, transfer
@@ -77,7 +77,7 @@ def all_reduce_algorithms(
 
 
 def _times(m: Machine, sizes: tuple[float, ...], relative: bool) -> tuple[Series, ...]:
-    """One line per algorithm; `relative` divides every time by that of the fastest."""
+    """Return one line per algorithm; `relative` divides every time by that of the fastest."""
     known = competitors(m)
     fastest = [min(a.time(m, s, 1) for a in known) if relative else 1.0 for s in sizes]
     return tuple(
@@ -137,8 +137,8 @@ def all_reduce_times(
 def all_reduce_regions(*, preset: str = "h100-ndr", nodes: tuple[int, ...] = (1, 8)) -> Table:
     """The fastest algorithm by message size, on one node and on several.
 
-    For each machine once among all algorithms, and once between the flat ring and the double
-    binary tree.
+    Each machine has two rows: among all algorithms, and between the flat ring and the double binary
+    tree.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}

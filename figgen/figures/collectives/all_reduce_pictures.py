@@ -176,7 +176,10 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
 
 
 def _counted(run: CollectiveTrace) -> tuple[int, float]:
-    """The steps k and the sum x of their largest messages, in S: the time is kα + x · S/B."""
+    """Return the steps k and the sum x of their largest messages, in S.
+
+    The time of the algorithm is kα + x · S/B.
+    """
     return len(run.steps), fsum(largest_message_per_step(run, 1.0))
 
 

@@ -102,7 +102,7 @@ def link_crossovers(
     ),
     ranks: int = 8,
 ) -> Table:
-    """n½ of one message by link, with NCCL's α of a step, and with the wire's where measured."""
+    """n½ of one message by link, with NCCL's α of a step and the wire's if it was measured."""
     check_between("ranks", ranks, 2, 2**20)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -180,10 +180,10 @@ def bucket_times(
     low_bytes: float = 1e6,
     marked_bytes: float = 26214400,
 ) -> Curves:
-    """Time to all-reduce a long vector in buckets, over the bucket's size, by number of ranks.
+    """Time to all-reduce a long vector in buckets, over the bucket size, by number of ranks.
 
-    Buckets go one after the other around a ring and pay 2(n − 1)α each; the time is a multiple of
-    the transfer alone. A mark where latency and transfer are equal.
+    Buckets go around a ring one after the other and pay 2(n − 1)α each; times are multiples of the
+    transfer alone. A mark shows where latency and transfer are equal.
     """
     over = catalog_link(link)
     latency, bandwidth = step_latency_s(over), over.bandwidth_bytes_per_s

@@ -17,7 +17,7 @@ WEIGHTS = {True: "misses in percent", False: "misses in seconds"}
 
 
 def measured_times(name: str) -> tuple[Measurement, tuple[float, ...], tuple[float, ...]]:
-    """A measured all-reduce over message sizes: the sizes, and the times behind its busbw."""
+    """Return a measured all-reduce, its message sizes, and times derived from its busbw."""
     found = catalog_measurement(name)
     if found.collective != "all_reduce" or found.over != "message" or found.ranks is None:
         raise InputError("measurement", expected="an all-reduce over message sizes", got=name)
@@ -63,7 +63,7 @@ def alpha_beta_fit(*, measurement: str) -> Curves:
 
 
 def link_bandwidth(ranks: int, fit: Fit) -> float:
-    """Bandwidth (B/s) of the link that a ring with the slope of this fit would have."""
+    """Return the bandwidth (B/s) of a link whose ring has the slope of this fit."""
     return 1 / float(inverse_bandwidth_from_slope(ranks, fit.seconds_per_byte))
 
 

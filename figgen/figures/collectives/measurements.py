@@ -1,4 +1,4 @@
-"""Measured all-reduces as nccl-tests reports them: algbw, busbw, and what the models say."""
+"""Measured all-reduces as nccl-tests reports them: algbw and busbw, beside the models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _points(found: Measurement) -> tuple[tuple[int, float, float], ...]:
 
 
 def _reach(found: Measurement, link: Link, nic: Link) -> float:
-    """The rate of rings per rank: the node's own link, or all its NICs if they are slower."""
+    """Return the rate of rings per rank: the node's link, or all its NICs if they are slower."""
     if found.nodes == 1:
         return link.bandwidth_bytes_per_s
     gpus = (found.ranks or 0) // found.nodes
@@ -43,10 +43,10 @@ def _reach(found: Measurement, link: Link, nic: Link) -> float:
 def bus_bandwidth_table(
     *, measurements: tuple[str, ...], names: tuple[str, ...], nic: str = "roce-400g"
 ) -> Table:
-    """The last point of each measurement: time, algbw, busbw, and busbw over what rings can carry.
+    """The last point of each measurement: time, algbw, busbw, and its share of what rings carry.
 
-    The time and algbw are computed from the measured busbw. `names` labels the measurements, `nic`
-    is the port of each GPU for measurements on several nodes.
+    Time and algbw are computed from the measured busbw. `names` labels the measurements; `nic` is
+    the port of each GPU for measurements on several nodes.
     """
     check_equal_lengths(measurements=measurements, names=names)
     rows: list[tuple[Scalar, ...]] = []
@@ -112,7 +112,7 @@ def all_reduce_measured_by_ranks(
 
 
 def ring_time_s(found: Measurement, link: Link, nic: Link, size: float) -> float:
-    """The α–β model of rings through every NIC: NCCL's latency per step, the nominal bandwidth."""
+    """Return the α–β time of rings through every NIC, with NCCL's latency and nominal bandwidth."""
     ranks = int(found.ranks or 0)
     inner, outer = step_latency_s(link), step_latency_s(nic)
     latency = nccl_ring_latency(ranks, found.nodes, 0.0, inner, outer)
@@ -123,9 +123,10 @@ def ring_time_s(found: Measurement, link: Link, nic: Link, size: float) -> float
 def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> Curves:
     """Measured busbw over the message size, beside an α–β ring and NCCL's own prediction.
 
-    `nic` is the port of each GPU, for a measurement on several nodes. The values say by how much
-    each model is too fast at worst, over all points and over the "settled" ones: those from the
-    message that took least time, since no model can follow smaller messages that took longer.
+    `nic` is the port of each GPU, for a measurement on several nodes. The values give the largest
+    factor by which each model is too fast, over all points and over the "settled" ones: those from
+    the message with the shortest time on, since no model can follow smaller messages that took
+    longer.
     """
     found, link = _all_reduce(measurement)
     if found.over != "message":

@@ -1,4 +1,4 @@
-"""Collectives as pictures: before and after, send and receive, and how one is made of others."""
+"""Collectives as pictures: before and after, send and receive, and how they combine."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ PITCH, FRAME, CELL, ROW, HEAD = 0.57, 0.48, 0.38, 0.38, 0.33
 
 
 def shown_trace(collective: str, ranks: int) -> CollectiveTrace:
-    """The proven trace that pictures and tables of a collective are made from."""
+    """Return the proven trace from which figures of a collective are made."""
     algorithm, options = SHOWN.get(collective, ("", {}))
     return trace(collective, algorithm, ranks, **options)
 
 
 def place(run: CollectiveTrace, chunk: int, before: bool) -> int:
-    """The row of a chunk in a rank's buffer; an all-to-all sorts by addressee, then by sender."""
+    """Return the row of a chunk in a rank's buffer.
+
+    An all-to-all sorts by receiver, then by sender.
+    """
     if run.collective != "all-to-all":
         return chunk
     sender, addressee = pair_of_chunk(chunk, run.ranks)
@@ -46,7 +49,7 @@ def place(run: CollectiveTrace, chunk: int, before: bool) -> int:
 
 
 def _label(run: CollectiveTrace, chunk: int, content: frozenset[int]) -> str:
-    """A letter for the source rank and a number for the part; Σ for the sum over all ranks."""
+    """Return a letter for the source rank and a number for the part; Σ for the sum of all ranks."""
     part = place(run, chunk, before=True)
     if len(content) > 1:
         return f"Σ{part}"
@@ -60,7 +63,7 @@ Filled = dict[tuple[int, int], str]
 
 
 def before_and_after(run: CollectiveTrace) -> tuple[Filled, Filled]:
-    """The cells with input and the cells with the promised output, with their labels."""
+    """Return the cells with input and those with the required output, with their labels."""
     before, after, ends = Filled(), Filled(), final_state(run)
     for chunk in range(run.chunk_count):
         for rank in origins(run, chunk):
@@ -71,7 +74,7 @@ def before_and_after(run: CollectiveTrace) -> tuple[Filled, Filled]:
 
 
 def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
-    """One frame around a column of cells per rank; empty cells stay blank."""
+    """Return a frame around a column of cells per rank; empty cells stay blank."""
     boxes: list[Box] = []
     for rank in range(ranks):
         x = left + rank * PITCH
@@ -110,10 +113,10 @@ def _role(label: str | None) -> str:
 
 @figure("collective-before-after")
 def collective_before_after(*, collective: str, ranks: int = 4) -> Diagram:
-    """What every rank holds before and after a collective, read off a proven trace of it.
+    """What every rank holds before and after a collective, from a proven trace of it.
 
-    A column is a rank, a cell one part of its buffer: A0 is part 0 of rank 0's input, Σ0 the sum
-    of all parts 0. Cells whose content the collective leaves open are blank.
+    A column is a rank, a cell one part of its buffer: A0 is part 0 of rank 0's input, Σ0 the sum of
+    all parts 0. Cells that the collective leaves undefined are blank.
     """
     check_between("ranks", ranks, 2, 8)
     run = shown_trace(collective, ranks)
@@ -208,7 +211,7 @@ PLACES = {
 
 @figure("collective-family")
 def collective_family() -> Diagram:
-    """Four places where a sum can be, and the collectives that lead from one to another."""
+    """Four places where a sum can be, and the collectives that move it between them."""
     boxes = tuple(
         Box(name=name, lines=STATES[name], x=x, y=y, width=width, height=0.75)
         for name, (x, y, width) in PLACES.items()

@@ -46,7 +46,7 @@ def ring_time_over_ranks(
     link: LinkName = "ib-ndr",
     most_ranks: int = 1024,
 ) -> Curves:
-    """Time of a ring all-reduce over the number of ranks, with α and as if α were 0."""
+    """Time of a ring all-reduce over the number of ranks, with α and with α = 0."""
     check_between("most_ranks", most_ranks, 2, 2**30)
     over = catalog_link(link)
     latency, bandwidth = step_latency_s(over), over.bandwidth_bytes_per_s
@@ -79,7 +79,7 @@ def ring_bus_bandwidth(
 ) -> Curves:
     """Share of the link's bandwidth that a ring all-reduce uses, over the message size.
 
-    A mark at each crossover n·α·B in sight, where latency and transfer take equally long.
+    A mark shows each visible crossover n·α·B, where latency and transfer take equally long.
     """
     over = catalog_link(link)
     latency, bandwidth = step_latency_s(over), over.bandwidth_bytes_per_s
@@ -117,7 +117,7 @@ def ring_crossovers(
     links: tuple[str, ...] = ("nvlink3", "nvlink4", "nvlink5", "ib-hdr", "ib-ndr", "ib-xdr"),
     ranks: tuple[int, ...] = (8, 64),
 ) -> Table:
-    """Size at which latency and transfer are equal: for one message and for rings, by link."""
+    """Size at which latency and transfer are equal, for one message and for rings, by link."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in links:

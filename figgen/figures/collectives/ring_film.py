@@ -11,7 +11,7 @@ CELL, HIGH, TOP, LEFT = 30.0, 20.0, 22.0, 22.0
 
 
 def first_numbers(ranks: int) -> list[list[int]]:
-    """Rank r's input to chunk c, (r + 1)(c + 1): you can check every sum in your head."""
+    """Return rank r's input to chunk c as (r + 1)(c + 1), so that sums are easy to check."""
     return [[(rank + 1) * (chunk + 1) for chunk in range(ranks)] for rank in range(ranks)]
 
 

@@ -1,4 +1,4 @@
-"""Collectives in tables: with numbers, the size of their buffers, and their duals."""
+"""Collectives in tables: worked numbers, buffer sizes, and duals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORDER = (
 
 
 def _inputs(run: CollectiveTrace, vectors: tuple[tuple[int, ...], ...]) -> list[dict[int, float]]:
-    """Each rank's vector; it contributes the parts that the collective takes as input."""
+    """Return each rank's vector; it contributes the parts that the collective takes as input."""
     return [
         {
             chunk: float(vectors[rank][place(run, chunk, before=True)])
@@ -49,10 +49,10 @@ def _written(run: CollectiveTrace, held: dict[int, float], before: bool) -> str:
 def collective_numbers(
     *, vectors: tuple[tuple[int, ...], ...] = ((1, 2, 3), (4, 5, 6), (5, 13, 21))
 ) -> Table:
-    """Every collective carried out on the same numbers, by the messages of a proven trace.
+    """Every collective run on the same numbers, by the messages of a proven trace.
 
-    One vector per rank, as long as there are ranks. A collective that starts from parts takes
-    from rank r the number at place r.
+    There is one vector per rank, with as many numbers as ranks. A collective that starts from parts
+    takes the number at place r from rank r.
     """
     ranks = len(vectors)
     if ranks < 2 or {len(vector) for vector in vectors} != {ranks}:
@@ -91,7 +91,7 @@ SIZED = {
 
 
 def _most(run: CollectiveTrace, ends: Callable[[CollectiveTrace, int], tuple[int, ...]]) -> float:
-    """The largest part of a buffer that is any rank's input or output, in S."""
+    """Return the largest part of a buffer that is any rank's input or output, in S."""
     held = [0] * run.ranks
     for chunk in range(run.chunk_count):
         for rank in ends(run, chunk):
@@ -108,8 +108,9 @@ def _busiest_port(run: CollectiveTrace) -> float:
 def collective_sizes(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
     """The meaning of S for every collective, its buffers, and its busiest port's least bytes.
 
-    Counted in proven traces. A rank's port carries what it sends or what it receives, whichever
-    is more; the least is over all flat algorithms. `ranks` must be a power of two for some.
+    Bytes are counted in proven traces. A rank's port carries what it sends or what it receives,
+    whichever is more; the least is over all flat algorithms. Some of them need a power of two
+    `ranks`.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"ranks": Named(ranks), "message_bytes": Named(message_bytes, "B")}
@@ -138,7 +139,7 @@ WHERE = {
 
 
 def dual(collective: str) -> str:
-    """The collective that runs the other way: it starts where this one ends."""
+    """Return the collective that runs the other way and starts where this one ends."""
     start, end = CONTRACTS[collective]
     if collective == "all-to-all":
         return collective

@@ -1,4 +1,4 @@
-"""Costs of context parallelism: when the ring hides, bytes sent, bytes held."""
+"""Costs of context parallelism: when the ring is hidden, bytes sent, bytes held."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cp_overlap(
 def ring_step_times(
     *, preset: HardwareName = "h100-ndr", model: ModelName = "llama-3-8b", tokens: int = 8192
 ) -> Bars:
-    """One step of a balanced ring on a rank of so many tokens: attention, and its message."""
+    """One step of a balanced ring on a rank with this many tokens: attention and its message."""
     check_between("tokens", tokens, 2, 2**24)
     node, found = hardware_preset(preset), catalog_model(model)
     _, scale_up, nic, _ = levels(node, 1)
@@ -92,7 +92,7 @@ def ring_step_times(
 def cp_min_tokens(
     *, presets: tuple[str, ...] = ("a100-hdr", "h100-ndr", "b200-ndr"), dtype: str = "bf16"
 ) -> Table:
-    """Tokens per rank from which causal attention hides the ring, by GPU, link and KV heads."""
+    """Tokens per rank above which causal attention hides the ring, by GPU, link and KV heads."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in presets:
@@ -192,7 +192,7 @@ def cp_exchanges(
 
 
 def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, ...]:
-    """A row: the keys and values of one token are `width` elements each, on average."""
+    """Return a row; the keys and values of one token are `width` elements each, on average."""
     width = kv_elements_per_token(found.shape, form) / 2
     heads = f"{found.heads}, {found.kv_heads}"
     if found.shape.latent:
@@ -210,7 +210,7 @@ def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, 
 
 
 def cheaper_from(found: Model, kv_width: float) -> int:
-    """Return the smallest size that divides the heads with which all-to-all sends less."""
+    """Return the smallest size that divides the heads at which all-to-all sends less."""
     for cp in range(2, found.heads + 1):
         if found.heads % cp == 0:
             # One token per rank: both volumes are proportional to a rank's tokens.

@@ -1,4 +1,4 @@
-"""Packed documents: what they save of attention, and how uneven they leave equal sequences."""
+"""Packed documents: the attention that they save, and how uneven they make equal sequences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _step(model: str, sequence: int, nodes: int, documents: tuple[int, ...]) -> 
 def packed_documents(
     *, model: str = "llama-3-8b", sequence: int = 131072, nodes: int = 2, most: int = 131072
 ) -> Curves:
-    """Share of a step, and of its attention, that packed documents leave, by their mean length."""
+    """Share of a step, and of its attention, that remains with packed documents, by mean length."""
     check_between("most", most, 2 * LEAST_DOCUMENT, 2**24)
     whole = _step(model, sequence, nodes, ())
     attention_s = dict(whole.estimate.kinds)["attention"]
@@ -70,7 +70,7 @@ def packed_documents(
 def squares_over_mean(
     sequence: int, mean: int, sequences: int, ranks: int, draw: random.Random
 ) -> float:
-    """Attention of the rank with most of it over the mean, of ranks with random documents."""
+    """Return the attention of the busiest rank over the mean, for ranks of random documents."""
     work = []
     for _ in range(ranks):
         squares = 0.0
@@ -93,9 +93,9 @@ def packed_imbalance(
     means: tuple[int, ...] = (2048, 8192, 32768),
     ranks: tuple[int, ...] = (2, 8, 64),
 ) -> Table:
-    """What ranks wait for the one with the longest documents, by mean length and replicas.
+    """Time that ranks wait for the one with the longest documents, by mean length and replicas.
 
-    Ranks have four sequences each, as long as each other.
+    Each rank has four sequences of equal length.
     """
     check_between("ranks", max(ranks, default=0), 1, MOST_RANKS)
     check_between("means", min(means, default=0), max(1, sequence // MOST_DOCUMENTS), sequence)

@@ -104,7 +104,7 @@ def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
 
 
 def _blocks(scheme: str, cp: int, rank: int) -> float:
-    """Work of a rank in whole blocks of chunk times chunk; one on the diagonal is half."""
+    """Return the work of a rank in whole chunk × chunk blocks; one on the diagonal is half."""
     return sum(chunk + 0.5 for chunk in chunks_of_rank(scheme, cp, rank))
 
 
@@ -224,7 +224,7 @@ def online_softmax(*, keys_per_block: int = 2) -> Table:
 def _arrival(
     label: str, keys: tuple[tuple[float, float], ...], old: RunningSoftmax
 ) -> tuple[tuple[Scalar, ...], RunningSoftmax]:
-    """The row of a block that arrives, and the sums after it."""
+    """Return the row of an arriving block, and the running sums after it."""
     scores, values = (np.array(side) for side in zip(*keys, strict=True))
     new = old.after(scores[None, :], values[:, None])
     highest, total, output = (float(part[0, 0]) for part in (new.highest, new.total, new.output))
@@ -235,7 +235,7 @@ def _arrival(
 
 @figure("cp-identity")
 def cp_identity(*, cp: int = 4, sequence_length: int = 64, width: int = 8) -> Table:
-    """Ring attention and attention of the whole sequence in 64 bits, for three ways to cut it."""
+    """Ring attention and unsplit attention in 64 bits, for three ways to cut the sequence."""
     for name, value, low, high in (
         ("cp", cp, 2, 64), ("sequence_length", sequence_length, 4, 2048), ("width", width, 1, 256)
     ):  # fmt: skip

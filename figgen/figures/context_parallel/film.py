@@ -1,4 +1,4 @@
-"""Ring attention as a film: blocks of keys and values travel, the mask lights up."""
+"""Ring attention as a film: blocks of keys and values travel, and the mask fills up."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CELL, TOP, LEFT, BOX = 21.0, 20.0, 24.0, 34.0
 
 @figure("ring-attention-film")
 def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
-    """Which pairs of a chunk of queries and a chunk of keys are computed at each step, by whom.
+    """Which rank computes which pairs of query chunk and key chunk at each step.
 
-    Rows are chunks of queries, columns chunks of keys; a box on the diagonal is half masked.
-    At step t rank r has the keys and values of rank r − t.
+    Rows are chunks of queries, columns chunks of keys; a box on the diagonal is half masked. At
+    step t rank r has the keys and values of rank r − t.
     """
     check_between("cp", cp, 2, 4)
     chunks = {rank: chunks_of_rank(scheme, cp, rank) for rank in range(cp)}
@@ -39,7 +39,7 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
         work = [counted[rank][step] for rank in range(cp)]
         scenes.append(
             Scene(
-                says=_said(step, cp, work),
+                says=_caption(step, cp, work),
                 things=_things(cp, chunks, done, step, frozenset(new)),
                 asks=_question(step, cp, work),
             )
@@ -69,7 +69,7 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
     )
 
 
-def _said(step: int, cp: int, work: list[int]) -> str:
+def _caption(step: int, cp: int, work: list[int]) -> str:
     what = "its own keys and values" if step == 0 else f"those of {BEFORE[step - 1]}"
     idle = sum(1 for pairs in work if not pairs)
     waits = f"; {idle} of {cp} find nothing to do" if idle else ""
@@ -138,7 +138,7 @@ def _things(
 def _rank_column(
     chunks: dict[int, tuple[int, int]], left: float, step: int, moves: bool
 ) -> Iterator[Thing]:
-    """Ranks in a column, and beside each the block that it has."""
+    """Yield the ranks in a column, each with the block that it has."""
     cp, high = len(chunks), 2 * CELL - 8
     for rank in range(cp):
         y = TOP + rank * 2 * CELL

@@ -33,7 +33,7 @@ VOLUME_MODELS = (
 
 
 def _sized(name: str) -> tuple[str, int]:
-    """Title and parameters of a model of the catalog, or of ResNet-50, which is no transformer."""
+    """Return title and parameters of a model in the catalog, or of ResNet-50, a CNN."""
     if name == RESNET:
         return "ResNet-50", resnet_50_parameters()
     entry = catalog_model(name)
@@ -46,8 +46,8 @@ def gradient_all_reduce(
 ) -> Table:
     """Bytes and time per rank and step to all-reduce whole gradients, by link.
 
-    In a node: all its GPUs over the scale-up link. Across: one rank per node on one port each,
-    and whole nodes, whose ranks lend each other their ports. Latency is left out.
+    Within a node, all its GPUs use the scale-up link. Between nodes there is one rank per node on
+    one port, or whole nodes whose ranks combine their ports. Latency is not counted.
     """
     check_between("nodes", nodes, 2, 2**16)
     node = hardware_preset(preset)
@@ -88,7 +88,7 @@ FP32 = 4
 
 
 def power_sgd_payload(model: str, rank: int) -> float:
-    """Elements that PowerSGD sends of a model's gradient: two factors per matrix, vectors whole."""
+    """Return the elements that PowerSGD sends: two factors per matrix, and whole vectors."""
     shape = catalog_model(model).shape
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     sides = {
@@ -226,7 +226,7 @@ def ddp_memory_wall(
 
 @figure("critical-batch", explorable=True, recomputed=True)
 def critical_batch(*, octaves: int = 4, per_octave: int = 4) -> Curves:
-    """Steps and samples to reach a loss over the batch, as multiples of the least of each.
+    """Steps and samples needed to reach a loss, over the batch, relative to the least of each.
 
     McCandlish et al. 2018: steps/least = 1 + B*/B and samples/least = 1 + B/B*.
     """

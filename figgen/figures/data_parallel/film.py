@@ -1,4 +1,4 @@
-"""A film of buckets during the backward pass: filled, sent while work goes on, exposed."""
+"""A film of buckets in the backward pass: filled, sent during computing, exposed at the end."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _scenes(
     )
     scenes = [Scene(says=first, things=picture.at(0.0))]
     for now in events[:-1]:
-        says = _said(buckets, now, backward, ranks)
+        says = _caption(buckets, now, backward, ranks)
         scenes.append(Scene(says=says, things=picture.at(now), asks=asks.get(now)))
     return [*scenes, Scene(says=done, things=picture.at(last))]
 
@@ -94,8 +94,8 @@ def _time(seconds: float) -> str:
     return format_quantity(seconds, "s", "time")
 
 
-def _said(buckets: tuple[ReducedBucket, ...], now: float, backward: float, ranks: int) -> str:
-    """The event at `now`: a bucket is full, or an all-reduce ends."""
+def _caption(buckets: tuple[ReducedBucket, ...], now: float, backward: float, ranks: int) -> str:
+    """Return the event at `now`: a bucket is full, or an all-reduce ends."""
     full = [at for at, bucket in enumerate(buckets) if bucket.ready_s == now]
     if not full:
         done = next(at for at, bucket in enumerate(buckets) if bucket.end_s == now)
@@ -110,7 +110,7 @@ def _said(buckets: tuple[ReducedBucket, ...], now: float, backward: float, ranks
 
 
 def _layers(bucket: ReducedBucket) -> str:
-    """The layers whose gradients a bucket holds, in words."""
+    """Return the layers whose gradients a bucket holds, in words."""
     layers = sorted({t.layer for t in bucket.tensors if t.layer is not None})
     names = "layer {0}" if len(layers) == 1 else "layers {1} to {0}"
     words = [names.format(layers[0], layers[-1])] if layers else []
@@ -141,7 +141,7 @@ def _last(share: float, *, late: bool) -> Question:
 
 
 def _key() -> list[Thing]:
-    """The meaning of the colors."""
+    """Return the meaning of the colors."""
     things = []
     words = (
         ("backward", "backward", 54),
@@ -159,7 +159,7 @@ def _key() -> list[Thing]:
 
 
 class _Picture:
-    """The film at any time: one all-reduce above; below, buckets as the GPU and network do them."""
+    """The film at any time: one all-reduce above; below, buckets on the GPU and on the network."""
 
     def __init__(self, buckets: tuple[ReducedBucket, ...], backward_s: float, end_s: float) -> None:
         self.buckets, self.backward_s, self.end_s = buckets, backward_s, end_s
@@ -211,7 +211,7 @@ class _Picture:
         return tuple(things)
 
     def _whole(self) -> tuple[Thing, ...]:
-        """The time with one all-reduce after the backward pass."""
+        """Return the timeline with one all-reduce after the backward pass."""
         y = WHOLE + 18
         sent = self._slot(
             "one", "exposed", y, self.backward_s, self.end_s, "one all-reduce", self.end_s

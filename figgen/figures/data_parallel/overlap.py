@@ -43,7 +43,7 @@ def filled_buckets(
     *,
     gradient_bytes: int = GRADIENT_BYTES,
 ) -> tuple[ReducedBucket, ...]:
-    """The model's buckets beside the backward of `found`; `first` and `cap` in bytes."""
+    """Return the model's buckets during the backward of `found`; `first` and `cap` in bytes."""
     return reduced_buckets(
         gradient_tensors(catalog_model(model).shape),
         backward_s=found.backward_s,
@@ -83,7 +83,7 @@ def overlap(
     *,
     gradient_bytes: int = GRADIENT_BYTES,
 ) -> Overlap:
-    """What the buckets leave exposed, next to one all-reduce after the backward pass."""
+    """Return the exposed time with buckets and with one all-reduce after the backward pass."""
     return Overlap(
         backward_s=found.backward_s,
         all_reduce_s=found.bucket_overhead_s
@@ -95,7 +95,7 @@ def overlap(
 def overlap_values(
     found: Overlap, buckets: tuple[ReducedBucket, ...], *, ranks: int, tokens: int
 ) -> dict[str, Named]:
-    """Values for captions."""
+    """Return the values for captions."""
     return {
         "backward_s": Named(found.backward_s, "s"),
         "naive_s": Named(found.naive_s, "s"),
@@ -114,7 +114,7 @@ def overlap_values(
 def _slots(
     lane: int, buckets: tuple[ReducedBucket, ...], backward_s: float, end_s: float
 ) -> list[Slot]:
-    """The backward in the buckets' pieces, and below it each bucket's all-reduce."""
+    """Return the backward, cut where buckets fill, and below it each bucket's all-reduce."""
     slots, done = [], 0.0
     for index, bucket in enumerate(buckets):
         detail = f"bucket {index}: {bucket.bytes / MIB:.0f} MiB, {len(bucket.tensors)} tensors"
@@ -145,7 +145,7 @@ def ddp_buckets(
     first_bucket_mib: int = 150,
     utilization: float = 0.4,
 ) -> Timeline:
-    """One backward with its all-reduce after it, and beside it, bucket by bucket.
+    """One backward with its all-reduce after it, and the same backward bucket by bucket.
 
     Buckets are filled from the model's own matrices, last layer first, by PyTorch's rule.
     """
@@ -261,7 +261,7 @@ def ddp_bucket_table(
     bucket_mib: int = 25,
     bytes_per_element: int = 2,
 ) -> Table:
-    """Buckets that PyTorch's rule makes of real models, and how far from the cap they are."""
+    """PyTorch's buckets for real models, and how far their sizes are from the cap."""
     check_between("bucket_mib", bucket_mib, 1, 2**20)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -309,7 +309,7 @@ def data_parallel_scaling(
 ) -> Curves:
     """Scaling efficiency over GPUs at a fixed batch per GPU, with the best number of buckets.
 
-    Speed-up is that of the tokens per second over one GPU's; whole nodes beyond the first.
+    Speed-up is tokens per second relative to one GPU; beyond the first node, nodes are whole.
     """
     check_between("most_nodes", most_nodes, 2, 2**13)
     node = hardware_preset(preset)

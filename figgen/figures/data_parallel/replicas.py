@@ -1,4 +1,4 @@
-"""Data parallelism: the mean of gradients, the step of a rank, the cost of the all-reduce."""
+"""Data parallelism: the mean gradient, the step of a rank, the cost of the all-reduce."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def job(
     tokens: int,
     utilization: float,
 ) -> ReplicatedJob:
-    """A rank that computes `tokens` at `utilization` of the dense BF16 peak, and its ring.
+    """Return a rank that computes `tokens` at `utilization` of the BF16 peak, and its ring.
 
     `ranks_per_node` members of the group share the node's ports; each costs one hop.
     """
@@ -75,13 +75,13 @@ def job(
 
 
 def _samples(ranks: int, each: int) -> list[list[tuple[int, int]]]:
-    """Pairs (x, y) near y = 3x, `each` of them for every rank, with fixed errors."""
+    """Return pairs (x, y) near y = 3x, `each` of them for every rank, with fixed errors."""
     points = [(i % 7 + 1, 3 * (i % 7 + 1) + (i * 5) % 4 - 2) for i in range(ranks * each)]
     return [points[rank * each : (rank + 1) * each] for rank in range(ranks)]
 
 
 def mean_gradient(samples: list[tuple[int, int]]) -> Fraction:
-    """d/dw of the mean of (w·x − y)² over `samples`, exactly."""
+    """Return d/dw of the mean of (w·x − y)² over `samples`, exactly."""
     return sum((2 * x * (WEIGHT * x - y) for x, y in samples), Fraction(0)) / len(samples)
 
 
@@ -227,7 +227,7 @@ def data_parallel_step(
 ) -> Timeline:
     """Forward, backward, all-reduce and update of every rank, one of which is slower.
 
-    One rank per node and nothing overlapped. The all-reduce starts when the last rank is there.
+    There is one rank per node and no overlap. The all-reduce starts when the last rank is ready.
     """
     check_between("ranks", ranks, 1, 64)  # lanes of one picture
     check_between("slow_rank", slow_rank, 0, ranks - 1)

@@ -1,4 +1,4 @@
-"""Balance of routing: the auxiliary loss, drops by capacity, and balancing by a bias."""
+"""Balanced routing: the auxiliary loss, drops by capacity, and balancing by a bias."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
 def moe_capacity(
     *, experts: int = 64, top_k: int = 8, tokens: tuple[int, ...] = (128, 512, 4096)
 ) -> Curves:
-    """Expected share of token copies that are dropped over the capacity factor.
+    """Expected share of token copies that are dropped, over the capacity factor.
 
-    A fair router chooses every expert with equal chance, and still fills some beyond the mean.
-    In the last line half of the experts are three times as popular as the other half.
+    A fair router chooses every expert with equal probability, and still overfills some. In the last
+    line half of the experts are three times as popular as the other half.
     """
     check_between("experts", experts, 2, 512)
     check_between("top_k", top_k, 1, experts)
@@ -82,7 +82,7 @@ def moe_capacity(
 def _dropped(
     experts: int, top_k: int, tokens: int, kinds: tuple[float, ...], factor: float
 ) -> float:
-    """Expected dropped share when each kind of expert is `kind` times as popular as the mean."""
+    """Return the expected dropped share with experts `kind` times as popular as the mean."""
     capacity = expert_capacity(tokens, experts, top_k, factor)
     mean = tokens * top_k / experts
     beyond = [expected_overflow(tokens, kind * top_k / experts, capacity) for kind in kinds]

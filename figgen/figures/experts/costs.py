@@ -25,7 +25,7 @@ MODELS = ("mixtral-8x7b", "deepseek-v3", "qwen-3-235b-a22b", "gpt-oss-120b")
 
 
 def mixture(model: Model) -> ExpertShape:
-    """The experts of a model; a dense one raises InputError."""
+    """Return the experts of a model. Raises InputError for a dense model."""
     if model.shape.experts is None:
         raise InputError("model", expected="a mixture of experts", got=model.name)
     return model.shape.experts
@@ -80,9 +80,9 @@ def moe_models(
 def moe_ccr(
     *, models: tuple[ModelName, ...] = MODELS, preset: HardwareName = "h100-ndr", ep: int = 8
 ) -> Bars:
-    """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves.
+    """FLOPs of experts per byte of their all-to-alls, and the share of the peak this allows.
 
-    A group of `ep` ranks lies in one node, or has a rank on each of `ep` nodes.
+    A group of `ep` ranks is in one node, or has a rank on each of `ep` nodes.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
@@ -125,7 +125,7 @@ def moe_ccr(
 def experts_tp_or_ep(
     *, models: tuple[ModelName, ...] = MODELS, ranks: int = 8, tokens: int = 4096
 ) -> Bars:
-    """Bytes of experts that are spread over a group whole (EP), or each cut over it (TP)."""
+    """Bytes with whole experts spread over a group (EP), or each expert cut over it (TP)."""
     labels, by_ep, by_tp = [], [], []
     values: dict[str, Named] = {"ranks": Named(ranks, "rank"), "tokens": Named(tokens, "token")}
     for name in models:
@@ -164,7 +164,7 @@ def experts_tp_or_ep(
 
 @figure("moe-step")
 def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")) -> Table:
-    """Published runs side by side: work and bytes of one GPU per step, by axis, as each ran."""
+    """Published runs side by side: FLOPs and bytes of one GPU per step, by axis."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in runs:

@@ -13,9 +13,9 @@ Spot = tuple[float, float]
 
 @figure("moe-film")
 def moe_film() -> Film:
-    """The eight tokens of the example on four ranks: routed, sent, computed on, brought back.
+    """The example's eight tokens on four ranks: routed, sent, computed, returned.
 
-    A color is the rank that a token belongs to; copy `3b` is the second one of token 3.
+    A color is the rank that a token belongs to; copy `3b` is the second copy of token 3.
     """
     routing = routed()
     width = AWAY + max(routing.loads) * (CHIP + 3) + 8
@@ -30,7 +30,7 @@ def moe_film() -> Film:
 
 
 def _scenes(routing: Routing) -> tuple[Scene, ...]:
-    """Return the scenes from the router's choice to the sum of the experts' results."""
+    """Return the scenes from the router's choice to the sum of the experts' outputs."""
     loads = routing.loads
     at_home, away = _places(routing)
     tokens = _tokens(at_home)
@@ -108,7 +108,7 @@ def _tokens(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
 
 
 def _places(routing: Routing) -> tuple[dict[Spot, Spot], dict[Spot, Spot]]:
-    """The place of each (token, copy) at home and at its expert."""
+    """Return the place of each (token, copy) at its own rank and at its expert."""
     at_home: dict[Spot, Spot] = {}
     away: dict[Spot, Spot] = {}
     filled = [0] * EXPERTS
@@ -144,7 +144,7 @@ def _copies(
 
 
 def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
-    """The places that copies have left."""
+    """Return the places that copies have left."""
     return tuple(
         Thing(
             name=f"left {token:.0f} {copy:.0f}",
@@ -160,7 +160,7 @@ def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
 
 
 def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
-    """The names of ranks and experts; with `loads`, the number of copies per expert."""
+    """Return the names of ranks and experts; with `loads`, also the copies per expert."""
     heads = [Thing(name="home", text="at home", x=LEFT, y=0, width=70, height=14)]
     heads.append(Thing(name="away", text="at its expert", x=AWAY, y=0, width=90, height=14))
     for rank in range(RANKS):

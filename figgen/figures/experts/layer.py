@@ -23,17 +23,17 @@ LOGITS = (
 
 
 def routed() -> Routing:
-    """The worked example of the chapter."""
+    """Return the worked example of the chapter."""
     return route(np.array(LOGITS), TOP_K)
 
 
 def home(token: int) -> int:
-    """The rank that a token belongs to."""
+    """Return the rank that a token belongs to."""
     return token // (len(LOGITS) // RANKS)
 
 
 def values_of(routing: Routing) -> dict[str, Named]:
-    """Values for captions."""
+    """Return the values for captions."""
     loads = routing.loads
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)
@@ -55,7 +55,7 @@ def values_of(routing: Routing) -> dict[str, Named]:
 
 @figure("moe-routing")
 def moe_routing() -> Table:
-    """Eight tokens: probabilities of four experts, the two that are chosen, and their gates."""
+    """Eight tokens: probabilities of four experts, the two chosen, and their gates."""
     routing = routed()
     rows: list[tuple[Scalar, ...]] = []
     for token, chosen in enumerate(routing.choices):

@@ -19,7 +19,7 @@ BYTES, PASSES = 2, 4
 
 
 def _factors(title: str, y: float, world_size: int, sizes: Mapping[str, int]) -> Iterator[Box]:
-    """A row of boxes: what it is about, the axes with their sizes, and their product."""
+    """Yield a row of boxes: a title, the axes with their sizes, and the product of the sizes."""
     hues = {"etp": "tp", "edp": "dp"}
     yield Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7)
     for at, (axis, size) in enumerate(sizes.items()):
@@ -40,7 +40,7 @@ def _factors(title: str, y: float, world_size: int, sizes: Mapping[str, int]) ->
 def parallel_stack(
     *, nodes: int = 32, gpus_per_node: int = 8, tp: int = 8, pp: int = 2, ep: int = 8, etp: int = 1
 ) -> Diagram:
-    """The same world as dense factors and as expert factors, and what its first node holds."""
+    """The same world as dense factors and as expert factors, and the parts on its first node."""
     check_between("gpus_per_node", gpus_per_node, 2, 8)
     parallel = layout(nodes=nodes, gpus_per_node=gpus_per_node, tp=tp, pp=pp, ep=ep, etp=etp)
     boxes = [
@@ -104,7 +104,7 @@ def moe_placement(
     sizes: tuple[int, ...] = (8, 16, 32, 64),
     tokens: int = 4096,
 ) -> Table:
-    """All-to-alls of one layer, forward and backward: what leaves the node as EP grows."""
+    """All-to-alls of one layer, forward and backward: bytes that leave the node as EP grows."""
     node, found = hardware_preset(preset), catalog_model(model)
     experts = mixture(found)
     rows: list[tuple[Scalar, ...]] = []
@@ -148,9 +148,9 @@ def moe_node_limit(
     limits: tuple[int, ...] = (4, 2),
     bytes_per_element: float = 2,
 ) -> Table:
-    """Copies of a token that cross the network in one dispatch, expected over even routing.
+    """Copies of a token that cross the network in one dispatch, expected with even routing.
 
-    With one copy per node, the ranks of that node pass it on among themselves.
+    With one copy per node, the ranks of that node forward it among themselves.
     """
     found = catalog_model(model)
     experts = mixture(found)

@@ -1,4 +1,4 @@
-"""Published steps of mixtures that differ in how tokens reach their experts, beside ours."""
+"""Published steps of mixtures that differ in how tokens reach their experts, with predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QWEN_30B: dict[str, Any] = {
 
 
 class Compared(NamedTuple):
-    """A published step of a job, with the options in which it differs from the one before."""
+    """A published step of a job, with the options in which it differs from the previous one."""
 
     job: str
     dispatcher: str
@@ -87,9 +87,9 @@ RUNS = {
 
 @figure("experts-mfu")
 def experts_mfu() -> Bars:
-    """Measured and predicted MFU of a dense model and of mixtures of experts, all on H100 in BF16.
+    """Measured and predicted MFU of a dense model and of mixtures of experts, on H100 in BF16.
 
-    The work is that of the active parameters and of attention over all pairs of tokens.
+    FLOPs are those of the active parameters and of attention over all pairs of tokens.
     """
     judged = {one.run.name: one for one in judged_runs()}
     shown = {key: (label, judged[name]) for key, (label, name) in RUNS.items()}

@@ -1,1 +1,1 @@
-"""What leaves the GPU: state that the host holds, and state that storage keeps."""
+"""Data outside the GPU: state in the host's memory, and state in storage."""

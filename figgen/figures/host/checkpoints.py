@@ -1,4 +1,4 @@
-"""Checkpoints and data: sizes, stalls, published times, and what padding wastes."""
+"""Checkpoints and data: sizes, stalls, published times, and waste by padding."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def checkpoint_sizes(*, model_name: ModelName = "llama-3-70b") -> Bars:
 def checkpoint_stall(
     *, model_name: str = "llama-3-70b", sizes: tuple[int, ...] = (64, 512, 4096)
 ) -> Table:
-    """How long training stands still for a checkpoint, and until it is safe, by way and size."""
+    """How long a checkpoint stalls training and how long until it is safe, by method and size."""
     count = float(model(model_name).parameters)
     size = float(checkpoint_size(count, 2, 12))
     rows: list[tuple[Scalar, ...]] = []
@@ -80,7 +80,7 @@ def checkpoint_stall(
 class Saved(NamedTuple):
     """A published checkpoint: seconds that training waits, synchronous and asynchronous.
 
-    `gpus` is 0 where it isn't printed; a time that isn't printed is 0.
+    `gpus` and times are 0 if they are not printed.
     """
 
     title: str
@@ -103,7 +103,7 @@ request 635 (FP32 state and consolidated 16-bit weights); pytorch.org, 6x faster
 
 @figure("checkpoint-published")
 def checkpoint_published() -> Table:
-    """Published stalls beside the copy to the hosts that this guide computes with."""
+    """Published stalls beside this guide's time for the copy to the hosts."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"copy": Named(COPY_BYTES_PER_S, "B/s")}
     for one in SAVED:
@@ -140,7 +140,7 @@ def checkpoint_published() -> Table:
 
 
 def packed(lengths: tuple[int, ...], sequence: int) -> int:
-    """Sequences that the samples fill if each goes into the fullest one that has room for it."""
+    """Return the sequences needed if each sample goes into the fullest one with room for it."""
     free: list[int] = []
     for length in sorted(lengths, reverse=True):
         room = [(space, place) for place, space in enumerate(free) if space >= length]
@@ -155,9 +155,9 @@ def packed(lengths: tuple[int, ...], sequence: int) -> int:
 def packing(
     *, sequence: int = 4096, means: tuple[int, ...] = (256, 512, 1024, 2048), samples: int = 512
 ) -> Table:
-    """The share of computed tokens that is padding: one sample a sequence, and samples packed.
+    """Share of computed tokens that is padding, with one sample per sequence and with packing.
 
-    Lengths are exponential, cut off at the sequence.
+    Lengths are exponential, cut off at the sequence length.
     """
     check_between("samples", samples, 1, 2000)
     rows: list[tuple[Scalar, ...]] = []

@@ -1,4 +1,4 @@
-"""Offloading: what the host holds, what a step waits for, and published steps."""
+"""Offloading: memory on the host, waiting time of a step, and published steps."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _alone(model_name: str, chip: str, microbatches: int, share: float) -> Train
 def offload_overhead(
     *, model_name: str = "llama-3-8b", microbatches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
 ) -> Curves:
-    """What the host's update adds to a step of one GPU, over microbatches per step, by machine."""
+    """Time that the host's update adds to a step of one GPU, over microbatches, by machine."""
     lines: list[Series] = []
     values: dict[str, Named] = {}
     steps: list[TrainingStep] = []
@@ -104,8 +104,8 @@ def offload_overhead(
 def offload_links() -> Table:
     """What hides behind computing on each link to the host, at measured matmul rates.
 
-    Weights that a layer fetches hide from a number of tokens per microbatch on; activations that
-    leave in the forward pass hide from a width of the layer on.
+    Fetched weights are hidden above a number of tokens per microbatch; activations that leave in
+    the forward pass are hidden above a layer width.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -155,9 +155,9 @@ Source: PrimeIntellect-ai/prime-rl pull request 3234, 2026-08-11. The row of 32K
 
 @figure("offload-measured")
 def offload_measured() -> Table:
-    """Published steps with an offloaded optimizer beside the longer of computing and host update.
+    """Published steps with an offloaded optimizer, and the longer of computing and host update.
 
-    The update is bound by the bandwidth of the node's memory, which all GPUs share.
+    The bandwidth of the node's memory, which all GPUs share, bounds the update.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -230,7 +230,7 @@ def offload_fractions() -> Table:
 
 
 class AwaySteps(NamedTuple):
-    """Published steps with inputs of recomputed layers kept, and in the host's memory."""
+    """Published steps with recomputed layers' inputs on the GPU, and in the host's memory."""
 
     title: str
     model: str
@@ -269,7 +269,7 @@ Source: PrimeIntellect-ai/prime-rl@559b44772e47, benchmarks/baselines."""
 
 @figure("offload-inputs")
 def offload_inputs() -> Table:
-    """What copies of recomputed layers' inputs free and add, as predicted and as measured."""
+    """Memory that offloading recomputed layers' inputs frees and time it adds, with predictions."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     times, sizes = list[float](), list[float]()

@@ -40,20 +40,20 @@ def _size(one: JourneyJob) -> str:
 
 
 def _narrow(layout: str) -> str:
-    """A layout in a column: it breaks before the stage of ZeRO and before the slices only."""
+    """Return a layout that breaks only before the ZeRO stage and before the slices."""
     parts = [part.replace("ZeRO-", "ZeRO\u2011") for part in layout.split(", ")]
     return ", ".join([parts[0].replace(" · ", "·").replace(" ", ""), *parts[1:]])
 
 
 def _seconds(found: JourneyJob) -> str:
-    """The step with its interval: "6.57 (6.1–7.0)"."""
+    """Return the step time with its interval: "6.57 (6.1–7.0)"."""
     low, high = (f"{s:.0f}" if s >= 10 else f"{s:#.2g}" for s in (found.low_s, found.high_s))
     return f"{found.step_time_s:#.3g}".rstrip(".") + f"{NBSP}({low}–{high})"
 
 
 @figure("journey-scoreboard", follows=True)
 def journey_scoreboard(*, page: int) -> Table:
-    """The job at the end of every page so far; times are predicted."""
+    """The job at the end of every page so far, with predicted times."""
     check_between("page", page, 1, len(RUNGS))
     found = [(entry, rung(entry.page)) for entry in RUNGS[:page]]
     rows: list[tuple[Scalar, ...]] = [
@@ -94,7 +94,7 @@ def journey_scoreboard(*, page: int) -> Table:
 def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     """Memory of the fullest GPU by kind at the end of every page so far.
 
-    `also` are jobs that a page tried and gave up, written as for `journey-layouts`.
+    `also` are jobs that a page tried and abandoned, written as for `journey-layouts`.
     """
     check_between("page", page, 1, len(RUNGS))
     shown = [
@@ -107,7 +107,7 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
 
 
 def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
-    """Memory of each job by kind, with the last one's numbers as values."""
+    """Return the memory of each job by kind, with the last one's numbers as values."""
     jobs = [one for _, one in shown]
     kinds = [kinds_of_memory(one) for one in jobs]
     return Bars(
@@ -122,7 +122,7 @@ def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
 
 
 def _written(text: str) -> tuple[str, JourneyJob]:
-    """`label | model | sizes | options` as a label and a job; InputError for another form."""
+    """Return label and job of `label | model | sizes | options`. Raises InputError otherwise."""
     parts = [part.strip() for part in text.split("|")]
     if len(parts) not in (3, 4):
         raise InputError("a job", expected="label | model | sizes | options", got=text)

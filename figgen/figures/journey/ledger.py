@@ -1,4 +1,4 @@
-"""Where the bytes and the seconds of a page's step come from."""
+"""The origin of the bytes and the seconds of a page's step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LedgerEntry:
 
 
 def entries(found: JourneyJob) -> list[LedgerEntry]:
-    """The step's calls by purpose, the busiest axis first; together they send all its bytes."""
+    """Return the step's calls by purpose, busiest axis first; they add up to all its bytes."""
     estimate = found.found.estimate
     by: dict[tuple[str, str], list[LedgerEntry]] = {}
     for row in estimate.rows:
@@ -86,7 +86,7 @@ def entries(found: JourneyJob) -> list[LedgerEntry]:
 
 
 def _product(entry: LedgerEntry, microbatches: int, layers: int) -> str:
-    """The number of calls as microbatches × layers × calls of each, as far as it divides."""
+    """Return the number of calls as microbatches × layers × calls, as far as it divides."""
     rest, factors = entry.calls, []
     if entry.per_microbatch:
         for factor in (microbatches, layers):
@@ -99,7 +99,7 @@ def _product(entry: LedgerEntry, microbatches: int, layers: int) -> str:
 
 
 def rank_layers(found: JourneyJob) -> int:
-    """Layers of the busiest GPU."""
+    """Return the number of layers on the busiest GPU."""
     rank = found.found.estimate.bottleneck
     return next(one.layers for one in found.found.memory.ranks if one.pipeline_rank == rank)
 
@@ -140,14 +140,14 @@ def journey_ledger(*, page: int) -> Bars:
 
 
 def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
-    """Bytes that a GPU sends on an axis over the time that its calls take: their busbw, B/s."""
+    """Return the busbw of an axis, B/s: bytes sent by a GPU over the time of its calls."""
     rows = [row for row in estimate.rows if family_of(row.axis) == axis]
     return fsum(row.sent_bytes for row in rows) / fsum(row.time_s for row in rows)
 
 
 @figure("journey-subtract", of_reference=True)
 def journey_subtract(*, page: int = 10) -> Bars:
-    """A step as computed and as a profile shows it when one GPU's NVLink has lost bandwidth."""
+    """A step as computed, and as a profile shows it when one GPU's NVLink has lost bandwidth."""
     found = rung(page)
     good, bad = found.found.estimate, found.slowed
     computed, measured = step_parts(good), step_parts(bad)

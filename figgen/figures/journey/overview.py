@@ -59,7 +59,7 @@ def journey_job(*, page: int) -> Overview:
 
 
 def _step(found: JourneyJob) -> Timeline:
-    """Seconds of gathered weights, of the schedule, and of exposed gradients."""
+    """Return the timeline of gathered weights, the schedule, and exposed gradients."""
     trace, before_s, after_s = carried_out(found.found.setup, found.found.stages)
     end = before_s + trace.makespan + after_s
     ranks = range(len(trace.placed))

@@ -1,4 +1,4 @@
-"""Pictures of one idea each, with the numbers of the journey's job."""
+"""Figures of one idea each, with the numbers of the journey's job."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ACROSS, WORK_HIGH, STACK_TOP, STACK_HIGH = 5.1, 0.5, 0.85, 3.6
 
 @figure("journey-one-step", of_reference=True)
 def journey_one_step() -> Diagram:
-    """Memory over one step on one GPU: what stays, and what forward writes and backward frees.
+    """Memory over one step on one GPU: what stays, what forward writes and backward frees.
 
     Widths are predicted times, with two thirds of computing in backward; heights are bytes.
     """
@@ -93,7 +93,7 @@ MEMORY_ROLES = dict(zip(("weights", "gradients", "optimizer", "activations"), RO
 def _staircase(
     layers: int, seconds: Mapping[str, float], across: float, span: tuple[float, float]
 ) -> list[Box]:
-    """Labeled activations: a stair up for each layer of the forward pass, and down in the backward.
+    """Return activations that rise with each layer of forward and fall in backward.
 
     `span` is where the highest step begins and where all end, in grid units.
     """
@@ -199,10 +199,10 @@ def journey_two_clocks(
     least: int = 256,
     most: int = 65_536,
 ) -> Curves:
-    """Seconds of computing and of sharded messages for one microbatch, over a GPU's tokens in it.
+    """Seconds of computing and of sharded messages for one microbatch, over its tokens per GPU.
 
-    Computing at the dense peak; 16-bit weights gathered twice and 32-bit gradients scattered once,
-    as the journey's job does it.
+    Computing runs at the dense peak; 16-bit weights are gathered twice and 32-bit gradients
+    scattered once, as in the journey's job.
     """
     node, parameters = hardware_preset(preset), catalog_model(model).parameters
     sequence = catalog_model(model).shape.sequence
@@ -257,7 +257,7 @@ def journey_two_clocks(
 def journey_tokens_decide(
     *, model: str = "llama-3-8b", nodes: tuple[int, ...] = (1, 8, 64), microbatches: int = 8
 ) -> Curves:
-    """Predicted MFU of full sharding over the tokens of a GPU in a microbatch, by nodes."""
+    """Predicted MFU of full sharding over the tokens per GPU and microbatch, by nodes."""
     lengths = tuple(512 * 2**power for power in range(6))
     options = f"microbatches={microbatches} zero_stage=3"
     steps = {

@@ -9,7 +9,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.parameters import ModelName
-from figgen.figures.training.step import fullest_bars, said_of
+from figgen.figures.training.step import fullest_bars, part_label
 from figgen.models.memory.activations import layer_bytes
 from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.plotting.series import doublings, line, segments
@@ -43,7 +43,7 @@ SUM = (
 
 @figure("memory-budget", about=written_step)
 def memory_budget(step: TrainingStep) -> Bars:
-    """Memory of the fullest GPU of a job, added up: each bar has one part more than the last."""
+    """Memory of the fullest GPU, cumulative: each bar has one part more than the previous one."""
     found = step.memory
     fullest, capacity = found.fullest, found.capacity_bytes or 0.0
     size = {part: fullest.bytes_of(part) for part, _ in SUM}
@@ -51,7 +51,7 @@ def memory_budget(step: TrainingStep) -> Bars:
         labels=tuple(label for _, label in SUM),
         segments=segments(
             {
-                said_of(part): [size[part] if bar >= first else 0.0 for bar in range(len(SUM))]
+                part_label(part): [size[part] if bar >= first else 0.0 for bar in range(len(SUM))]
                 for first, (part, _) in enumerate(SUM)
             }
         ),
@@ -101,7 +101,7 @@ MODES: dict[str, Choices] = {
 
 @figure("activation-modes")
 def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
-    """Bytes that one layer keeps for one sequence, as more is divided or recomputed."""
+    """Bytes that one layer keeps for one sequence, with more and more divided or recomputed."""
     kept = {}
     for mode, chosen in MODES.items():
         found = training_step(
@@ -129,7 +129,7 @@ def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
     """Tensors that a layer keeps for backward on one GPU, largest first, and what removes each.
 
     The kernel is FlashAttention, which stores no scores; `scores` are the bytes of the attention
-    core in a kernel that does.
+    core in a kernel that stores them.
     """
     setup = training_step(model=model, nodes=1, gpus_per_node=8, tp=tp).setup
     every = sorted(layer_tensors(setup), key=lambda tensor: -tensor.bytes)
@@ -176,8 +176,8 @@ LAYOUTS: dict[str, Choices] = {
 def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
     """Memory of the fullest GPU for several layouts of one model on the same nodes.
 
-    A layout that needs over four times the capacity has no bar, only a value: its bar would
-    leave no room for the others.
+    A layout that needs more than four times the capacity has a value but no bar, which would leave
+    no room for the others.
     """
     check_between("nodes", nodes, 8, 1024)
     found = {

@@ -1,4 +1,4 @@
-"""Memory that each measure saves alone, on the fullest GPU."""
+"""Memory on the fullest GPU that each measure saves by itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AS_IT_IS, TOGETHER = "as it is", "kernel, sequence parallelism and ZeRO-1"
 
 
 def _memories(model: str, nodes: int, sequence: int) -> dict[str, MemoryEstimate]:
-    """Memory without a measure, with each alone, best first, and with all that repeat no work."""
+    """Return memory without measures, with each alone, best first, and with all cheap ones."""
 
     def held(choices: Choices) -> MemoryEstimate:
         asked = {**START, **choices, "sequence": sequence}
@@ -59,7 +59,7 @@ def measures_by_kind(*, model: str = "llama-3-70b", nodes: int = 8, sequence: in
 
 @figure("memory-measures")
 def memory_measures(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Table:
-    """Each measure alone from one careless layout, the best one first."""
+    """Each measure by itself, starting from one careless layout, best first."""
     found = _memories(model, nodes, sequence)
     kept = {key: each.fullest.total_bytes for key, each in found.items()}
     start, free = kept.pop("start"), kept.pop("free")

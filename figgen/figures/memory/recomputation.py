@@ -22,8 +22,8 @@ BEFORE = "megatron-lm 24.12"
 def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
     """For each module: bytes saved per layer and sequence, and matmuls repeated.
 
-    Of a mixture of experts, or of a dense layer where the model has no other; FlashAttention
-    stores no scores.
+    The layer is a mixture of experts if the model has one, otherwise dense. FlashAttention stores
+    no scores.
     """
     asked = scenario(
         model=model,
@@ -84,8 +84,8 @@ PRINTED = (
 def recompute_published() -> Table:
     """Activations of DeepSeek-V3 under Megatron-LM and their savings, printed and computed.
 
-    The third of four pipeline ranks, whose chunks have four layers each; the printed sums are
-    for this rank.
+    They are those of the third of four pipeline ranks, whose chunks have four layers each, as in
+    the printed sums.
     """
 
     def held(recompute: str, activations: str) -> float:

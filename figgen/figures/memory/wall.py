@@ -80,9 +80,9 @@ HELD = ("gpt-2-xl", "llama-2-7b", "llama-1-65b", "llama-3-70b", "gpt-3-175b", "l
 def gpus_to_hold_table(
     *, recipe: str = "mcore18", memory: str = "h100-sxm-80gb", usable: float = 0.8
 ) -> Table:
-    """Models with their weights and training state, and the GPUs that hold each.
+    """Models with their weights and training state, and the GPUs that each needs.
 
-    The same `usable` share of the memory holds either.
+    The same share `usable` of the memory is available for either.
     """
     per_param = named_recipe(recipe).total_bytes
     capacity = accelerator(memory).hbm_bytes
@@ -122,7 +122,7 @@ PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-ndr": "pcie5-x16
 
 
 def reach(preset: str) -> dict[str, float]:
-    """Bytes/s per direction and GPU to memory, neighbours and the network, fastest first."""
+    """Return B/s per direction and GPU to memory, neighbours and the network, fastest first."""
     node = hardware_preset(preset)
     return {
         "HBM": node.accelerator.hbm_bandwidth_bytes_per_s,
@@ -181,7 +181,10 @@ def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
 
 
 def _pipes(node: HardwarePreset) -> list[Box]:
-    """Links to the switch and to the fabric, as wide as their bandwidth; the first say it."""
+    """Return links to the switch and the fabric, as wide as their bandwidth.
+
+    The first of each kind is labeled.
+    """
     inside, outside = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
     widest = max(inside, outside)
     boxes = []
@@ -224,7 +227,7 @@ def _pipes(node: HardwarePreset) -> list[Box]:
 
 
 def _node(n: int, gpus: int) -> list[Box]:
-    """The frame of a node, its switch, and the first GPUs and the last with their NICs.
+    """Return the frame of a node, its switch, and the first and last GPUs with their NICs.
 
     The second node is the mirror image of the first, below the fabric.
     """

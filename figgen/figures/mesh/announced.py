@@ -1,4 +1,4 @@
-"""Racks that are announced next to racks that you can rent: what grows, and what does not."""
+"""Announced racks beside racks that can be rented: what grows and what does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT = {
 
 
 def _range(chip: Accelerator) -> tuple[float, float]:
-    """The least and the most that is printed of the dense peak in BF16."""
+    """Return the lowest and the highest printed dense BF16 peak."""
     usual, printed = chip.peak_flops_per_s(), chip.bf16
     if printed is None:
         return usual, usual
@@ -33,9 +33,9 @@ def _range(chip: Accelerator) -> tuple[float, float]:
 
 @figure("announced-growth", recomputed=True)
 def announced_growth(*, base: AcceleratorName = "gb200-nvl72") -> Bars:
-    """What announced GPUs have over one that can be rented: memory, bandwidths and arithmetic.
+    """Announced GPUs relative to one that can be rented: memory, bandwidths and arithmetic.
 
-    Where reports differ, the arithmetic is that of the lowest and of the highest.
+    If reports differ, the lowest and the highest arithmetic are shown.
     """
     old = accelerator(base)
     names = ("memory", "memory bandwidth", "scale-up link", "BF16, lowest", "BF16, highest")
@@ -69,10 +69,10 @@ def announced_growth(*, base: AcceleratorName = "gb200-nvl72") -> Bars:
 
 @figure("announced-racks")
 def announced_racks(*, tp: int = 16, hidden: int = 16384, sequence: int = 8192) -> Table:
-    """Racks of 72 with their ratios, and what TP keeps of the peak inside the rack.
+    """Racks of 72 with their ratios, and the share of the peak that TP reaches inside the rack.
 
-    Nothing is hidden, and latency isn't counted. The last two columns are for the highest and the
-    lowest peak in BF16 that is printed.
+    Nothing is hidden, and latency isn't counted. The last two columns use the highest and the
+    lowest printed BF16 peak.
     """
     check_between("tp", tp, 2, 72)
     check_between("hidden", hidden, 64, 10**6)

@@ -22,12 +22,12 @@ DOMAINS = (8, 72)
 
 
 def ring_rate(size: int, domain: int, inside: float, port: float) -> float:
-    """Bandwidth of a ring of `size` ranks; between nodes, it has all adapters of a node."""
+    """Return the bandwidth of a ring of `size` ranks; between nodes, it uses all their adapters."""
     return inside if size <= domain else min(inside, domain * port)
 
 
 def exchange_rate(size: int, domain: int, inside: float, port: float) -> float:
-    """Bandwidth of an even all-to-all per rank: part stays, the rest takes the rank's port."""
+    """Return the bandwidth of an even all-to-all per rank, part of which stays in the domain."""
     if size <= domain:
         return inside
     leaving = (size - domain) / (size - 1)
@@ -43,7 +43,7 @@ def domain_groups(
     sequence: int = 8192,
     ffn_width: int = 2048,
 ) -> Curves:
-    """Share of the peak left by TP's and by experts' messages, nothing hidden, over group size."""
+    """Share of the peak that remains with exposed messages of TP and of experts, by group size."""
     check_between("hidden", hidden, 64, 10**6)
     check_between("ffn_width", ffn_width, 64, 10**6)
     gpu = accelerator(chip)
@@ -82,7 +82,7 @@ def domain_all_reduce(
     message_bytes: float = 1e9,
     gpus: tuple[int, ...] = (8, 72, 576, 4608),
 ) -> Table:
-    """An all-reduce over whole domains of 8 and of 72: in two levels, a port for every GPU."""
+    """An all-reduce over whole domains of 8 and of 72, in two levels, with a port for every GPU."""
     check_between("message_bytes", message_bytes, 1, 1e15)
     inside = accelerator(chip).scale_up_bandwidth_bytes_per_s
     outside = link(port).bandwidth_bytes_per_s

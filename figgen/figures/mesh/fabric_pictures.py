@@ -77,7 +77,7 @@ SIDE, STEP = 4, 1.75
 
 
 def _row_stubs(row: int) -> list[Box]:
-    """What leaves a row at its end comes back at its start: stubs with the other end's name."""
+    """Return stubs at both ends of a row, each labeled with the other end."""
     y, first, right = 0.9 + row * 1.05, row * SIDE, 1.2 + SIDE * STEP - 0.4
     last = f"to {first + SIDE - 1}"
     return [
@@ -87,7 +87,7 @@ def _row_stubs(row: int) -> list[Box]:
 
 
 def _column_stubs(column: int) -> list[Box]:
-    """The same of a column."""
+    """Return stubs at both ends of a column, each labeled with the other end."""
     x, last, foot = 1.2 + column * STEP, SIDE * (SIDE - 1) + column, 0.9 + SIDE * 1.05 - 0.15
     return [
         Box(name=f"top {column}", lines=(f"to {last}",), x=x, y=0, width=0.9, height=0.45),
@@ -104,7 +104,7 @@ def _stub_links(start: str, end: str, first: int, last: int) -> list[DiagramLink
 
 @figure("torus-wiring")
 def torus_wiring() -> Diagram:
-    """A torus of four by four: neighbors are joined, and the ends of every row and column too."""
+    """A torus of four by four, with the ends of each row and column joined."""
     side, step = SIDE, STEP
     boxes, links = list[Box](), list[DiagramLink]()
     for row in range(side):

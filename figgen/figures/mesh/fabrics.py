@@ -1,4 +1,4 @@
-"""Buses and fabrics: lanes and copies through the host, fabrics compared, links between sites."""
+"""Buses and fabrics: PCIe lanes, copies through the host, fabrics, links between sites."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDTHS = (1, 4, 8, 16)
 
 @figure("pcie-generations")
 def pcie_generations(*, message_bytes: float = 1e9) -> Table:
-    """Bandwidth of one direction by generation and lanes, and the time of a copy over 16."""
+    """Bandwidth per direction by generation and lanes, and the time of a copy over 16 lanes."""
     check_between("message_bytes", message_bytes, 1, 1e15)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -102,9 +102,9 @@ def host_copies(
 
 
 class Fabric(NamedTuple):
-    """A fabric of `endpoints`: its switches, most hops, links across its bisection, collectives.
+    """A fabric of `endpoints`: switches, most hops, links across its bisection, collectives.
 
-    `links` are those of one endpoint; times are of one message in bytes.
+    `links` are those of one endpoint. Times are those of one message in bytes.
     """
 
     name: str
@@ -118,10 +118,11 @@ class Fabric(NamedTuple):
     leaf: int = 1
 
     def all_to_all_s(self, message_bytes: float, rate: float) -> float:
-        """Least time of an even all-to-all: the bisection's, a leaf's, or the endpoint's own.
+        """Return the least time of an even all-to-all.
 
-        An endpoint keeps its own part and a `leaf` those of its endpoints; the leaf's ways up carry
-        1/`thinned` of what its endpoints do.
+        The bisection, a leaf or the endpoint's own link bounds it. An endpoint keeps its own part
+        and a `leaf` those of its endpoints; the leaf's uplinks carry 1/`thinned` of what its
+        endpoints do.
         """
         n = self.endpoints
         cut = bisection_all_to_all_time(n, message_bytes, self.bisection_links, rate)
@@ -130,7 +131,7 @@ class Fabric(NamedTuple):
 
 
 def _switched(endpoints: int, rate: float, latency_s: float) -> Callable[[float], float]:
-    """Time through one port: the faster of fewest bytes and fewest steps."""
+    """Return the time through one port, with the fewest bytes or the fewest steps if faster."""
 
     def all_reduce_s(size: float) -> float:
         ways = (ring_all_reduce_time, double_binary_tree_all_reduce_time)
@@ -140,7 +141,7 @@ def _switched(endpoints: int, rate: float, latency_s: float) -> Callable[[float]
 
 
 def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float = 1.0) -> Fabric:
-    """A fat tree whose top tier has 1/`over` of the switches and of the links."""
+    """Return a fat tree whose top tier has 1/`over` of the switches and links."""
     endpoints = 2 * (ports // 2) ** tiers
     name = f"fat tree, {tiers} tiers" + (f", {over:g}:1" if over > 1 else "")
     top = (ports // 2) ** (tiers - 1)
@@ -159,7 +160,10 @@ def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float 
 
 
 def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
-    """A balanced dragonfly: `quarter` endpoints to a router, twice as many routers in a group."""
+    """Return a balanced dragonfly with `quarter` endpoints per router.
+
+    A group has twice as many routers.
+    """
     p, a, h = quarter, 2 * quarter, quarter
     endpoints = int(dragonfly_endpoints(p, a, h))
     return Fabric(
@@ -174,7 +178,7 @@ def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
 
 
 def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
-    """A torus whose endpoints are its switches, with a link each way along every dimension."""
+    """Return a torus whose endpoints are its switches, with links both ways in every dimension."""
 
     def all_reduce_s(size: float) -> float:
         return 2 * float(torus_all_gather_time(side, dimensions, size, latency_s, rate))
@@ -191,7 +195,7 @@ def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
 
 
 def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
-    """Fabrics of about one or two thousand endpoints with links of equal rate."""
+    """Return fabrics of about one or two thousand endpoints with links of equal rate."""
     check_between("rate", rate, 1e6, 1e15)
     check_between("message_bytes", message_bytes, 1, 1e15)
     latency_s = nccl_tuning().network_latency_s
@@ -303,7 +307,7 @@ def site_exchanges(
     latency_s: float = 20e-3,
     bytes_per_param: float = 4.0,
 ) -> Table:
-    """Two sites that synchronize their models: how long it takes, and how rarely they must."""
+    """Two sites that synchronize their models: the time it takes, and the longest interval."""
     check_between("step_s", step_s, 1e-3, 1e6)
     check_between("kept_share", kept_share, 0.01, 0.999)
     parameters = model(model_name).parameters

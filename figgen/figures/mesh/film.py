@@ -23,7 +23,7 @@ WORDS = {
 
 
 def _axis_scenes(room: _Room, mesh: RankMesh, at: int, gpus_per_node: int) -> list[Scene]:
-    """The ranks of an axis take their places: those of index 1, and then all others."""
+    """Return scenes in which the ranks of an axis are placed: index 1, then all others."""
     name, size = mesh.axes[at]
     stride = axis_stride(mesh, name)
     told = f"ranks {stride} to {2 * stride - 1}" if stride > 1 else "rank 1"
@@ -162,9 +162,9 @@ class _Room:
         strong: frozenset[int] = frozenset(),
         lead: str = "",
     ) -> tuple[Thing, ...]:
-        """The first `filled` ranks in place; ranks from `new` on come from `stride` ranks before.
+        """Return the first `filled` ranks; those from `new` on move from `stride` ranks before.
 
-        Colors are places along the axis `lead`, or along the fastest.
+        Colors are indices along the axis `lead`, or along the fastest.
         """
         lead = lead or mesh.names[0]
         apart, size = axis_stride(mesh, lead), dict(mesh.axes)[lead]
@@ -190,7 +190,7 @@ class _Room:
         return tuple(things)
 
     def of_groups(self, mesh: RankMesh) -> tuple[Thing, ...]:
-        """Rank 0 and the members of its groups in the colors of their axes; all others pale."""
+        """Return rank 0 and the members of its groups in the colors of their axes, others pale."""
         axis_of = {rank: name for name in mesh.names for rank in groups(mesh, name)[0] if rank}
         things = self._heads()
         for rank in range(self.nodes * self.per_node):
@@ -218,7 +218,7 @@ class _Room:
         return tuple(things)
 
     def _heads(self) -> list[Thing]:
-        """The numbers of the nodes above each column."""
+        """Return the numbers of the nodes above each column."""
         return [
             Thing(
                 name=f"column {column}",

@@ -42,9 +42,9 @@ def rank_grid(
 ) -> RankGrid:
     """Every GPU by node, with all its coordinates, colored by the groups of one communicator.
 
-    Above `most` GPUs one block of whole nodes stands for the others, unless the `whole` world is
-    wanted, as for the download.  `first` is the communicator that the grid is colored by until a
-    reader chooses another, of all or of the given `communicators`.
+    Above `most` GPUs one block of whole nodes represents the others, unless the `whole` world is
+    asked for, as in the download. `first` is the communicator shown until a reader chooses another
+    from `communicators` (default: all).
     """
     names = communicators or shown_communicators(parallel)
     if first not in names:
@@ -83,7 +83,7 @@ def _view(parallel: ParallelLayout, name: str, block: Block) -> CommunicatorView
 
 
 def _note(summary: Communicator) -> str:
-    """Rank distance between neighbours of a group, and the nodes of a group, in words."""
+    """Return the rank distance between neighbours of a group, and its nodes, in words."""
     if summary.size == 1:
         return "groups of one GPU"
     stride = "no single stride" if summary.stride is None else f"stride {summary.stride}"
@@ -139,7 +139,7 @@ def two_grids(parallel: ParallelLayout, *, most: int = 16) -> Table:
 
 
 def _group_of_each(parallel: ParallelLayout, name: str) -> list[str]:
-    """The group of every rank in one communicator."""
+    """Return the group of every rank in one communicator."""
     mesh = mesh_of(parallel, name)
     listed = [ranks_words(group) for group in groups(mesh, name)]
     return [listed[row] for row in group_index(mesh, name).tolist()]

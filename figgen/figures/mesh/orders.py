@@ -48,8 +48,8 @@ def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
 def layout_checks(*, asked: tuple[str, ...]) -> Table:
     """Layouts that do not fit, with reasons and the nearest sizes, and layouts that are slow.
 
-    Each text is sizes as a `sizes:` text writes them, optionally with `order=NAME` at its end.
-    Raises InputError for sizes that fit without a warning: there is nothing to say of them.
+    Each text holds sizes as in a `sizes:` field, optionally followed by `order=NAME`. Raises
+    InputError for sizes that fit without a warning.
     """
     rows = tuple(_verdict(text) for text in asked)
     heads = ("asked for", "verdict", "because", "nearest that fit")

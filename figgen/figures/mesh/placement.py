@@ -33,7 +33,7 @@ NEEDED = (
 
 
 def _windows(found: TrainingStep, budget: float) -> dict[str, tuple[str, float]]:
-    """The time that each axis can hide, in words and seconds.
+    """Return the time that can hide each axis, in words and seconds.
 
     Nothing hides tensor parallelism, which gets a `budget` of the computing instead.
     """
@@ -50,7 +50,7 @@ def _windows(found: TrainingStep, budget: float) -> dict[str, tuple[str, float]]
 def axis_bandwidth(
     *, model: str, sizes: str, options: str = "", order: str = "megatron", budget: float = 0.1
 ) -> Table:
-    """Per axis: bytes of a step, the time that can hide them, and the bandwidth for it."""
+    """Per axis: bytes per step, the time that can hide them, and the bandwidth this requires."""
     found = written_step(model=model, sizes=sizes, options=f"{options} order={order}")
     windows = _windows(found, budget)
     cluster = found.cluster
@@ -113,11 +113,11 @@ EXCHANGED = (
 
 @figure("strategy-exchanges")
 def strategy_exchanges(*, model: str, mixture: str, sequence: int = 8192) -> Table:
-    """Each strategy alone on one node of eight GPUs, with eight sequences in a step.
+    """Each strategy alone on one node of eight GPUs, with eight sequences per step.
 
-    Expert parallelism is that of the `mixture`. 16-bit weights and gradients. Times are shares of
-    one time of computing for each model, a GPU's eighth of the work of eight sequences, all at the
-    share of the peak that the prediction for plain data parallelism gives.
+    Expert parallelism is that of the `mixture`. Weights and gradients are 16-bit. Times are
+    relative to the computing time of each model: a GPU's eighth of the work at the predicted share
+    of the peak for plain data parallelism.
     """
 
     def alone(name: str, chosen: Choices) -> TrainingStep:
@@ -217,7 +217,7 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
 
 @figure("pod-crossings")
 def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Table:
-    """Per order and axis: bytes that leave the pod, and the oversubscription that is free."""
+    """Per order and axis: bytes that leave the pod, and the oversubscription that costs nothing."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus_per_pod": Named(gpus_per_pod)}
     for order in orders:

@@ -21,12 +21,12 @@ FULL = 10.0
 
 
 def _place(parallel: ParallelLayout, **indices: int) -> int:
-    """Rank at the given indices, 0 along all other axes."""
+    """Return the rank at the given indices, 0 along all other axes."""
     return rank_of(parallel.dense, {name: indices.get(name, 0) for name in parallel.dense.names})
 
 
 def order_words(parallel: ParallelLayout) -> str:
-    """The dense axes larger than 1, fastest first: "TP DP PP"."""
+    """Return the dense axes larger than 1, fastest first: "TP DP PP"."""
     mesh = parallel.dense
     return " ".join(axis.upper() for axis in mesh.names if axis_size(mesh, axis) > 1)
 
@@ -47,7 +47,7 @@ def _axis_values(parallel: ParallelLayout) -> dict[str, Named]:
 
 @figure("parallel-cube")
 def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
-    """Stages across, replicas down, and in every box the tensor-parallel group that is the depth.
+    """Stages across, replicas down, and in every box the tensor-parallel group as depth.
 
     Raises InputError for more than five stages or replicas, and for a context axis.
     """
@@ -299,9 +299,9 @@ def _leaf(nodes: int, gpus_per_node: int, local: int, role: str) -> list[Box]:
 def fragmentation(
     *, placements: tuple[str, ...], titles: tuple[str, ...], wanted: int = 4
 ) -> Diagram:
-    """Jobs on the GPUs of equal nodes, a letter each and a point for a free GPU: "AA.. BBBB".
+    """Jobs on the GPUs of equal nodes, a letter for each and a dot for a free GPU: "AA.. BBBB".
 
-    `wanted` is the tensor-parallel group that is to be placed next.
+    `wanted` is the tensor-parallel group to be placed next.
     """
     check_equal_lengths(placements=placements, titles=titles)
     boxes: list[Box] = []
@@ -328,7 +328,7 @@ def fragmentation(
 
 
 def _nodes(nodes: list[str], row: int, y: float, title: str) -> list[Box]:
-    """The frames of one placement and a box for every GPU."""
+    """Return the frames of one placement and a box for every GPU."""
     across = FULL / len(nodes)
     cell = (across - 0.3) / len(nodes[0])
     boxes = []

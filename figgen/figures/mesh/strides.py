@@ -1,4 +1,4 @@
-"""The nested loop behind a rank: one row of blocks per axis, each part of the row above."""
+"""A rank as a nested loop: one row of blocks per axis, each a part of the row above."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _step(source: str, target: str, axis: str) -> DiagramLink:
 
 
 def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Box]:
-    """The name of an axis and its blocks of ranks, with the block at `index` selected."""
+    """Return the name of an axis and its blocks of ranks, with the block at `index` selected."""
     size, stride = axis_size(mesh, axis), axis_stride(mesh, axis)
     shown = _shown(size, index)
     each = ACROSS / sum(DOTS if at is None else 1.0 for at in shown)
@@ -89,7 +89,7 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
 
 
 def _lines(axis: str, at: int | None, start: int, stride: int, *, across: int) -> tuple[str, ...]:
-    """The index and ranks of a block, shorter if there are more blocks."""
+    """Return the index and the ranks of a block, abbreviated if there are many blocks."""
     if at is None:
         return ("…",)
     low, high = start + at * stride, start + (at + 1) * stride - 1
@@ -99,7 +99,7 @@ def _lines(axis: str, at: int | None, start: int, stride: int, *, across: int) -
 
 
 def _shown(size: int, index: int) -> list[int | None]:
-    """Indices to draw: all of a short axis, else the ends, the selected one, and dots."""
+    """Return the indices to draw; a long axis has its ends, the selected index, and dots."""
     if size <= MOST_BOXES:
         return list(range(size))
     kept = sorted({0, index, size - 1})

@@ -52,8 +52,9 @@ def node_crossings(
 ) -> Table:
     """Per communicator: nodes per group, groups and ring links that leave their node.
 
-    The last columns are the most that any NIC sends when every group all-reduces `message_bytes`:
-    around one ring in rank order, and around as many as it has ranks on a node.
+    The last columns are the most bytes that any NIC sends when every group all-reduces
+    `message_bytes`, with one ring in rank order and with as many rings as the group has ranks on a
+    node.
     """
     rows = []
     values: dict[str, Named] = {}
@@ -97,10 +98,10 @@ def node_crossings(
 def setup_of(
     run: catalog.Run, parallel: ParallelLayout, microbatch_size: int, gradient_bytes: float
 ) -> TrainingSetup:
-    """A step of a published run with 16-bit weights, gradients reduced and weights gathered once.
+    """Return a step of a published run, gradients reduced and 16-bit weights gathered once.
 
-    Stages are cut into the chunks that the run has or, where nobody says, is taken to have.
-    Raises InputError for a run without a global batch, and for microbatches that do not divide it.
+    Stages are cut into the run's chunks, given or assumed. Raises InputError for a run without a
+    global batch, and for microbatches that do not divide it.
     """
     if run.global_batch is None:
         raise InputError(f"run {run.name!r}", expected="a published global batch", key="run")
@@ -144,9 +145,9 @@ def axis_traffic_table(
 ) -> Table:
     """Per axis of a published run: bytes, calls, link and time.
 
-    Means over all GPUs; of the pipeline, a GPU that has a stage before it and one behind it.
-    The time is bytes over bandwidth, one direction, without latency or overlap; of what leaves
-    the node over the network and of the rest inside it, whichever takes longer.
+    Values are means over all GPUs, for the pipeline those of a GPU between two stages. The time is
+    bytes over bandwidth per direction, without latency or overlap: the longer of the bytes that
+    leave the node over the network and the rest inside it.
     """
     found, network = catalog.run(run), catalog.link(nic)
     parallel = parallel_layout(run=run, order=order)

@@ -1,4 +1,4 @@
-"""A pipeline's step as a film: slots appear as time goes on, beside what each rank holds."""
+"""A pipeline's step as a film: slots appear over time, beside the activations of each rank."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ GAP = 10.0
 
 @figure("pipeline-film")
 def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int = 4) -> Film:
-    """The schedule event by event: slots that have run, a cursor, each rank's activations.
+    """The schedule event by event: completed slots, a cursor, each rank's activations.
 
-    A backward takes twice a forward. Numbers in slots are microbatches, bars are microbatches held.
+    A backward takes twice as long as a forward. Numbers in slots are microbatches; bars count the
+    microbatches held.
     """
     check_between("stages", stages, 2, 8)
     check_between("microbatches", microbatches, 2, 8)

@@ -1,4 +1,4 @@
-"""Parts of a pipeline: layers on ranks, messages between them, microbatches for a goal."""
+"""Parts of a pipeline: layers on ranks, messages, and microbatches for a goal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_RANKS = 4
 
 @figure("layer-map")
 def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
-    """Layers of every rank, for chunks that go around and for a second chunk in reverse.
+    """Layers of every rank, for looping chunks and for a second chunk in reverse.
 
     Raises InputError unless the chunks of all ranks divide the layers.
     """
@@ -183,7 +183,7 @@ def microbatches_needed(
 
 
 def _needed(stages: int, chunks: int, efficiency: float) -> int:
-    """Rounded up, and at least P with chunks, because interleaving needs that many."""
+    """Return the number rounded up, at least P with chunks, as interleaving requires."""
     if not 0 < efficiency < 1:
         raise InputError("efficiencies", expected="between 0 and 1", got=efficiency)
     exact = float(microbatches_for_efficiency(stages, chunks, efficiency))

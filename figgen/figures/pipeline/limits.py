@@ -1,5 +1,6 @@
-"""Where the closed forms of a pipeline end: what sets the wall, messages that take time,
-unequal stages, and numbers of microbatches that P does not divide.
+"""Limits of a pipeline's closed forms: what sets the wall time, messages, uneven stages.
+
+It also covers numbers of microbatches that P does not divide.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def critical_path_table(
     chunks: int | None = None,
     latency: float = 0.0,
 ) -> Table:
-    """The critical path of a schedule, one row for each stay on a rank."""
+    """The critical path of a schedule, with one row for each stay on a rank."""
     trace = simulated(schedule, stages, microbatches, chunks, latency=latency)
     path = critical_path(trace)
     stays = [list(stay) for _, stay in itertools.groupby(path, key=lambda placed: placed.rank)]
@@ -59,7 +60,7 @@ def critical_path_table(
 
 
 def _listed(stay: list[PlacedAction]) -> str:
-    """`F0`, or the first and the last two of a longer stay."""
+    """Return `F0`, or the first and the last two actions of a longer stay."""
     words = [f"{placed.action.kind}{placed.action.microbatch}" for placed in stay]
     return " ".join(words if len(words) <= 4 else [*words[:2], "…", *words[-2:]])
 
@@ -73,10 +74,10 @@ def pipeline_latency(
     most: float = 0.2,
     at: float = 0.05,
 ) -> Curves:
-    """bubble_fraction over the time of a message, which runs beside the computation.
+    """bubble_fraction over the time of a message, which overlaps computing.
 
-    The time is a share of one microbatch's forward and backward on one rank. `at` is where
-    the named values `…_at` are read; `…_waits` is how many messages the step waits for there.
+    The time is a share of one microbatch's forward and backward on one rank. The values `…_at` are
+    those at `at`; `…_waits` is the number of messages that the step waits for there.
     """
     if not 0 < at <= most:
         raise InputError("at", expected=f"more than 0, at most {most}", got=at)
@@ -114,8 +115,8 @@ def pipeline_latency(
 def stage_balance(*, model: str, layers: tuple[tuple[int, ...], ...], microbatches: int) -> Table:
     """Ways to divide a dense model's layers among stages, with the output layer on the last.
 
-    Time is counted in layers: the output layer is worth its FLOP over those of a layer; the
-    embedding only looks up. 1F1B, messages take no time.
+    Time is counted in layers: the output layer counts its FLOPs over those of a layer; the
+    embedding only looks up. The schedule is 1F1B, and messages take no time.
     """
     shape = catalog_model(model).shape
     head = 6 * shape.vocab * shape.hidden / layer_training_flops_per_token(shape)

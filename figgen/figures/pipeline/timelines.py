@@ -32,7 +32,7 @@ MOST_DRAWN = 2**14
 
 
 def check_drawn(stages: int, microbatches: int, chunks: int = 1) -> None:
-    """Raise InputError for more visits than are shown; sizes below 1 the schedule refuses."""
+    """Raise InputError for more visits than can be shown; the schedule refuses sizes below 1."""
     visits = abs(stages * microbatches * chunks)
     check_between("stages · microbatches · chunks", visits, 0, MOST_DRAWN)
 
@@ -49,9 +49,11 @@ def simulated(
     work: tuple[float, ...] | None = None,
     layers: tuple[float, ...] | None = None,
 ) -> Trace:
-    """The schedule in time; `forward` and `backward` are a whole rank's share of the model, and
-    `work` is the part of it that each stage has where stages differ. With `layers`, of each rank
-    or of each virtual stage, they are those of an average rank.
+    """Return the simulated schedule.
+
+    `forward` and `backward` are those of a rank's whole share of the model, and `work` is the part
+    of it in each stage if stages differ. With `layers`, per rank or per virtual stage, they are
+    those of an average rank.
     """
     check_drawn(stages, microbatches, chunks or 1)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
@@ -193,9 +195,9 @@ def _measures(trace: Trace) -> dict[str, Named]:
 def bubble_table(
     *, stages: tuple[int, ...], microbatches: tuple[int, ...], chunks: tuple[int, ...]
 ) -> Table:
-    """Both measures side by side: closed form and, next to it, what the simulator finds.
+    """Both measures side by side, by closed form and by simulation.
 
-    The three lists are read in step: row i is (stages[i], microbatches[i], chunks[i]).
+    The three lists are read in parallel: row i is (stages[i], microbatches[i], chunks[i]).
     """
     check_equal_lengths(stages=stages, microbatches=microbatches, chunks=chunks)
     rows = []
@@ -247,11 +249,11 @@ def bubble_curves(
 
 
 COMPARED = {"GPipe": "gpipe", "1F1B": "1f1b", "interleaved 1F1B": "interleaved-1f1b"}
-SAID = {"GPipe": "gpipe", "1F1B": "one_f_one_b", "interleaved 1F1B": "interleaved"}
+VALUE_KEYS = {"GPipe": "gpipe", "1F1B": "one_f_one_b", "interleaved 1F1B": "interleaved"}
 
 
 def _compared(stages: int, microbatches: int, chunks: int) -> dict[str, Trace]:
-    """The three schedules that a training job chooses between."""
+    """Return the three schedules that a training job chooses between."""
     return {
         title: simulated(name, stages, microbatches, chunks if name == "interleaved-1f1b" else None)
         for title, name in COMPARED.items()
@@ -259,14 +261,14 @@ def _compared(stages: int, microbatches: int, chunks: int) -> dict[str, Trace]:
 
 
 def _peak_bars(peaks: dict[str, tuple[float, ...]], axis: Axis) -> Bars:
-    """One group of bars per rank; the first and last rank's values by name."""
+    """Return a group of bars per rank, with the first and last rank's values by name."""
     return Bars(
         labels=tuple(f"rank {rank}" for rank in range(min(map(len, peaks.values())))),
         segments=segments(peaks),
         axis=axis,
         stacked=False,
         values={
-            f"{SAID[title]}_{place}": Named(peak[at], axis.unit)
+            f"{VALUE_KEYS[title]}_{place}": Named(peak[at], axis.unit)
             for title, peak in peaks.items()
             for place, at in (("first", 0), ("last", len(peak) - 1))
         },
@@ -285,7 +287,7 @@ def in_flight_by_rank(*, stages: int = 4, microbatches: int = 8, chunks: int = 2
 def in_flight_over_time(
     *, rank: int = 0, stages: int = 4, microbatches: int = 8, chunks: int = 2
 ) -> Curves:
-    """Activations held on one rank as the step goes on, by schedule."""
+    """Activations held on one rank over the step, by schedule."""
     check_between("rank", rank, 0, stages - 1)
     series: list[Series] = []
     values: dict[str, Named] = {}
@@ -294,7 +296,7 @@ def in_flight_over_time(
         times = tuple(time for time, _ in moments)
         held = tuple(count for _, count in moments)
         series.append(line(title, times, held, index, "steps"))
-        values[f"{SAID[title]}_peak"] = Named(max(held))
+        values[f"{VALUE_KEYS[title]}_peak"] = Named(max(held))
     return Curves(
         x=Axis(label="time, in forward passes of one microbatch", low=0.0, spec="g"),
         y=Axis(label=f"microbatches held on rank {rank}", low=0.0, spec="g"),
@@ -307,10 +309,10 @@ def in_flight_over_time(
 def stage_memory(
     *, model: ModelName, stages: int, microbatches: int, chunks: int = 2, tp: int = 8
 ) -> Bars:
-    """Bytes of activations on each pipeline rank at its peak, one sequence per microbatch.
+    """Peak bytes of activations on each pipeline rank, with one sequence per microbatch.
 
-    16-bit training with sequence parallelism and selective recomputation; embedding and loss
-    are left out. 34·s·b·h/T is GPT's layer: InputError for any other.
+    Training is 16-bit with sequence parallelism and selective recomputation; embedding and loss are
+    not counted. 34·s·b·h/T is GPT's layer; other layers raise InputError.
     """
     shape = catalog_model(model)
     check_gpt_layer(shape.shape)

@@ -32,7 +32,7 @@ def split_trace(
     microbatches: int,
     times: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Trace:
-    """The schedule in time, given a rank's forward and both parts of its backward."""
+    """Return the simulated schedule, given a rank's forward and both parts of its backward."""
     check_drawn(stages, microbatches)
     order = build(schedule, stages=stages, microbatches=microbatches)
     forward, backward_input, backward_weight = times
@@ -43,7 +43,7 @@ def split_trace(
 
 
 def messages(schedule: Schedule) -> int:
-    """Activations and gradients that go from one rank to another in a step."""
+    """Return the activations and gradients sent between ranks per step."""
     placement = schedule.placement
     holder, sent = placement.rank_of_stage, 0
     for order in schedule.orders:
@@ -131,7 +131,7 @@ def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
 
 
 def layer_parts(shape: ModelShape, sequence: int) -> tuple[float, float, float]:
-    """FLOPs of F, I and W for one token in one dense layer, the masked half of attention skipped.
+    """Return the FLOPs per token of F, I and W in a dense layer, masked attention skipped.
 
     Raises InputError for a mixture of experts, whose layers differ.
     """
@@ -141,7 +141,7 @@ def layer_parts(shape: ModelShape, sequence: int) -> tuple[float, float, float]:
 
 @figure("backward-parts")
 def backward_parts(*, model: str, sequences: tuple[int, ...]) -> Table:
-    """F, I and W of one layer over W, by sequence length: attention's backward is all I."""
+    """F, I and W of one layer relative to W, by sequence length; attention's backward is all I."""
     shape = catalog_model(model).shape
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -170,7 +170,7 @@ def idle_by_sequence(
     stages: int = 8,
     microbatches: int = 32,
 ) -> Curves:
-    """bubble_fraction over the sequence length, with the durations that a dense layer has."""
+    """bubble_fraction over the sequence length, with the durations of a dense layer."""
     shape = catalog_model(model).shape
     series = []
     values: dict[str, Named] = {}
@@ -200,8 +200,8 @@ def schedule_steps(
 ) -> Bars:
     """The step of a published run under other schedules: computing, idle, exposed messages.
 
-    Computing is the run's kernels alone: hosts, the update and slow GPUs come on top.
-    `layers_per_stage` shows the last schedule once more, with its layers cut so.
+    Computing is only the run's kernels; hosts, the update and slow GPUs add to it.
+    `layers_per_stage` adds the last schedule with its layers cut so.
     """
     steps: list[dict[str, float]] = []
     usual = training_step(run=run)
@@ -230,7 +230,7 @@ def schedule_steps(
 
 
 def _kernels_share(found: TrainingStep) -> float:
-    """The share of the dense peak that the FLOPs of a stage reach while its kernels run."""
+    """Return the share of the dense peak at which a stage's kernels run."""
     setup, stage = found.setup, virtual_stage_shares(found.setup)[1]
     work, parts = stage_work(setup, stage), found.predicted.parts
     kernels_s = stage.dense_layers * float(parts.dense.device_s - parts.dense.messages_s)

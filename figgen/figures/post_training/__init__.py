@@ -1,1 +1,1 @@
-"""Post-training: what a step costs, what it holds, and published steps beside predicted ones."""
+"""Post-training: costs and memory of a step, and published steps with predictions."""

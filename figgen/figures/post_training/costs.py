@@ -1,4 +1,4 @@
-"""What a step of each algorithm computes and holds, how answers end, and how to divide the GPUs."""
+"""Time and memory of a step by algorithm, the tail of rollouts, and how to divide the GPUs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _named(run: str) -> PostTrainingRun:
 
 
 def _phases(step: PostTrainingStep, recompute: str) -> dict[str, tuple[float, ...]]:
-    """Seconds of writing, scoring and training for SFT, DPO, GRPO and PPO.
+    """Return the seconds of generating, scoring and training for SFT, DPO, GRPO and PPO.
 
     Scores are forward passes: of the reference for DPO; of the policy and the reference for GRPO;
-    of those, the critic and the reward model for PPO, which trains its critic too.
+    and also of the critic and the reward model for PPO, which trains its critic too.
     """
     train_s, forward_s = step.train_s, step.train_s / PASSES[recompute]
     return {
@@ -90,7 +90,7 @@ def _answers(run: PostTrainingRun, longest: int, gpus: int | None = None) -> Rol
 
 @figure("rollout-tail")
 def rollout_tail(*, run: str = RUN, longest: int | None = None) -> Curves:
-    """Answers that one copy is still writing over time, and as many tokens in equal answers.
+    """Answers that one copy is still generating over time, and equal answers of as many tokens.
 
     Raises InputError for a longest answer below the mean.
     """
@@ -136,8 +136,8 @@ def post_training_memory(
 ) -> Bars:
     """State per GPU of each algorithm, with every model as large as the policy, sharded evenly.
 
-    Trained models keep weights, gradients and Adam's state; frozen ones their 16-bit weights. The
-    copy that writes answers is whole on every GPU; caches and activations come on top.
+    Trained models keep weights, gradients and Adam's state, frozen ones their 16-bit weights. The
+    generating copy is whole on every GPU; caches and activations are not counted.
     """
     check_between("gpus", gpus, 1, 100_000)
     found, held = model(model_name), accelerator(chip)
@@ -174,10 +174,10 @@ def post_training_memory(
 
 @figure("post-training-split")
 def post_training_split(*, run: str = "nemo-rl-llama-3-8b-h100-16-async") -> Curves:
-    """Time of a step over the GPUs that write, if the others train at the same time.
+    """Time of a step over the number of generating GPUs, if the others train at the same time.
 
-    Training scales with its GPUs; writing is computed for each split. The dashed line is all GPUs
-    in turn. Raises InputError for a run whose GPUs do not divide.
+    Training scales with its GPUs; generation is computed for each split. The dashed line is all
+    GPUs in turn. Raises InputError for a run whose GPUs do not divide.
     """
     found = _named(run)
     unit = found.tp * found.cp * found.pp

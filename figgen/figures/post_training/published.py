@@ -1,4 +1,4 @@
-"""Published steps of reinforcement learning beside predicted ones, and their printed phases."""
+"""Published steps of reinforcement learning with predictions, and their printed phases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _placed(run: PostTrainingRun) -> str:
 
 @figure("post-training-published")
 def post_training_published() -> Table:
-    """Published steps of GRPO beside the predicted floor of their phases, by placement and chip."""
+    """Published steps of GRPO and the least time of their phases, by placement and chip."""
     rows: list[tuple[Scalar, ...]] = []
     ratios: dict[str, list[float]] = {"in_turn": [], "apart": [], "h100": [], "gb200": []}
     found = sorted(
@@ -71,7 +71,7 @@ def post_training_published() -> Table:
 
 @figure("post-training-phases")
 def post_training_phases() -> Bars:
-    """Shares of a step that four logs print: write, score, train, synchronize, and the rest."""
+    """Shares of a step in four logs: generate, score, train, synchronize, and the rest."""
     found = list(phase_times().values())
     shares = {phase: [each.phases[phase] / each.step_s for each in found] for phase in PHASES}
     rest = [1 - sum(shares[phase][place] for phase in PHASES) for place in range(len(found))]

@@ -13,9 +13,9 @@ from figgen.registry import figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastRecipe:
-    """How a recipe casts an element: reads, bits of it and of a scale, elements to a scale.
+    """How a recipe casts an element: reads, bits of element and scale, elements per scale.
 
-    A scale of a whole tensor has 0 `elements`.
+    A scale for a whole tensor has 0 `elements`.
     """
 
     key: str
@@ -91,10 +91,10 @@ RECIPES = (
 
 @figure("cast-passes")
 def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336) -> Table:
-    """A linear layer in training: three products, casts of its input and of its gradient.
+    """A linear layer in training: three matmuls, casts of its input and of its gradient.
 
-    Least times: products at the dense peak of their type, casts at the memory's bandwidth. Weights
-    are cast once a step for all of its microbatches and left out of the columns.
+    Times are minimal: matmuls at the dense peak of their type, casts at the memory's bandwidth.
+    Weights are cast once per step for all its microbatches and are not in the columns.
     """
     for name, size in (("tokens", tokens), ("inputs", inputs), ("outputs", outputs)):
         check_between(name, size, 1, 10**9)

@@ -117,7 +117,7 @@ def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One class of traffic: its name, what it sends at a byte per element, and bytes by run."""
+    """One class of traffic: its name, what it sends per byte of an element, and bytes by run."""
 
     key: str
     name: str
@@ -185,10 +185,11 @@ def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple
 def precision_traffic(
     *, model: str = "llama-3-70b", tp: int = 8, pp: int = 4, dp: int = 16, microbatches: int = 16
 ) -> Table:
-    """Bytes that a rank sends per step by class of traffic: BF16, FP8 as usual, FP8 everywhere.
+    """Bytes that a rank sends per step by class of traffic: BF16, common FP8, FP8 everywhere.
 
-    TP, PP and DP for `model`, one sequence per microbatch; EP for a layer of DeepSeek-V3 with
-    4,096 tokens per rank over 64 ranks. Of a pipeline's message each rank of TP sends its share.
+    TP, PP and DP are for `model`, one sequence per microbatch; EP is for a layer of DeepSeek-V3
+    with 4,096 tokens per rank over 64 ranks. Each rank of TP sends its share of a pipeline's
+    message.
     """
     check_between("microbatches", microbatches, 1, 10**6)
     rows: list[tuple[Scalar, ...]] = []
@@ -232,11 +233,11 @@ def precision_layer_time(
     tp: int = 8,
     utilization: float = 0.6,
 ) -> Bars:
-    """Forward and backward of one layer on one rank: products, attention core, TP messages.
+    """Forward and backward of one layer on one rank: matmuls, attention core, TP messages.
 
-    The attention core stays in BF16; messages run at the full rate of the scale-up link and are
-    not hidden. Cases: products in BF16, and where the chip has them FP8, FP8 with one-byte
-    messages, and FP4.
+    The attention core stays in BF16. Messages run at the full rate of the scale-up link and are
+    exposed. Cases: matmuls in BF16 and, if the chip supports them, FP8, FP8 with one-byte messages,
+    and FP4.
     """
     check_share("utilization", utilization)
     shape, node = catalog_model(model).shape, hardware_preset(preset)

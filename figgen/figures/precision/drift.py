@@ -24,9 +24,9 @@ OTHERS = {
 
 @figure("layout-drift")
 def layout_drift(*, steps: int = 1000) -> Curves:
-    """How far the weights of one job on eight ranks and on one are apart, over the steps.
+    """Relative distance between the weights of one job on eight ranks and on one, over steps.
 
-    The same for other batches, and for a sum from which one rank is missing; relative to the norm.
+    Other lines show other batches, and a sum that leaves out one rank.
     """
     check_between("steps", steps, 10, 10_000)
     shown = sorted({round(10 ** (k / 8)) for k in range(8 * 5)} & set(range(1, steps + 1)))

@@ -19,7 +19,7 @@ Row: TypeAlias = tuple[Scalar, ...]
 
 @figure("format-bits")
 def format_bits() -> Bars:
-    """How every format spends its bits."""
+    """The bits of every format, by use."""
     found = FORMATS.values()
     parts = {
         "sign": [1.0] * len(found),
@@ -41,7 +41,7 @@ def format_bits() -> Bars:
 
 @figure("number-formats")
 def number_formats() -> Table:
-    """Bits, largest and smallest numbers, step and range in powers of two of every format."""
+    """Bits, largest and smallest numbers, step, and range in powers of two of every format."""
     rows: list[Row] = []
     values: dict[str, Named] = {}
     for name, found in FORMATS.items():
@@ -77,9 +77,9 @@ def rounding_error(
     lowest: int = -30,
     highest: int = 20,
 ) -> Curves:
-    """Bound of the relative error of rounding a number, over its magnitude, without any scale.
+    """Bound of the relative rounding error over a number's magnitude, without any scale.
 
-    From 2^lowest to 2^highest. A line starts where numbers are lost and ends at the largest.
+    From 2^lowest to 2^highest. A line begins where numbers underflow and ends at the largest.
     """
     check_between("lowest", lowest, -140, 0)
     check_between("highest", highest, 1, 127)
@@ -172,7 +172,7 @@ def block_scales() -> Table:
 
 
 def _sample(count: int, outlier: float, every: int) -> tuple[Array, Array]:
-    """Numbers spread as a normal distribution, some of them enlarged, and which are ordinary."""
+    """Return normally distributed numbers, some of them enlarged, and which are ordinary."""
     normal = statistics.NormalDist()
     # Multiples of the golden ratio fill the unit interval evenly and in no order.
     places = [(k * 0.6180339887498949) % 1.0 for k in range(1, count + 1)]
@@ -188,9 +188,9 @@ def block_error(
     every: int = 512,
     count: int = 16_384,
 ) -> Table:
-    """Error of ordinary numbers, in parts of their size, when one in `every` is an outlier.
+    """Error of ordinary numbers, relative to their size, if one in `every` is an outlier.
 
-    Root mean square over the ordinary numbers; 100% is as bad as storing zeros.
+    It is the root mean square over the ordinary numbers; 100% is as bad as storing zeros.
     """
     check_between("count", count, 128, 2**20)
     check_between("every", every, 2, count)

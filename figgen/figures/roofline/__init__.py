@@ -1,1 +1,1 @@
-"""Work against bytes."""
+"""FLOPs against bytes: rooflines."""

@@ -29,7 +29,7 @@ STYLES: dict[str, tuple[str, Style]] = {
 
 
 def _whole_nodes(gpus_per_node: int, most_gpus: int) -> tuple[int, ...]:
-    """Numbers of GPUs from two nodes to `most_gpus`, four to an octave where nodes allow it."""
+    """Return numbers of GPUs from two nodes to `most_gpus`, up to four per octave."""
     if most_gpus < 2 * gpus_per_node or most_gpus % gpus_per_node:
         expected = f"whole nodes of {gpus_per_node}, at least two"
         raise InputError("most_gpus", expected=expected, got=most_gpus)
@@ -50,8 +50,8 @@ def strong_scaling(
 ) -> Curves:
     """Share of the peak over the number of GPUs at a fixed global batch, all in one DP group.
 
-    The group fills whole nodes, so that a rank sends at the rate of all its node's NICs or of
-    its scale-up link, whichever is lower. What a rank has to do is one microbatch.
+    The group fills whole nodes, so a rank sends at the rate of all its node's NICs or of its
+    scale-up link, whichever is lower. A rank's work is one microbatch.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)
@@ -100,11 +100,11 @@ def measured_strong_scaling(
     sequence_length: int,
     preset: HardwareName = "a100-hdr",
 ) -> Curves:
-    """Published FLOP/s per GPU of fully sharded training over their work per byte.
+    """Published FLOP/s per GPU of fully sharded training over FLOPs per byte.
 
-    `measured_flops_per_s` counts recomputation, so that the ratio is (8/6)·CCR_FSDP; on the
-    slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth. The lower
-    slope is that of the last run, the upper one that of one NIC.
+    `measured_flops_per_s` counts recomputation, so the ratio is (8/6)·CCR_FSDP. On the slanted roof
+    FLOP/s is bandwidth times ratio, so the quotient is the bandwidth. The lower slope is that of
+    the last run, the upper one that of one NIC.
     """
     check_equal_lengths(gpus=gpus, measured_flops_per_s=measured_flops_per_s)
     node = hardware_preset(preset)

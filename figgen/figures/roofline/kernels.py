@@ -1,4 +1,4 @@
-"""Costs of kernels besides arithmetic: passes over memory that fusion saves, launches."""
+"""Costs of kernels besides FLOPs: memory passes that fusion saves, and launches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Source: pytorch-labs/gpt-fast@0f925b5d, README, Benchmarks; the first is the pos
 def fusion_bytes(
     *, model_name: str = "llama-3-8b", chip: str = "h100-sxm-80gb", tokens: int = 8192
 ) -> Table:
-    """Kernels and bytes of a layer's forward pass besides its matmuls, unfused and fused."""
+    """Kernels and bytes of a layer's forward pass without its matmuls, unfused and fused."""
     check_between("tokens", tokens, 1, 10**8)
     memory = accelerator(chip).hbm_bandwidth_bytes_per_s
     rows: list[tuple[Scalar, ...]] = []
@@ -75,7 +75,10 @@ def fusion_bytes(
 def _fusions(
     shape: ModelShape,
 ) -> dict[str, tuple[int, int, tuple[tuple[int, int], ...], int, int]]:
-    """How often, elements of a token, kernels; fused, bytes of an element and kernels."""
+    """Return the counts of each kind of operation, unfused and fused.
+
+    They are its number, elements per token and kernels; if fused, bytes per element and kernels.
+    """
     turned = (shape.heads + shape.kv_heads) * shape.head_dim
     return {
         # Reads the sum so far and what is added, writes the new sum and its norm.

@@ -26,7 +26,7 @@ LEVELS = ("hbm", "scale_up", "nic", "oversubscribed")
 
 @dataclass(frozen=True, slots=True)
 class MemoryLevel:
-    """One kind of wire that a GPU sends or loads over: `key` of LEVELS, B/s in one direction."""
+    """One kind of link that a GPU sends or loads over: `key` of LEVELS, B/s per direction."""
 
     key: str
     name: str
@@ -34,7 +34,7 @@ class MemoryLevel:
 
 
 def levels(node: HardwarePreset, oversubscription: float) -> tuple[MemoryLevel, ...]:
-    """The four levels of one GPU, fastest first; a NIC's share if GPUs and NICs are not paired."""
+    """Return the four levels of one GPU, fastest first, with its share of NICs if not paired."""
     if oversubscription < 1:
         raise InputError("oversubscription", expected="at least 1", got=oversubscription)
     nic = node.nic.short_title
@@ -105,7 +105,7 @@ _CCR_AXIS = Axis(
 
 
 def _rules(wires: Sequence[MemoryLevel], ridges: Mapping[str, float]) -> tuple[Rule, ...]:
-    """A line at the ridge point of each link."""
+    """Return a line at the ridge point of each link."""
     return tuple(
         Rule(axis="x", at=ridges[wire.key], label=f"{ridges[wire.key]:,.0f}", role=series_role(at))
         for at, wire in enumerate(wires)
@@ -120,11 +120,11 @@ def communication_roofline(
     few: int = 16,
     tokens: int = 8192,
 ) -> Curves:
-    """Attainable FLOP/s of one GPU over its work per byte: a slope for each link, one roof.
+    """Attainable FLOP/s of one GPU over its FLOPs per byte: a slope for each link, one roof.
 
-    Marks, with 16-bit numbers: a product whose weights are loaded for `few` tokens, and full
-    sharding in large groups with `tokens` of a GPU in a microbatch, alone on its port and with all
-    GPUs of its node.
+    Marks, with 16-bit numbers: a matmul whose weights are loaded for `few` tokens, and full
+    sharding in large groups with `tokens` per GPU and microbatch, with one GPU or all GPUs of a
+    node sharing its ports.
     """
     for name, size in (("few", few), ("tokens", tokens)):
         check_between(name, size, 1, 2**24)
@@ -175,7 +175,7 @@ def communication_roofline(
 
 
 def _slopes(wires: tuple[MemoryLevel, ...], peak: float) -> tuple[Series, ...]:
-    """The attainable rate over each link, from the edge of the plot up to its ridge."""
+    """Return the attainable rate over each link, from the edge of the plot up to its ridge."""
     series = []
     for index, wire in enumerate(wires):
         x = (LOWEST_CCR, ridge_point(peak, wire.bandwidth_bytes_per_s))

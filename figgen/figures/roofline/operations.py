@@ -17,9 +17,9 @@ from figgen.registry import figure
 def layer_operations(
     *, model_name: str = "llama-3-8b", chip: str = "h100-sxm-80gb", tokens: int = 8192
 ) -> Table:
-    """Forward of a dense, gated layer, one sequence: work, bytes, intensity and least time each.
+    """Forward of a dense, gated layer, one sequence: FLOPs, bytes, intensity and least time.
 
-    16 bits; every tensor moves once in and once out; the attention core keeps its scores on chip.
+    Tensors are 16-bit and move once in and once out; the attention core keeps its scores on chip.
     """
     check_between("tokens", tokens, 1, 10**8)
     shape, gpu = model(model_name).shape, accelerator(chip)
@@ -71,7 +71,7 @@ def layer_operations(
 
 
 def _operations(shape: ModelShape, tokens: int) -> dict[str, tuple[float, float]]:
-    """FLOP and bytes of each operation; operations other than matmuls are counted one by one."""
+    """Return FLOPs and bytes of each operation; all but matmuls are counted per element."""
     h, q, kv, f = (
         shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim,
         shape.ffn_hidden,

@@ -26,8 +26,8 @@ def product_times(
 ) -> Bars:
     """Tokens × inputs times inputs × outputs on one GPU, and with the inputs split over two.
 
-    At the dense peak and full bandwidths; each of the two holds half of the inputs' rows and finds
-    a term of every output, so that an all-reduce of tokens × outputs adds them up.
+    Times are at the dense peak and full bandwidths. Each of the two GPUs holds half of the inputs'
+    rows and computes a term of every output; an all-reduce of tokens × outputs adds the terms.
     """
     for name, size in (("inputs", inputs), ("outputs", outputs), ("few", few), ("tokens", tokens)):
         check_between(name, size, 1, 2**24)

@@ -1,4 +1,4 @@
-"""Work per byte sent by strategy: its value, what changes it, and the tokens it needs."""
+"""FLOPs per byte sent by strategy: their value, what changes them, and the tokens needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACCUMULATED = 4
 
 
 def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float], ...]:
-    """Where a data-parallel group may lie: key, words, its size, and B/s of one of its ranks."""
+    """Return placements of a data-parallel group: key, words, size, and B/s of one rank."""
     per_node = node.gpus_per_node
     scale_up = node.scale_up_bandwidth_bytes_per_s
     network = node.network_bandwidth_bytes_per_s
@@ -49,10 +49,10 @@ def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float
 
 @figure("critical-tokens", recomputed=True)
 def critical_tokens_bars(*, nodes: int = 16, dtype: Dtype = "bf16") -> Bars:
-    """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and place of the group.
+    """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and placement.
 
-    One limit for both: gradients hide behind the backward pass alone, 4 FLOP per parameter and
-    token for two passes of bytes, sharded weights behind every pass, 6 for three.
+    Both have the same limit: gradients hide behind the backward pass alone, 4 FLOPs per parameter
+    and token for two passes of bytes, sharded weights behind every pass, 6 for three.
     """
     places: dict[str, list[float]] = {}
     gpus = []
@@ -88,7 +88,7 @@ def ccr_by_batch(
     sequence_length: int = 2048,
     dp: int = 64,
 ) -> Table:
-    """CCR of data parallelism over the sequences of one microbatch of a rank, without others."""
+    """CCR of data parallelism alone over the sequences of a rank's microbatch."""
     node = hardware_preset(preset)
     ridge = ridge_point(node.accelerator.peak_flops_per_s(), node.network_bandwidth_bytes_per_s)
     rows = []
@@ -164,8 +164,8 @@ def tensor_parallel_ccr_curves(
 ) -> Curves:
     """CCR of tensor parallelism over its size, one line per model, with the ridges of two links.
 
-    The shares in the values are those without overlap; a group larger than a node fills whole
-    nodes and sends over all their NICs.
+    The shares in the values are those without overlap. A group larger than a node fills whole nodes
+    and sends over all their NICs.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
@@ -209,7 +209,7 @@ class Change:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Shares of the peak of DDP, behind its last backward, and FSDP, behind every pass."""
+        """Shares of the peak: DDP with its last backward overlapped, FSDP with every pass."""
         behind = BACKWARD_SHARE / self.microbatches
         ddp = efficiency_with_partial_overlap(self.ddp, self.ridge, behind)
         return float(ddp), float(efficiency_with_overlap(self.fsdp, self.ridge))

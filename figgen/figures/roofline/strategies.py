@@ -1,4 +1,4 @@
-"""Every strategy in one picture: its work per byte relative to its link's ridge."""
+"""Every strategy in one figure: its FLOPs per byte relative to its link's ridge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HIDDEN = (("hidden behind all work", 1.0), ("behind backward", BACKWARD_SHARE), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedStrategy:
-    """A strategy: its FLOP per byte, its link's ridge, and the work that hides its messages."""
+    """A strategy: its FLOPs per byte, its link's ridge, and the work that hides its messages."""
 
     key: str
     label: str
@@ -40,12 +40,12 @@ class PlacedStrategy:
 
     @property
     def headroom(self) -> float:
-        """Work per byte over the ridge of the link."""
+        """FLOPs per byte over the ridge of the link."""
         return self.ccr / self.ridge
 
     @property
     def share(self) -> float:
-        """The share of the peak that the model allows."""
+        """Share of the peak that the model allows."""
         return float(efficiency_with_partial_overlap(self.ccr, self.ridge, self.overlap))
 
 
@@ -58,10 +58,10 @@ def placed_strategies(
     tensor_parallel: tuple[int, ...],
     stage_layers: int,
 ) -> tuple[PlacedStrategy, ...]:
-    """Data parallelism and a pipeline on the network, seen from one NIC, and TP inside the node.
+    """Return data parallelism and a pipeline on the network, and TP inside the node.
 
-    Where all GPUs of a node are in one data-parallel group, they share one copy of the traffic:
-    each NIC carries 1/g of it, so that its ratio is g times as high.
+    They are seen from one NIC. If all GPUs of a node are in one data-parallel group, they share one
+    copy of the traffic: each NIC carries 1/g of it, so the ratio is g times as high.
     """
     shape, per_node = catalog_model(model).shape, node.gpus_per_node
     nic = float(ridge_point(peak, node.network_bandwidth_bytes_per_s))
@@ -119,10 +119,10 @@ def strategies_roofline(
     tensor_parallel: tuple[int, ...] = (2, 4, 8),
     stage_layers: int = 8,
 ) -> Curves:
-    """Share of the peak over a strategy's work per byte, as a multiple of its link's ridge.
+    """Share of the peak over a strategy's FLOPs per byte, as a multiple of its link's ridge.
 
-    A curve for messages that hide behind all of the work, behind backward, and not at all; FSDP
-    lies on the first, DDP on the second, TP and a pipeline's borders on the last.
+    There is a curve for messages that hide behind all work, behind backward, and not at all. FSDP
+    is on the first, DDP on the second, TP and pipeline messages on the last.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)

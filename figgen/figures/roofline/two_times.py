@@ -1,4 +1,4 @@
-"""The roofline as two times: computing a microbatch, and sending its messages; what helps."""
+"""The roofline as two times, computing and sending a microbatch, and changes that help."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def two_times(
     model: ModelName = "llama-3-8b",
     tokens: tuple[int, ...] = (2048, 4096, 8192, 16_384, 32_768),
 ) -> Bars:
-    """Seconds of computing and of sending for a fully sharded microbatch, by a GPU's tokens.
+    """Seconds of computing and of sending for a fully sharded microbatch, by tokens per GPU.
 
-    At the dense peak, through a network port of its own at full bandwidth, in a group so large
-    that a GPU sends all.
+    Computing runs at the dense peak, messages at the full bandwidth of the GPU's own port, in a
+    group so large that it sends all shards.
     """
     for one in tokens:
         check_between("tokens", one, 1, 10**9)
@@ -58,7 +58,7 @@ def two_times(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedJobChange:
-    """One change of a sharded job, as factors of what it was."""
+    """One change of a sharded job, as factors of its previous values."""
 
     name: str
     label: str
@@ -83,9 +83,9 @@ REMEDIES = (
 def two_times_remedies(
     *, preset: HardwareName = "h100-ndr", model: ModelName = "llama-3-8b", tokens: int = 8192
 ) -> Bars:
-    """Seconds of computing and of sending for `tokens` tokens of a sharded job, change by change.
+    """Seconds of computing and of sending for `tokens` tokens of a sharded job, by change.
 
-    As in `two-times`; where eight ports serve one copy, each carries its share of the bytes.
+    As in `two-times`; if eight ports serve one copy, each carries its share of the bytes.
     """
     check_between("tokens", tokens, 1, 10**9)
     node, parameters = hardware_preset(preset), catalog_model(model).parameters

@@ -32,13 +32,13 @@ USABLE = 0.9
 
 
 def full_cache_bytes(found: Model) -> float:
-    """Cache of one token in 16 bits if every head had its own keys and values."""
+    """Return the 16-bit cache of one token if every head had its own keys and values."""
     return float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
 
 
 @figure("cache-by-model", recomputed=True)
 def cache_by_model(*, models: tuple[ModelName, ...] = CACHED) -> Bars:
-    """Keys and values of one token in 16 bits, compared with full heads."""
+    """16-bit keys and values per token, compared with full heads."""
     found = {name: model(name) for name in models}
     kept = {name: token_cache_bytes(each) for name, each in found.items()}
     full = {name: full_cache_bytes(each) for name, each in found.items()}
@@ -57,7 +57,7 @@ def cache_by_model(*, models: tuple[ModelName, ...] = CACHED) -> Bars:
 
 @figure("cache-per-token")
 def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -> Table:
-    """Keys and values of one token and of one sequence, and with full heads."""
+    """Keys and values per token and per sequence, and with full heads."""
     check_between("context", context, 1, 10**9)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"context": Named(context)}
@@ -86,10 +86,10 @@ def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -
 
 
 class Served(NamedTuple):
-    """A model on GPUs that hold its weights once, all together, with TP over all of them.
+    """A model on GPUs that hold one copy of its weights together, with TP over all of them.
 
-    `read_bytes` of the weights that it holds are read for a token; `written` and `read` are the
-    parameters that a token of an answer and one of a prompt are multiplied with.
+    `read_bytes` of its weights are read per token; `written` and `read` are the parameters that a
+    generated token and a prompt token are multiplied with.
     """
 
     held_bytes: float
@@ -104,17 +104,17 @@ class Served(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Sequences that fit."""
+        """Number of sequences that fit."""
         return int(sequences_that_fit(self.memory, self.held_bytes, self.cache_bytes))
 
     def step_s(self, sequences: int) -> float:
-        """Least time of one token for every sequence."""
+        """Least time of one token for every sequence, s."""
         read = decode_reading_time(self.read_bytes, self.cache_bytes, sequences, self.bandwidth)
         return max(float(read), float(prefill_time(self.written, sequences, self.flops_per_s)))
 
 
 def served(name: str, chip: str, gpus: int, context: int) -> Served:
-    """The model in 16 bits on `gpus` accelerators, every sequence `context` tokens long."""
+    """Return the model in 16 bits on `gpus` accelerators with sequences of `context` tokens."""
     check_between("gpus", gpus, 1, 1024)
     check_between("context", context, 1, 10**8)
     found, gpu = model(name), accelerator(chip)
@@ -132,7 +132,7 @@ def served(name: str, chip: str, gpus: int, context: int) -> Served:
 
 
 def batches(job: Served) -> list[int]:
-    """Powers of two of sequences that fit, and the most. Raises InputError if none fits."""
+    """Return powers of two of sequences that fit, and the most. Raises InputError if none fits."""
     check_between("sequences that fit", job.most, 1, 10**7)
     return sorted({2**k for k in range(job.most.bit_length())} | {job.most})
 
@@ -190,9 +190,9 @@ def price_by_batch(
     contexts: tuple[int, ...] = (1024, 8192, 32768),
     price_per_gpu_hour: float = 2.0,
 ) -> Curves:
-    """Least price of a token that is written, over the sequences that share a reading of weights.
+    """Least price of a generated token, over the sequences that share a reading of weights.
 
-    Every curve ends where the memory is full; a rule is the price of a token that is read.
+    Every curve ends where the memory is full. A rule marks the price of a prompt token.
     """
     check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
 
@@ -237,7 +237,7 @@ def price_of_tokens(
     power_w: float = 1000.0,
     power_overhead: float = 1.25,
 ) -> Table:
-    """Least price and energy of a million tokens, read and written, at a given GPU price."""
+    """Least price and energy of a million prompt and generated tokens, at a given GPU price."""
     check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
     job = served(model_name, chip, gpus, context)
     check_between("sequences that fit", job.most, 1, 10**7)

@@ -26,7 +26,7 @@ STATE = ("weights", "gradients", "optimizer")
 
 
 def fine_tuned(model: str, lora_rank: int, **sizes: Value) -> dict[str, TrainingStep]:
-    """A job that trains everything with Adam, with 8-bit moments, and with adapters."""
+    """Return a job that trains everything with Adam, with 8-bit moments, and with adapters."""
     check_between("lora_rank", lora_rank, 1, 4096)
     ways: dict[str, dict[str, Any]] = {
         "Adam, all parameters": {},
@@ -42,9 +42,9 @@ def fine_tuned(model: str, lora_rank: int, **sizes: Value) -> dict[str, Training
 def fine_tuning_memory(
     *, model: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096
 ) -> Bars:
-    """Memory of one GPU that fine-tunes a model whole, or beside frozen weights, by part.
+    """Memory by part of one GPU that fine-tunes a model whole, or with adapters.
 
-    One sequence at a time; every layer is recomputed.
+    There is one sequence at a time, and every layer is recomputed.
     """
     found = fine_tuned(
         model,
@@ -91,9 +91,9 @@ def fine_tuning_step(
     sequence: int = 4096,
     microbatches: int = 4,
 ) -> Table:
-    """A fully sharded step of eight GPUs: work, messages and time, with adapters or without.
+    """A fully sharded step of eight GPUs: FLOPs, messages and time, with and without adapters.
 
-    Products reach the share of the peak that they reach when everything is trained.
+    Matmuls reach the same share of the peak as when everything is trained.
     """
     jobs = fine_tuned(
         model,
@@ -190,7 +190,7 @@ def muon_update(
     batch: int = 1024,
     sequence: int = 4096,
 ) -> Table:
-    """Muon's matmuls in a step of one batch on more and more GPUs; matrices stay whole."""
+    """Muon's matmuls per step of one batch, by number of GPUs; matrices stay whole."""
     rows: list[tuple[Scalar, ...]] = []
     for nodes in (4, 16, 64, 256):
         found = training_step(

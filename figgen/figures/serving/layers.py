@@ -1,4 +1,4 @@
-"""Layers since GPT: what LLaMA changed, and kinds of attention with their caches."""
+"""Layers since GPT: LLaMA's changes, and kinds of attention with their caches."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from figgen.registry import figure
 
 @figure("llama-changes")
 def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048) -> Table:
-    """GPT's parts and LLaMA's at one size: parameters, operations and kept bytes of a token.
+    """GPT's and LLaMA's parts at one size: parameters, FLOPs and kept bytes per token.
 
-    A gated block keeps its input, the two inputs of the gate and the product, as Megatron-LM's
-    fused function and compiled code do; operation by operation the gate's activation too.
+    A gated block keeps its input, the two inputs of the gate and their product, as Megatron-LM's
+    fused function and compiled code do; unfused code also keeps the gate's activation.
     """
     check_between("hidden", hidden, 64, 10**6)
     check_between("layers", layers, 1, 10**4)
@@ -71,7 +71,7 @@ def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048)
 
 
 def _heads_row(name: str, kv_heads: int, seen: float) -> tuple[Scalar, ...]:
-    """A layer with so many heads of keys: parameters, cache of a token and of `seen` tokens."""
+    """Return a layer with so many key heads: parameters, cache of a token and of `seen` tokens."""
     shape = model("llama-3-70b").shape
     width = shape.hidden * shape.head_dim
     cache = float(cache_bytes_per_token(1, kv_heads * shape.head_dim, 2))
@@ -79,7 +79,7 @@ def _heads_row(name: str, kv_heads: int, seen: float) -> tuple[Scalar, ...]:
 
 
 def _latent_attention() -> tuple[int, float]:
-    """Parameters and cache of a token of a layer of DeepSeek-V3."""
+    """Return parameters and cache per token of a layer of DeepSeek-V3."""
     shape = model("deepseek-v3").shape
     latent = shape.latent
     assert latent is not None
@@ -100,7 +100,7 @@ def _latent_attention() -> tuple[int, float]:
 def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int = 5) -> Table:
     """One layer's attention in several kinds: parameters, cache, and pairs of query and key.
 
-    Of `windowed` + 1 layers one sees everything.  Widths are those of Llama 3.1 70B, and of
+    Of `windowed` + 1 layers one sees everything. Widths are those of Llama 3.1 70B, and of
     DeepSeek-V3 for latent attention.
     """
     check_between("context", context, window, 10**9)
@@ -143,7 +143,7 @@ def windowed_models(
     sequence: int = 32768,
     context: int = 131072,
 ) -> Table:
-    """Models with windows: work of a step over `sequence` tokens, cache of `context` tokens."""
+    """Models with windows: FLOPs of a step over `sequence` tokens, cache of `context` tokens."""
     check_between("sequence", sequence, 1, 10**9)
     check_between("context", context, 1, 10**9)
     rows: list[tuple[Scalar, ...]] = []

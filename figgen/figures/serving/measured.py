@@ -1,4 +1,4 @@
-"""Published rates of decoding beside the bound of the memory."""
+"""Published decoding rates beside the bound that memory bandwidth sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State-space layers: parameters of released models, state per sequence, work."""
+"""State-space layers: parameters of released models, state per sequence, FLOPs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from figgen.registry import figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixerModel:
-    """A released model of state-space layers, some of its layers attention.
+    """A released model of state-space layers, some of whose layers have attention.
 
-    `block` are the parameters of what a layer has besides its mixer or attention, norms included;
-    `table` those of its shared embedding and head. `keys` is the width of the keys of an attention
-    layer. `printed` is what its authors say that it has.
+    `block` counts a layer's parameters without its mixer or attention, norms included; `table`
+    those of its shared embedding and head. `keys` is the width of the keys of an attention layer.
+    `printed` is the number of parameters that its authors give.
     """
 
     title: str
@@ -90,7 +90,7 @@ MODELS = {
 
 @figure("state-space-models")
 def state_space_models(*, context: int = 131072) -> Table:
-    """Parameters, what is kept of a sequence, and work of a mixer's core against attention's."""
+    """Parameters, state per sequence, and FLOPs of a mixer's core against attention's."""
     check_between("context", context, 1, 10**9)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"context": Named(context, "token"), "chunk": Named(CHUNK)}

@@ -18,7 +18,7 @@ from figgen.registry import figure
 def mtp_stages(
     *, model_name: str = "deepseek-v3", stages: int = 16, ep: int = 8, sequence: int = 4096
 ) -> Table:
-    """The last stage and a middle one: no module, a module with an even cut, the usual cut."""
+    """The last stage and a middle one: no module, a module with an even cut, the common cut."""
     check_between("stages", stages, 2, 128)
     shape = model(model_name).shape
     parallel = layout(nodes=stages * ep // 8 or 1, gpus_per_node=8, pp=stages, ep=ep, etp=1)

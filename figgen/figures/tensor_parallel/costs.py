@@ -31,7 +31,7 @@ MODELS = ("llama-3-405b", "llama-3-70b", "llama-3-8b", "gpt-3-175b")
 
 @figure("tp-volume", explorable=True, recomputed=True)
 def tp_volume(*, models: tuple[ModelName, ...] = MODELS, most: int = 64) -> Curves:
-    """Bytes that a GPU sends per layer and sequence of the model's own length, over T."""
+    """Bytes that a GPU sends per layer and sequence of the model's own length, over TP."""
     check_between("most", most, 2, 2**10)
     sizes = doublings(most)
     series: list[Series] = []
@@ -98,7 +98,7 @@ def tp_link_ratio(
     most: int = 64,
     microbatch_size: int = 1,
 ) -> Curves:
-    """All-reduce time over compute time of one layer, by T and placement of the group.
+    """All-reduce time over compute time of one layer, by TP and placement of the group.
 
     `rack` has larger domains; it is drawn where groups leave the nodes of `preset`.
     """
@@ -163,7 +163,7 @@ def _over_computing(
     bandwidth: float,
     latency_s: float = 0.0,
 ) -> float:
-    """Time of a layer's all-reduces over that of its work on `tp` GPUs."""
+    """Return the time of a layer's all-reduces over that of its work on `tp` GPUs."""
     message = tensor_parallel_message_bytes(batch, shape.sequence, shape.hidden, BYTES)
     work = batch * shape.sequence * layer_training_flops_per_token(shape)
     one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + latency_s

@@ -1,4 +1,4 @@
-"""Columns, then rows, as a film: two products on two GPUs, every entry shown."""
+"""Columns, then rows, as a film: two matmuls on two GPUs, with every entry."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def split_film() -> Film:
 
 
 def _with(held: Held, **found: list[Matrix]) -> Held:
-    """The tensors of every GPU, with its part of each computed matrix."""
+    """Return the tensors of every GPU, with its part of each computed matrix."""
     return [
         mine | {name: each[gpu] for name, each in found.items()} for gpu, mine in enumerate(held)
     ]
@@ -80,7 +80,7 @@ def _cut_in_two(held: Held) -> tuple[Scene, ...]:
 
 
 def _first_product(held: Held, hidden: list[Matrix]) -> tuple[Scene, ...]:
-    """One entry of X A worked out, which is asked before, and then all of them."""
+    """Return scenes that ask for one entry of X A, compute it, and then compute all."""
     entry, first = int(hidden[0][0, 0]), (X[0, 0] * A[0, 0], X[0, 1] * A[1, 0])
     one = Scene(
         says=f"The first row of X times the first column of A: {_written(X[0, 0])}·"
@@ -105,7 +105,7 @@ def _first_product(held: Held, hidden: list[Matrix]) -> tuple[Scene, ...]:
 
 
 def _second_product(held: Held, parts: list[Matrix]) -> tuple[Scene, ...]:
-    """ReLU, whose result is in `held`, and the GPUs' results with their rows of B."""
+    """Return scenes with ReLU, whose result is in `held`, and each GPU's matmul with rows of B."""
     return (
         Scene(
             says="ReLU makes a 0 of what is negative. Of a complete entry a GPU can tell by "
@@ -121,7 +121,7 @@ def _second_product(held: Held, parts: list[Matrix]) -> tuple[Scene, ...]:
 
 
 def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
-    """The GPUs exchange their parts, the reader is asked for the sum, and both have it."""
+    """Return scenes in which GPUs exchange parts, the reader finds the sum, and both have it."""
     parts = [mine["part"] for mine in held]
     corners = [int(part[0, 0]) for part in parts]
     return (
@@ -147,7 +147,7 @@ def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
 
 
 def _values(hidden: list[Matrix], parts: list[Matrix], whole: Matrix) -> dict[str, Named]:
-    """The entries that caption and text name, and what cutting by rows first would give."""
+    """Return the entries named in caption and text, and the result of cutting by rows first."""
     entry = int(hidden[0][0, 0])
     rows = [int(X[0, at] * A[at, 0]) for at in range(GPUS)]
     return {
@@ -184,7 +184,7 @@ def _cells(
     strong: Iterable[str] = (),
     origins: Mapping[str, Spot] | None = None,
 ) -> tuple[Thing, ...]:
-    """A matrix as cells `name row column`; `strong` names cells or whole matrices."""
+    """Return a matrix as cells `name row column`; `strong` names cells or whole matrices."""
     found = []
     for (row, column), entry in np.ndenumerate(matrix):
         cell = f"{name} {row} {column}"
@@ -207,7 +207,7 @@ def _cells(
 def _matrix(
     place: str, gpu: int, matrix: Matrix, only: tuple[int, int] | None = None, strong: bool = False
 ) -> tuple[Thing, ...]:
-    """A matrix of a GPU in its place, or one of its entries."""
+    """Return a GPU's matrix in its place, or one of its entries."""
     cells = _cells(
         f"{place} {gpu}", matrix, _role(place, gpu), _x(place), _y(gpu), (place,) if strong else ()
     )
@@ -225,7 +225,7 @@ def _things(
     origins: Mapping[str, Spot] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Thing, ...]:
-    """What every GPU holds under the names of the places, or other `names`, and `extra` things."""
+    """Return the tensors of every GPU at their places, or under other `names`, and `extra`."""
     shown = [place for place in PLACES if place in held[0]]
     called = {"XA": "X A", **(names or {})}
     summed = called.get("part") == "Y"
@@ -281,7 +281,7 @@ def _whole() -> tuple[Thing, ...]:
 
 
 def _cut() -> dict[str, Spot]:
-    """Where the entries of each GPU's matrices come from in the whole ones."""
+    """Return where the entries of each GPU's matrices are in the whole ones."""
     found = {}
     for gpu, half in enumerate(HALVES):
         for row, column in np.ndindex(2, 2):
@@ -293,7 +293,7 @@ def _cut() -> dict[str, Spot]:
 
 
 def _exchanged(parts: list[Matrix]) -> tuple[Thing, ...]:
-    """Each GPU's part at the other GPU, in transit from where it was computed."""
+    """Return each GPU's part on the other GPU, moving from where it was computed."""
     things: list[Thing] = []
     for gpu, part in enumerate(parts):
         there = (gpu + 1) % GPUS

@@ -1,4 +1,4 @@
-"""Pictures of tensor parallelism: split matrices, blocks per rank, a layer with exchanges."""
+"""Figures of tensor parallelism: split matrices, blocks per rank, a layer with exchanges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PITCH, HIGH, BETWEEN = 1.05, 0.75, 0.5
 
 
 def sub(letter: str, index: int) -> str:
-    """`A₃` for A and 3."""
+    """Return `A₃` for A and 3."""
     return letter + str(index).translate(SUBSCRIPTS)
 
 
@@ -61,7 +61,7 @@ Drawn = tuple[tuple[Box, ...], tuple[DiagramLink, ...]]
 def _row(
     letter: str, texts: Sequence[tuple[str, ...]], line: int, role: str = "tp", gap: float = 0.06
 ) -> list[Box]:
-    """A box for each text, side by side over the whole width; `line` counts from the top."""
+    """Return a box for each text, side by side over the whole width; `line` counts from the top."""
     width = (ACROSS + gap) / len(texts)
     return [
         Box(

@@ -98,10 +98,10 @@ def tp_limits(
     tile_rows: int = 128,
     tile_columns: int = 256,
 ) -> Table:
-    """One rank's part: heads, key and value heads, its widest matmul, full waves.
+    """One rank's part: heads, key-value heads, its widest matmul, full waves.
 
-    The product is that of the fused way up of the MLP. A wave is one output tile on every
-    multiprocessor; the last one may be nearly empty.
+    The matmul is the MLP's fused up-projection. A wave is one output tile on every multiprocessor;
+    the last one may be nearly empty.
     """
     node, found = hardware_preset(preset), catalog_model(model)
     ridge = ridge_point(
@@ -148,15 +148,15 @@ def tp_limits(
 
 
 def _way_up(shape: ModelShape) -> int:
-    """Columns of the matmul that enters the MLP: a gated one has the gate beside the way up."""
+    """Return the columns of the MLP's first matmul; a gated one has gate and up-projection."""
     return (2 if shape.ffn in ("swiglu", "geglu") else 1) * shape.ffn_hidden
 
 
 @figure("sp-memory", recomputed=True)
 def sp_memory(*, model: ModelName = "gpt-3-175b", tp: int = 8) -> Bars:
-    """Activations of one layer and sequence on a rank: what TP divides, what only SP divides.
+    """Activations of one layer and sequence on a rank: parts that TP and that only SP divides.
 
-    34·s·b·h and 5·a·s²·b are GPT's layer: InputError for any other.
+    34·s·b·h and 5·a·s²·b are GPT's layer; other layers raise InputError.
     """
     shape = catalog_model(model)
     check_gpt_layer(shape.shape)
@@ -191,8 +191,8 @@ def tp_overlap(
 ) -> Timeline:
     """The gather before the MLP's up-projection and its matmul, in sequence and in T pieces.
 
-    The product runs at the accelerator's measured rate; piece by piece, a rank begins with its
-    own tokens while those of the next rank arrive.
+    The matmul runs at the accelerator's measured rate. Piece by piece, a rank begins with its own
+    tokens while those of the next rank arrive.
     """
     node, shape = hardware_preset(preset), catalog_model(model)
     check_between("tp", tp, 2, 16)

@@ -16,7 +16,7 @@ NEXT, APART = 0.87, 1.15
 
 
 def _pieces(gpus: list[tuple[int, int]]) -> dict[str, tuple[tuple[str, ...], list[str]]]:
-    """By row of the picture: what it is called, and the piece on each GPU."""
+    """Return, by row of the figure, its name and the piece on each GPU."""
     return {
         "x": (("x", 'P("dp", None)'), [sub("x", d) for d, _ in gpus]),
         "A": (("A", 'P(None, "tp")'), [sub("A", t) for _, t in gpus]),
@@ -31,7 +31,10 @@ def _pieces(gpus: list[tuple[int, int]]) -> dict[str, tuple[tuple[str, ...], lis
 
 
 def _piece_boxes(gpus: list[tuple[int, int]], width: float) -> list[Box]:
-    """A row of boxes for the mesh and each piece; the result stands below the place of its sum."""
+    """Return a row of boxes for the mesh and each piece.
+
+    The result is below the place of its sum.
+    """
     rows: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
         "mesh": (("GPU", "dp, tp"), [(f"{at}", f"{d}, {t}") for at, (d, t) in enumerate(gpus)]),
     }
@@ -68,9 +71,9 @@ def sharded_product(
     hidden: int = 4096,
     bytes_per_element: float = 2,
 ) -> Diagram:
-    """x·A·B on a mesh of `dp` × `tp` GPUs: the piece on each GPU, and the single sum.
+    """x·A·B on a mesh of `dp` × `tp` GPUs: the piece on each GPU, and the only sum.
 
-    Pieces of one color are cut by one axis, and two that are shaded alike are the same.
+    Pieces of one color are cut by one axis; pieces of one shade are equal.
     """
     check_between("dp", dp, 1, 3)
     check_between("tp", tp, 2, 3)

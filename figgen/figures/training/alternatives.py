@@ -21,7 +21,7 @@ BY_NAME = ("schedule", "zero_stage")
 
 
 def _can_be(key: str) -> str:
-    """The choices of settings that are not simply numbers."""
+    """Return the choices of settings that are not plain numbers."""
     option = OPTIONS.get(key)
     if option is None:
         return LAYOUT if key == "layout" else ""
@@ -49,8 +49,8 @@ def setup_choices(found: TrainingStep) -> Table:
 def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[str, ...]) -> Table:
     """One step, and the same with each of `changes`, such as "microbatches=16" or "pp=3".
 
-    The gain is in tokens per second and GPU, so that changes of the batch or of the number of
-    GPUs are comparable. Raises InputError for a change that does not fit.
+    The gain is in tokens per second and GPU, so that changes of the batch or the number of GPUs are
+    comparable. Raises InputError for a change that does not fit.
     """
     if not changes:
         raise InputError("changes", expected="at least one change", got=())
@@ -89,7 +89,7 @@ def _row(label: str, base: TrainingStep, found: TrainingStep) -> tuple[Scalar, .
 
 @figure("link-loads", about=written_step)
 def link_loads(found: TrainingStep) -> Table:
-    """Per level of links: bytes of a GPU in a step, and the least bandwidth that it needs."""
+    """Per level of links: bytes of a GPU per step, and the least bandwidth that it needs."""
     loads = level_loads(found.estimate, found.cluster, found.compute_efficiency)
     if not loads:
         raise InputError("loads of links", expected="a setup that sends something", got="one GPU")

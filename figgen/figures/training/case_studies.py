@@ -59,8 +59,11 @@ ATTENTION = {"6nd+attention": "the whole square", "causal": "its causal half"}
 
 @figure("published-readings")
 def published_readings(*, runs: tuple[str, ...]) -> Table:
-    """What a printed FLOP rate says of the step time by how attention is counted, and what the
-    models are off by when gradients are reduced every microbatch and once a step."""
+    """Step times that a printed FLOP rate implies, by how attention is counted.
+
+    Beside them are the errors of the models if gradients are reduced every microbatch or once a
+    step.
+    """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     shown: list[TrainingStep] = []
@@ -95,7 +98,7 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
 
 
 def _layout(found: TrainingStep) -> str:
-    """The axes larger than one, in the order of the mesh: "TP 8 · PP 16 · DP 128"."""
+    """Return the axes larger than one, in the order of the mesh: "TP 8 · PP 16 · DP 128"."""
     sizes = found.setup.parallel
     axes = {"TP": sizes.tp, "CP": sizes.cp, "PP": sizes.pp, "DP": sizes.dp, "EP": sizes.ep}
     return " · ".join(f"{axis} {size}" for axis, size in axes.items() if size > 1)
@@ -109,7 +112,7 @@ TRAINED = (
 
 @figure("training-hours")
 def training_hours(*, gpus: int = 2048, models: tuple[str, ...] = TRAINED) -> Table:
-    """Published GPU hours of whole trainings: days on some GPUs, and what they say of the peak."""
+    """Published GPU hours of whole trainings: days on some GPUs, and the share of the peak."""
     check_between("gpus", gpus, 1, 10_000_000)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus": Named(gpus, "GPU"), "count": Named(len(models))}

@@ -48,14 +48,14 @@ class Tried:
         return len(self.meshes)
 
     def row(self, place: int) -> PlanRow:
-        """A mesh in full."""
+        """Return a mesh in full."""
         which, found = self.meshes[place]
         return plan_rows(self.plans[which], [found])[0]
 
 
 @remembered(16)
 def search(model: str, nodes: int, microbatch_size: int = 1) -> Tried:
-    """Every mesh of plain 1F1B on nodes of eight GPUs, recomputing nothing or else everything.
+    """Return every mesh of plain 1F1B on nodes of eight GPUs, with no or full recomputation.
 
     A `microbatch_size` of 0 tries all sizes.
     """
@@ -79,7 +79,7 @@ def search(model: str, nodes: int, microbatch_size: int = 1) -> Tried:
 
 
 def mesh_label(row: PlanRow) -> str:
-    """The options that are not fixed, in one line."""
+    """Return the options that are not fixed, in one line."""
     given = row.choices
     sizes = [(axis, given[axis.lower()]) for axis in ("TP", "PP") if given[axis.lower()] != 1]
     axes = [f"{axis} {size}" for axis, size in (*sizes, ("DP", row.dp))]
@@ -93,11 +93,11 @@ def mesh_label(row: PlanRow) -> str:
 def layout_search(
     *, model: str = "llama-3-70b", nodes: int = 8, most: int = 6, microbatch_size: int = 1
 ) -> Table:
-    """The fastest meshes of a model on some nodes, each in its fastest way, with what it idles.
+    """The fastest meshes of a model on some nodes, each in its fastest form, with its idle time.
 
-    Idle is the pipeline rank that works longest, as a share of the whole step: less than the
-    bubble_fraction of its schedule, whose wall holds no communication and no longer stage.
-    A `microbatch_size` of 0 tries all sizes.
+    Idle is that of the pipeline rank that works longest, as a share of the whole step. It is less
+    than the bubble_fraction of its schedule, whose wall time has no communication and no longer
+    stage. A `microbatch_size` of 0 tries all sizes.
     """
     check_between("microbatch_size", microbatch_size, 0, 64)
     check_between("nodes", nodes, 1, 512)
@@ -148,7 +148,7 @@ def layout_search(
 
 
 def _share(tried: Tried, row: PlanRow) -> float:
-    """Share of the memory that the fullest GPU uses."""
+    """Return the share of memory that the fullest GPU uses."""
     return row.memory_bytes / tried.plans[0].question.job.capacity_bytes
 
 
@@ -197,9 +197,9 @@ def best_layouts() -> Table:
 def strategy_limits(
     *, preset: str = "h100-ndr", recipe: str = "mcore18", heads: int = 64, kv_heads: int = 8
 ) -> Table:
-    """For each strategy the number beyond which it stops working on one kind of node.
+    """For each strategy the size beyond which it stops working on one kind of node.
 
-    State may fill all of a GPU's memory; rings pass keys and values of causal attention, of
+    State may fill all of a GPU's memory. Rings pass keys and values of causal attention, of
     `kv_heads` for as many query `heads`.
     """
     node, per_param = hardware_preset(preset), named_recipe(recipe).total_bytes

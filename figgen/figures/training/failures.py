@@ -1,4 +1,4 @@
-"""Failures and goodput: how often jobs stop, how often to save, and the remaining time."""
+"""Failures and goodput: how often jobs fail, how often to save, and the useful time."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def goodput_lost(
     failures: InterruptionsName = "llama-3-405b",
     way: WayName = "memory",
 ) -> Bars:
-    """Where the time goes at the best interval: saving, repeating and restarting, by size."""
+    """Where time is lost at the best interval: saving, repeating and restarting, by size."""
     sizes = [gpus for gpus in SIZES if gpus >= 2048]
     parts: dict[str, list[float]] = {"saving": [], "repeating": [], "restarting": []}
     for gpus in sizes:
@@ -222,6 +222,6 @@ def _goodput(saved: Saving, interval_s: float, mtbf_s: float) -> float:
 
 
 def best_goodput(model_name: str, failures: str, gpus: int, way: str) -> float:
-    """The share of the time that trains, with the best interval."""
+    """Return the share of time spent training with the best interval."""
     saved, mtbf_s = _job(model_name, failures, gpus, way)
     return _goodput(saved, best_interval_s(saved.stall_s, mtbf_s, saved.lag_s), mtbf_s)

@@ -32,7 +32,7 @@ SECONDS_PER_YEAR = 365.25 * 86400
 
 
 def _year(name: str) -> float:
-    """The middle of the month of a model's report, as a year."""
+    """Return the middle of the month of a model's report, as a year."""
     months = model(name).released_months
     if months is None:
         raise InputError(f"model {name!r} has no month of release")
@@ -120,7 +120,7 @@ TRAINED = ("llama-1-65b", "gpt-3-175b", "llama-2-70b", "llama-3-8b", "llama-3-70
 def training_work(
     *, gpu: str = "h100-sxm-80gb", dtype: str = "bf16", utilization: float = 0.4, days: int = 60
 ) -> Table:
-    """Published training runs as work: FLOP, years on one GPU, the fewest GPUs for a deadline."""
+    """Published trainings: FLOPs, years on one GPU, the fewest GPUs for a deadline."""
     check_share("utilization", utilization)
     check_between("days", days, 1, 3650)
     rate = accelerator(gpu).peak_flops_per_s(dtype) * utilization

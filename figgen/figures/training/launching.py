@@ -69,8 +69,8 @@ def first_minutes(
 ) -> Table:
     """Show what a healthy machine prints in five checks, from the catalog, and what halves it.
 
-    Bus bandwidths are upper bounds, the rate of the narrowest link of a ring; matmuls are held to
-    the fastest that somebody published for the chip. Raises InputError for a chip without one.
+    Bus bandwidths are upper bounds, the rate of a ring's narrowest link; matmuls are compared with
+    the fastest published for the chip. Raises InputError for a chip without one.
     """
     chip, link = catalog.accelerator(accelerator), catalog.link(network)
     if chip.measured_bf16 is None:

@@ -22,9 +22,9 @@ DASH = "–"
 
 @figure("measured-machine")
 def measured_machine(*, file: str = "measured-h100.json") -> Table:
-    """The best rate of each kind in a measured file, with the datasheet's and the share of it.
+    """The best rate of each kind in a measured file, beside the datasheet's.
 
-    `taken` is the line of numbers that the modeler, the planner and the command line take.
+    `taken` is the line of numbers that the modeler, the planner and the command line accept.
     """
     machine = read_measured(load.content(file))
     name = chip_of(machine)
@@ -102,13 +102,13 @@ def measured_machines() -> Table:
 
 
 def _key(name: str) -> str:
-    """`a_layer_forward_and_backward` of `a layer, forward and backward`."""
+    """Return `a_layer_forward_and_backward` for `a layer, forward and backward`."""
     return re.sub(r"\W+", "_", name.lower())
 
 
 @figure("measured-by-readers")
 def measured_by_readers() -> Table:
-    """The rates of every machine that somebody measured with `measure.py`, with its source."""
+    """The rates of every machine that readers measured with `measure.py`, with sources."""
     rows: list[tuple[Scalar, ...]] = []
     for row in machines().values():
         known = read_line(row.measured)

@@ -15,7 +15,7 @@ from figgen.scenarios.planning.planner import Plan, plan
 
 @remembered(8)
 def planned(preset: str, model: str, sizes: str, options: str) -> Plan:
-    """The plan of a job as pages write it. Raises InputError for one of which nothing fits."""
+    """Return the plan of a job as pages write it. Raises InputError if nothing fits."""
     found = plan(plan_question(written_scenario(preset, None, model, sizes, options)))
     if not found.fitting:
         least = f"{found.found.least_bytes / 1e9:.0f} GB at least"

@@ -42,7 +42,7 @@ SIMPLEST: Choices = {**NO_STAGES, "tp": 1, "ep": 1, "recompute": "full"}
 class PlannedCase:
     """The fastest layouts of a job: of all, with ZeRO-3 and no stages, and with ZeRO-3 alone.
 
-    None for those of which none fits.
+    A layout is None if none of its kind fits.
     """
 
     model: str
@@ -69,7 +69,7 @@ def _fastest(model: str, gpus: int, fixed: Choices) -> tuple[Plan, PlanRow | Non
 
 @remembered(1)
 def planned_jobs() -> tuple[PlannedCase, ...]:
-    """Every job of `JOBS`, planned."""
+    """Return every job of `JOBS`, planned."""
     jobs = []
     for model, gpus in JOBS:
         found, best = _fastest(model, gpus, {})
@@ -89,7 +89,7 @@ def planned_jobs() -> tuple[PlannedCase, ...]:
 
 
 def _axes(row: PlanRow) -> str:
-    """The axes of a layout, and what else it chose, as short as can be read."""
+    """Return the axes of a layout and its other choices, as short as is readable."""
     given = row.choices
     axes = [*((name, int(str(given[name]))) for name in ("tp", "pp", "cp", "ep")), ("dp", row.dp)]
     said = [f"{name.upper()}{size}" for name, size in axes if size != 1]
@@ -107,7 +107,10 @@ def _beside(row: PlanRow | None, best: PlanRow, words: str) -> str:
 
 @figure("planned-jobs", of_reference=True)
 def planned_jobs_table() -> Table:
-    """For several jobs the fastest layout, ZeRO-3 without stages, and ZeRO-3 alone, recomputing."""
+    """For several jobs the fastest layout, ZeRO-3 without stages, and ZeRO-3 alone.
+
+    ZeRO-3 alone recomputes layers.
+    """
     jobs = planned_jobs()
     rows: list[tuple[Scalar, ...]] = [
         (

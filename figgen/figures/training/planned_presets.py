@@ -1,4 +1,4 @@
-"""How far published layouts are from the fastest that the planner knows for the same job."""
+"""How far published layouts are from the fastest that the planner finds for the same job."""
 
 from __future__ import annotations
 

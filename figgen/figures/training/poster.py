@@ -20,7 +20,7 @@ PICTURE, CELL, TALL = 1.15, 0.22, 0.66
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A card: its words, how its picture cuts a GPU, the job that prices it, and its difference."""
+    """A card: its words, how its figure cuts a GPU, the job for its price, and what it changes."""
 
     title: str
     role: str
@@ -110,7 +110,7 @@ STRATEGIES = {
 
 @figure("strategy-poster")
 def strategy_poster(*, strategies: tuple[str, ...] = tuple(STRATEGIES)) -> Diagram:
-    """A card for each strategy, whose picture shows four GPUs and what each holds of the model."""
+    """A card for each strategy, with four GPUs and the part of the model that each holds."""
     boxes = [Box(name="job", lines=(_common(),), x=0, y=0, width=WIDTH, height=HEAD - GAP, role="")]
     jobs: list[JourneyJob] = []
     values: dict[str, Named] = {}
@@ -138,7 +138,7 @@ def strategy_poster(*, strategies: tuple[str, ...] = tuple(STRATEGIES)) -> Diagr
 
 
 def _common() -> str:
-    """The job of most cards."""
+    """Return the job of most cards."""
     found = job(DENSE, NODE, f"{BATCH} zero_stage=3")
     room = format_quantity(found.capacity_bytes, "B", "bytes")
     return (
@@ -178,7 +178,7 @@ def _card(card: Strategy, found: JourneyJob, y: float) -> list[Box]:
 
 
 def _price(found: JourneyJob) -> str:
-    """Memory, bytes and predicted time of the card's job."""
+    """Return memory, bytes and predicted time of the card's job."""
     held = format_quantity(found.total_bytes, "B", "bytes")
     sent = format_quantity(found.near_bytes + found.far_bytes, "B", "bytes")
     step = format_quantity(found.step_time_s, "s", "time")
@@ -187,7 +187,7 @@ def _price(found: JourneyJob) -> str:
 
 
 def _picture(card: Strategy, y: float) -> list[Box]:
-    """Four GPUs: their outline is the model, the filled part is what each of them holds."""
+    """Return four GPUs: the outline is the model, the filled part what each of them holds."""
     boxes = []
     for gpu in range(GPUS):
         x = 0.1 + gpu * (CELL + 0.04)

@@ -28,9 +28,9 @@ HEADER = {"otherData": {"made by": MADE_BY}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """One layout's step as its longest computing rank would be read; shares are of its wall time.
+    """One layout's step as a profile of its longest computing rank; shares of its wall time.
 
-    `exposed` has every axis that any of the layouts compared is exposed for.
+    `exposed` has every axis on which any of the compared layouts is exposed.
     """
 
     label: str
@@ -64,10 +64,10 @@ class Read:
 def read_layouts(
     *, model: str, machine: str, options: str = "", layouts: tuple[str, ...]
 ) -> tuple[tuple[Read, ...], dict[str, Named]]:
-    """Every layout as a profile would show it, and the values of all of them together.
+    """Return every layout as a profile would show it, and the values of all of them.
 
-    A layout is written as "tp=8 pp=4", with options of its own behind a bar: "| zero_stage=3".
-    Raises InputError for no layouts.
+    A layout is written as "tp=8 pp=4", with options after a bar: "| zero_stage=3". Raises
+    InputError for no layouts.
     """
     if not layouts:
         raise InputError("layouts", expected="at least one layout", got=())
@@ -109,8 +109,7 @@ def read_layouts(
 def profile_shares(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Bars:
     """Shares of the step time of each layout.
 
-    Of calls that are exposed at the same moment each has its part of what is neither computing
-    nor idle.
+    Calls that are exposed at the same moment share the time that is neither computing nor idle.
     """
     read, values = found
     exposed = [1 - each.computing - each.idle for each in read]

@@ -1,4 +1,4 @@
-"""Published measurements of the attention core, next to the rate in the model of time."""
+"""Published measurements of the attention core, beside the rate in the step model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from figgen.scenarios.runs.residual_classes import generation_of
 def attention_rates(*, format: str = "bf16") -> Table:  # the tables' own word
     """Rates of the causal core by chip and length: forward, backward, and both as one rate.
 
-    `fitted` is the share of the dense 16-bit peak that the model of time takes for the generation.
+    `fitted` is the share of the dense 16-bit peak in the step model for the generation.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -48,7 +48,7 @@ def attention_rates(*, format: str = "bf16") -> Table:  # the tables' own word
 
 
 def _rates(table: AttentionTable, name: str) -> dict[int, tuple[float, float, float]]:
-    """Forward, backward and both by length; gradients need not come out the same every time."""
+    """Return forward, backward and both by length; gradients may be non-deterministic."""
     found: dict[int, dict[str, tuple[float, float]]] = {}
     for one in table.passes:
         if one.format == name and one.causal and not one.deterministic:

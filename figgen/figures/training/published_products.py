@@ -17,7 +17,7 @@ from figgen.scenarios.runs.machine_rates import fitted_line
 def best_products(
     *, tables: tuple[str, ...] = ("best-products-bf16", "best-products-fp8")
 ) -> Table:
-    """The rates of published tables, whole, with the share of the dense peak in the datasheet."""
+    """Every rate in published tables, with the share of the datasheet's dense peak."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     shares = []
@@ -63,10 +63,10 @@ def best_products(
 
 @figure("products-by-size")
 def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
-    """Rates of a published table over the work of a matmul, with the line of a start and a rate.
+    """Rates of a published table over the FLOPs of a matmul, with a fitted start and rate.
 
-    The line is fitted as that of a reader's own measurements; `flat` is the mean error of the one
-    rate that errs least.
+    The line is fitted as for a reader's own measurements; `flat` is the mean error of the best
+    single rate.
     """
     found = product_table(table)
     points = sorted(found.products, key=lambda one: one.flops)
@@ -107,6 +107,8 @@ def _error(points: list[Product], rate: float, start_s: float = 0.0) -> float:
 
 
 def _flat_error(points: list[Product]) -> float:
-    """The least mean error of any one rate: that of one of the products, between which it is
-    straight in the rate's inverse."""
+    """Return the least mean error of any single rate.
+
+    It is that of one of the matmuls, since the error is linear in the inverse rate between them.
+    """
     return min(_error(points, other.flops_per_s) for other in points)

@@ -26,7 +26,7 @@ Source: mlcommons/storage, configs/dlio/workload, `resnet50_h100`, `cosmoflow_h1
 
 @figure("reading-rates")
 def reading_rates(*, gpus: int = 1024) -> Table:
-    """Bytes per second for one GPU and for `gpus`, and the number of GPUs a storage feeds."""
+    """Bytes per second for one GPU and for `gpus`, and the number of GPUs that a storage serves."""
     check_between("gpus", gpus, 1, 10**7)
     each: dict[str, tuple[str, float]] = {}
     for name in TEXT:

@@ -1,4 +1,4 @@
-"""A recorded step of DDP on two GPUs: from far away, and close enough to see its gaps."""
+"""A recorded step of DDP on two GPUs, as a whole and close enough to see its gaps."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _call(call: RecordedCall) -> str:
 
 
 def _phase_of(at: float) -> str:
-    """The phase that the CPU is in; kernels wait so little here that they are of the same one."""
+    """Return the phase that the CPU is in; kernels wait so little that they are in it too."""
     spans = recorded_ddp().host_s
     return next((phase for phase, (_, end) in spans.items() if at < end), "update")
 
@@ -118,7 +118,7 @@ def _kernels() -> list[tuple[str, str, Span]]:
 
 
 def _shares(start: float, end: float) -> dict[str, Named]:
-    """What the GPU computes between two moments, as a share of them."""
+    """Return the share of time that the GPU computes between two moments, by kind."""
     shown = [span for span in recorded_ddp().kernels_s if span[0] < end and span[1] > start]
     return {
         "shown": Named(len(shown)),

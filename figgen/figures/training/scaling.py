@@ -28,7 +28,7 @@ JOBS = (
 
 @figure("scaling", explorable=True)
 def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
-    """Tokens per second and accelerator by size, as shares of those on the fewest that fit."""
+    """Tokens per second and accelerator by size, relative to the fewest accelerators that fit."""
     lines = []
     values: dict[str, Named] = {}
     for index, (name, chip, precision) in enumerate(JOBS):
@@ -58,12 +58,12 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
 
 
 def _largest_published() -> Run:
-    """The published run with most tokens in a step."""
+    """Return the published run with the most tokens per step."""
     return max(runs().values(), key=lambda run: run.tokens_per_step or 0)
 
 
 def _place(found: Sequence[Scaled], batch: int) -> int:
-    """The place of the size that captions quote."""
+    """Return the index of the size that captions quote."""
     sizes = [each.run.gpus for each in found]
     if 16384 not in sizes:
         raise InputError("batch", expected="one that 16,384 accelerators can share", got=batch)

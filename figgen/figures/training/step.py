@@ -25,7 +25,7 @@ LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
 
 
 def hidden_s(found: TrainingStep) -> dict[str, float]:
-    """Seconds by axis that communication runs behind something else, on the bottleneck."""
+    """Return the hidden seconds of communication by axis, on the bottleneck rank."""
     hidden = dict.fromkeys(dict(found.estimate.exposed), 0.0)
     for row in found.estimate.rows:
         apart = row.time_s - row.exposed_s
@@ -36,9 +36,9 @@ def hidden_s(found: TrainingStep) -> dict[str, float]:
 
 @figure("step-breakdown", about=written_step, explorable=True, of_reference=True)
 def step_breakdown(found: TrainingStep) -> Bars:
-    """Seconds of one step: computing, idle, exposed communication by axis; what is hidden apart.
+    """Seconds of one step: computing, idle, exposed communication by axis; hidden time apart.
 
-    A rule stands at the published time where there is one.
+    A rule marks the published time if there is one.
     """
     estimate, hidden = found.estimate, hidden_s(found)
     parts = (
@@ -64,12 +64,12 @@ def step_breakdown(found: TrainingStep) -> Bars:
 
 
 def step_interval(*steps: TrainingStep) -> dict[str, Named]:
-    """The interval of predicted steps; nothing where a share of the peak was chosen for them."""
+    """Return the interval of predicted steps; empty if a share of the peak was given instead."""
     return interval_values(*(found.predicted.residuals for found in steps if found.has_interval))
 
 
 def step_values(found: TrainingStep) -> dict[str, Named]:
-    """The values of a step, by name; `published_s` only if a source prints it."""
+    """Return the values of a step, by name; `published_s` only if a source prints it."""
     estimate, hidden = found.estimate, hidden_s(found)
     total = estimate.step_time_s
     values = {
@@ -99,7 +99,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
 
 
 def in_words(difference: float) -> str:
-    """A relative difference of two times in words: "13% longer"."""
+    """Return a relative difference of two times in words: "13% longer"."""
     size = abs(difference)
     told = f"{size:.0%}" if size > 0.005 else f"{size:.1%}" if size > 0.0005 else "less than 0.1%"
     return f"{told} {'longer' if difference > 0 else 'shorter'}"  # "0% shorter" says nothing
@@ -138,16 +138,16 @@ def step_communication(found: TrainingStep) -> Table:
     return Table(columns=SENT, rows=tuple(rows), values=values)
 
 
-SAID = {
+LABELS = {
     "working": "loss or one layer at work",
     "communication": "buffers of communication",
 }
 """Labels of parts of memory that differ from their names."""
 
 
-def said_of(part: str) -> str:
-    """The label of a part of memory."""
-    return SAID.get(part, part)
+def part_label(part: str) -> str:
+    """Return the label of a part of memory."""
+    return LABELS.get(part, part)
 
 
 @figure("memory-by-stage", about=written_step, explorable=True)
@@ -184,12 +184,12 @@ def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
 
 
 def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
-    """The segments of bars for the memory of ranks."""
-    return segments({said_of(name): [rank.bytes_of(name) for rank in ranks] for name in PARTS})
+    """Return the segments of bars for the memory of ranks."""
+    return segments({part_label(name): [rank.bytes_of(name) for rank in ranks] for name in PARTS})
 
 
 def fullest_bars(found: Mapping[str, MemoryEstimate], keys: tuple[str, ...]) -> Bars:
-    """Memory of the fullest GPU, part by part, one bar an estimate; totals by their `keys`."""
+    """Return the memory of the fullest GPU by part, a bar per estimate; totals by their `keys`."""
     capacity = next(iter(found.values())).capacity_bytes or 0.0
     return Bars(
         labels=tuple(found),
@@ -212,7 +212,7 @@ Alike = tuple[int, int, RankMemory]
 
 
 def _alike(ranks: tuple[RankMemory, ...]) -> list[Alike]:
-    """Runs of neighbours with equal parts, as (first, last, one of them)."""
+    """Return runs of neighbours with equal parts, as (first, last, one of them)."""
     found: list[Alike] = []
     for rank in ranks:
         if found and found[-1][2].parts == rank.parts:
@@ -223,7 +223,7 @@ def _alike(ranks: tuple[RankMemory, ...]) -> list[Alike]:
 
 
 def _spread(bars: list[Alike], most: int, fullest: int) -> list[Alike]:
-    """At most `most` of the bars, evenly over the pipeline, with both ends and the fullest."""
+    """Return at most `most` bars, evenly over the pipeline, with both ends and the fullest."""
     if len(bars) <= most:
         return bars
     full = next(at for at, bar in enumerate(bars) if bar[0] <= fullest <= bar[1])

@@ -53,7 +53,7 @@ def _known(found: TrainingStep, key: str) -> str:
 
 
 def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
-    """Settings as (the name that says whether it is assumed, label, value)."""
+    """Return settings as (name that marks assumptions, label, value)."""
     setup, parallel = found.setup, found.setup.parallel
     axes = ["tp", "cp", "dp", "pp"] + (["ep", "etp", "edp"] if parallel.ep > 1 else [])
     placement = setup.placement
@@ -108,10 +108,10 @@ def _peak(dtype: str, flops_per_s: float) -> str:
 
 @figure("setup-roofline", about=written_step)
 def setup_roofline(found: TrainingStep) -> Table:
-    """Per axis and link: the step's work per byte that goes over it, beside its ridge point.
+    """Per axis and link: the step's FLOPs per byte over it, beside its ridge point.
 
-    Below 1 the link takes longer than the computation, so that not even perfect overlap would
-    hide it; far above 1 it hardly matters.
+    Below 1 the link takes longer than computing, so that not even perfect overlap would hide it;
+    far above 1 it hardly matters.
     """
     cluster, estimate = found.cluster, found.estimate
     rate = cluster.peak_flops_per_s * found.compute_efficiency
@@ -155,16 +155,16 @@ OVERFULL = " †"
 
 
 def overfull_mark(found: TrainingStep) -> str:
-    """The mark of a setup that does not fit its GPUs by the models' count, or nothing."""
+    """Return the mark of a setup that does not fit its GPUs by the models, or ""."""
     return OVERFULL if found.memory.fits is False else ""
 
 
 @figure("computed-over-published")
 def computed_over_published(*, runs: tuple[str, ...], named: tuple[str, ...] = ()) -> Curves:
-    """The computed step time of training presets over the published one, by GPUs of the job.
+    """Computed over published step time of training presets, by GPUs of the job.
 
-    The runs that are `named` have their titles beside them.
-    Raises InputError for a preset whose run has no published time, printed or from a rate.
+    Runs in `named` have titles. Raises InputError for a preset whose run has no published time,
+    printed or derived from a rate.
     """
     points: dict[str, list[tuple[float, float]]] = {}
     marks, shown = [], []
@@ -217,9 +217,9 @@ COMPARED = (
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilization of training presets, computed and published.
 
-    A preset may be followed by options, "llama-3-405b-8k-16384 zero_stage=1", for another reading
-    of what its source leaves open. Utilisations are of the peak that the run is held against; a run
-    that by the models' count needs more than its GPUs hold has the mark `OVERFULL`.
+    A preset may be followed by options, as in "llama-3-405b-8k-16384 zero_stage=1", for another
+    reading of what its source leaves open. Utilisations are relative to the peak that the run uses.
+    A run that needs more memory than its GPUs have, by the models, has the mark `OVERFULL`.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -272,6 +272,6 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
 
 
 def _reading(found: TrainingStep) -> str:
-    """The changes of a run, for its title."""
+    """Return the changes of a run, for its title."""
     changed = [f"{label} {value}" for key, label, value in settings(found) if key in found.given]
     return ", " + ", ".join(changed) if changed else ""

@@ -120,7 +120,7 @@ LOSSES = ("gpt-3-175b", "gpt-175b-selective", "mt-nlg-530b", "bloom-176b", "mega
 
 
 def shares_of_wall(found: TrainingStep) -> dict[str, float]:
-    """Shares of the step time; useful work at the peak comes first."""
+    """Return shares of the step time; useful work at the peak comes first."""
     estimate = found.estimate
     wall, mfu = estimate.step_time_s, estimate.model_flops_utilisation
     return {
@@ -167,7 +167,7 @@ SCALED = {
 
 @figure("published-scaling", explorable=True)
 def published_scaling() -> Curves:
-    """MFU of published series over the GPUs, each against the peak that its run is held against."""
+    """MFU of published series over the GPUs, each relative to the peak that its run uses."""
     series: list[Series] = []
     batches = []
     for label, names in SCALED.items():
@@ -197,9 +197,10 @@ PRINTED_MFU, DERIVED = "printed", "from tokens/s"
 
 @figure("mfu-by-gpus", explorable=True)
 def mfu_by_gpus() -> Curves:
-    """MFU of every published run over its accelerators, by the peak that it is held against.
+    """MFU of every published run over its accelerators, by the peak that it uses.
 
-    As printed, or derived from the printed throughput and the model's shape; nothing is assumed.
+    Values are printed, or derived from the printed throughput and the model's shape; nothing is
+    assumed.
     """
     runs = catalog.RUNS
     points: dict[str, list[tuple[float, float]]] = {}

@@ -38,9 +38,9 @@ PUBLISHER_COLUMNS = (
 
 @figure("validation-publishers")
 def validation_publishers() -> Table:
-    """Errors by publisher: as predicted, and with the publisher's house left out of the fit.
+    """Errors by publisher, with its house in the fit and left out.
 
-    The share in the interval is over intervals that other houses make alone.
+    The share in the interval is over intervals that only other houses determine.
     """
     judged = judged_publishers()
     covered = {found.publisher: found for found in coverages(judged)}
@@ -99,7 +99,7 @@ CLASS_COLUMNS = (
 
 @figure("validation-classes")
 def validation_classes() -> Table:
-    """Errors and interval by stack of software, generation of chips, and dense or with experts."""
+    """Errors and interval by software stack, chip generation, and dense or with experts."""
     judged = judged_publishers()
     rows = []
     for name, runs in by_class(judged).items():

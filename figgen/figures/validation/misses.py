@@ -31,7 +31,7 @@ NUDGE = 0.1
 
 @figure("validation-misses")
 def validation_misses(*, most: int = 20) -> Table:
-    """The test runs with the largest errors, without the big sweep."""
+    """The test runs with the largest errors, without the large sweep."""
     missed = [j for j in judged_runs() if j.tested and j.run.framework != "nanotron"]
     missed.sort(key=lambda judged: -abs(judged.error))
     return Table(
@@ -52,8 +52,10 @@ def validation_misses(*, most: int = 20) -> Table:
 
 
 def explained(judged: JudgedRun) -> str:
-    """Why a run is missed: how it differs from the runs of the fit. A reason for a slow run
-    explains a prediction that is too short, not one that is too long."""
+    """Return why a run is missed: how it differs from the runs of the fit.
+
+    A reason for a slow run explains a prediction that is too short, not one that is too long.
+    """
     run, too_short = judged.run, judged.error < 0
     if run.shape.experts and _waits_for_host(run):
         if too_short:
@@ -77,7 +79,7 @@ def explained(judged: JudgedRun) -> str:
 
 
 def _waits_for_host(run: DescribedRun) -> bool:
-    """Whether kernels of a layer of experts are predicted to run faster than they are launched."""
+    """Whether kernels of an expert layer are predicted to run faster than they are launched."""
     layer = predicted_step(run).parts.expert
     return bool(layer.host_s > layer.device_s)
 
@@ -118,7 +120,7 @@ def validation_sensitivity(*, most: int = 3) -> Table:
 
 @figure("validation-constants")
 def validation_constants() -> Table:
-    """Every constant of the model of time: value, guess with its source, and what decided it."""
+    """Every constant of the step model: value, guess with its source, and what determined it."""
     rows = tuple(
         (
             entry.name,

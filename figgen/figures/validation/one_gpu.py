@@ -1,4 +1,4 @@
-"""Steps of plain transformers that this project timed on one GPU, beside what was predicted."""
+"""Steps of plain transformers that this project timed on one GPU, beside predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modelled against measured peaks of memory, and verdicts over layouts that ran."""
+"""Modelled against measured memory peaks, and verdicts on layouts that ran."""
 
 from __future__ import annotations
 

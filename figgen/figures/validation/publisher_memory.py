@@ -1,4 +1,4 @@
-"""Errors of predicted peaks of memory by publisher and by the kind that each prints."""
+"""Errors of predicted memory peaks by publisher and by the kind of peak that each prints."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ Kind = TypeVar("Kind", bound=JudgedSide)
 
 
 def on_side(side: str, judged: list[Kind]) -> list[Kind]:
-    """The runs of a side. Raises InputError for an unknown side."""
+    """Return the runs of a side. Raises InputError for an unknown side."""
     if side not in SIDES:
         raise InputError("side", expected=" or ".join(SIDES), got=side)
     return [one for one in judged if one.tested in SIDES[side]]
 
 
 def diagonal(low: float, high: float, beside: Mapping[str, float]) -> Iterator[Series]:
-    """Where modelled is measured, and dashed lines of a factor `beside` it, by their names."""
+    """Yield the line of equality, and dashed lines a factor `beside` it, by their names."""
     yield Series(name="as measured", x=(low, high), y=(low, high), role="reference")
     for name, factor in beside.items():
         ends = (factor * low, factor * high)
@@ -39,7 +39,7 @@ def diagonal(low: float, high: float, beside: Mapping[str, float]) -> Iterator[S
 
 
 def error_columns(within: str, *before: str) -> tuple[Column, ...]:
-    """Columns of signed and worst errors after those of sizes, and the share `within` a band."""
+    """Return columns of signed and worst errors after those of sizes, and the share `within`."""
     return (
         *(Column(label=name, spec=".1%") for name in before),
         Column(label="median, signed", spec="+.1%"),

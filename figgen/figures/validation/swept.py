@@ -1,4 +1,4 @@
-"""Jobs of the big sweep: each mesh measured, beside what is predicted for it."""
+"""Jobs of the large sweep: each mesh measured, beside its prediction."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def swept_axis(
 ) -> Bars:
     """Measured and predicted tokens per second and GPU as TP or PP grows, the other being 1.
 
-    A job is written "MODEL on GPUS"; of each size the fastest run counts, whatever its microbatch.
-    Shares are those of the first size. Raises InputError for a job that the sweep did not run.
+    A job is written "MODEL on GPUS". The fastest run of each size counts, whatever its microbatch.
+    Shares are relative to the first size. Raises InputError for a job that the sweep did not run.
     """
     shown: list[tuple[str, JudgedRun]] = []
     values: dict[str, Named] = {}
@@ -89,7 +89,7 @@ def swept_axis(
 
 
 def _along(axis: SweptAxis, own: list[JudgedRun]) -> list[tuple[int, JudgedRun]]:
-    """The fastest run of each size of an axis, without the other axes."""
+    """Return the fastest run of each size of an axis, without the other axes."""
     fastest: dict[int, JudgedRun] = {}
     for judged in own:
         sizes = {"tp": judged.run.tp, "pp": judged.run.pp}
@@ -100,7 +100,7 @@ def _along(axis: SweptAxis, own: list[JudgedRun]) -> list[tuple[int, JudgedRun]]
 
 
 def _runs_of(model: str, gpus: int) -> list[JudgedRun]:
-    """The sweep's runs of a model on a number of GPUs, the fastest first."""
+    """Return the sweep's runs of a model on a number of GPUs, fastest first."""
     swept = [judged for judged in judged_runs() if judged.run.framework == "nanotron"]
     jobs = [f"{swept_model(judged.run)} on {judged.run.gpus}" for judged in swept]
     asked = f"{model} on {gpus}"

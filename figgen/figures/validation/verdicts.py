@@ -19,9 +19,9 @@ COLUMNS = (
 
 @figure("verdict-threads")
 def verdict_threads(*, apart: bool = False) -> Table:
-    """Solved threads: measured over predicted, the cause, and in which place it is named.
+    """Solved threads: measured over predicted, the cause, and the rank at which it is named.
 
-    With `apart`, only the held-out threads.
+    With `apart`, only the held-out threads are shown.
     """
     judged = judged_threads(apart)
     found = sum(one.found for one in judged)

@@ -34,7 +34,7 @@ def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
     for action in ordered:
         if action.kind == SCATTER:
             reduced.add(action.layer)
-        says, whole = _said(action, ranks)
+        says, whole = _caption(action, ranks)
         peak = max(peak, ranks * (whole is not None))
         asks = _question(action, ranks, layers) if first.pop(action.kind, False) else None
         things = _things(ranks, layers, whole, frozenset(reduced), action)
@@ -65,9 +65,9 @@ def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
 
 
 def _serial(actions: tuple[ShardedAction, ...]) -> list[ShardedAction]:
-    """One after the other: a gradient is given back as soon as its backward is done.
+    """Return the actions in sequence; a gradient is scattered as soon as its backward is done.
 
-    In time the network gathers the next layer first, beside the work; that is another picture's.
+    In practice the network gathers the next layer meanwhile, which another figure shows.
     """
     done = {a.layer: a.end_s for a in actions if a.kind == "backward"}
 
@@ -78,8 +78,8 @@ def _serial(actions: tuple[ShardedAction, ...]) -> list[ShardedAction]:
     return sorted(actions, key=due)
 
 
-def _said(action: ShardedAction, ranks: int) -> tuple[str, int | None]:
-    """The text of a scene, and the layer that is whole in it."""
+def _caption(action: ShardedAction, ranks: int) -> tuple[str, int | None]:
+    """Return the text of a scene, and the layer that is whole in it."""
     layer = action.layer
     if action.kind == GATHER:
         return f"All-gather: every GPU sends its part of layer {layer} to the others.", layer

@@ -38,7 +38,10 @@ class LayerTimes:
 def layer_times(
     model: str, preset: str, ranks: int, ranks_per_node: int, tokens: int, utilization: float
 ) -> LayerTimes:
-    """Times of a layer's all-gather and forward; a ring over whole nodes, latency left out."""
+    """Return the times of a layer's all-gather and forward, for a ring over whole nodes.
+
+    Latency is not counted.
+    """
     if ranks % ranks_per_node:
         raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
     shape, node = catalog_model(model).shape, hardware_preset(preset)
@@ -62,10 +65,10 @@ def fsdp_timeline(
     forward: float = 2.0,
     reshard: bool = True,
 ) -> Timeline:
-    """A sharded step: its work, and the gathers and reduce-scatters of its one network.
+    """A sharded step: computing, and the gathers and reduce-scatters on its network.
 
-    Numbers are layers.  Times are in any unit; a backward takes twice a forward, a reduce-scatter
-    as long as a gather.
+    Numbers are layers. Times are in any unit; a backward takes twice as long as a forward, a
+    reduce-scatter as long as a gather.
     """
     check_between("layers", layers, 1, 64)
     check_between("gather", gather, 0.01, 100)
@@ -106,7 +109,7 @@ def fsdp_timeline(
 
 
 def _time_label(gather: float, forward: float) -> str:
-    """The unit of the axis if it is one of the two durations."""
+    """Return the unit of the axis if it is one of the two durations."""
     units = {gather: "a gather", forward: "a forward"}
     return f"time, in units of {units[1]}" if 1 in units else "time"
 
@@ -128,7 +131,7 @@ def _step(
 def _pieces(
     action: ShardedAction, actions: tuple[ShardedAction, ...]
 ) -> list[tuple[float, float, str, bool]]:
-    """A collective cut where computing starts and stops; the longest piece carries the label."""
+    """Return a collective cut where computing starts and stops; the longest piece has the label."""
     if action.stream == COMPUTE:
         return [(action.start_s, action.end_s, action.kind, True)]
     works = [(a.start_s, a.end_s) for a in actions if a.stream == COMPUTE]
@@ -154,7 +157,7 @@ def fsdp_layer_flow(
     tokens: int = 8192,
     utilization: float = 0.4,
 ) -> Diagram:
-    """One layer through one step on one rank: gathered, used, freed, twice, and its gradient."""
+    """One layer through one step on one rank: gathered, used and freed, twice, and its gradient."""
     each = hardware_preset(preset).gpus_per_node
     found = layer_times(model, preset, ranks, each, tokens, utilization)
     whole, shard = found.parameters * BYTES, found.parameters * BYTES / ranks

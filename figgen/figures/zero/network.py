@@ -1,4 +1,4 @@
-"""Sharding and the network: hybrid groups' bytes, the tokens a NIC asks for, where state lives."""
+"""Sharding and the network: hybrid groups' bytes, tokens per NIC, and homes of state."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BYTES, STATE = 2, 16
 
 @figure("hybrid-traffic")
 def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: int = 8) -> Table:
-    """State per GPU and what it sends per step inside its node and over each NIC.
+    """State per GPU, and bytes that it sends per step inside its node and over each NIC.
 
-    Flat rings over all ranks leave a node once per ring, one ring per NIC, so that a NIC carries
-    1/g of what a rank sends and NVLink the rest: one of a ring's g hops from a node leaves it.
-    With shards in the node a rank talks to its replicas on its own NIC.
+    Flat rings over all ranks leave a node once per ring, with one ring per NIC, so a NIC carries
+    1/g of what a rank sends and NVLink the rest. With shards in the node a rank exchanges gradients
+    with its replicas over its own NIC.
     """
     check_between("nodes", nodes, 2, 2**16)
     node = hardware_preset(preset)
@@ -83,9 +83,9 @@ def zero3_tokens(
     links: tuple[LinkName, ...] = ("roce-100g", "ib-hdr", "ib-ndr", "ib-xdr", "nvlink4"),
     bytes_per_param: float = 2,
 ) -> Curves:
-    """Tokens per GPU and microbatch from which on ZeRO-3's traffic can hide, over the bandwidth.
+    """Tokens per GPU and microbatch above which ZeRO-3's traffic can hide, over the bandwidth.
 
-    The threshold of every page, at `utilization` of the dense BF16 peak and for many ranks.
+    It is the threshold of every page, at `utilization` of the dense BF16 peak and for many ranks.
     """
     check_share("utilization", utilization)
     grid = tuple(1e9 * 10 ** (k / 4) for k in range(4, 13))
@@ -124,9 +124,9 @@ def state_homes(
     tokens: int = 8192,
     utilization: float = 0.4,
 ) -> Table:
-    """Where weights, gradients and optimizer state can live, and how long it takes to fetch them.
+    """Where weights, gradients and optimizer state can be, and how long fetching them takes.
 
-    The last column is the tokens of a microbatch whose forward lasts as long as one pass of all
+    The last column is the tokens of a microbatch whose forward takes as long as one pass of all
     16-bit weights over that path: the threshold of `zero3-tokens`.
     """
     check_between("tokens", tokens, 1, 10**9)

@@ -23,7 +23,7 @@ FIRST_STAGE = {"weights": 3, "gradients": 2, "optimizer": 1}
 
 
 def parts_bytes(parameters: float, found: Recipe, dp: int, stage: int) -> dict[str, float]:
-    """Bytes of each part of the state on a rank."""
+    """Return the bytes of each part of the state on a rank."""
     each = {
         "weights": found.weight_bytes,
         "gradients": found.gradient_bytes,
@@ -36,7 +36,7 @@ def parts_bytes(parameters: float, found: Recipe, dp: int, stage: int) -> dict[s
 
 
 def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
-    """Bytes of model state on a rank."""
+    """Return the bytes of model state on a rank."""
     return float(
         zero_state_bytes(
             parameters, found.weight_bytes, found.gradient_bytes, found.optimizer_bytes, dp, stage
