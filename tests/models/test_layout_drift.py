@@ -17,8 +17,8 @@ from figgen.models.machine.layout_drift import (
     added,
     drawn,
     gradients,
-    round_to_bf16,
     predicted,
+    round_to_bf16,
     summed,
     trained,
 )
