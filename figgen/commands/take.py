@@ -14,6 +14,7 @@ from figgen.scenarios.taking.job import TakenJob
 from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, read_log
 from figgen.scenarios.taking.options import answers_of, read_text, taken_from
+from figgen.scenarios.taking.timeouts import TimedOut
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -77,9 +78,12 @@ def _full(options: argparse.Namespace, log: Log) -> float | None:
     )
 
 
+KINDS = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory", TimedOut: "timeout"}
+
+
 def _log_answer(log: Log, line_rate: float | None) -> Answer:
     """The numbers of a log, with the fit of a table of collectives."""
-    kind = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory"}.get(type(log), "steps")
+    kind = KINDS.get(type(log), "steps")
     data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
     data |= {name: value for name, value in asdict(log).items() if value is not None}
     lines = [sentence for _, sentence in log_sentences(log, line_rate)]

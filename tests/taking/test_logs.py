@@ -17,6 +17,7 @@ from figgen.scenarios.taking.log_words import (
     step_beside,
 )
 from figgen.scenarios.taking.logs import CollectiveLog, OutOfMemory, StepLog, read_log
+from figgen.scenarios.taking.timeouts import TimedOut
 
 NCCL = """# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5
 # Using devices
@@ -185,6 +186,22 @@ def test_step_lines_give_medians_without_the_first() -> None:
             2,
             3.409,
             441.5,
+        ),
+        (
+            "Epoch 1 | iter 96 step 24 | loss train: 3.114, val: n/a | iter time: 210.00 ms (step) "
+            "remaining time: 1:02:03\nEpoch 1 | iter 100 step 25 | loss train: 3.101, val: n/a | "
+            "iter time: 205.50 ms (step) remaining time: 1:02:02",
+            "litgpt",
+            2,
+            0.822,
+            None,
+        ),
+        (
+            "Epoch 0/9 ━━━╸  100/1000 0:01:40 • 0:15:00 1.25it/s v_num: 0",
+            "a progress bar",
+            1,
+            0.8,
+            None,
         ),
         (
             "{'loss': 0.75, 'memory(GiB)': 63.9, 'train_speed(iter/s)': 0.125, 'epoch': 0.5}",
@@ -404,3 +421,68 @@ def test_out_of_memory_is_read_in_the_words_of_every_release_and_device(
     assert (log.asked_bytes, log.capacity_bytes) == (2 * 2**30, capacity * 2**30)
     assert log.allocated_bytes == held * 2**30
     assert log.reserved_unallocated_bytes == (None if torn is None else torn * 2**30)
+
+
+VERL = (
+    "step:3 - global_seqlen/mean:41230.5 - actor/loss:0.01 - perf/mfu/actor:np.float64(0.38) - "
+    "perf/max_memory_allocated_gb:61.25 - timing_s/gen:100.2 - timing_s/update_actor:41.5 - "
+    "timing_s/step:190.1 - perf/throughput:1201.5"
+)
+FAIRSEQ2 = (
+    "[Rank 0] fairseq2 - Train Metrics (step 50) - Loss: 2.1 | Elements per Second: 412,345 | "
+    "Peak Active Device Memory: 41.5 GiB\n"
+    "[Rank 0] fairseq2 - Validation Metrics (step 50) - Loss: 2.0 | Elements per Second: 900,000"
+)
+
+
+def test_a_log_of_verl_has_the_actors_share_and_memory_and_no_step() -> None:
+    log = read_log(VERL)
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.utilisation, log.step_time_s) == ("verl", 0.38, None)
+    assert log.memory_bytes == 61.25 * 2**30
+
+
+def test_elements_of_fairseq2_are_the_tokens_of_all_gpus() -> None:
+    log = read_log(FAIRSEQ2)
+    assert isinstance(log, StepLog)
+    assert (log.framework, log.steps, log.memory_bytes) == ("fairseq2", 1, 41.5 * 2**30)
+    assert logged_step_s(log, 412_345 * 2, gpus=8, global_batch=1) == pytest.approx(2)
+
+
+def waiting(rank: int, number: int, kind: str = "ALLREDUCE", elements: str = "2106881") -> str:
+    size = f"NumelIn={elements}, NumelOut={elements}, " if elements else ""
+    return (
+        f"[rank{rank}]:[E816 01:45:40.18 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught "
+        f"collective operation timeout: WorkNCCL(SeqNum={number}, OpType={kind}, {size}"
+        "Timeout(ms)=600000) ran for 600026 milliseconds before timing out."
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "suspect"),
+    [
+        # NVIDIA/nccl#1409: ranks 7 and 3
+        ([waiting(7, 80078, "BROADCAST", "5056"), waiting(3, 80078)], "took different branches"),
+        # pytorch/pytorch#118369: an old wording without elements
+        ([waiting(0, 96120, elements=""), waiting(7, 64088, elements="")], "Rank 7 is behind"),
+        ([waiting(0, 5), waiting(1, 5), waiting(3, 5)], "Rank 2 said nothing"),
+        ([waiting(0, 5), waiting(1, 5)], "suspect the network"),
+        ([waiting(0, 5), waiting(1, 5, elements="7")], "7 and 2,106,881 elements"),
+    ],
+)
+def test_a_time_out_of_nccl_names_the_rank_to_look_at(
+    lines: list[str], suspect: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "job.log"
+    file.write_text("step 1\n" + "\n".join(lines), "utf-8")
+    assert main(["take", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert suspect in said
+    assert "waited 10\xa0min" in said
+
+
+def test_time_outs_of_several_groups_are_not_compared() -> None:
+    groups = "\n".join(f"[PG ID {group} PG GUID {group} Rank 0] Exception" for group in (1, 2))
+    log = read_log(waiting(0, 5) + "\n" + waiting(1, 9) + "\n" + groups)
+    assert isinstance(log, TimedOut)
+    assert "2 process groups" in log_sentences(log, None)[1][1]

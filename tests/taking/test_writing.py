@@ -254,7 +254,22 @@ def options_in(text: str) -> set[str]:
 
 
 def check_megatron_lm(text: str) -> None:
-    assert options_in(text) <= set(KNOWN["megatron-lm"]["options"])
+    """Every option has a value as the framework's own parser wants it."""
+    known = KNOWN["megatron-lm"]
+    words = text[text.index("pretrain_gpt.py") :].replace("\\\n", " ").split()[1:]
+    starts = [at for at, word in enumerate(words) if word.startswith("--")]
+    for at, end in zip(starts, [*starts[1:], len(words)], strict=True):
+        name, values = words[at], words[at + 1 : end]
+        assert (len(values) == 0) == (name in known["switch"]), (name, values)
+        assert len(values) <= 1 or name in known["several"], (name, values)
+        if name in known["choices"]:
+            assert set(values) <= set(known["choices"][name]), (name, values)
+        elif name in known["int"]:
+            assert all(one.isdigit() for one in values), (name, values)
+        elif name in known["float"]:
+            assert all(float(one) >= 0 for one in values), (name, values)
+        else:
+            assert name in known["switch"] or name in known["text"], name
 
 
 def check_megatron_bridge(text: str) -> None:

@@ -11,7 +11,7 @@ from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, read_log
 from figgen.translation.modules import printed, script_of
 from figgen.translation.sources import Place
-from tests.taking.test_logs import MEGATRON, NCCL, OLD, OOM, TITAN
+from tests.taking.test_logs import FAIRSEQ2, MEGATRON, NCCL, OLD, OOM, TITAN, VERL, waiting
 from tests.translation.run import ran
 
 LOGS = (
@@ -20,6 +20,15 @@ LOGS = (
     TITAN,
     OOM,
     OLD,
+    VERL,
+    FAIRSEQ2,
+    waiting(7, 80078, "BROADCAST", "5056") + "\n" + waiting(3, 80078),
+    waiting(0, 96120, elements="") + "\n" + waiting(7, 64088, elements=""),
+    waiting(0, 5) + "\n" + waiting(3, 5),
+    waiting(0, 5) + "\n" + waiting(1, 5, elements="7"),
+    waiting(0, 5, "_REDUCE_SCATTER_BASE") + "[PG ID 1 Rank 0] [PG 2 Rank 0]",
+    "Epoch 1 | iter 100 step 25 | loss train: 3.1, val: n/a | iter time: 205.50 ms (step)",
+    "Epoch 0/9 ━━━╸  100/1000 0:01:40 • 0:15:00 1.25it/s v_num: 0",
     "nothing",
     "elapsed_time_per_iteration_ms: 4.25K | tokens_per_sec_per_gpu: 15.4K",
     "iteration 1/9 | train_step_timing in s: 6.131 | global_batch_size: 512",

@@ -56,7 +56,7 @@ def sorted_entries(entries: list[Entry]) -> Given:
 
 def _without_place(one: Entry) -> Entry:
     """Strip an unknown folder from a model's name, as in `$HOME/models/Llama-3-8B`."""
-    name = one.value.rpartition("/")[2]
+    name = one.value.rstrip("/").rpartition("/")[2]
     known = is_known(one.value) or not name or not is_known(name)
     return one if known else entry(one.name, name, one.origin)
 

@@ -302,6 +302,8 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
         if "\n" in one.words and any(_is_program(word) for word in words):
             inner = Shell(answers=shell.answers, variables=dict(shell.variables))
             found.extend(read_script(one.words, shell.answers, inner))
+        elif "\n" in one.words and one.words.startswith("{"):
+            found.extend(_document(one.words, shell))  # a file that a container finds
         elif len(words) > 2 and _is_program(words[0]):
             found.extend(command_entries(words, shell))
         elif len(words) > 1 and all(word.startswith("--") for word in words):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.quantity_shown import format_number, shown
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, StepLog
+from figgen.scenarios.taking.timeouts import TimedOut, timeout_sentences
 
 HEALTHY = 0.7
 """The share of the links' bandwidth that a large message reaches at least on healthy machines.
@@ -19,6 +20,8 @@ def log_sentences(log: Log, line_rate: float | None) -> list[tuple[str, str]]:
     """
     if isinstance(log, CollectiveLog):
         return _collective(log, line_rate)
+    if isinstance(log, TimedOut):
+        return timeout_sentences(log)
     return _memory(log) if isinstance(log, OutOfMemory) else [("plain", _steps(log))]
 
 
@@ -100,6 +103,8 @@ def _steps(log: StepLog) -> str:
         facts.append(f"{shown(log.step_time_s, 's')} per step")
     if log.tokens_per_s_per_gpu:
         facts.append(f"{format_number(log.tokens_per_s_per_gpu)} tokens/s per GPU")
+    if log.tokens_per_s:
+        facts.append(f"{format_number(log.tokens_per_s)} tokens/s over all GPUs")
     if log.samples_per_s:
         facts.append(f"{format_number(log.samples_per_s)} samples/s over all replicas")
     if log.flops_per_s_per_gpu:
@@ -151,6 +156,8 @@ def logged_step_s(
         return log.step_time_s
     if log.tokens_per_s_per_gpu:
         return tokens_per_step / (log.tokens_per_s_per_gpu * gpus)
+    if log.tokens_per_s:
+        return tokens_per_step / log.tokens_per_s
     if log.samples_per_s:
         return global_batch / log.samples_per_s
     return None
@@ -181,6 +188,8 @@ def step_beside(
 def memory_beside(log: Log, predicted_bytes: float) -> list[tuple[str, str]]:
     """Return a log's memory beside what a configuration needs on its fullest GPU."""
     if isinstance(log, CollectiveLog):
+        return []
+    if isinstance(log, TimedOut):
         return []
     return [
         (

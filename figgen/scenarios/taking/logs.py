@@ -1,8 +1,8 @@
 """Reads logs of nccl-tests, step lines of frameworks, and PyTorch's out-of-memory message.
 
 The frameworks are Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, NeMo, nanotron, torchtitan, DeepSpeed,
-MaxText, torchtune, LLM Foundry, OLMo, ms-swift and the trainer of transformers, and any with tqdm's
-progress bar.
+MaxText, torchtune, LLM Foundry, OLMo, ms-swift, LitGPT, fairseq2, veRL and the trainer of
+transformers, and any with the progress bar of tqdm or of Lightning.
 
 Sizes are in bytes, times in seconds, rates in bytes per second.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from figgen.scenarios.taking.timeouts import TimedOut, read_timeouts
 from figgen.scenarios.texts.entry import is_whole
 
 COLLECTIVES = (
@@ -70,6 +71,7 @@ class StepLog:
     memory_bytes: float | None = None
     global_batch: int | None = None
     samples_per_s: float | None = None
+    tokens_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ class OutOfMemory:
     reserved_unallocated_bytes: float | None
 
 
-Log = CollectiveLog | StepLog | OutOfMemory
+Log = CollectiveLog | StepLog | OutOfMemory | TimedOut
 
 UNITS = {
     "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 2**10, "MB": 2**20,
@@ -100,7 +102,13 @@ def read_log(text: str) -> Log | None:
     text = "\n".join([line for line in text.split("\n") if not line.lstrip().startswith("#")])
     if "out of memory" in text and "Tried to allocate" in text:
         return _out_of_memory(text)
-    readers = (_megatron, _torchtitan, _nemo, _nanotron, _others, _deepspeed, _trainer, _progress)
+    waits = read_timeouts(text)
+    if waits is not None:
+        return waits
+    readers = (
+        _megatron, _torchtitan, _nemo, _nanotron, _litgpt, _fairseq2, _verl, _others, _deepspeed,
+        _trainer, _progress,
+    )  # fmt: skip
     for read in readers:
         found = read(text)
         if found is not None:
@@ -224,6 +232,49 @@ def _nanotron(text: str) -> StepLog | None:
     )
 
 
+def _litgpt(text: str) -> StepLog | None:
+    """Read LitGPT, which times a microbatch; a step has as many as iterations passed per step."""
+    steps = 0
+    iterations = 0
+    times: list[float] = []
+    for one in re.finditer(r"\| iter (\d+) step (\d+) \|[^\n]*?iter time: ([\d.]+) ms", text):
+        iterations = int(one[1])
+        steps = int(one[2])
+        times.append(float(one[3]) / 1e3)
+    if not steps:
+        return None
+    each = max(1, round(iterations / steps))
+    return StepLog(framework="litgpt", steps=len(times), step_time_s=each * _middle(times))
+
+
+def _fairseq2(text: str) -> StepLog | None:
+    """Read fairseq2, whose elements are the tokens of all GPUs."""
+    rates = _numbers(text, r"Train Metrics[^\n]*Elements per Second: ([\d,]+)")
+    memory = _numbers(text, r"Peak Active (?:Device )?Memory: ([\d.]+) ?GiB")
+    if not rates:
+        return None
+    return StepLog(
+        framework="fairseq2",
+        steps=len(rates),
+        tokens_per_s=_middle(rates),
+        memory_bytes=max(memory) * 2**30 if memory else None,
+    )
+
+
+def _verl(text: str) -> StepLog | None:
+    """Read veRL, whose step also generates: only the MFU and memory are the actor's training."""
+    share = _numbers(text, r"perf/mfu/actor:(?:np\.float64\()?([\d.]+)")
+    memory = _numbers(text, r"perf/max_memory_allocated_gb:(?:np\.float64\()?([\d.]+)")
+    if not share:
+        return None
+    return StepLog(
+        framework="verl",
+        steps=len(share),
+        utilisation=_middle(share),
+        memory_bytes=max(memory) * 2**30 if memory else None,
+    )
+
+
 def _trainer(text: str) -> StepLog | None:
     """Read the summary of the trainer of transformers, a mean over all steps."""
     rates = _numbers(text, r"train_steps_per_second'?\"?\s*[:=]\s*'?([\d.]+)")
@@ -303,8 +354,11 @@ MEMORY_UNITS: dict[str, float] = {"llm-foundry": 1e9, "olmo": 1e6}
 
 
 def _progress(text: str) -> StepLog | None:
-    """Read tqdm's bar: `[01:23<2:15:00, 8.18s/it]`, or steps per second if they are shorter."""
-    found = re.finditer(r"\[[\d:]+<[\d:?]+,\s*([\d.]+)(s/it|it/s)", text)
+    """Read tqdm's bar: `[01:23<2:15:00, 8.18s/it]`, or steps per second if they are shorter.
+
+    Lightning's own bar has `0:01:23 • 2:15:00 1.20it/s`.
+    """
+    found = re.finditer(r"(?:\[[\d:]+<[\d:?]+,|[\d:]+ • [\d:-]+)\s*([\d.]+)(s/it|it/s)", text)
     times = [float(one[1]) if one[2] == "s/it" else 1 / float(one[1]) for one in found]
     if not times:
         return None

@@ -33,7 +33,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "tasks": ("ntasks",),
     "gpus_per_task": ("gpus_per_task",),
     "included": ("include",),
-    "processes": ("num_processes", "world_size", "num_gpus_total", "nprocs", "worker_num"),
+    "processes": (
+        "num_processes", "world_size", "num_gpus_total", "nprocs", "worker_num",
+        "resources.slots_per_trial",
+    ),
     "generic_resources": ("gres", "tres_per_node"),
     "gpus": ("gpus",),
     # Layout
@@ -54,7 +57,10 @@ KEYS: dict[str, tuple[str, ...]] = {
         "parallelism_config_cp_size", "sequence_parallel_degree", "sequence_parallel_size",
         "cp_degree", "mesh.cp",
     ),
-    "ulysses": ("parallelism_config_sp_size", "ulysses_sequence_parallel_size", "sp_size"),
+    "ulysses": (
+        "parallelism_config_sp_size", "ulysses_sequence_parallel_size", "sp_size",
+        "seq_parallel_size",
+    ),
     "ep": (
         "expert_model_parallel_size", "expert_parallel_degree", "expert_parallel_size",
         "moe_expert_parallel_size", "moe_expert_parallel_degree", "ep_size", "parallelism.ep",
@@ -204,7 +210,9 @@ KEYS: dict[str, tuple[str, ...]] = {
         "fsdp_type",
     ),
     "fsdp_reshard": ("fsdp_reshard_after_forward", "reshard_after_forward"),
-    "deepspeed_file": ("deepspeed", "deepspeed_config", "deepspeed_config_file"),
+    "deepspeed_file": (
+        "deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_cfgs", "ds_config",
+    ),
     "optimizer": (
         "optimizer", "optimizer.type", "optimizer.name", "optim", "optim.name", "optimizer_type",
     ),
@@ -303,7 +311,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     # Fine-tuning
     "adapter": (
         "adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora",
-        "use_peft_lora", "tuner_type",
+        "use_peft_lora", "tuner_type", "lora_enable",
     ),
     "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim",
         "use_llm_lora", "lora_config.rank"),
@@ -311,7 +319,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "lora_all": ("lora_target_linear", "apply_lora_to_mlp"),
     "four_bit": ("load_in_4bit", "use_qlora", "use_4bit_quantization"),
     "eight_bit": ("load_in_8bit", "use_8bit_quantization"),
-    "bits": ("quantization_bit", "quant_bits"),
+    "bits": ("quantization_bit", "quant_bits", "bits"),
     # Short options of Megatron-Bridge's performance scripts
     "short_batch": ("gb", "gbs"),
     "short_microbatch": ("mb", "mbs"),

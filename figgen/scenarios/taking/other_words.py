@@ -7,6 +7,7 @@ and actor/actor.yaml; meta-pytorch/torchtune recipes/configs; modelscope/ms-swif
 from __future__ import annotations
 
 from figgen.scenarios.taking.lab_words import lab_words
+from figgen.scenarios.taking.policy_words import policy_words
 from figgen.scenarios.taking.trainer_words import trainer_words
 from figgen.scenarios.taking.tuning_words import tuning_words
 from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
@@ -21,9 +22,10 @@ def in_known_words(entries: list[Entry]) -> list[Entry]:
         return _verl(entries)
     if any(one.value == "torchtune" for one in entries):
         return _torchtune(entries)
-    for words in (trainer_words(entries), lab_words(entries), tuning_words(entries)):
-        if words:
-            return words
+    for reader in (trainer_words, lab_words, tuning_words, policy_words):
+        found = reader(entries)
+        if found:
+            return found
     if any(one.name == "program" and one.value == "megatron" for one in entries):
         return [*entries, entry("recipe_of", "megatron-core", "script")]
     return entries
@@ -119,7 +121,8 @@ def _is_number(text: str) -> bool:
 def _verl(entries: list[Entry]) -> list[Entry]:
     """Rename the settings of the actor's training, whose step takes one mini-batch of prompts."""
     found: list[Entry] = []
-    numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0}
+    numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0, "together": 0}
+    packed = False
     megatron = False
     for one in entries:
         last = one.name.rpartition(".")[2]
@@ -127,6 +130,10 @@ def _verl(entries: list[Entry]) -> list[Entry]:
             numbers[last[4:].partition("_")[0]] = int(one.value)
         elif last == "ppo_mini_batch_size" and ".actor." in one.name and is_whole(one.value):
             numbers["ppo_mini_batch_size"] = int(one.value)
+        elif one.name.endswith(".actor.use_dynamic_bsz"):
+            packed = one.value.lower() == "true"
+        elif one.name.endswith(".actor.ppo_max_token_len_per_gpu") and is_whole(one.value):
+            numbers["together"] = int(one.value)
         elif one.name.endswith("rollout.n") and is_whole(one.value):
             numbers["n"] = int(one.value)
         elif ".actor.megatron." in one.name:
@@ -149,6 +156,10 @@ def _verl(entries: list[Entry]) -> list[Entry]:
         found.append(entry("global_batch_size", str(batch), "script"))
     if tokens:
         found.append(entry("seq_length", str(tokens), "script"))
+    if packed and tokens and numbers["together"]:
+        # As many samples as fit into the tokens of a GPU, whatever else a file says.
+        size = max(1, numbers["together"] // tokens)
+        found.append(entry("micro_batch_size", str(size), "script"))
     return found
 
 

@@ -118,6 +118,10 @@ def _named(given: Given) -> str:
     for one in given.keys.get("model_name", []):
         if catalog_name(one.value) or published_sizes(one.value):
             return one.words.split(" ")[0]
+    for one in given.keys.get("model_name", []):
+        for folder in reversed(one.value.split("/")[:-1]):  # of a checkpoint: `Llama-3.1-8b/iter_1`
+            if catalog_name(folder) or published_sizes(folder):
+                return folder
     return last
 
 
@@ -157,6 +161,8 @@ def _take_kinds(given: Given, dialect: str) -> None:
         take(given, "activation", "squared-relu")
     elif activation in ("gelu", "relu", "squared-relu", "squared_relu"):
         take(given, "activation", activation.replace("_", "-"))
+    elif dialect == "llm-foundry" and "llama" in text_of(given, "model_name"):
+        assume(given, "activation", "swiglu")
     elif dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
         assume(given, "activation", "gelu")
     _take_norm(given, megatron)

@@ -11,6 +11,7 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
+from figgen.scenarios.texts.entry import normal
 
 MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge", "megatron-core")
 RECOMPUTED = (
@@ -142,7 +143,7 @@ def _take_offloading(given: Given, dialect: str) -> None:
     behind = switch_of(given, "offload_overlap")
     layers = value_of(given, "layers", 0)
     away = whole_of(given, "offload_layers")
-    if _is_offloaded(given, "offload_activations"):
+    if _is_offloaded(given, "offload_activations") or (away and layers):
         share = str(away / layers) if away and layers else "1"
         take(given, "offloaded_activations", share)
     elif "offloaded_optimizer" in given.taken and dialect in MEGATRON and not behind:
@@ -305,8 +306,12 @@ def _take_adapters(given: Given) -> None:
     wanted = adapter in ("lora", "qlora", "true", "dora")
     if not (wanted or (rank and adapter not in ("full", "none", "freeze", "false"))):
         return
+    llava = any(normal(one.name) == "lora_enable" for one in given.keys.get("adapter", []))
+    whole = whole or llava  # which puts adapters of rank 64 on every matrix
     if rank:
         take(given, "lora_rank", rank)
+    elif llava:
+        assume(given, "lora_rank", 64)
     else:
         assume(given, "lora_rank", 8)
     if whole or targets in ("all", "all-linear") or _has_any(targets, FEED_FORWARD):

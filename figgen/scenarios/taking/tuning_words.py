@@ -1,9 +1,10 @@
-"""Puts what trainers for fine-tuning and small models say into known words: NeMo Automodel, ROLL,
-XTuner, Mistral's and Kyutai's trainers, and nanochat.
+"""Renames settings of trainers for fine-tuning and small models to known ones: NeMo Automodel,
+XTuner, Mistral's and Kyutai's trainers, OpenChatKit and nanochat.
 
-Sources: NVIDIA-NeMo/Automodel examples and components/distributed; alibaba/ROLL examples and
-roll/configs; InternLM/xtuner xtuner/configs and xtuner/model/sft.py; mistralai/mistral-finetune
-and kyutai-labs/moshi-finetune finetune/args.py; karpathy/nanochat scripts/base_train.py.
+Sources: NVIDIA-NeMo/Automodel examples and components/distributed;
+InternLM/xtuner xtuner/configs and xtuner/model/sft.py; mistralai/mistral-finetune and
+kyutai-labs/moshi-finetune finetune/args.py; togethercomputer/OpenChatKit training;
+karpathy/nanochat scripts/base_train.py.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def tuning_words(entries: list[Entry]) -> list[Entry]:
-    """The same settings in known words; nothing for another text."""
+    """Return the settings in known words, nothing for another text."""
     names = [normal(one.name) for one in entries]
     if "step_scheduler.local_batch_size" in names or any(
         one.value.startswith("nemo_automodel.") for one in entries
     ):
         return _automodel(entries)
-    if any(name.startswith("actor_train.") for name in names):
-        return _roll(entries)
     if "accumulative_counts" in names:
         return _xtuner(entries)
     if "lora.rank" in names and "run_dir" in names:
         return _mistral(entries)
+    if "pipeline_group_size" in names:
+        return _openchatkit(entries)
     if any(one.name == "program" and one.value.endswith("base_train") for one in entries):
         return _nanochat(entries)
     return []
@@ -62,67 +63,6 @@ def _automodel(entries: list[Entry]) -> list[Entry]:
             found.append(one)
     found.append(entry("zero_stage", stage, "config"))
     return [*found, entry("recipe_of", "automodel", "config")]
-
-
-ROLL_SECTIONS = ("actor_train.strategy_args.strategy_config.", "actor_train.training_args.")
-
-
-def _roll(entries: list[Entry]) -> list[Entry]:
-    """The actor's training on the GPUs that it is mapped to; other workers have their own."""
-    found: list[Entry] = []
-    tokens = 0
-    framework = "fsdp"
-    for one in entries:
-        name = one.name
-        last = name.rpartition(".")[2]
-        for section in ROLL_SECTIONS:
-            name = name.removeprefix(section)
-        if one.name in ("prompt_length", "response_length") and is_whole(one.value):
-            tokens += int(one.value)
-        elif one.name == "pretrain":
-            found.append(entry("model_name", one.words, "config"))
-        elif one.name == "actor_train.device_mapping":
-            found.extend(_mapped(one))
-        elif one.name == "actor_train.strategy_args.strategy_name":
-            framework = "megatron-core" if "megatron" in one.value else "fsdp"
-            stage = "3" if "fsdp" in one.value else ""
-            found.append(entry("zero_stage", stage, "config"))
-        elif last == "disable_gradient_checkpointing" and one.name.startswith("actor_train."):
-            kept = "false" if one.value.lower() == "true" else "true"
-            found.append(entry("gradient_checkpointing", kept, "config"))
-        elif last == "ulysses_size" and one.name.startswith("actor_train."):
-            found.append(entry("sp_size", one.words, "config"))
-        elif name != one.name or one.name.startswith("actor_train.model_args."):
-            found.append(entry(last if name == one.name else name, one.words, "config"))
-        elif one.name in ("sequence_length", "defaults"):
-            found.append(one)
-        else:
-            found.append(aside(one))
-    if tokens:
-        found.append(entry("seq_length", str(tokens), "config"))
-    return [*found, entry("recipe_of", framework, "config")]
-
-
-MOST_IN_NODE = 8
-
-
-def _mapped(one: Entry) -> list[Entry]:
-    """GPUs in `list(range(0,16))` or `[1]`, eight of a node at most."""
-    inner = one.words.partition("(")[2].partition("(")[2].partition(")")[0]
-    ends = [part.strip() for part in inner.split(",")]
-    if len(ends) == 1 and is_whole(ends[0]):
-        ends = ["0", ends[0]]
-    if len(ends) == 2 and is_whole(ends[0]) and is_whole(ends[1]):
-        count = int(ends[1]) - int(ends[0])
-    else:
-        count = len([part for part in one.words.strip("[]").split(",") if is_whole(part.strip())])
-    if count < 1:
-        return [one]
-    width = min(count, MOST_IN_NODE)
-    return [
-        entry("num_nodes", str(max(1, count // width)), "config"),
-        entry("gpus_per_node", str(width), "config"),
-    ]
 
 
 XTUNER = {
@@ -170,6 +110,29 @@ def _mistral(entries: list[Entry]) -> list[Entry]:
     for one in renamed(entries, MISTRAL):
         found.append(aside(one) if full and one.name in ("lora.rank", "adapter") else one)
     return found
+
+
+OPENCHATKIT = {
+    "pipeline_group_size": "pp_size", "data_group_size": "dp_size", "embedding_dim": "hidden_size",
+    "pp_mode": "pipeline_parallel_schedule",
+}  # fmt: skip
+
+
+def _openchatkit(entries: list[Entry]) -> list[Entry]:
+    """Layers are those of a stage; a batch is that of a replica."""
+    values = {normal(one.name): one.value for one in entries}
+    stages = values["pipeline_group_size"]
+    replicas = values.get("data_group_size", "1")
+    found: list[Entry] = []
+    for one in renamed(entries, OPENCHATKIT):
+        count = int(one.value) if is_whole(one.value) else 0
+        if normal(one.name) == "num_layers" and count and is_whole(stages):
+            found.append(entry("num_layers", str(count * int(stages)), "script"))
+        elif normal(one.name) == "batch_size" and count and is_whole(replicas):
+            found.append(entry("global_batch_size", str(count * int(replicas)), "script"))
+        else:
+            found.append(one)
+    return [*found, entry("recipe_of", "fsdp", "script"), entry("zero_stage", "0", "script")]
 
 
 def _nanochat(entries: list[Entry]) -> list[Entry]:

@@ -56,6 +56,8 @@ def megatron_lm(job: JobToWrite) -> Written:
     options = megatron_degrees(parallel, order) + model_options(setup, left_out)
     options.append(("vocab_size", str(setup.shape.vocab)))
     options = options + _batch(setup) + schedule_options(setup, left_out)
+    if "layers_per_stage" in left_out and setup.shape.layers % setup.placement.stages:
+        return refusal(f"under Megatron-LM, {left_out['layers_per_stage']}")
     options = options + _state(setup, left_out)
     options = options + _numbers(setup, job.dtype, left_out)
     options = options + recompute_options(setup.recompute, left_out)

@@ -22,18 +22,17 @@ def megatron_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> list[
     elif share:
         found.append(("optimizer_cpu_offload", ""))
         found.append(("optimizer_offload_fraction", f"{share:g}"))
-        if setup.recipe.name != "mcore14":
+        if setup.recipe.name != "mcore14" or setup.zero_stage > 1:  # else the recipe has it
             found.append(("use_precision_aware_optimizer", ""))
         if setup.offload_overlap:
             found.append(("overlap_cpu_optimizer_d2h_h2d", ""))
     away = int(setup.offloaded_activations * layers)
     plain = setup.parallel.pp == 1 and setup.recompute == "none"
     if away and plain and away == setup.offloaded_activations * layers and away < layers:
-        found.append(("cpu_offloading", ""))
         found.append(("cpu_offloading_num_layers", str(away)))
     elif setup.offloaded_activations:
         left_out["offloaded_activations"] = (
-            "cpu_offloading takes some whole layers without pipeline and recomputation"
+            "cpu_offloading_num_layers takes some whole layers without pipeline and recomputation"
         )
     return found
 

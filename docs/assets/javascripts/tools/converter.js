@@ -81,7 +81,7 @@ function build(root, signal, { busbw }) {
     if (!isLast()) return false;
     const found = readLog(text, (log) => log.ranks > 1 ? fullOf(state, log.collective, log.ranks, log.ranks_per_node || state.width) : null);
     const job = found ? null : (await import("./elsewhere.js")).elsewhere(text);
-    if (!found) return job ?? [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a table of nccl-tests, step lines of a training framework or PyTorch's out-of-memory message."))];
+    if (!found) return job ?? [el("div", { class: "tool-message is-bad" }, el("p", {}, "Expected a table of nccl-tests, step lines of a training framework, or PyTorch's message of an out-of-memory error or a time-out."))];
     if (found.log.rows) fillIn(found.log);
     return found.shown;
   }, signal, { summary: "Paste or drop a log: nccl-tests, training steps, out of memory", label: "Log" });

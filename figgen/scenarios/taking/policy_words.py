@@ -1,0 +1,196 @@
+"""Renames settings of trainers of policies to known ones: ROLL, ChatLearn, SkyRL, and veRL's
+fine-tuning. Only the training of the policy is read; critics, rewards and servers have their own.
+
+Sources: alibaba/ROLL examples and roll/configs; alibaba/ChatLearn scripts and template;
+NovaSky-AI/SkyRL examples/train and skyrl/train/config; volcengine/verl trainer/config/sft_trainer.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
+
+
+def policy_words(entries: list[Entry]) -> list[Entry]:
+    """Return the settings in known words, nothing for another text."""
+    names = [normal(one.name) for one in entries]
+    if any(name.startswith("actor_train.") for name in names):
+        return _roll(entries)
+    if any(name.startswith("models.policy_trainer.") for name in names):
+        return _chatlearn(entries)
+    if any(name.startswith("trainer.policy.") for name in names):
+        return _skyrl(entries)
+    if any(name.endswith("data.micro_batch_size_per_gpu") for name in names):
+        return _verl_tuning(entries)
+    return []
+
+
+ROLL_SECTIONS = ("actor_train.strategy_args.strategy_config.", "actor_train.training_args.")
+
+
+def _roll(entries: list[Entry]) -> list[Entry]:
+    """The actor's training on the GPUs that it is mapped to; other workers have their own."""
+    found: list[Entry] = []
+    tokens = 0
+    framework = "fsdp"
+    for one in entries:
+        name = one.name
+        last = name.rpartition(".")[2]
+        for section in ROLL_SECTIONS:
+            name = name.removeprefix(section)
+        if one.name in ("prompt_length", "response_length") and is_whole(one.value):
+            tokens += int(one.value)
+        elif one.name == "pretrain":
+            found.append(entry("model_name", one.words, "config"))
+        elif one.name == "actor_train.device_mapping":
+            found.extend(_mapped(one))
+        elif one.name == "actor_train.strategy_args.strategy_name":
+            framework = "megatron-core" if "megatron" in one.value else "fsdp"
+            stage = "3" if "fsdp" in one.value else ""
+            found.append(entry("zero_stage", stage, "config"))
+        elif last == "disable_gradient_checkpointing" and one.name.startswith("actor_train."):
+            kept = "false" if one.value.lower() == "true" else "true"
+            found.append(entry("gradient_checkpointing", kept, "config"))
+        elif last == "ulysses_size" and one.name.startswith("actor_train."):
+            found.append(entry("sp_size", one.words, "config"))
+        elif name != one.name or one.name.startswith("actor_train.model_args."):
+            found.append(entry(last if name == one.name else name, one.words, "config"))
+        elif one.name in ("sequence_length", "defaults"):
+            found.append(one)
+        else:
+            found.append(aside(one))
+    if tokens:
+        found.append(entry("seq_length", str(tokens), "config"))
+    return [*found, entry("recipe_of", framework, "config")]
+
+
+MOST_IN_NODE = 8
+
+
+def _mapped(one: Entry) -> list[Entry]:
+    """GPUs in `list(range(0,16))` or `[1]`, eight of a node at most."""
+    inner = one.words.partition("(")[2].partition("(")[2].partition(")")[0]
+    ends = [part.strip() for part in inner.split(",")]
+    if len(ends) == 1 and is_whole(ends[0]):
+        ends = ["0", ends[0]]
+    if len(ends) == 2 and is_whole(ends[0]) and is_whole(ends[1]):
+        count = int(ends[1]) - int(ends[0])
+    else:
+        count = len([part for part in one.words.strip("[]").split(",") if is_whole(part.strip())])
+    if count < 1:
+        return [one]
+    width = min(count, MOST_IN_NODE)
+    return [
+        entry("num_nodes", str(max(1, count // width)), "config"),
+        entry("gpus_per_node", str(width), "config"),
+    ]
+
+
+CHATLEARN = {
+    "runtime_args.train_global_batch_size": "global_batch_size",
+    "runtime_args.train_micro_batch_size": "micro_batch_size",
+    "models.policy_trainer.num_gpu": "num_processes",
+    "models.policy_trainer.ulysses_sequence_parallel_size": "sp_size",
+    "models.policy_trainer.load": "model_name", "models.policy.load": "model_name",
+}  # fmt: skip
+
+
+def _chatlearn(entries: list[Entry]) -> list[Entry]:
+    """A step takes a global batch of sequences as long as prompt and response may be."""
+    found: list[Entry] = []
+    tokens = 0
+    framework = "fsdp"
+    for one in entries:
+        name = one.name.removeprefix("models.policy_trainer.")
+        if one.name in CHATLEARN:
+            found.append(entry(CHATLEARN[one.name], one.words, one.origin))
+        elif one.name == "runtime_args.train_backend":
+            framework = "megatron-core" if one.value == "megatron" else "fsdp"
+        elif one.name.endswith("_tokens_length") and is_whole(one.value):
+            tokens += int(one.value)
+        elif name.startswith(("optimizer.", "generation_")):
+            found.append(aside(one))
+        elif name != one.name or not one.name.startswith(("models.", "runtime_args.")):
+            found.append(entry(name, one.words, one.origin))
+        else:
+            found.append(aside(one))
+    if tokens:
+        found.append(entry("seq_length", str(tokens), "script"))
+    if framework == "fsdp":
+        found.append(entry("zero_stage", "3", "script"))
+    return [*found, entry("recipe_of", framework, "script")]
+
+
+SKYRL = {
+    "trainer.placement.policy_num_nodes": "num_nodes",
+    "trainer.placement.policy_num_gpus_per_node": "num_gpus_per_node",
+    "trainer.micro_train_batch_size_per_gpu": "micro_batch_size",
+    "trainer.policy.model.path": "model_name",
+    "trainer.policy.model.lora.rank": "lora_rank",
+    "trainer.policy.sequence_parallel_size": "sp_size",
+    "trainer.gradient_checkpointing": "gradient_checkpointing",
+}  # fmt: skip
+SKYRL_LENGTHS = (
+    "trainer.max_prompt_length", "generator.sampling_params.max_generate_length",
+)  # fmt: skip
+
+
+def _skyrl(entries: list[Entry]) -> list[Entry]:
+    """A step takes the samples of one mini batch of prompts; layers are recomputed by default."""
+    found = [entry("gradient_checkpointing", "true", "config")]
+    tokens = 0
+    prompts = 0
+    samples = 1
+    megatron = False
+    for one in entries:
+        count = int(one.value) if is_whole(one.value) else 0
+        name = one.name.removeprefix("trainer.policy.megatron_config.")
+        if one.name in SKYRL:
+            found.append(entry(SKYRL[one.name], one.words, "config"))
+        elif one.name in SKYRL_LENGTHS:
+            tokens += count
+        elif one.name == "trainer.policy_mini_batch_size":
+            prompts = count
+        elif one.name == "generator.n_samples_per_prompt":
+            samples = count
+        elif one.name == "trainer.strategy":
+            megatron = one.value == "megatron"
+        elif name != one.name:
+            found.append(entry(name, one.words, one.origin))
+        elif one.name.startswith(("trainer.", "generator.", "data.", "environment.")):
+            found.append(aside(one))
+        else:
+            found.append(one)
+    if not any(one.name == "num_nodes" for one in found):
+        found.append(entry("num_nodes", "1", "config"))
+    found.append(entry("global_batch_size", str(prompts * samples) if prompts else "", "config"))
+    found.append(entry("seq_length", str(tokens) if tokens else "", "config"))
+    found.append(entry("zero_stage", "1" if megatron else "3", "config"))
+    found.append(entry("bf16", "true", "config"))
+    return [*found, entry("recipe_of", "megatron-core" if megatron else "fsdp", "config")]
+
+
+VERL_TUNING = {
+    "data.max_length": "seq_length", "data.train_batch_size": "global_batch_size",
+    "data.micro_batch_size_per_gpu": "micro_batch_size", "engine.dtype": "precision",
+    "model.path": "model_name", "model.partial_pretrain": "model_name",
+    "model.lora_rank": "lora_rank", "model.target_modules": "lora_target_modules",
+    "model.enable_gradient_checkpointing": "gradient_checkpointing",
+    "engine.ulysses_sequence_parallel_size": "sp_size", "ulysses_sequence_parallel_size": "sp_size",
+    "trainer.nnodes": "num_nodes", "trainer.n_gpus_per_node": "num_gpus_per_node",
+    "trainer.num_nodes": "num_nodes", "trainer.devices": "num_gpus_per_node",
+}  # fmt: skip
+
+
+def _verl_tuning(entries: list[Entry]) -> list[Entry]:
+    """FSDP trains in BF16 and recomputes layers unless told not to."""
+    found = [entry("gradient_checkpointing", "true", "config"), entry("bf16", "true", "config")]
+    for one in entries:
+        name = one.name.removeprefix("training_config.")
+        known = name in VERL_TUNING
+        kept = known or not name.startswith(("data.", "model.", "engine.", "optim.", "trainer."))
+        if known and one.words:
+            found.append(entry(VERL_TUNING[name], one.words, "config"))
+        else:
+            found.append(one if kept else aside(one))
+    found.append(entry("zero_stage", "3", "config"))
+    return [*found, entry("recipe_of", "fsdp", "config")]
