@@ -33,7 +33,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StubFiles:
-    """What a stub writes, as texts by path: files that are new, and files with lines added."""
+    """The texts that a stub writes, by path: new files, and files with added lines."""
 
     new: dict[str, str]
     longer: dict[str, str] = field(default_factory=dict)

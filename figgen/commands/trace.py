@@ -77,7 +77,7 @@ def _export(options: argparse.Namespace) -> Answer:
 
 
 def _write(path: Path, events: Iterable[Event], model: str) -> int:
-    """Write `events`, one a line, and tell how many. Raises InputError where that fails."""
+    """Write `events`, one per line, and return how many. Raises InputError if writing fails."""
     pieces = 0
     opened = gzip.open if path.suffix == ".gz" else open
     try:

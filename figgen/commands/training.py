@@ -247,7 +247,7 @@ def model_notes(asked: TrainingStep) -> tuple[str, ...]:
 
 
 def model_notes_data(asked: TrainingStep) -> dict[str, object]:
-    """The same for JSON, nothing where there is none."""
+    """Return the notes on a model's file for JSON, empty if there are none."""
     notes = model_notes(asked)
     return {"model_notes": list(notes)} if notes else {}
 

@@ -106,7 +106,7 @@ OPERATORS = (
     (COPY, r"::(cat|copy_|clone|contiguous|stack)"),
     (ELEMENTWISE, r"^aten::"),
 )
-"""Kinds by the operator that launched a kernel whose own name is not telling."""
+"""Kinds by the operator that launched a kernel whose own name is ambiguous."""
 
 
 LONGEST_NAME = 60

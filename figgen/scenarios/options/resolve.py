@@ -164,7 +164,7 @@ class TrainingStep:
 
     @property
     def memory(self) -> MemoryEstimate:
-        """What every pipeline rank needs, against the accelerator's capacity."""
+        """Return the memory that every pipeline rank needs, and the accelerator's capacity."""
         measured = self.measured.capacity_bytes if self.measured else None
         return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
 

@@ -51,7 +51,7 @@ def software_of(run: catalog.Run) -> str:
 
 @remembered(1)
 def known_software() -> tuple[str, ...]:
-    """Return the default software, that of the presets, then all other, by framework."""
+    """Return the default software, then the presets', then all other, by framework."""
     runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
     others = [*FORMER_FRAMEWORKS.values(), *(name for _, name in FRAMEWORKS), *TIMED_AS]
     return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs), *others]))

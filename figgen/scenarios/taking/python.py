@@ -105,7 +105,7 @@ def _assigned_values(entries: list[Entry]) -> list[Entry]:
 
 
 def _named_texts(entries: list[Entry]) -> list[Entry]:
-    """Entries with the text of a setting that others are given by name: `model_path=model_path`."""
+    """Return entries with names replaced by their texts, as in `model_path=model_path`."""
     texts: dict[str, str] = {}
     for one in entries:
         if one.words and one.words != one.name and one.name not in texts:
