@@ -49,7 +49,7 @@ def test_page_6_shows_the_planners_best_layout_and_it_has_no_pipeline() -> None:
     )
     assert shown.step_time_s == pytest.approx(found.step_s)
     assert shown.total_bytes == pytest.approx(found.memory_bytes)
-    assert 0.5 < shown.fit_chance < 0.95 < rung(7).fit_chance
+    assert 0.5 < shown.fit_chance < 0.6 < 0.9 < rung(7).fit_chance
 
 
 def test_on_page_6_layouts_that_use_their_memory_beat_recomputation() -> None:
@@ -96,7 +96,7 @@ def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     )
     # What is fastest of all, and what is fastest without a pipeline.
     fixed = {"sequence": 4096, "global_batch": 1024}
-    found = best("llama-3-405b", 64, **fixed)
+    found = best("llama-3-405b", 64, fit_chance=0.9, **fixed)
     assert (found.choices["tp"], found.choices["pp"], found.choices["cp"]) == (8, 16, 1)
     assert sliced.step_time_s == pytest.approx(found.step_s)
     without = best("llama-3-405b", 64, pp=1, **fixed)
@@ -106,7 +106,8 @@ def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     # One sequence at a time, most of the step waits for weights.
     assert alone.exposed_s > 0.5 * alone.step_time_s > 2 * flat.step_time_s * 0.9
     assert deep.far_bytes < flat.far_bytes / 30 < alone.far_bytes / 200
-    assert min(one.fit_chance for one in (alone, flat, deep, sliced)) > SAFE
+    assert min(one.fit_chance for one in (alone, flat)) > SAFE
+    assert min(one.fit_chance for one in (deep, sliced)) > 0.9
     gpipe = shown("tp=8 pp=16", "zero_stage=1 schedule=gpipe")
     assert gpipe.missing_bytes > 0
     assert gpipe.activations_bytes == pytest.approx(

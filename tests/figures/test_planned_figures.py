@@ -46,15 +46,14 @@ def test_choices_go_beyond_what_was_timed_as_the_page_says() -> None:
     timed = [run for run in (*measured_runs(), *shown_runs()) if run.step_time_s]
     gathered = [run for run in timed if run.zero_stage == 3]
     ampere = [run for run in gathered if generation_of(run.accelerator) == "ampere"]
-    best = {name: published_plan(name).best.setup for name in ("gpt-145b", *MIXTURES)}
-    spread = best["gpt-145b"].parallel
-    assert best["gpt-145b"].zero_stage == 3
-    assert max(run.dp * run.cp for run in ampere) == 128 < spread.dp * spread.cp == 1536
+    best = {name: published_plan(name).best.setup for name in ("opt-175b", *MIXTURES)}
+    spread = best["opt-175b"].parallel
+    assert best["opt-175b"].zero_stage == 3
+    assert max(run.dp * run.cp for run in ampere) == 128 < spread.dp * spread.cp == 496
     assert max(run.ep for run in timed) == 64 >= best["deepseek-v3"].parallel.ep
     assert best["deepseek-v3"].zero_stage < 3
     whole = [run for run in timed if run.ep > 1 and run.etp == 1]
     mixture = best["deepseek-v3"].parallel
     assert mixture.etp == 1
     assert max(run.tp for run in whole) == 2 < mixture.tp == 4
-    assert not any(run.shape.experts for run in gathered)
-    assert best["qwen-3-235b-a22b"].zero_stage == 3
+    assert best["qwen-3-235b-a22b"].zero_stage < 3

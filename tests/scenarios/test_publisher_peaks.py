@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import log, sqrt
+from math import log
 from statistics import fmean
 
 import pytest
 
 from figgen.catalog.publishers import publisher_records
 from figgen.models.setup.framework_memory import FRAMEWORKS
+from figgen.scenarios.evidence.fit_chances import rms
 from figgen.scenarios.evidence.publisher_peaks import predicted_peaks, publisher_peaks
 from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.runs.record import described_run, framework_of
@@ -32,6 +32,13 @@ def test_every_kind_is_held_and_no_run_with_adapters() -> None:
     assert not any("lora" in one.name.lower() for one in found)
 
 
+def test_a_full_card_says_nothing_of_what_a_step_needs() -> None:
+    """An A100 of 80 GiB, all of which nvidia-smi shows as taken, reports less to PyTorch."""
+    printed = {str(one["id"]): one.get("peak_memory_gib") for one in publisher_records()}
+    assert printed["ms-swift-script-megatron-pretrain"] == 80
+    assert "ms-swift-script-megatron-pretrain" not in {one.name for one in publisher_peaks()}
+
+
 def test_reserved_peaks_of_torchtitan_are_missed_by_a_tenth_on_average() -> None:
     """Its habits are modelled; the issue threads are of runs that nobody fitted."""
     errors = [
@@ -45,31 +52,10 @@ def logarithmic_errors(habits: str) -> dict[str, list[float]]:
     """Logarithms of printed over predicted peaks of a framework, by publisher."""
     found: dict[str, list[float]] = {}
     for one in publisher_peaks():
-        if one.habits == FRAMEWORKS[habits].label:
+        if one.habits == habits:
             ratio = one.measured_bytes / one.predicted_bytes
             found.setdefault(one.publisher, []).append(log(ratio))
     return found
-
-
-def spread(errors: Iterable[float]) -> float:
-    return sqrt(fmean(error**2 for error in errors))
-
-
-LOOKED_AT = (
-    "torchtune", "torchtune-logits", "torchtune-eager", "litgpt", "deepspeed", "deepspeed-liger",
-    "prime-rl", "prime-rl-logits", "pytorch-compiled",
-)  # fmt: skip
-"""Software whose habits were read in its code, and whose peaks were known by then: they describe
-these peaks, and confirm nothing."""
-
-
-@pytest.mark.parametrize("name", LOOKED_AT)
-def test_a_spread_is_that_of_its_peaks_but_not_below_that_of_peaks_nobody_looked_at(
-    name: str,
-) -> None:
-    errors = [error for of_one in logarithmic_errors(name).values() for error in of_one]
-    least = FRAMEWORKS["torchtitan"].peak_spread
-    assert FRAMEWORKS[name].peak_spread == pytest.approx(max(least, spread(errors)), abs=0.01)
 
 
 def test_modules_of_plain_pytorch_differ_from_author_to_author() -> None:
@@ -82,8 +68,8 @@ def test_modules_of_plain_pytorch_differ_from_author_to_author() -> None:
         run = described_run({**record, "habits": "pytorch"})
         predicted = predicted_peaks(run_setup(run), run.accelerator.capacity_bytes)
         errors.append(log((run.peak_memory_bytes or 0) / predicted["allocated"]))
-    assert 0.12 < spread(errors) < 0.2
-    assert FRAMEWORKS["pytorch"].peak_spread > spread([*own, *errors])
+    assert 0.12 < rms(errors) < 0.2
+    assert FRAMEWORKS["pytorch"].peak_spread > rms([*own, *errors])
 
 
 @pytest.mark.parametrize(
@@ -113,5 +99,5 @@ def test_software_that_is_not_known_is_said_to_be_unknown_and_has_the_widest_spr
     assert framework_of({"framework": "torchprime (PyTorch/XLA)"}) == "unknown"
     widest = max(one.peak_spread for one in FRAMEWORKS.values())
     assert FRAMEWORKS["unknown"].peak_spread == widest
-    squares = [error**2 for errors in logarithmic_errors("unknown").values() for error in errors]
-    assert sqrt(fmean(squares)) < widest
+    errors = [error for of_one in logarithmic_errors("unknown").values() for error in of_one]
+    assert rms(errors) < widest

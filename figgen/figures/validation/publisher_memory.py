@@ -6,6 +6,7 @@ from statistics import fmean
 
 from figgen.catalog.publishers import publisher_records
 from figgen.charts import Column, Named, Table
+from figgen.models.setup.framework_memory import framework_memory
 from figgen.registry import figure
 from figgen.scenarios.evidence.publisher_peaks import PublisherPeak, publisher_peaks
 
@@ -24,7 +25,8 @@ def validation_publisher_memory() -> Table:
     """Predicted over printed peaks of publishers who had no part in any fit, by kind."""
     grouped: dict[tuple[str, str, str], list[PublisherPeak]] = {}
     for one in publisher_peaks():
-        grouped.setdefault((one.publisher, one.kind, one.habits), []).append(one)
+        habits = framework_memory(one.habits).label
+        grouped.setdefault((one.publisher, one.kind, habits), []).append(one)
     rows = tuple(
         (
             *names,

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from figgen.errors import unknown
+from figgen.models.setup.peak_spread import peak_spread
 
 Prints = Literal["fullest", "first", "device"]
 
@@ -38,12 +39,10 @@ class FrameworkMemory:
     ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
     `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
-    `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
-    nanotron's 898 measured ones, but for software with measured peaks of its own. Habits of
-    torchtune, LitGPT, DeepSpeed and prime-rl were read in their code, but their peaks were known by
-    then; theirs is that of their peaks, and at least torchtitan's. Modules of plain PyTorch differ
-    from author to author: with its habits LitGPT's peaks are 0.16 off. Unknown software and Hugging
-    Face Trainer have the widest.
+    `peak_errors` are the standard deviations of the logarithm of a peak over its prediction, one
+    for each publisher who measured this software or a variant of it, in alphabetical order. Unknown
+    software has those of every publisher, each predicted as if nobody knew its software.
+    `figgen.scenarios.evidence.fit_chances` computes them.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
@@ -71,7 +70,12 @@ class FrameworkMemory:
     selective: str = "selective"
     balanced: bool = False
     prints: Prints = "fullest"
-    peak_spread: float = 0.13
+    peak_errors: tuple[float, ...] = ()
+
+    @property
+    def peak_spread(self) -> float:
+        """Return how far a peak of the next publisher may lie from its prediction."""
+        return peak_spread(self.peak_errors)
 
 
 _MEGATRON = FrameworkMemory(
@@ -81,12 +85,12 @@ _MEGATRON = FrameworkMemory(
     caches_casts=True,
     offload_keeps_bytes=4,
     gates_first=True,
+    peak_errors=(0.21, 0.07),
 )
 _TORCHTITAN = FrameworkMemory(
     name="torchtitan",
     label="torchtitan",
     allocator_share=0.14,
-    peak_spread=0.06,
     recipe="fsdp16",
     frees_gradients=True,
     keeps_gathered=True,
@@ -95,17 +99,18 @@ _TORCHTITAN = FrameworkMemory(
     selective="every_second_product",
     kept_logit_bytes=2,
     loss_bytes=2,
+    peak_errors=(0.06, 0.18),
 )
 _TORCHTUNE = FrameworkMemory(
     name="torchtune",
     label="torchtune",
     allocator_share=0.14,
-    peak_spread=0.06,
     recipe="bf16_8",
     frees_gradients=True,
     kept_logit_bytes=2,
     loss_bytes=4 / 8,
     repeats_keys=True,
+    peak_errors=(0.06,),
 )
 _TORCHTUNE_LOGITS = replace(
     _TORCHTUNE,
@@ -119,25 +124,27 @@ _DEEPSPEED = FrameworkMemory(
     name="deepspeed",
     label="DeepSpeed",
     allocator_share=0.14,
-    peak_spread=0.06,
     recipe="zero16",
     kept_logit_bytes=4,
     loss_bytes=8,
     keeps_gate=True,
     norm_bytes=6,
+    peak_errors=(0.09,),
 )
 _PRIME_RL = FrameworkMemory(
     name="prime-rl",
     label="prime-rl",
     allocator_share=0.14,
-    peak_spread=0.06,
     recipe="fsdp16",
     frees_gradients=True,
     gate_bytes=4,
     casts_alone=True,
     kept_logit_bytes=0,
     loss_bytes=0,
+    peak_errors=(0.04,),
 )
+
+_UNKNOWN = (0.12, 0.35, 0.27, 0.21, 0.07, 0.73, 0.21, 0.43)
 
 _ALL = (
     _MEGATRON,
@@ -153,6 +160,7 @@ _ALL = (
         allocator_share=0.6,
         fresh_gradient_bytes=2,
         prints="device",
+        peak_errors=(0.0,),
     ),
     FrameworkMemory(
         name="nanotron",
@@ -164,6 +172,7 @@ _ALL = (
         keeps_gate=True,
         balanced=True,
         prints="first",
+        peak_errors=(0.24,),
     ),
     _TORCHTITAN,
     replace(
@@ -172,13 +181,11 @@ _ALL = (
         label="torchtitan, loss not compiled",
         kept_logit_bytes=4,
         loss_bytes=8,
-        peak_spread=0.15,
     ),
     FrameworkMemory(
         name="fsdp",
         label="PyTorch FSDP",
         allocator_share=0.14,
-        peak_spread=0.06,
         recipe="fsdp16",
         frees_gradients=True,
         kept_logit_bytes=2,
@@ -197,7 +204,6 @@ _ALL = (
         name="pytorch",
         label="plain PyTorch",
         allocator_share=0.14,
-        peak_spread=0.13,
         recipe="bf16_8",
         frees_gradients=True,
         bucket_bytes=2,
@@ -205,23 +211,23 @@ _ALL = (
         loss_bytes=4,
         keeps_gate=True,
         norm_bytes=6,
+        peak_errors=(0.01,),
     ),
     FrameworkMemory(
         name="pytorch-compiled",
         label="plain PyTorch, compiled",
         allocator_share=0.14,
-        peak_spread=0.3,
         recipe="bf16_8",
         frees_gradients=True,
         bucket_bytes=2,
         kept_logit_bytes=2,
         loss_bytes=4,
+        peak_errors=(0.29,),
     ),
     FrameworkMemory(
         name="litgpt",
         label="LitGPT",
         allocator_share=0.14,
-        peak_spread=0.06,
         recipe="bf16_8",
         bucket_bytes=2,
         kept_logit_bytes=4,
@@ -229,6 +235,7 @@ _ALL = (
         keeps_gate=True,
         repeats_keys=True,
         norm_bytes=8,
+        peak_errors=(0.01,),
     ),
     replace(
         _DEEPSPEED,
@@ -236,14 +243,13 @@ _ALL = (
         label="Hugging Face Trainer",
         recipe="fp32_16",
         frees_gradients=True,
-        peak_spread=0.7,
+        peak_errors=_UNKNOWN,
     ),
     _DEEPSPEED,
     replace(
         _DEEPSPEED,
         name="deepspeed-liger",
         label="DeepSpeed with Liger kernels",
-        peak_spread=0.08,
         kept_logit_bytes=0,
         loss_bytes=0,
         keeps_gate=False,
@@ -261,7 +267,7 @@ _ALL = (
         name="unknown",
         label="unknown software",
         allocator_share=0.17,
-        peak_spread=0.7,
+        peak_errors=_UNKNOWN,
     ),
 )
 

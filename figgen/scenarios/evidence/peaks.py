@@ -19,24 +19,32 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
 
+EVEN = 0.5
+"""The chance of a run that is predicted to need exactly what its GPU has."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPeak:
     """A run with the peaks that its log printed and the model predicts, in bytes.
 
-    It is `tested` if nothing was fitted to it, and `fits` if the model says so.
+    It is `tested` if nothing was fitted to it; `chance` is the predicted chance that it fits.
     """
 
     run: DescribedRun
     measured_bytes: float
     modelled_bytes: float
     tested: bool
-    fits: bool
+    chance: float
 
     @property
     def error(self) -> float:
         """Modelled over measured, less one."""
         return self.modelled_bytes / self.measured_bytes - 1
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model says that the run fits."""
+        return self.chance >= EVEN
 
 
 @remembered(1)
@@ -49,7 +57,7 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
         # A run of the catalog is modelled as on its own page.
         own = run.name in load.runs()
         setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
-        printed_bytes, fits = _modelled(setup, run.accelerator.capacity_bytes)
+        printed_bytes, chance = _modelled(setup, run.accelerator.capacity_bytes)
         tested = sides[run.name] == TEST
         found.append(
             JudgedPeak(
@@ -57,24 +65,24 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
                 measured_bytes=run.peak_memory_bytes,
                 modelled_bytes=printed_bytes,
                 tested=tested,
-                fits=fits,
+                chance=chance,
             )
         )
     return tuple(found)
 
 
 @remembered(1)
-def failed_verdicts() -> tuple[bool, ...]:
-    """Return, for each failed layout of nanotron's sweep, whether the model predicts that it fits.
+def failed_chances() -> tuple[float, ...]:
+    """Return the predicted chance that it fits of each failed layout of nanotron's sweep.
 
     The table of the sweep does not distinguish running out of memory from crashes. A layout that
-    cannot be laid out does not fit.
+    cannot be laid out has a chance of 0.
     """
     held = json.loads(load.content("layouts-failed.json"))
     shapes = {
         record["model"]: record for record in measured_records() if record.get("model") is not None
     }
-    verdicts = []
+    chances = []
     for row in held["rows"]:
         layout = dict(zip(held["columns"], row, strict=True))
         known = shapes[held["models"][layout.pop("model")]]
@@ -87,17 +95,17 @@ def failed_verdicts() -> tuple[bool, ...]:
         }
         try:
             run = described_run(record)
-            _, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)
+            _, chance = _modelled(run_setup(run), run.accelerator.capacity_bytes)
         except InputError:
-            verdicts.append(False)
+            chances.append(0.0)
         else:
-            verdicts.append(fits)
-    return tuple(verdicts)
+            chances.append(chance)
+    return tuple(chances)
 
 
 # Another chip hardly changes these sizes.
 @remembered(4096)
-def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, bool]:
-    """Return what a log would print, and whether the run fits."""
+def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, float]:
+    """Return what a log would print, and the chance that the run fits."""
     held = memory(setup, capacity_bytes=capacity_bytes)
-    return held.printed_bytes, bool(held.fits)
+    return held.printed_bytes, held.fit_probability or 0.0

@@ -1,9 +1,10 @@
 """Memory peaks that publishers print, each beside the predicted peak of the same kind.
 
 A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
-what the whole device holds, as nvidia-smi shows. Two kinds of runs are excluded: those with
-adapters, since a run file describes full training, and those whose source does not give what
-determines the peak (`peak_doubt`).
+what the whole device holds, as nvidia-smi shows. Three kinds of peaks are excluded: those of runs
+with adapters, since a run file describes full training, those whose source does not give what
+determines the peak (`peak_doubt`), and those of a full card, since an allocator takes what there
+is, whatever a step needs.
 """
 
 from __future__ import annotations
@@ -47,9 +48,12 @@ class PublisherPeak:
         return self.predicted_bytes / self.measured_bytes - 1
 
 
-@remembered(1)
-def publisher_peaks() -> tuple[PublisherPeak, ...]:
-    """Return every printed peak of full training whose run can be laid out."""
+@remembered(2)
+def publisher_peaks(habits: str | None = None) -> tuple[PublisherPeak, ...]:
+    """Return every printed peak of full training whose run can be laid out.
+
+    With `habits`, all are predicted with those of that framework.
+    """
     found = []
     for record in publisher_records():
         kind = first_match(KINDS, str(record.get("memory_kind") or ""))
@@ -58,18 +62,24 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
         if record.get("training") or record.get("peak_doubt"):
             continue
         try:
-            run = described_run(record)
+            run = described_run(record if habits is None else {**record, "habits": habits})
             setup = run_setup(run)
-            predicted = predicted_peaks(setup, run.accelerator.capacity_bytes)[kind]
         except InputError:
             continue
+        measured, capacity = (
+            float(record["peak_memory_gib"]) * 2**30,
+            run.accelerator.capacity_bytes,
+        )
+        if measured >= capacity:
+            continue
+        predicted = predicted_peaks(setup, capacity)[kind]
         found.append(
             PublisherPeak(
                 publisher=record["publisher"],
                 name=str(record["id"]),
                 kind=kind,
-                habits=setup.framework_memory.label,
-                measured_bytes=float(record["peak_memory_gib"]) * 2**30,
+                habits=setup.framework,
+                measured_bytes=measured,
                 predicted_bytes=predicted,
             )
         )

@@ -58,7 +58,8 @@ class Ranking:
 
     `choice` is the measured time of the layout that the planner would choose over that of the
     fastest. `choice_without_waits` is the same among runs that are not `polling`, or None if fewer
-    than `FEWEST_LAYOUTS` remain.
+    than `FEWEST_LAYOUTS` remain, and `likely_choice` is the same again if a layout only has to fit
+    with the chance `LIKELY`.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Ranking:
     spearman: float
     choice: float
     choice_without_waits: float | None
+    likely_choice: float | None
 
 
 @remembered(1)
@@ -177,12 +179,17 @@ def _ranking(group: Sequence[JudgedRun]) -> Ranking:
         ),
         choice=_choice(group),
         choice_without_waits=_choice(awake) if len(awake) >= FEWEST_LAYOUTS else None,
+        likely_choice=_choice(awake, LIKELY) if len(awake) >= FEWEST_LAYOUTS else None,
     )
 
 
-def _choice(group: Sequence[JudgedRun]) -> float:
+LIKELY = 0.8
+"""The chance of fitting that you may ask for if you would rather be fast than sure."""
+
+
+def _choice(group: Sequence[JudgedRun], chance: float = SAFE) -> float:
     """Return the measured time of the chosen layout over that of the fastest."""
-    return offered(group).measured_s / min(judged.measured_s for judged in group)
+    return offered(group, chance).measured_s / min(judged.measured_s for judged in group)
 
 
 POLLED_TWO_STAGES_S, POLLED_MORE_STAGES_S = (0.3, 0.8), (0.55, 1.3)
@@ -210,18 +217,13 @@ def polling(judged: JudgedRun) -> bool:
     return least <= (judged.measured_s - judged.predicted_s) / slots <= most
 
 
-def offered(group: Sequence[JudgedRun]) -> JudgedRun:
-    """Return the layout that the planner would choose: the fastest that surely fits.
+def offered(group: Sequence[JudgedRun], chance: float = SAFE) -> JudgedRun:
+    """Return the layout that the planner would choose: the fastest that fits with this chance.
 
     If none does, it is the fastest.
     """
     ranked = sorted(group, key=lambda judged: judged.predicted_s)
-    return next((judged for judged in ranked if fits_surely(judged.run)), ranked[0])
-
-
-def fits_surely(run: DescribedRun) -> bool:
-    """Whether a run is predicted to fit with a probability of `SAFE`."""
-    return fit_chance(run) >= SAFE
+    return next((judged for judged in ranked if fit_chance(judged.run) >= chance), ranked[0])
 
 
 def fit_chance(run: DescribedRun) -> float:
@@ -230,7 +232,7 @@ def fit_chance(run: DescribedRun) -> float:
     return held.fit_probability or 0.0
 
 
-TIGHT, CRAWLING = 0.8, 1.35
+TIGHT, CRAWLING = 2 / 3, 1.35
 """The probability of fitting below which a run is tight, and the factor over its predicted time
 from which it crawls."""
 

@@ -1,0 +1,175 @@
+"""Whether a step fits as often as promised: on measured peaks and on layouts that failed.
+
+A step fits with a chance of 95 % if 95 % of peaks lie below what its GPU has. So of peaks that were
+measured, as many must lie below what they were promised to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, log, sqrt
+from statistics import fmean
+
+from figgen.lookups import remembered
+from figgen.models.memory.fit_probability import SAFE, normal_share
+from figgen.models.setup.framework_memory import framework_memory
+from figgen.models.setup.peak_spread import NORMAL_95, peak_spread
+from figgen.scenarios.evidence.peaks import failed_chances, judged_peaks
+from figgen.scenarios.evidence.publisher_names import publisher_of
+from figgen.scenarios.evidence.publisher_peaks import publisher_peaks
+
+VARIANTS = {
+    "megatron-2024": "megatron",
+    "torchtitan-2024": "torchtitan",
+    "torchtune-logits": "torchtune",
+    "torchtune-eager": "torchtune",
+    "deepspeed-liger": "deepspeed",
+    "prime-rl-logits": "prime-rl",
+}
+"""Frameworks that are variants of another, whose peaks count together."""
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakError:
+    """The natural logarithm of a printed peak over its prediction.
+
+    `software` is whose peaks count for the framework `habits`; empty for unknown software.
+    """
+
+    software: str
+    habits: str
+    publisher: str
+    error: float
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation that the site gives this framework."""
+        return framework_memory(self.habits).peak_spread
+
+    @property
+    def unseen_spread(self) -> float:
+        """The standard deviation that it gets without the peaks of its publisher."""
+        return spread_without(self.software, self.publisher)
+
+    def promised(self, spread: float) -> float:
+        """The chance with which a GPU of exactly this peak would have been promised to suffice."""
+        return normal_share(self.error / spread)
+
+
+@remembered(1)
+def peak_errors() -> tuple[PeakError, ...]:
+    """Every peak of the catalog and of publishers, except those predicted as unknown software."""
+    found = [
+        (one.run.memory_habits, publisher_of(one.run), one.error) for one in judged_peaks()
+    ] + [(one.habits, one.publisher, one.error) for one in publisher_peaks()]
+    return tuple(
+        PeakError(
+            software=VARIANTS.get(habits, habits),
+            habits=habits,
+            publisher=publisher,
+            # An error is predicted over measured, less one.
+            error=-log(1 + error),
+        )
+        for habits, publisher, error in found
+        if habits != UNKNOWN
+    )
+
+
+def rms(errors: Iterable[float]) -> float:
+    """The root mean square."""
+    return sqrt(fmean(error**2 for error in errors))
+
+
+def width(errors: Iterable[float]) -> float:
+    """The standard deviation of a normal distribution around 0 that is as wide as errors.
+
+    It is the root mean square of the errors, or where peaks far above their prediction are more
+    frequent than a normal distribution has them, what puts its 95 % quantile at theirs.
+    """
+    listed = sorted(errors)
+    return max(rms(listed), listed[ceil(SAFE * len(listed)) - 1] / NORMAL_95)
+
+
+def errors_by_publisher() -> Mapping[tuple[str, str], float]:
+    """Widths of errors by software and publisher, in alphabetical order."""
+    grouped: dict[tuple[str, str], list[float]] = {}
+    for one in peak_errors():
+        grouped.setdefault((one.software, one.publisher), []).append(one.error)
+    return {pair: width(errors) for pair, errors in sorted(grouped.items())}
+
+
+@remembered(64)
+def spread_without(software: str, publisher: str) -> float:
+    """The standard deviation of a software's peaks if a publisher had printed none."""
+    known = {pair: error for pair, error in errors_by_publisher().items() if pair[1] != publisher}
+    own = tuple(error for (of, _), error in known.items() if of == software)
+    return peak_spread(own, rms(known.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeaksBelow:
+    """Of `peaks` peaks, how many lie below what `chance` promises, as shown and unseen."""
+
+    chance: float
+    peaks: int
+    below: int
+    unseen_below: int
+
+
+def held(errors: Iterable[PeakError], chance: float = SAFE) -> PeaksBelow:
+    """Count how many peaks lie below what a chance promises."""
+    listed = tuple(errors)
+    return PeaksBelow(
+        chance=chance,
+        peaks=len(listed),
+        below=sum(one.promised(one.spread) <= chance for one in listed),
+        unseen_below=sum(one.promised(one.unseen_spread) <= chance for one in listed),
+    )
+
+
+def unknown_errors() -> tuple[float, ...]:
+    """Widths of every publisher's errors if nobody knew its software, in alphabetical order."""
+    grouped: dict[str, list[float]] = {}
+    for one in publisher_peaks(UNKNOWN):
+        grouped.setdefault(one.publisher, []).append(-log(1 + one.error))
+    return tuple(width(errors) for _, errors in sorted(grouped.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOutcome:
+    """Layouts that were promised a chance of `low` to `high`: how many ran and how many failed."""
+
+    low: float
+    high: float
+    ran: int
+    failed: int
+
+    @property
+    def share(self) -> float:
+        """The share that ran."""
+        return self.ran / (self.ran + self.failed)
+
+
+EDGES = (1.0, SAFE, 0.8, 0.5, 0.2, 1 - SAFE, 0.0)
+"""Chances between which the layouts of the sweep are counted."""
+
+
+def outcomes() -> tuple[FitOutcome, ...]:
+    """The layouts of nanotron's sweep by their predicted chance to fit, likeliest first.
+
+    What failed may have crashed for another reason than memory.
+    """
+    ran = [one.chance for one in judged_peaks() if one.run.framework == "nanotron"]
+    return tuple(
+        FitOutcome(
+            low=low,
+            high=high,
+            ran=sum(low <= chance < high or chance == high == 1 for chance in ran),
+            failed=sum(low <= chance < high or chance == high == 1 for chance in failed_chances()),
+        )
+        for high, low in pairwise(EDGES)
+    )
