@@ -141,8 +141,26 @@ def pipe() -> str:
     return "".join(f"rank {rank}: same gradients {same}\n" for rank in range(4))
 
 
+def ring() -> str:
+    q, k, v = np.random.default_rng(0).normal(size=(3, 64, 8))
+    odds = np.tril(np.exp(q @ k.T / 8**0.5))
+    whole = odds / odds.sum(axis=1, keepdims=True) @ v
+    owner = [min(chunk, 7 - chunk) for chunk in range(8) for _ in range(8)]
+    text = ""
+    for rank in range(4):
+        mine = np.equal(owner, rank)
+        steps = [(mine, np.equal(owner, (rank - step) % 4)) for step in range(4)]
+        pairs = [int(np.count_nonzero(odds[np.ix_(*step)])) for step in steps]
+        total = sum(odds[np.ix_(*step)].sum(axis=1, keepdims=True) for step in steps)
+        out = sum(odds[np.ix_(*step)] @ v[step[1]] for step in steps)
+        same = np.allclose(out / total, whole[mine])
+        text += f"rank {rank}: pairs in each step {pairs}, same {same}\n"
+    return text
+
+
 AGAIN: dict[str, Callable[[], str]] = {
     "one_root.py": one_root,
+    "ring.py": ring,
     "ring_by_hand.py": ring_by_hand,
     "mean_by_hand.py": mean_by_hand,
     "top_k.py": top_k,
