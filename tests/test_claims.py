@@ -204,7 +204,7 @@ def test_chunks_send_more_than_their_number_times_the_messages() -> None:
     assert "$V$ slices send more than $V$ times as many" in journey
     assert "and more than twice the messages" in page("pipeline-schedules")
     assert "there are more than $V$ times as many messages" in page("pipeline-schedules")
-    assert "for more than twice the messages between them" in page("choosing")
+    assert "more than twice as many messages between stages" in page("choosing")
 
 
 def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_idle_share() -> None:
