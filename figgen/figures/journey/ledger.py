@@ -147,7 +147,7 @@ def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
 
 @figure("journey-subtract", of_reference=True)
 def journey_subtract(*, page: int = 10) -> Bars:
-    """A step as computed, and as a profile shows it when one GPU's NVLink has lost bandwidth."""
+    """A step as predicted, and as a profile shows it when one GPU's NVLink has lost bandwidth."""
     found = rung(page)
     good, bad = found.found.estimate, found.slowed
     computed, measured = step_parts(good), step_parts(bad)
@@ -164,4 +164,4 @@ def journey_subtract(*, page: int = 10) -> Bars:
         "factor": Named(SLOWED),
         **interval_values(found.predicted.residuals),
     }
-    return step_bars(("computed", "in the profile"), (computed, measured), values)
+    return step_bars(("predicted", "in the profile"), (computed, measured), values)

@@ -114,9 +114,14 @@ class JourneyStep:
         return self.gradients_s / self.step_time_s
 
     @property
+    def straggling_s(self) -> float:
+        """Seconds of the step spent waiting for the slowest of all GPUs."""
+        return float(self.parts.straggling_s)
+
+    @property
     def straggling_share(self) -> float:
         """Share of the step spent waiting for the slowest of all GPUs."""
-        return float(self.parts.straggling_s) / self.step_time_s
+        return self.straggling_s / self.step_time_s
 
     @property
     def head_s(self) -> float:
