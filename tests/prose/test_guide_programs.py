@@ -158,6 +158,17 @@ def ring() -> str:
     return text
 
 
+def moe() -> str:
+    tokens = np.sin(np.arange(4 * 6 * 8.0)).reshape(4, 6, 8)
+    scores = tokens @ np.cos(np.arange(32.0)).reshape(8, 4)
+    chosen = np.argsort(-scores, axis=2)[:, :, :2].reshape(4, 12)
+    sent = np.array([np.bincount(one, minlength=4) for one in chosen])
+    return "".join(
+        f"rank {rank}: sent {sent[rank].tolist()}, got {sent[:, rank].sum()}, same True\n"
+        for rank in range(4)
+    )
+
+
 AGAIN: dict[str, Callable[[], str]] = {
     "one_root.py": one_root,
     "ring.py": ring,
@@ -168,4 +179,5 @@ AGAIN: dict[str, Callable[[], str]] = {
     "notation.py": notation,
     "tp.py": tp,
     "pipe.py": pipe,
+    "moe.py": moe,
 }
