@@ -39,7 +39,7 @@ class Placed:
 
 
 INTERVAL = (
-    " Times are predicted; eight of ten such runs take {{ predicted_low:.2f}} to "
+    " Times are predicted; we expect eight runs in ten to take {{ predicted_low:.2f}} to "
     "{{ predicted_high:.2f}} times as long ({{ predicted_of }})."
 )
 """Ends the caption of each figure that shows a predicted time."""

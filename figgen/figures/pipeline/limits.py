@@ -141,7 +141,7 @@ def stage_balance(*, model: str, layers: tuple[tuple[int, ...], ...], microbatch
     columns = (
         Column(label="layers of each stage"),
         Column(label="slowest stage, in layers", spec=".2f"),
-        Column(label="step over an even one", spec=".2f"),
+        Column(label="step relative to an even split", spec=".2f"),
         Column(label="bubble_fraction", spec=".1%"),
         Column(label="idle on the idlest rank", spec=".1%"),
     )
