@@ -33,7 +33,7 @@ PREDICTED = "predicted_of"
 
 
 class Interval(Protocol):
-    """The interval of measured over predicted time that contains eight of ten runs of a class."""
+    """The interval of measured over predicted time that contains eight in ten runs of a class."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Interval(Protocol):
 
 
 def interval_values(*classes: Interval) -> dict[str, Named]:
-    """Return the values `predicted_*`: the interval of eight of ten runs of each of `classes`.
+    """Return the values `predicted_*`: the interval of eight in ten runs of each of `classes`.
 
     The widest bounds if there are several classes, and nothing if there are none.
     """

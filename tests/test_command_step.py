@@ -68,7 +68,7 @@ def test_text_names_links_rules_of_thumb_and_shares(said: Said) -> None:
     lines = said(*GPT_3).splitlines()
     assert lines[0].startswith("GPT-3 175B on 64 × NVIDIA H100 SXM5 80GB takes ")
     assert lines[1].startswith("gpt-3-175b on 64 GPUs: tp=8 cp=1 dp=1 pp=8")
-    assert lines[3].startswith("as predicted for megatron-bridge 26.04; eight of ten runs")
+    assert lines[3].startswith("as predicted for megatron-bridge 26.04; eight in ten runs")
     assert lines[5].split()[:4] == ["axis", "what", "collective", "link"]
     parts = [line.split("(") for line in lines if line.endswith("%)")]
     shares = {name: float(share.rstrip("%)")) for name, share in parts}

@@ -12,7 +12,7 @@ from figgen.catalog.load import content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residuals:
-    """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
+    """How runs of a class were measured over predicted: eight in ten between `low` and `high`.
 
     So many of all runs, and of the test runs where those are eight or more; `runs` and
     `mean_absolute` are of the test runs, or of all where fewer than eight are.

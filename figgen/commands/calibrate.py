@@ -102,7 +102,7 @@ def rewritten(
 def residual_text() -> str:
     """`residuals.toml` by the constants of the catalog."""
     lines = [
-        "# Measured over predicted step times by class: eight of ten runs between low and high.",
+        "# Measured over predicted step times by class: eight in ten runs between low and high.",
         "# Of all and, where `tested`, of test runs too; of another publisher's where two houses",
         "# or more timed the class. By `python -m figgen calibrate --write`.",
     ]

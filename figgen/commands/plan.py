@@ -203,7 +203,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     told = found.same
     known = question.residuals
     lines.append(
-        f"{told:,} are too close to the best to call: eight of ten runs of the class "
+        f"{told:,} are too close to the best to call: eight in ten runs of the class "
         f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
     )
     dtype = question.values["dtype"]

@@ -84,7 +84,7 @@ def device_step(asked: TrainingStep, way: str, step_time_s: float | None = None)
         if seconds > 0
     ]
     share = f"MFU {found.model_flops_utilisation:.1%} of the dense BF16 peak ({MFU_CONVENTION})"
-    interval = f"eight of ten steps of {found.residuals.name!r} are within these bounds"
+    interval = f"eight in ten steps of {found.residuals.name!r} are within these bounds"
     kind = f"as run by {run.job.stack.name}"
     known = [kind, *calibration_lines(scaling)] if scaling else [f"{kind}; {interval}"]
     head = [_line(answer).splitlines()[0], *known]

@@ -236,7 +236,7 @@ def interval_lines(found: TrainingStep) -> list[str]:
             f"the widest, {between}"
         ]
     return [
-        f"as predicted for {software}; eight of ten runs of the class "
+        f"as predicted for {software}; eight in ten runs of the class "
         f"{found.predicted.residuals.name!r} are within {between}"
     ]
 

@@ -70,7 +70,7 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
-        f"From the errors of its class ({step.predicted.residuals.name}), eight of ten such runs "
+        f"From the errors of its class ({step.predicted.residuals.name}), eight such runs in ten "
         f"take {low} to {high}; "
         "[Validation](../../validation/index.md) explains these intervals.\n"
     )

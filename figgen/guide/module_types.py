@@ -36,7 +36,7 @@ export interface Step extends Setup {
   levels: Record<string, string | number | null>[];
   communication: Record<string, string | number | null>[];
   gradient_buckets: Record<string, string | number | null> | null;
-  /** Eight of ten measured steps of such jobs lie between. */
+  /** Eight in ten measured steps of such jobs lie between. */
   step_time_interval_s?: [number, number]; interval_of?: string;
   orthogonalising_flops?: number; orthogonalising_s?: number; step_and_orthogonalising_s?: number;
 }

@@ -238,6 +238,6 @@ def test_a_hybrid_is_a_little_slower_than_attention_at_4k_and_much_faster_at_128
 
     short, long = (seconds(length, state_space=None) / seconds(length) for length in (4096, 131072))
     found = training_step(model="mamba-2-hybrid-8b", nodes=1, gpus_per_node=8, global_batch=8)
-    assert found.predicted.residuals.name == "unmeasured"
+    assert found.predicted.residuals.name == "jobs with few or no published runs"
     assert 0.8 < short < 1.2
     assert 2 < long < 7

@@ -321,7 +321,7 @@ def test_the_step_command_lists_parts_that_add_up(capsys: pytest.CaptureFixture[
     assert found["allocated_bytes"] == answer(same)["allocated_bytes"]
     assert main(["step", *job]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[1].startswith("as run by transformers compiled, autocast; eight of ten steps of")
+    assert said[1].startswith("as run by transformers compiled, autocast; eight in ten steps of")
     parts = [float(line.split()[-1].rstrip("%")) for line in said[2:-2]]
     assert sum(parts) == pytest.approx(100, abs=0.3)
     assert said[-2].split()[0] == "step"

@@ -232,7 +232,7 @@ def test_a_class_of_one_house_takes_the_publishers_of_the_next_wider_one() -> No
 
 
 def test_an_interval_covers_publishers_that_err_as_those_it_was_made_of() -> None:
-    """Publishers and their runs drawn from known spreads: eight of ten of a new one's runs."""
+    """Publishers and their runs drawn from known spreads: eight in ten of a new one's runs."""
     rng = np.random.default_rng(1)
     template = judged_publishers()[0].published
     inside, total = 0, 0

@@ -131,7 +131,11 @@ def test_what_nobody_measured_has_no_class_of_its_own() -> None:
     run = described_run(RUN)
     assert class_of(run) == "dense models on Hopper"
     mixers = replace(run, shape=catalog.model("granite-4-h-small").shape)
-    assert class_of(mixers) == class_of(replace(run, gpus=10**6)) == "unmeasured"
+    assert (
+        class_of(mixers)
+        == class_of(replace(run, gpus=10**6))
+        == "jobs with few or no published runs"
+    )
 
 
 def test_a_shape_of_one_s_own_has_what_is_usual_of_experts_and_heads() -> None:

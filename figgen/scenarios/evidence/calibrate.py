@@ -167,7 +167,7 @@ def class_residuals(
             continue
         tested = [ratio for ratio, is_test in ratios if is_test]
         every = [ratio for ratio, _ in ratios]
-        # Test runs alone may be easier, so the interval contains eight of ten of both sets.
+        # Test runs alone may be easier, so the interval contains eight in ten of both sets.
         found.append(
             _residuals(name, tested, [tested, every], True)
             if len(tested) >= FEWEST
@@ -212,7 +212,7 @@ def device_ratios() -> list[tuple[float, bool]]:
 def _residuals(
     name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
 ) -> Residuals:
-    # Ends are runs, rounded outward, since between two runs fewer than eight of ten may lie.
+    # Ends are runs, rounded outward, since between two runs fewer than eight in ten may lie.
     low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
     high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
     if len(ratios) < FEWEST:

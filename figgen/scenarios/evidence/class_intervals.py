@@ -70,7 +70,7 @@ class Likely:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassInterval:
-    """Measured over predicted seconds of a class: eight of ten runs between `low` and `high`.
+    """Measured over predicted seconds of a class: eight in ten runs between `low` and `high`.
 
     `level` describes the runs that the interval comes from, made by `publishers` of `houses`. With
     several `likely` it spans all of them.

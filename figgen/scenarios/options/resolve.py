@@ -146,7 +146,7 @@ class TrainingStep:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """The interval (s) in which eight of ten runs of the step's class lie."""
+        """The interval (s) in which eight in ten runs of the step's class lie."""
         return self.predicted.low_s, self.predicted.high_s
 
     @property

@@ -81,7 +81,7 @@ class PlanQuestion:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """How many times its predicted time a layout takes, in eight of ten cases.
+        """How many times its predicted time a layout takes, in eight in ten cases.
 
         Under a time factor, which one measured step gave, it is that of another layout.
         """

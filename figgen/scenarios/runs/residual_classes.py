@@ -15,7 +15,7 @@ STARTS = {
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs have errors of their own kind."""
 
-UNKNOWN = "unmeasured"
+UNKNOWN = "jobs with few or no published runs"
 """The class of runs without published times: other hardware, software or layers, or more GPUs."""
 PLAIN = ("pytorch", "torchtune")
 """Software with PyTorch's own kernels, of which the fit has no run."""

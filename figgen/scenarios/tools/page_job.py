@@ -42,7 +42,7 @@ UNTIMED = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidualInterval:
-    """The ratios of measured to predicted time within which eight of ten runs of a class lie."""
+    """The ratios of measured to predicted time within which eight in ten runs of a class lie."""
 
     interval_of: str
     residuals: tuple[float, float]

@@ -19,7 +19,7 @@ FEW_STEPS = 10
 """With fewer logged steps, most of them may be warm-up."""
 
 EIGHT_OF_TEN = 1.2816
-"""Half-width, in standard deviations, of an interval that contains eight of ten."""
+"""Half-width, in standard deviations, of an interval that contains eight in ten."""
 
 LEAST_SPREAD = 0.1
 """Least standard deviation of the log time of a class."""
@@ -73,7 +73,7 @@ class ClassSpread:
 
 
 def spread_of(low: float, high: float) -> ClassSpread:
-    """Return the spread of a class of which eight of ten runs lie between `low` and `high`."""
+    """Return the spread of a class of which eight in ten runs lie between `low` and `high`."""
     deviation = (log(high) - log(low)) / 2 / EIGHT_OF_TEN
     return ClassSpread(middle=(log(high) + log(low)) / 2, deviation=max(LEAST_SPREAD, deviation))
 

@@ -23,7 +23,7 @@ from figgen.scenarios.verdict.words import verdict_word
 class Verdict:
     """A measured step with its prediction, similar published runs, and reasons.
 
-    `word` says whether it is faster or slower, by the interval of eight of ten runs of its class.
+    `word` says whether it is faster or slower, by the interval of eight in ten runs of its class.
     """
 
     run: DescribedRun

@@ -15,7 +15,7 @@ SHOWN, NEAREST = 5, 5
 
 
 def verdict_word(ratio: float, low: float, high: float) -> str:
-    """Return one of `WORDS`, by the interval of eight of ten runs of the class."""
+    """Return one of `WORDS`, by the interval of eight in ten runs of the class."""
     return WORDS[0 if ratio < low else 2 if ratio > high else 1]
 
 
@@ -27,7 +27,7 @@ def verdict_sentence(
     word = verdict_word(ratio, low_s / predicted_s, high_s / predicted_s)
     return (
         f"{word}: a step took {shown(measured_s, 's')}, {ratio:.2f} × the predicted "
-        f"{shown(predicted_s, 's')}; eight of ten runs of '{class_name}' are within "
+        f"{shown(predicted_s, 's')}; eight in ten runs of '{class_name}' are within "
         f"{span_shown(low_s, high_s)}"
     )
 

@@ -96,7 +96,7 @@ function journeyStep(catalog, choices, first = null) {
     estimate: step(setup, cluster, compute_efficiency, parts),
     memory: memory(setup, capacity_bytes, given.get("reserve_bytes")),
     interval_s: predicted ? predicted.residuals.map((share) => time * share) : [NaN, NaN],
-    interval_of: predicted?.interval_of ?? "unmeasured",
+    interval_of: predicted?.interval_of ?? "jobs with few or no published runs",
     memory_rate: job.memory_bytes_per_s, job: numbers, attained,
     first_tokens_per_second: first?.tokens_per_second ?? setup.tokens_per_step / time,
   });

@@ -54,7 +54,7 @@ export function answer(found) {
   );
 }
 
-// Where eight of ten runs of the class were measured; nothing for a share that a reader chose.
+// Where eight in ten runs of the class were measured; nothing for a share that a reader chose.
 function intervalNote({ step_time_interval_s: interval }, of) {
   if (!interval) return null;
   return el("small", {}, value(span(...interval), "interval", of), " by its class");

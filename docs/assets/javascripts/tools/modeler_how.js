@@ -36,7 +36,7 @@ const HOW = {
 
   interval: ({ job: { predicted }, step }) => [
     plainLine(
-      `Eight of ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
+      `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
     ),
