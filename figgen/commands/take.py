@@ -55,9 +55,11 @@ def _take(options: argparse.Namespace) -> Answer:
         "format": job.dialect,
         "taken": job.taken,
         "assumed": job.assumed,
+        "because": job.because,
         "left": job.left,
         "may_matter": job.unsure,
         "asked": job.asked,
+        "missing": job.missing,
         "notes": job.notes,
     }
     lines = taken_lines(job)
@@ -101,8 +103,11 @@ def taken_lines(job: TakenJob) -> list[str]:
     """The job in lines for a terminal."""
     lines = [f"read as {job.dialect}"]
     lines += [f"taken: {_pairs(job.taken)}" if job.taken else "taken: nothing"]
-    if job.assumed:
-        lines.append(f"assumed, because the text leaves it open: {_pairs(job.assumed)}")
+    for reason in dict.fromkeys(job.because.values()):
+        values = {name: job.assumed[name] for name in job.assumed if job.because[name] == reason}
+        lines.append(f"assumed ({reason}): {_pairs(values)}")
+    if job.missing:
+        lines.append(f"missing, give it when you go on: {', '.join(job.missing)}")
     lines += [f"note: {note}" for note in job.notes]
     if job.asked:
         lines.append(f"missing: {', '.join(job.asked)}; give each as --set NAME=VALUE")

@@ -17,7 +17,9 @@ import pytest
 from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.machine.mesh import groups
 from figgen.scenarios.taking.job import read_job
-from figgen.scenarios.taking.options import named_after_sizes, own_names
+from figgen.scenarios.taking.left_open import completed_job
+from figgen.scenarios.taking.options import catalog_sizes
+from figgen.scenarios.tools.data import page_names
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, expected, laid_out, random_states
 
@@ -188,9 +190,10 @@ def test_texts_are_read_as_the_command_line_reads_them(ask: Ask) -> None:
         "--tensor-model-parallel-size 8 --tensor-model-parallel-size 4 --nnodes 2",
         "TP=8\nTP=4\nx --tensor-model-parallel-size $TP --nnodes 2 --seq-length $LONG",
     ]
+    names = page_names()
     for text, answer in zip(texts, ask("pasted", texts), strict=True):
-        job = asdict(named_after_sizes(read_job(text, {}, own_names())))
-        assert answer["found"] == job
+        job = completed_job(read_job(text, {}, names), names, catalog_sizes())
+        assert answer["found"] == asdict(job)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from figgen.__main__ import main
 from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.options.resolve import training_step
-from figgen.scenarios.taking.job import read_job
-from figgen.scenarios.taking.options import named_after_sizes, options_of, own_names
+from figgen.scenarios.taking.options import job_in, options_of
 from figgen.scenarios.writing.layouts import same_ranks
 from figgen.scenarios.writing.megatron_bridge import RECIPES
 from figgen.scenarios.writing.torchtitan import MODELS
@@ -143,7 +142,7 @@ def test_what_is_written_is_read_as_the_same_job(software: str) -> None:
             continue
         tried += 1
         whole += not written.left_out
-        taken = named_after_sizes(read_job(written.text, {}, own_names()))
+        taken = job_in(written.text, {})
         assert taken.asked == taken.unsure == [], written.text
         step = training_step(**options_of(taken))
         want, got = said(job.setup, job.dtype), said(step.setup, step.dtype)
@@ -349,5 +348,5 @@ def test_a_dispatcher_is_written_and_read_back(software: str, dispatcher: str) -
     assert job is not None
     written = write_job(software, job)
     assert "dispatcher" not in written.left_out
-    taken = named_after_sizes(read_job(written.text, {}, own_names()))
+    taken = job_in(written.text, {})
     assert options_of(taken)["dispatcher"] == dispatcher

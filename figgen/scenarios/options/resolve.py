@@ -39,7 +39,7 @@ from figgen.scenarios.runs.step_as_run import predicted
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that make up a layout, beside its order."""
 
-_MATTERS_WITH = {
+MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
     "expert_skew": "ep", "expert_overlap": "ep",
 }  # fmt: skip
@@ -307,7 +307,7 @@ def cluster_of(run: catalog.Run) -> tuple[int, int]:
 
 def _assumed(parallel: ParallelLayout) -> frozenset[str]:
     """Return the options that are assumed where a run states nothing."""
-    idle = {name for name, axis in _MATTERS_WITH.items() if getattr(parallel, axis) == 1}
+    idle = {name for name, axis in MATTERS_WITH.items() if getattr(parallel, axis) == 1}
     return _ASSUMABLE - idle
 
 

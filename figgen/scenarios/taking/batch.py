@@ -38,7 +38,7 @@ def take_batch(given: Given, dialect: str) -> None:
     if sequence:
         take(given, "sequence", sequence)
     elif positions:
-        assume(given, "sequence", positions)
+        assume(given, "sequence", positions, "the model's most")
     if switch_of(given, "document_mask") or text_of(given, "mask_kind") == "block_causal":
         given.notes.append(
             "packed documents attend only to themselves: give their mean length with "

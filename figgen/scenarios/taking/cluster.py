@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from figgen.scenarios.taking.given import (
+    FOLLOWS,
     LAUNCHED,
     Given,
     assume,
@@ -292,25 +293,25 @@ def _assume_cluster(given: Given) -> None:
     if world and not nodes and not width:
         width = _usual_width(given, world)
         if world % width == 0:
-            assume(given, "gpus_per_node", width)
-            assume(given, "nodes", world // width)
+            assume(given, "gpus_per_node", width, FOLLOWS)
+            assume(given, "nodes", world // width, FOLLOWS)
         return
     if world and nodes and not width and world % nodes == 0:
-        assume(given, "gpus_per_node", world // nodes)
+        assume(given, "gpus_per_node", world // nodes, FOLLOWS)
         return
     if world and width and not nodes and world % width == 0:
-        assume(given, "nodes", world // width)
+        assume(given, "nodes", world // width, FOLLOWS)
         return
     if not nodes and "nodes" not in given.keys:
         processes = whole_of(given, "processes", LAUNCHED)
         if processes and not width:
             width = _usual_width(given, processes)
-            assume(given, "gpus_per_node", width)
-            assume(given, "nodes", max(1, processes // width))
+            assume(given, "gpus_per_node", width, FOLLOWS)
+            assume(given, "nodes", max(1, processes // width), FOLLOWS)
         elif _launcher(given) or width:
-            assume(given, "nodes", 1)
+            assume(given, "nodes", 1, "the launcher's default")
     if not width and not _width_is_asked(given) and _launcher(given).startswith("torch"):
-        assume(given, "gpus_per_node", 1)  # torchrun's default
+        assume(given, "gpus_per_node", 1, "torchrun's default")
 
 
 def _join_trays(given: Given, nodes: int, width: int) -> None:
@@ -376,7 +377,7 @@ def _settle_replicas(given: Given) -> None:
     elif said_left:
         take(given, "dp", world // inner)
     else:
-        assume(given, "dp", world // inner)
+        assume(given, "dp", world // inner, FOLLOWS)
 
 
 def _says_minus_one(entries: list[Entry]) -> bool:

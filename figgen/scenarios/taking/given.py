@@ -28,14 +28,16 @@ class Given:
     """Settings by the key that they mean, and the options derived from them.
 
     `taken` are values of a job's options under their own names, `assumed` defaults of the framework
-    or of this reader, and `asked` variables that the user has to fill in. `heeded` are the settings
-    that were used; `notes` are for the reader.
+    or of this reader, `because` the reasons for them where they are not the framework's defaults,
+    and `asked` variables that the user has to fill in. `heeded` are the settings that were used;
+    `notes` are for the reader.
     """
 
     entries: list[Entry]
     keys: dict[str, list[Entry]] = field(default_factory=dict)
     taken: dict[str, int | str | bool] = field(default_factory=dict)
     assumed: dict[str, int | str | bool] = field(default_factory=dict)
+    because: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     heeded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -211,10 +213,16 @@ def take(given: Given, option: str, value: int | str | bool) -> None:
     given.taken[option] = value
 
 
-def assume(given: Given, option: str, value: int | str | bool) -> None:
-    """Assume the value of an option unless it is set."""
+FOLLOWS = "follows from the others"
+"""The reason for a value that other options determine."""
+
+
+def assume(given: Given, option: str, value: int | str | bool, because: str = "") -> None:
+    """Assume the value of an option unless it is set; the framework's default has no reason."""
     if option not in given.taken:
         given.assumed[option] = value
+        if because:
+            given.because[option] = because
 
 
 def value_of(given: Given, option: str, usual: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from figgen.errors import InputError
 from figgen.scenarios.taking.batch import take_batch, take_schedule
@@ -33,8 +33,10 @@ class TakenJob:
     """A job that a text describes, under the names of its options.
 
     `dialect` is the framework whose names the text uses. `assumed` are the framework's defaults and
-    this reader's assumptions. `left` are unused settings, and `unsure` those of them whose names
-    suggest sizes or layouts. `asked` are variables without a value.
+    this reader's assumptions, each for a reason in `because`; `usual` are those of them that the
+    step makes by itself. `left` are unused settings, and `unsure` those of them whose names suggest
+    sizes or layouts. `asked` are variables without a value, and `missing` options that have neither
+    a value nor a default.
     """
 
     dialect: str
@@ -44,6 +46,9 @@ class TakenJob:
     unsure: list[str]
     asked: list[str]
     notes: list[str]
+    because: dict[str, str] = field(default_factory=dict)
+    usual: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
 
 def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
@@ -81,7 +86,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
         given.assumed.pop("zero_stage", None)
         given.assumed.pop("recompute", None)
     if dialect in SOFTWARE:
-        assume(given, "software", SOFTWARE[dialect])
+        assume(given, "software", SOFTWARE[dialect], f"stands for {dialect}")
     _note_variables(given, shell)
     _note_files(given)
     return _finished(given, dialect, entries)
@@ -272,4 +277,7 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         unsure=unsure,
         asked=given.asked,
         notes=notes,
+        because={
+            option: given.because.get(option, f"{dialect}'s default") for option in given.assumed
+        },
     )

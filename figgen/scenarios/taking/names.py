@@ -152,6 +152,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "enable_gradient_checkpointing", "deepspeed_activation_checkpointing",
         "grad_checkpoint", "gradient_checkpointing.enable",
     ),
+    "recompute_off": ("disable_gradient_checkpointing",),
     "ac_mode": ("activation_checkpoint.mode", "ac_config.mode"),
     "ac_option": (
         "activation_checkpoint.selective_ac_option", "selective_ac_option", "ac_config.option",

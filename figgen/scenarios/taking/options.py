@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.lookups import remembered
+from figgen.models.pipeline.schedules import USUAL_CHUNKS
 from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.architectures.file_text import is_model_file
+from figgen.scenarios.architectures.sizes import USUAL_SEQUENCE
 from figgen.scenarios.options.option import Choices, Value
 from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
+from figgen.scenarios.options.resolve import MATTERS_WITH
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.taking.job import TakenJob, read_job
-from figgen.scenarios.taking.named import Sizes, name_of_sizes
+from figgen.scenarios.taking.left_open import completed_job
+from figgen.scenarios.taking.named import Sizes
 from figgen.scenarios.taking.own_lines import OwnNames
 
 LAYOUT = ("nodes", "gpus_per_node", "tp", "pp", "cp")
 """Options that determine the number of replicas."""
+
+BESIDE = {
+    "order": ("tp", "pp", "cp", "ep"),
+    "lora_matrices": ("lora_rank",),
+    "frozen_weights": ("lora_rank",),
+    "offload_overlap": ("offloaded_optimizer", "offloaded_activations"),
+}
+"""Options that have an effect only beside another one that is set."""
 
 
 def read_text(path: str) -> str:
@@ -50,7 +61,13 @@ def taken_from(path: str, answers: Mapping[str, str], text: str = "") -> TakenJo
             dialect="config.json", taken={"model": path}, assumed={}, left=[], unsure=[], asked=[],
             notes=[],
         )  # fmt: skip
-    return named_after_sizes(read_job(text, dict(answers), own_names()))
+    return job_in(text, answers)
+
+
+def job_in(text: str, answers: Mapping[str, str]) -> TakenJob:
+    """Return the job that a text describes, complete. Raises InputError if it describes none."""
+    names = own_names()
+    return completed_job(read_job(text, dict(answers), names), names, catalog_sizes())
 
 
 def own_names() -> OwnNames:
@@ -64,14 +81,24 @@ def own_names() -> OwnNames:
         on=tuple(option.command_flag[2:] for option in switches if option.default is not True),
         keys={option.address_key: option.name for option in OPTIONS.values()},
         units={option.name: option.form_unit for option in others if option.kind == "quantity"},
+        usual=_usual(),
+        chunks=USUAL_CHUNKS,
+        sequence=USUAL_SEQUENCE,
+        matters_with={**{name: (axis,) for name, axis in MATTERS_WITH.items()}, **BESIDE},
     )
 
 
-def named_after_sizes(job: TakenJob) -> TakenJob:
-    """Return the job with a model of the catalog if one has all the sizes in it."""
-    known = {**job.assumed, **job.taken}
-    name = "" if "model" in known else name_of_sizes(known, catalog_sizes())
-    return replace(job, taken={**job.taken, "model": name}) if name else job
+def _usual() -> dict[str, int | str | bool]:
+    """Return the values of options that are left out, beside those that follow from others."""
+    found: dict[str, int | str | bool] = {
+        option.name: int(option.default) if isinstance(option.default, float) else option.default
+        for option in OPTIONS.values()
+        if isinstance(option.default, int | float | str) and option.kind != "quantity"
+    }
+    return {
+        "gpus_per_node": catalog.ACCELERATORS[str(found["accelerator"])].scale_up_domain,
+        **found,
+    }
 
 
 @remembered(1)
@@ -96,14 +123,17 @@ def _sizes(shape: ModelShape) -> Sizes:
 
 
 def options_of(job: TakenJob) -> Choices:
-    """Return the options of a job, assumed ones included; unnamed sizes become a model.
+    """Return the options of a job and what its trainer assumes; unnamed sizes become a model.
+
+    What the step sets by itself gives way to a preset and to a run.
 
     Raises InputError while variables of the text have no value.
     """
     if job.asked:
         given = " ".join(f"--set {name}=…" for name in job.asked)
         raise InputError("the file", expected=f"values for its variables: {given}")
-    values: dict[str, int | str | bool] = {**job.assumed, **job.taken}
+    assumed = {name: value for name, value in job.assumed.items() if name not in job.usual}
+    values: dict[str, int | str | bool] = {**assumed, **job.taken}
     found: dict[str, Value] = {
         name: _value(name, value) for name, value in values.items() if name in OPTIONS
     }

@@ -15,7 +15,9 @@ class OwnNames:
 
     `flags` maps flags to options with a value, `switches` those without one; `on` lists the flags
     that turn a switch on. `keys` maps keys in addresses to options, and `units` holds the units
-    that addresses omit.
+    that addresses omit. `usual` are the values of options that are left out, `chunks` those of each
+    schedule and `sequence` that of a model known by its sizes; options in `matters_with` have an
+    effect only beside another one.
     """
 
     flags: dict[str, str]
@@ -23,6 +25,10 @@ class OwnNames:
     on: tuple[str, ...]
     keys: dict[str, str]
     units: dict[str, str]
+    usual: dict[str, int | str | bool]
+    chunks: dict[str, int]
+    sequence: int
+    matters_with: dict[str, tuple[str, ...]]
 
 
 Found = tuple[dict[str, int | str | bool], list[str], list[str]]

@@ -11,6 +11,7 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
+from figgen.scenarios.taking.trainers import SECOND, assume_default, assume_defaults
 from figgen.scenarios.texts.entry import normal
 
 MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge", "megatron-core")
@@ -19,21 +20,20 @@ RECOMPUTED = (
 )  # fmt: skip
 """Modules that Megatron-LM's option can name."""
 
-SECOND = "every_second_product"
-
 
 def take_state(given: Given, dialect: str) -> None:
     """Set ZeRO, precision, recomputation, fine-tuning and overlap."""
     _take_zero(given, dialect)
     _take_precision(given, dialect)
     _take_recomputation(given, dialect)
-    _take_adapters(given)
+    _take_adapters(given, dialect)
     _take_sequence_parallel(given, dialect)
     _take_switches(given, dialect)
     modules = whole_of(given, "mtp_layers")
     if modules:
         take(given, "mtp_layers", modules)
     _take_offloading(given, dialect)
+    assume_defaults(given, dialect)
 
 
 STRATEGIES = {
@@ -75,24 +75,25 @@ def _take_zero(given: Given, dialect: str) -> None:
         take(given, "zero_stage", 1 if distributed else 0)
     elif file and file != "true":
         _assume_of_file(given, file)
-    elif dialect == "torchtitan":
-        shard = text_of(given, "dp_shard")
-        if shard == "1":
-            take(given, "zero_stage", 0)
-        else:
-            assume(given, "zero_stage", 3)
+    elif dialect == "torchtitan" and text_of(given, "dp_shard") == "1":
+        take(given, "zero_stage", 0)
     elif dialect == "mesh":
         return
     elif _trainer_stage(given) >= 0:
         take(given, "zero_stage", _trainer_stage(given))
     elif "distributed_fused_adam" in text_of(given, "optimizer"):
         take(given, "zero_stage", 1)
-    elif dialect in ("megatron-bridge", "megatron-core") or "recipe" in _names(given):
+    elif "recipe" in _names(given):
         assume(given, "zero_stage", 1)
-    elif dialect in SHARDING:
-        assume(given, "zero_stage", 3)
     else:
-        assume(given, "zero_stage", 0)
+        _assume_default(given, dialect, "zero_stage", 0)
+
+
+def _assume_default(given: Given, dialect: str, option: str, plain: int | str) -> None:
+    """Assume a trainer's default, or what a plain PyTorch program does."""
+    assume_default(given, dialect, option)
+    if option not in given.assumed:
+        assume(given, option, plain, "a plain PyTorch program")
 
 
 SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo", "automodel")
@@ -123,9 +124,9 @@ def _assume_of_file(given: Given, file: str) -> None:
             "stage_" + stage,
         ):
             if word in name:
-                assume(given, "zero_stage", int(stage))
+                assume(given, "zero_stage", int(stage), f"the name of {name}")
                 if "offload" in name:
-                    assume(given, "offloaded_optimizer", "1")
+                    assume(given, "offloaded_optimizer", "1", f"the name of {name}")
                 return
     given.notes.append(f"the ZeRO settings are in {file.split(' ')[0]}; add its content")
 
@@ -184,6 +185,8 @@ def _take_precision(given: Given, dialect: str) -> None:
         take(given, "dtype", "fp16")
     elif full:
         take(given, "dtype", "tf32")
+    else:
+        assume_default(given, dialect, "dtype")
     text_of(given, "precision_reduce")
     if recipe and fp8:
         given.notes.append(f"the FP8 recipe {recipe} is modeled like any other FP8")
@@ -205,6 +208,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         take(given, "recipe", "mcore14")
     elif dialect in MEGATRON and wide and dialect == "megatron-lm":
         assume(given, "recipe", "fp32_16")
+        assume(given, "dtype", "tf32")
     elif dialect in MEGATRON:
         light = switch_of(given, "accumulate_bf16") or "bf16" in grads
         assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
@@ -228,6 +232,8 @@ def _take_recomputation(given: Given, dialect: str) -> None:
     granularity = text_of(given, "recompute_granularity").split(" ")[0].lower()
     mode = text_of(given, "ac_mode").split(" ")[0].lower()
     full = switch_of(given, "recompute_full")
+    off = switch_of(given, "recompute_off")
+    full = full if off is None else not off
     if granularity == "full":
         take(given, "recompute", _whole_layers(given))
     elif (
@@ -246,12 +252,8 @@ def _take_recomputation(given: Given, dialect: str) -> None:
         _take_mode(given, mode)
     elif full is not None:
         take(given, "recompute", "full" if full else "none")
-    elif dialect == "torchtitan":
-        assume(given, "recompute", SECOND)
-    elif dialect == "levanter":
-        assume(given, "recompute", "full")  # its models' default
     else:
-        assume(given, "recompute", "none")
+        _assume_default(given, dialect, "recompute", "none")
 
 
 def _whole_layers(given: Given) -> str:
@@ -295,7 +297,7 @@ def _take_mode(given: Given, mode: str) -> None:
         given.notes.append(f"the activation checkpointing mode {mode!r} is not modeled")
 
 
-def _take_adapters(given: Given) -> None:
+def _take_adapters(given: Given, dialect: str) -> None:
     adapter = text_of(given, "adapter").split(" ")[0].lower()
     rank = whole_of(given, "lora_rank")
     targets = text_of(given, "lora_targets").lower()
@@ -311,9 +313,11 @@ def _take_adapters(given: Given) -> None:
     if rank:
         take(given, "lora_rank", rank)
     elif llava:
-        assume(given, "lora_rank", 64)
+        assume(given, "lora_rank", 64, "LLaVA's default")
     else:
-        assume(given, "lora_rank", 8)
+        assume_default(given, dialect, "lora_rank")
+        if "lora_rank" not in given.assumed:
+            assume(given, "lora_rank", 8, "PEFT's default")
     if whole or targets in ("all", "all-linear") or _has_any(targets, FEED_FORWARD):
         take(given, "lora_matrices", "all-linear")
     elif _has_any(targets, ("k_proj", "o_proj", "out_proj", "output_proj")):

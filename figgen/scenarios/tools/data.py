@@ -6,7 +6,7 @@ Values are plain SI numbers; where the catalog gives a range, `<key>_range` has 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, TypedDict
 
 from figgen import catalog
@@ -23,6 +23,7 @@ from figgen.scenarios.options.schema import GROUPS, OPTIONS
 from figgen.scenarios.runs.own_rates import sheet_of
 from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
 from figgen.scenarios.taking.options import catalog_sizes, own_names
+from figgen.scenarios.taking.own_lines import OwnNames
 from figgen.scenarios.tools.own import own_shape
 from figgen.scenarios.tools.rates import attained_rows
 
@@ -94,10 +95,21 @@ def _choices(option: Option) -> list[list[str]] | str | None:
     return list(map(list, option.choices().items())) if option.choices else None
 
 
+MACHINE = ("gpus_per_node", "accelerator", "nic")
+"""Options that a page keeps where a text doesn't say them."""
+
+
 def taking_tables_json() -> str:
     """Return the tables for reading scripts and the tools' own lines, as JSON."""
-    tables = {"names": asdict(own_names()), "sizes": catalog_sizes()}
+    tables = {"names": asdict(page_names()), "sizes": catalog_sizes()}
     return json.dumps(tables, separators=(",", ":"))
+
+
+def page_names() -> OwnNames:
+    """Return the names of a job's options without the usual machine, since a page has its own."""
+    names = own_names()
+    usual = {name: value for name, value in names.usual.items() if name not in MACHINE}
+    return replace(names, usual=usual)
 
 
 def _preset(found: catalog.Preset) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { el } from "./dom.js";
 import { addressOf } from "./job_addresses.js";
-import { takenRows, takeText, told } from "./taken.js";
+import { knownOf, takenRows, takeText, told } from "./taken.js";
 
 const KEYS = {
   model: "model", accelerator: "chip", nodes: "nodes", gpus_per_node: "gpus", tp: "tp", cp: "cp", ep: "ep",
@@ -26,7 +26,7 @@ export function elsewhere(text) {
     const tools = [el("a", { href: "../modeler/" }, "modeler"), " or the ", el("a", { href: "../planner/" }, "planner")];
     return [told(takenRows(found)[0]), el("p", {}, "This is a model and no job. Bring it to the ", tools, ".")];
   }
-  const known = { ...found.assumed, ...found.taken };
+  const known = knownOf(found);
   const job = new URLSearchParams(Object.entries(KEYS).filter(([name]) => name in known).map(([name, key]) => [key, known[name]]));
   if (job.has("global_batch")) job.delete("microbatches");
   const links = Object.entries(TOOLS)

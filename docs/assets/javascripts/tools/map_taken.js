@@ -4,7 +4,7 @@ import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 import { plural } from "./map_groups.js";
 import { differences, read_hosts } from "../scenarios/taking/hosts.js";
-import { askFor, takeText, takenRows, told } from "./taken.js";
+import { askFor, knownOf, takeText, takenRows, told } from "./taken.js";
 
 export { askFor, takenRows, told };
 
@@ -41,7 +41,7 @@ export function takeLayout(text, answers = {}) {
     if (!(error instanceof InputError)) throw error;
     return { changes: null, found: null, problems: [error.message] };
   }
-  const known = { ...found.assumed, ...found.taken };
+  const known = knownOf(found);
   const changes = { ...USUAL };
   for (const [name, key] of Object.entries(SIZES)) if (name in known) changes[key] = known[name];
   const problems = Object.values(SIZES)

@@ -6,7 +6,7 @@ import { OWN, optionsOf } from "./modeler_options.js";
 import { ownKinds, ownOf } from "./modeler_own.js";
 import { fromQuery, schemaOf } from "./modeler_state.js";
 import { readValue, toQuery } from "./state.js";
-import { askFor, takeText, takenRows, told } from "./taken.js";
+import { askFor, knownOf, takeText, takenRows, told } from "./taken.js";
 
 // Sizes of a model that is not in the catalog, by their names in scripts and on the command line.
 const SIZES = [
@@ -34,7 +34,7 @@ export function takeJob(catalog, state, text, answers = {}) {
   const found = takeText(text, answers);
   if (found.shape) return { changes: ownOfShape(found.shape), found, problems: [], kept: [] };
   if (found.asked.length) return { changes: null, found, problems: [], kept: [] };
-  const known = { ...found.assumed, ...found.taken };
+  const known = knownOf(found);
   const schema = schemaOf(catalog);
   const own = modelOf(known);
   const said = new URLSearchParams(own.changes ? toQuery(schema, own.changes, {}) : "");
@@ -49,6 +49,9 @@ export function takeJob(catalog, state, text, answers = {}) {
   // A line of this site says all that it means. A sequence is as long as a model's, so the page's counts only with the page's model.
   const keys = [...(said.has("model") ? [] : ["model", "sequence", ...Object.keys(ownKinds())]), ...MACHINE];
   const kept = (found.dialect === "figgen" ? [] : keys).filter((key) => !said.has(key) && state[key] !== null && state[key] !== undefined);
+  for (const name of Object.keys(found.assumed)) {
+    if (kept.includes(optionsOf(catalog).find((option) => option.name === name)?.key)) delete found.assumed[name];
+  }
   const page = new URLSearchParams(toQuery(schema, Object.fromEntries(kept.map((key) => [key, state[key]])), {}));
   for (const [key, value] of page) said.set(key, value);
   const { a, problems } = fromQuery(schema, catalog, said);

@@ -4,15 +4,15 @@ import { grouped, InputError } from "../engine/errors.js";
 import { parameter_counts } from "../models/shape/transformer.js";
 import { is_model_file, read_model_text } from "../scenarios/architectures/file_text.js";
 import { read_job } from "../scenarios/taking/job.js";
-import { name_of_sizes } from "../scenarios/taking/named.js";
+import { completed_job } from "../scenarios/taking/left_open.js";
 import { OwnNames } from "../scenarios/taking/own_lines.js";
 import { tables } from "../taking-tables.js";
 import { button, el, field } from "./dom.js";
 
 const LONGEST = 65_536; // characters; a launch script has some thousand
 const mapOf = (object) => new Map(Object.entries(object));
-const { flags, switches, on, keys, units } = tables.names;
-const NAMES = new OwnNames(mapOf(flags), mapOf(switches), on, mapOf(keys), mapOf(units));
+const { flags, switches, on, keys, units, usual, chunks, sequence, matters_with: beside } = tables.names;
+const NAMES = new OwnNames(mapOf(flags), mapOf(switches), on, mapOf(keys), mapOf(units), mapOf(usual), mapOf(chunks), sequence, mapOf(beside));
 const MODELS = new Map(Object.entries(tables.sizes).map(([name, sizes]) => [name, mapOf(sizes)]));
 
 /** What `figgen take` prints of a text; `answers` are values of its open variables. Throws InputError. */
@@ -21,30 +21,39 @@ export function takeText(text, answers = {}) {
     throw new InputError("the text", { expected: `at most ${grouped(LONGEST)} characters`, got: text.length });
   }
   if (is_model_file(text)) return modelFile(text);
-  const job = read_job(text, mapOf(answers), NAMES);
-  const known = new Map([...job.assumed, ...job.taken]);
-  const model = known.has("model") ? "" : name_of_sizes(known, MODELS);
-  if (model) job.taken.set("model", model);
-  const { dialect, taken, assumed, left, unsure, asked, notes } = job;
-  return { dialect, taken: Object.fromEntries(taken), assumed: Object.fromEntries(assumed), left, unsure, asked, notes };
+  const job = completed_job(read_job(text, mapOf(answers), NAMES), NAMES, MODELS);
+  const [taken, assumed, because] = [job.taken, job.assumed, job.because].map((map) => Object.fromEntries(map));
+  return { ...job, taken, assumed, because };
+}
+
+/** The values of a job without those that a step takes by itself, where a page has its own. */
+export function knownOf({ taken, assumed, usual }) {
+  return Object.fromEntries(Object.entries({ ...assumed, ...taken }).filter(([name]) => !usual.includes(name)));
 }
 
 // A model's own file has a shape and says nothing else of a job.
 function modelFile(text) {
   const [shape, notes] = read_model_text(text);
-  return { dialect: "config.json", taken: {}, assumed: {}, left: [], unsure: [], asked: [], notes, shape };
+  return { dialect: "config.json", taken: {}, assumed: {}, because: {}, usual: [], left: [], unsure: [], asked: [], missing: [], notes, shape };
 }
 
 const shown = (value) => (value === true ? "on" : value === false ? "off" : value);
 const pairs = (values) => Object.entries(values).map(([name, value]) => `${name} ${shown(value)}`).join(", ");
 
+// Assumptions by their reason, each reason once.
+const assumptions = (assumed, because) =>
+  [...new Set(Object.values(because))]
+    .map((reason) => [reason, pairs(Object.fromEntries(Object.entries(assumed).filter(([name]) => because[name] === reason)))])
+    .flatMap(([reason, said]) => (said ? [`${said} (${reason})`] : []))
+    .join("; ");
+
 /** What was read, as rows of a kind and a sentence: taken, assumed, not understood, left. */
-export function takenRows({ dialect, taken, assumed, left, unsure, notes, shape }) {
+export function takenRows({ dialect, taken, assumed, because, left, unsure, notes, shape }) {
   const others = left.filter((name) => !unsure.includes(name));
   const said = shape ? `a model of ${grouped(parameter_counts(shape).total)} parameters` : pairs(taken);
   return [
     ["plain", `Read as ${dialect}. Taken: ${said || "nothing"}.`],
-    ...(Object.keys(assumed).length ? [["plain", `Assumed, because the text doesn't say: ${pairs(assumed)}.`]] : []),
+    ...(Object.keys(assumed).length ? [["plain", `Assumed: ${assumptions(assumed, because)}.`]] : []),
     ...notes.map((note) => ["warning", `${note[0].toUpperCase()}${note.slice(1)}${/[.?]$/.test(note) ? "" : "."}`]),
     ...(unsure.length ? [["warning", `Not understood, but may matter: ${unsure.join(", ")}.`]] : []),
     ...(others.length ? [["plain", `Left aside: ${others.join(", ")}.`]] : []),

@@ -1,0 +1,104 @@
+"""Lists what a step takes for options that decide its time or memory where a text doesn't say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from figgen.scenarios.architectures.sizes import missing_sizes
+from figgen.scenarios.taking.cluster import DOMAINS
+from figgen.scenarios.taking.given import FOLLOWS
+from figgen.scenarios.taking.job import TakenJob
+from figgen.scenarios.taking.named import Sizes, name_of_sizes
+from figgen.scenarios.taking.own_lines import OwnNames
+
+UNSAID = "the text doesn't say"
+REASONS = {"global_batch": FOLLOWS, "sequence": "the model's own"}
+"""Reasons for what other options determine."""
+
+NO_JOBS = ("hostfile", "hostnames", "rankfile", "srun", "config.json")
+"""Texts about machines or models alone."""
+
+Values = dict[str, int | str | bool]
+
+
+def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> TakenJob:
+    """Return a job with its model's name and with every option that the text leaves open.
+
+    A model of the catalog is named if it has all the sizes in the text. `usual` become the options
+    that the step sets by itself, all of them in `assumed`, and `missing` those that it cannot do
+    without. Nothing is added while variables have no value, and to a line of this site that starts
+    from a preset, which decides the rest.
+    """
+    known: Values = {**job.assumed, **job.taken}
+    name = "" if "model" in known else name_of_sizes(known, models)
+    taken = dict(job.taken)
+    if name:
+        taken["model"] = name
+        known["model"] = name
+    own = job.dialect == "figgen"
+    based = own and any(one.lstrip("-") in ("preset", "run") for one in job.left)
+    if job.asked or job.dialect in NO_JOBS or based:
+        return replace(job, taken=taken)
+    assumed = dict(job.assumed)
+    because = dict(job.because)
+    usual: list[str] = []
+    for option, value in _open(known, names, models).items():
+        usual.append(option)
+        assumed[option] = value
+        because[option] = REASONS.get(option, UNSAID)
+    missing = [one for one in ("nodes", "gpus_per_node") if one not in known and one not in assumed]
+    if "model" not in known:
+        sized = "layers" in known or "hidden" in known
+        missing = [*(missing_sizes(known) if sized else ["model"]), *missing]
+    return replace(job, taken=taken, assumed=assumed, because=because, usual=usual, missing=missing)
+
+
+def _open(known: Values, names: OwnNames, models: dict[str, Sizes]) -> Values:
+    """Return the options that are not known, with the values that the step takes for them."""
+    found: Values = {}
+    for option, value in names.usual.items():
+        if option not in known and _matters(option, known, names):
+            found[option] = value
+    if "gpus_per_node" in found:
+        chip = str(known.get("accelerator", ""))
+        found["gpus_per_node"] = DOMAINS.get(chip, found["gpus_per_node"])
+    schedule = str(known.get("schedule", found.get("schedule", "")))
+    if "chunks" not in known and schedule in names.chunks:
+        found["chunks"] = names.chunks[schedule]
+    if "lora_rank" not in known:
+        found["lora_rank"] = "none"
+    model = models.get(str(known.get("model", "")))
+    if "sequence" not in known and model is not None:
+        found["sequence"] = model["sequence"]
+    elif "sequence" not in known and "layers" in known and "hidden" in known:
+        found["sequence"] = names.sequence
+    _add_batch(known, found)
+    return found
+
+
+def _matters(option: str, known: Values, names: OwnNames) -> bool:
+    """Whether an option has an effect beside the others, such as the exchange without CP."""
+    needed = names.matters_with.get(option)
+    if needed is None:
+        return True
+    return any(str(known.get(one, 0)) not in ("0", "1", "none") for one in needed)
+
+
+def _add_batch(known: Values, found: Values) -> None:
+    """Add the number of microbatches and the global batch."""
+    if "global_batch" in known:
+        return
+    stages = _whole(known, "pp", 1)
+    if "microbatches" not in known:
+        found["microbatches"] = 4 * stages
+    count = _whole(known, "microbatches", 4 * stages)
+    width = _whole(known, "gpus_per_node", _whole(found, "gpus_per_node", 0))
+    world = _whole(known, "nodes", 0) * width
+    inner = _whole(known, "tp", 1) * _whole(known, "cp", 1) * stages
+    if world and world % inner == 0:
+        found["global_batch"] = count * _whole(known, "microbatch_size", 1) * (world // inner)
+
+
+def _whole(values: Values, option: str, usual: int) -> int:
+    value = values.get(option, usual)
+    return value if isinstance(value, int) else usual
