@@ -64,8 +64,9 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     assert b'from"./modeler.js";' in part
     # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
     # reader of scripts comes when there is one, the published runs when a measured speed does, and
-    # with them the reader of logs.
-    most = {"modeler_taken": 55_100, "modeler_verdict": 42_000}
+    # with them the reader of logs. The reader of scripts knows trainers' defaults and lists every
+    # option that a text leaves open, in 1.4 kB.
+    most = {"modeler_taken": 56_600, "modeler_verdict": 42_000}
     assert len(gzip.compress(part, 9)) <= most.get(name, 20_750)
 
 
