@@ -22,7 +22,7 @@ from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.setup.framework_memory import FRAMEWORKS
 from figgen.models.shape.recipes import recipe
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
-from figgen.scenarios.evidence.peaks import EVEN, failed_chances, judged_peaks
+from figgen.scenarios.evidence.peaks import EVEN, failed_layouts, judged_peaks
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.described import DescribedRun
@@ -163,7 +163,7 @@ def test_runs_that_ran_are_said_to_fit_or_told_why_not_and_what_would() -> None:
 
 
 def test_four_of_five_layouts_that_failed_are_said_not_to_fit() -> None:
-    chances = failed_chances()
+    chances = [one.chance for one in failed_layouts()]
     assert len(chances) == 771
     assert sum(chance < EVEN for chance in chances) / len(chances) > 0.8
 

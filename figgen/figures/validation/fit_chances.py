@@ -6,7 +6,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.registry import figure
-from figgen.scenarios.evidence.fit_chances import PeakError, held, outcomes, peak_errors
+from figgen.scenarios.evidence.fit_chances import PeakError, ahead, held, outcomes, peak_errors
 
 PROMISED = (0.5, 0.8, 0.9, SAFE, 0.99)
 """Chances of which the table says how often they held."""
@@ -58,7 +58,7 @@ def validation_fit_chances() -> Table:
 def validation_fit_outcomes() -> Table:
     """Layouts of nanotron's sweep that ran and that failed, by their predicted chance to fit."""
     found = outcomes()
-    safe = found[0]
+    safe, far = found[0], outcomes(ahead)[0]
     return Table(
         columns=(
             Column(label="promised chance"),
@@ -73,6 +73,8 @@ def validation_fit_outcomes() -> Table:
             "layouts": Named(sum(one.ran + one.failed for one in found)),
             "failed": Named(sum(one.failed for one in found)),
             "safe_ran": Named(safe.share),
+            "ahead": Named(far.ran + far.failed),
+            "ahead_ran": Named(far.share),
             "unlikely_ran": Named(found[-1].share),
         },
     )

@@ -172,7 +172,7 @@ _ALL = (
         keeps_gate=True,
         balanced=True,
         prints="first",
-        peak_errors=(0.24,),
+        peak_errors=(0.19,),
     ),
     _TORCHTITAN,
     replace(

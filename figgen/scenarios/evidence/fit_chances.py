@@ -2,11 +2,13 @@
 
 A step fits with a chance of 95 % if 95 % of peaks lie below what its GPU has. So of peaks that were
 measured, as many must lie below what they were promised to.
+
+Peaks that count tensors which the allocator would take back are left out (`ahead`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, log, sqrt
@@ -16,7 +18,7 @@ from figgen.lookups import remembered
 from figgen.models.memory.fit_probability import SAFE, normal_share
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.setup.peak_spread import NORMAL_95, peak_spread
-from figgen.scenarios.evidence.peaks import failed_chances, judged_peaks
+from figgen.scenarios.evidence.peaks import failed_layouts, judged_peaks
 from figgen.scenarios.evidence.publisher_names import publisher_of
 from figgen.scenarios.evidence.publisher_peaks import publisher_peaks
 
@@ -31,6 +33,22 @@ VARIANTS = {
 """Frameworks that are variants of another, whose peaks count together."""
 
 UNKNOWN = "unknown"
+
+RUNS_AHEAD = "nanotron"
+"""Software whose host runs ahead of its GPU through asynchronous tensor-parallel collectives:
+huggingface/nanotron@2411b022, parallel/tensor_parallel/functional.py (`async_op=True`). With stages
+it waits, since it reads a size from the GPU before each message: parallel/pipeline_parallel/p2p.py
+(`first_metadata`)."""
+
+
+def ahead(tp: int, pp: int) -> bool:
+    """Whether a peak of `RUNS_AHEAD` counts tensors that are free, but whose collective has to run.
+
+    They say how far the host is ahead, not what a step needs: short of memory, PyTorch waits for
+    the collectives and takes the tensors back (c10/cuda/CUDACachingAllocator.cpp,
+    `release_cached_blocks`).
+    """
+    return tp > 1 and pp == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +80,11 @@ class PeakError:
 
 @remembered(1)
 def peak_errors() -> tuple[PeakError, ...]:
-    """Every peak of the catalog and of publishers, except those predicted as unknown software."""
+    """Every peak of what a step needs, except those predicted as unknown software."""
     found = [
-        (one.run.memory_habits, publisher_of(one.run), one.error) for one in judged_peaks()
+        (one.run.memory_habits, publisher_of(one.run), one.error)
+        for one in judged_peaks()
+        if not (one.run.framework == RUNS_AHEAD and ahead(one.run.tp, one.run.pp))
     ] + [(one.habits, one.publisher, one.error) for one in publisher_peaks()]
     return tuple(
         PeakError(
@@ -158,18 +178,21 @@ EDGES = (1.0, SAFE, 0.8, 0.5, 0.2, 1 - SAFE, 0.0)
 """Chances between which the layouts of the sweep are counted."""
 
 
-def outcomes() -> tuple[FitOutcome, ...]:
+def outcomes(kept: Callable[[int, int], bool] = lambda tp, pp: True) -> tuple[FitOutcome, ...]:
     """The layouts of nanotron's sweep by their predicted chance to fit, likeliest first.
 
-    What failed may have crashed for another reason than memory.
+    With `kept`, only those of whose numbers of tensor-parallel ranks and of stages it is true. What
+    failed may have crashed for another reason than memory.
     """
-    ran = [one.chance for one in judged_peaks() if one.run.framework == "nanotron"]
+    swept = [one for one in judged_peaks() if one.run.framework == "nanotron"]
+    ran = [one.chance for one in swept if kept(one.run.tp, one.run.pp)]
+    failed = [one.chance for one in failed_layouts() if kept(one.tp, one.pp)]
     return tuple(
         FitOutcome(
             low=low,
             high=high,
             ran=sum(low <= chance < high or chance == high == 1 for chance in ran),
-            failed=sum(low <= chance < high or chance == high == 1 for chance in failed_chances()),
+            failed=sum(low <= chance < high or chance == high == 1 for chance in failed),
         )
         for high, low in pairwise(EDGES)
     )

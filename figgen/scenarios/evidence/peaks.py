@@ -71,9 +71,18 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class FailedLayout:
+    """A layout of nanotron's sweep that failed, and its predicted chance to fit."""
+
+    tp: int
+    pp: int
+    chance: float
+
+
 @remembered(1)
-def failed_chances() -> tuple[float, ...]:
-    """Return the predicted chance that it fits of each failed layout of nanotron's sweep.
+def failed_layouts() -> tuple[FailedLayout, ...]:
+    """Return each failed layout of nanotron's sweep.
 
     The table of the sweep does not distinguish running out of memory from crashes. A layout that
     cannot be laid out has a chance of 0.
@@ -82,7 +91,7 @@ def failed_chances() -> tuple[float, ...]:
     shapes = {
         record["model"]: record for record in measured_records() if record.get("model") is not None
     }
-    chances = []
+    found = []
     for row in held["rows"]:
         layout = dict(zip(held["columns"], row, strict=True))
         known = shapes[held["models"][layout.pop("model")]]
@@ -97,10 +106,9 @@ def failed_chances() -> tuple[float, ...]:
             run = described_run(record)
             _, chance = _modelled(run_setup(run), run.accelerator.capacity_bytes)
         except InputError:
-            chances.append(0.0)
-        else:
-            chances.append(chance)
-    return tuple(chances)
+            chance = 0.0
+        found.append(FailedLayout(layout["tp"], layout["pp"], chance))
+    return tuple(found)
 
 
 # Another chip hardly changes these sizes.
