@@ -13,7 +13,9 @@ from figgen.equations.columns import over
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import SAFE, deviations_below, fit_probability, most_bytes
 from figgen.models.planner.fastest import bounds_of
+from figgen.models.planner.may_fit import may_fit
 from figgen.models.planner.plan import pipelines_of, step_s
+from figgen.models.planner.ranking import tried
 from figgen.models.planner.saving import DAY_S
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.goodput_plan import kept
@@ -62,6 +64,23 @@ def test_no_layout_is_faster_than_the_bound_of_its_entry() -> None:
                 assert min(times) >= least_s * (1 - 1e-12), (job, found.schedule, found.pp)
                 compared += len(times)
     assert compared > 1_000
+
+
+def test_layouts_left_out_of_a_search_overflow_for_the_reason_counted() -> None:
+    rng, left_out = random.Random(12), 0
+    for _ in range(drawn(4, 12)):
+        job, every = random_job(rng)
+        try:
+            question = plan_question(scenario(**job), every)
+        except InputError:
+            continue
+        for found in pipelines_of(question.job):
+            whole, parts = tried(found), [tried(one) for one in may_fit(found)]
+            assert [sum(one.refused[at] for one in parts) for at in range(4)] == [*whole.refused]
+            assert sum(len(one.places) for one in parts) == len(whole.places), job
+            assert min(one.least_bytes for one in parts) == whole.least_bytes, job
+            left_out += sum(sum(one.pipeline.left_out) for one in parts)
+    assert left_out > 500
 
 
 @pytest.mark.parametrize("chance", [SAFE, 0.5])

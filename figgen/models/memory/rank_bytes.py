@@ -104,6 +104,28 @@ class RankBytes:
         return self.reserved_bytes + self.contexts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateBytes:
+    """Bytes of a rank's weights, gradients and optimizer state.
+
+    `gradients` are those that the rank keeps, `fresh` those that backward makes anew, and `copies`
+    what the update needs beside all state.
+    """
+
+    weights: Number
+    cast_weights: Number
+    gradients: Number
+    buckets: Number
+    fresh: Number
+    optimizer: Number
+    copies: Number
+
+    @property
+    def lasting(self) -> Number:
+        """Bytes without fresh gradients."""
+        return self.weights + self.cast_weights + (self.gradients + self.buckets) + self.optimizer
+
+
 def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     """Return what a GPU of a rank needs at its peak, with that `load`.
 
@@ -113,16 +135,10 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     one layer. The update may need most: it has no activations and no messages, but its own copies
     beside all state.
     """
-    job = held.job
-    dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
-    parameters, tables = dense + routed, load.tables * held.layer.table
-    bucket_bytes = where((held.zero_stage == 0) & (held.shards > 1), job.bucket_bytes, 0)
-    cast_bytes = where(held.zero_stage == 3, 0, job.cast_weight_bytes)
+    job, state = held.job, state_bytes(load, held)
     activations, working = activation_bytes(load, held), _working(load, held)
     messages = _messages(load, held)
-    mine = _divided(dense, routed, held, 1)
-    gradients = _divided(dense, routed, held, 2) * job.gradient_bytes
-    fresh = parameters * job.fresh_gradient_bytes + _unkept_gradient(load, held)
+    gradients, fresh = state.gradients, state.fresh
     busy = maximum(working.loss, working.backward)
     moving = fresh + activations + busy + messages.total_bytes
     only = (job.frees_gradients > 0) & (held.pp == 1) & (held.microbatches == 1)
@@ -130,22 +146,22 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     at_work = where(at_end, gradients + working.backward, where(only, 0, gradients) + activations)
     at_work = at_work + where(at_end, 0, busy) + fresh + messages.total_bytes
     # `passing` is 0 if the update needs most; `there` is 0 if no activations are left.
-    passing = where(gradients + mine * job.update_bytes > at_work, 0, 1)
+    passing = where(gradients + state.copies > at_work, 0, 1)
     there = where(at_end, 0, passing)
     in_loss = there * working.loss > working.backward
     unfit = FRAGMENTED * minimum(activations + busy, gradients)
     return RankBytes(
-        weights=_weights(load, held),
-        cast_weights=(parameters - tables) * cast_bytes,
+        weights=state.weights,
+        cast_weights=state.cast_weights,
         accumulated=where(only, 1 - there, 1) * gradients,
-        buckets=parameters * bucket_bytes,
+        buckets=state.buckets,
         fresh=passing * fresh,
-        optimizer=mine * job.optimizer_bytes + _divided(tables, 0, held, 1) * job.table_bytes,
+        optimizer=state.optimizer,
         activations=there * activations,
         recomputed=passing * where(in_loss, 0, working.recomputed),
         layer_gradients=passing * where(in_loss, 0, working.backward - working.recomputed),
         logits=where(in_loss, working.loss, 0),
-        update=(1 - passing) * mine * job.update_bytes,
+        update=(1 - passing) * state.copies,
         messages=passing * messages.stages,
         gathered_inputs=passing * messages.gathered_inputs,
         gathered_gradients=passing * messages.gathered_inputs,
@@ -155,6 +171,25 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
         gathered_weights=passing * messages.gathered_weights,
         allocator=job.allocator_share * moving + where(only, unfit, 0),
         contexts=job.contexts,
+    )
+
+
+def state_bytes(load: RankLoad, held: HeldSizes) -> StateBytes:
+    """Return the state of a GPU of a rank with that `load`."""
+    job = held.job
+    dense, routed = dense_parameters(load, held), _routed_parameters(load, held)
+    parameters, tables = dense + routed, load.tables * held.layer.table
+    mine = _divided(dense, routed, held, 1)
+    bucket_bytes = where((held.zero_stage == 0) & (held.shards > 1), job.bucket_bytes, 0)
+    cast_bytes = where(held.zero_stage == 3, 0, job.cast_weight_bytes)
+    return StateBytes(
+        weights=_weights(load, held, dense, routed),
+        cast_weights=(parameters - tables) * cast_bytes,
+        gradients=_divided(dense, routed, held, 2) * job.gradient_bytes,
+        buckets=parameters * bucket_bytes,
+        fresh=parameters * job.fresh_gradient_bytes + _unkept_gradient(load, held),
+        optimizer=mine * job.optimizer_bytes + _divided(tables, 0, held, 1) * job.table_bytes,
+        copies=mine * job.update_bytes,
     )
 
 
@@ -209,9 +244,9 @@ def _frozen(load: RankLoad, held: HeldSizes) -> Number:
     return layers + load.tables * layer.frozen_table + ends
 
 
-def _weights(load: RankLoad, held: HeldSizes) -> Number:
+def _weights(load: RankLoad, held: HeldSizes, dense: Number, routed: Number) -> Number:
     """Return the bytes of weights, trained and frozen, which ZeRO-3 divides."""
-    trained = _divided(dense_parameters(load, held), _routed_parameters(load, held), held, 3)
+    trained = _divided(dense, routed, held, 3)
     frozen_routed = load.expert_layers * held.layer.frozen_routed / held.ep
     return trained * held.job.weight_bytes + _divided(_frozen(load, held), frozen_routed, held, 3)
 

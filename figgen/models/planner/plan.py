@@ -140,6 +140,7 @@ class Pipeline:
     with the loads for each of the `numbers` of microbatches. `filling`, `stalling` and `held` are
     the fields of `PipelineIdle` for each of these numbers, the first two in a single row. Meshes
     are numbered from `first_mesh` on. `most_bytes` is the job's, computed once for all layouts.
+    `left_out` counts, by `REASONS`, layouts that are known to overflow and are not listed.
     """
 
     job: PlannedJob
@@ -160,11 +161,12 @@ class Pipeline:
     stages: StageNumbers
     job_time: Job
     job_memory: JobSizes
+    left_out: tuple[int, ...] = (0, 0, 0, 0)
 
     @property
     def count(self) -> int:
-        """Number of layouts."""
-        return len(self.modes) * len(self.zeros) * len(self.entries)
+        """Number of layouts, with those left out."""
+        return sum(self.left_out) + len(self.modes) * len(self.zeros) * len(self.entries)
 
 
 def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:

@@ -113,7 +113,9 @@ def tried(found: Pipeline) -> TriedPipeline:
     places = equal_to(reason, len(REASONS))
     return TriedPipeline(
         pipeline=found,
-        refused=tuple(len(equal_to(reason, at)) for at in range(len(REASONS))),
+        refused=tuple(
+            left_out + len(equal_to(reason, at)) for at, left_out in enumerate(found.left_out)
+        ),
         least_bytes=least(held),
         places=places,
         step_s=chosen(seconds, places),

@@ -10,10 +10,12 @@ from typing import Any
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.fastest import fastest
+from figgen.models.planner.may_fit import may_fit
 from figgen.models.planner.node_counts import FEWEST, Counted, answer, goal_of
 from figgen.models.planner.plan import PlannedJob, pipelines_of, pipelines_tried
 from figgen.models.planner.ranking import (
     Ranked,
+    TriedPipeline,
     layout_at,
     no_layout,
     ranked,
@@ -92,16 +94,19 @@ def planned(job: PlannedJob) -> Iterator[SearchProgress]:
 
     Raises InputError where there is no layout.
     """
-    parts, of, layouts, fitting = [], pipelines_tried(job), 0, 0
+    parts: list[TriedPipeline] = []
+    counts: list[int] = []
+    of, fitting = pipelines_tried(job), 0
     for pipeline in pipelines_of(job):
-        one = tried(pipeline)
-        parts.append(one)
-        layouts += pipeline.count
-        fitting += len(one.places)
-        yield SearchProgress(done=len(parts), of=of, layouts=layouts, fitting=fitting, found=None)
-    if not layouts:
+        found = [tried(one) for one in may_fit(pipeline)]
+        parts += found
+        counts.append(pipeline.count)
+        done, layouts = len(counts), sum(counts)
+        fitting += sum(len(one.places) for one in found)
+        yield SearchProgress(done=done, of=of, layouts=layouts, fitting=fitting, found=None)
+    if not counts:
         raise no_layout(job)
-    yield SearchProgress(done=of, of=of, layouts=layouts, fitting=fitting, found=ranked(parts))
+    yield SearchProgress(done=of, of=of, layouts=sum(counts), fitting=fitting, found=ranked(parts))
 
 
 def layout_data(found: Ranked, place: int) -> dict[str, Any]:

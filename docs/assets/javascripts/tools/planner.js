@@ -192,7 +192,6 @@ async function build(root, signal, catalog) {
       if (data.progress) return tellProgress(data.progress);
       await released();
       if (mine !== worker) return;
-      if (data.quick !== undefined) return data.quick && tellQuick(data.quick, asked);
       if (data.sized) {
         counts.push(data.sized);
         return (await panel).show(question, counts, data.sized.best, false, linkOf);
@@ -217,14 +216,6 @@ async function build(root, signal, catalog) {
   }
 
   // Before the others are counted; the rest of an earlier answer stays until then.
-  function tellQuick(layout, { factor, chance }) {
-    if (factor) return;
-    if (!drawn) for (const part of results.querySelectorAll("section")) part.hidden = true;
-    results.hidden = false;
-    answered.replaceChildren(el("strong", {}, nameOf(layout)), ` takes ${seconds(layout.step_s)}, ${bytes(layout.memory_bytes)} of the fullest GPU: the fastest that fits with a chance of ${plainNumber(chance, 3)}% or more.`);
-    answer.replaceChildren(note("The other layouts are being counted."));
-  }
-
   function tellProgress({ done, of, layouts, fitting }) {
     progress.classList.remove("is-idle");
     bar.value = done / of;

@@ -8,7 +8,7 @@ import { front, other_layout_interval, same_as_best } from "../models/planner/ra
 import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { needed_utilisation } from "../models/step/step.js";
-import { fastest_data, layout_data, page_plan, planned } from "../scenarios/tools/page_plan.js";
+import { layout_data, page_plan, planned } from "../scenarios/tools/page_plan.js";
 
 const SHOWN = 500; // fastest layouts that a page is given
 const EVERY_MS = 100;
@@ -32,7 +32,6 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     if (!choices) return;
     const { job, about, batch_assumed } = page_plan(servedBy(catalog), mapped(choices), search.every, search.chance);
     const { accelerator, measured, cluster, capacity_bytes, interval: { interval_of, residuals } } = about;
-    if (!question) postMessage({ quick: plain(fastest_data(job)) });
     let [last, told] = [null, begun];
     for (last of planned(job)) {
       if (performance.now() - told < EVERY_MS) continue;
