@@ -13,7 +13,7 @@ from pathlib import Path
 from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
 from figgen.project import modules_of
-from figgen.subject import use
+from figgen.subject import modules, use
 
 VERBS = {
     "list": "figures", "show": "figures", "eval": "figures", "stats": "figures", "ranks": "ranks",
@@ -26,6 +26,9 @@ VERBS = {
     "serve-tools": "serve_tools",
 }  # fmt: skip
 """The module of `figgen.commands` that adds each verb, in the order of the help."""
+GUIDE = "figgen.guide"
+ANY_SITE = ("figures", "prose", "agreement", "changes", "paper", "start")
+"""Modules of verbs about a site whatever its subject; the others are about the guide's."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,26 +74,32 @@ def _refuse_fault(error: Exception) -> int:
 def _use_modules_here() -> None:
     """Use the subject of the site in this folder, or else this package's own subject."""
     folder = Path.cwd()
-    modules = modules_of(folder)
-    if modules is not None and str(folder) not in sys.path:
+    named = modules_of(folder)
+    if named is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    use(*(("figgen.guide",) if modules is None else modules))
+    use(*((GUIDE,) if named is None else named))
 
 
 def parser_of(words: Sequence[str]) -> OneLineParser:
-    """Return the parser for a command line: for its verb only, or for all verbs if it has none."""
-    return _parser(VERBS.get(words[0], "") if words else "")
+    """Return the parser for a command line: for its verb only, or for all verbs if it has none.
+
+    Without a verb, another site than the guide has only the verbs that fit any site.
+    """
+    if words and words[0] in VERBS:
+        return _parser((VERBS[words[0]],))
+    guide = GUIDE in modules() or not modules()
+    return _parser(tuple(dict.fromkeys(VERBS.values())) if guide else ANY_SITE)
 
 
 @cache
-def _parser(subject: str) -> OneLineParser:
-    """Return a parser for the verbs of one module, or of all, whose import takes two seconds.
+def _parser(subjects: tuple[str, ...]) -> OneLineParser:
+    """Return a parser for the verbs of some modules; to import all of them takes two seconds.
 
     Modules are imported here because a fault in the catalog is reported as bad input too.
     """
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for name in (subject,) if subject else dict.fromkeys(VERBS.values()):
+    for name in subjects:
         import_module(f"figgen.commands.{name}").add(verbs)
     return parser
 

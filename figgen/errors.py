@@ -6,7 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 
 
@@ -56,6 +56,10 @@ class InputError(ValueError):
         return text
 
 
+class PlacedError(InputError):
+    """Bad input whose message names file and line."""
+
+
 class InputErrors(InputError):
     """Several errors in one; the message has a line for each."""
 
@@ -84,6 +88,8 @@ class EntryPlace:
     entry: str
     key: str = ""
     content: str = field(default="", repr=False, compare=False)
+    sources: str = field(default="sources.toml", repr=False, compare=False)
+    """Where the citations stand that an entry of this file names."""
 
     def fault(
         self,
@@ -100,11 +106,11 @@ class EntryPlace:
         got = (
             f"{got[:LONGEST_SHOWN]}…" if isinstance(got, str) and len(got) > LONGEST_SHOWN else got
         )
-        return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
+        return PlacedError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
 
     def at(self, key: str) -> EntryPlace:
         """Return the place of a different key of the same entry."""
-        return EntryPlace(file=self.file, entry=self.entry, key=key, content=self.content)
+        return replace(self, key=key)
 
     @property
     def line(self) -> int:

@@ -48,7 +48,8 @@ def catalog(name: str, file: str | Path, **keys: Key) -> Callable[[str], OwnEntr
     cited = tables.pop(SOURCES, {})
     entries, faults = dict[str, OwnEntry](), list[InputError]()
     for entry, table in tables.items():
-        place = EntryPlace(file=path.name, entry=entry, content=content)
+        where = f"[{SOURCES}] of {path.name}"
+        place = EntryPlace(file=path.name, entry=entry, content=content, sources=where)
         if not isinstance(table, dict):
             faults.append(place.fault("a value outside any entry", expected="a table"))
         elif not NAME.fullmatch(entry):

@@ -14,7 +14,7 @@ from fractions import Fraction
 from numbers import Real
 
 from figgen.errors import InputError, closest
-from figgen.quantity_shown import NAMED, shown
+from figgen.quantity_shown import NAMED, NBSP, format_number, shown
 from figgen.quantity_text import (
     ALIASES,
     SCALED,
@@ -28,6 +28,9 @@ from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit (per anything) that each of these formats can show."""
+ADDED: list[str] = []
+"""The units that a site added."""
+_IN_UNIT = re.compile(r"in(?:\.([1-9]|1\d))? (.+)")
 
 
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
@@ -36,7 +39,10 @@ def parse_quantity(text: str, unit: str | None = None) -> Quantity:
     With `unit`, a different dimension is an error. Raises InputError for text that is not a number
     with a known unit.
     """
-    found = read_quantity(text)
+    try:
+        found = read_quantity(text)
+    except InputError as error:
+        raise (_unknown_unit(error) if ADDED else error) from None
     if unit is not None and found.unit != unit:
         raise InputError(f"{text!r} has the wrong unit", expected=unit, got=found.unit)
     return found
@@ -62,7 +68,22 @@ def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
         if name in SCALED or name in TIMES or name in ALIASES:
             raise InputError(f"unit {name!r} means something else already")
         (MEASURED if prefixes else OTHER).add(name)
+    if name not in ADDED:
+        ADDED.append(name)
     unit_factor.cache_clear()
+
+
+def _unknown_unit(error: InputError) -> InputError:
+    """Return an error that names the site's units and how to add one, if a unit is unknown."""
+    if not error.what.startswith("unknown unit"):
+        return error
+    wrong = re.sub(r"^unknown unit '([^']*)'.*", r"\1", error.what)
+    return InputError(
+        error.what,
+        expected=f"{', '.join([*ADDED, *sorted(MEASURED - {*ADDED})])}, 1 for a pure number, "
+        f'or a unit that the module adds: unit("{wrong or "m"}")',
+        nearest=closest(wrong, ADDED) or error.nearest,
+    )
 
 
 def canonical_unit(text: str) -> str:
@@ -70,9 +91,10 @@ def canonical_unit(text: str) -> str:
 
     Raises InputError for an unknown unit, or for one that needs a factor ("GB", "h").
     """
-    found = unit_factor(text)
+    found = _factor(text)
     if found.power or found.times != found.over:
-        raise InputError("not an SI unit", expected=found.unit, got=text)
+        what = f"not an SI unit (to show a value in it, a page writes `:in {text}`)"
+        raise InputError(what, expected=found.unit, got=text)
     return found.unit
 
 
@@ -85,6 +107,7 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     - `bytes`, `gib`: decimal or binary prefix; only for units that start with B
     - `time`: ns, µs, ms, s, min, h, days; `flops`: GFLOP/s, TFLOP/s and so on
     - `unit`: the number and its own unit, no prefix
+    - `in UNIT`: the number in a different unit of the same dimension, such as `in km/h`
     - an empty string: whichever of these suits the unit
 
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
@@ -94,6 +117,8 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     Raises InputError for an unknown spec, a unit that the spec cannot show, or a non-number.
     """
     number = _number(value)
+    if match := _IN_UNIT.fullmatch(spec):
+        return _in_unit(number, canonical_unit(unit), match[2].strip(), int(match[1] or 3))
     name, dot, digits = spec.partition(".")
     if name not in NAMED or (dot and not name):
         return _by_python(number, spec)
@@ -105,6 +130,21 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
         got = f"a unit in {base}"
         raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
     return shown(number, canonical, spec)
+
+
+def _factor(text: str) -> Factor:
+    try:
+        return unit_factor(text)
+    except InputError as error:
+        raise _unknown_unit(error) from None
+
+
+def _in_unit(number: float, unit: str, wanted: str, digits: int) -> str:
+    factor = _factor(wanted)
+    if factor.unit != unit:
+        raise InputError(f"format 'in {wanted}' does not fit", expected=f"a unit of {unit}")
+    value = number * factor.over / factor.times / float(f"1e{factor.power}")
+    return f"{format_number(value, digits)}{NBSP}{wanted}"
 
 
 def _number(value: object) -> float:
@@ -120,6 +160,6 @@ def _by_python(number: float, spec: str) -> str:
         return shown(number, "1", spec)
     except ValueError:
         names = [name for name in NAMED if name]
-        expected = f"a Python format spec or one of {', '.join(names)}"
+        expected = f"a Python format spec or one of {', '.join([*names, 'in UNIT'])}"
         nearest = closest(spec.partition(".")[0], names)
         raise InputError("bad format", expected=expected, got=spec, nearest=nearest) from None

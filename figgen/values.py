@@ -20,6 +20,7 @@ from figgen.equations.call_data import CallData, formula_value
 from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.equations.opened_data import Opened
+from figgen.equations.syntax import expression_tree
 from figgen.errors import InputError, check_once, unknown
 from figgen.lookups import remembered
 from figgen.registry import all_formulas, all_lookups, unit_of
@@ -184,6 +185,7 @@ def _formula(formula: Formula, call: Call, text: str) -> Computed:
     if call.positional:
         names = ", ".join(argument.name for argument in formula.args)
         raise InputError(f"formula {call.name!r} takes its arguments by name", expected=names)
+    expression_tree(formula)  # raises for one that no page can print
     arguments = {name: _plain(argument) for name, argument in call.keywords}
     evaluation = evaluate(call.name, **arguments)
     return Computed(

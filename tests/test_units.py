@@ -252,6 +252,26 @@ def test_what_cannot_be_shown_is_refused(value: float, unit: str, spec: str) -> 
         format_quantity(value, unit, spec)
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "spec", "text"),
+    [
+        (3.35e12, "B/s", "in GB/s", "3,350 GB/s"),
+        (7200, "s", "in h", "2 h"),
+        (100, "s", "in.2 min", "1.7 min"),
+        (-5e-5, "s", "in µs", "−50 µs"),
+    ],
+)
+def test_a_value_is_shown_in_a_given_unit(value: float, unit: str, spec: str, text: str) -> None:
+    assert format_quantity(value, unit, spec) == text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def test_a_value_is_not_shown_in_a_unit_of_another_dimension() -> None:
+    with pytest.raises(InputError, match="'in GB' does not fit: expected a unit of s"):
+        format_quantity(1, "s", "in GB")
+    with pytest.raises(InputError, match="unknown unit 'qq'"):
+        format_quantity(1, "s", "in qq")
+
+
 def test_misspelled_format_names_the_likely_one() -> None:
     with pytest.raises(InputError) as caught:
         format_quantity(1, "B", "byte")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from figgen.changes.builds import build_of, checkout, git, make_site, read_build
 from figgen.changes.compare import Changes, moved
+from figgen.changes.sources import catalog_folders
 
 MOST_TRIALS = 6
-CATALOG = "figgen/catalog"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ def _described(entry: tuple[str, str], inputs: Mapping[str, tuple[str, str]]) ->
 def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> frozenset[str]:
     """Return the keys of the numbers that move if only this entry is as in `head`."""
     file, name = entry
-    path = f"{CATALOG}/{file}"
+    path = _path_of(root, file)
+    if path is None or not all(_has(root, revision, path) for revision in (base, head)):
+        return frozenset()
     new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:{path}")
     with checkout(root, base) as tree, tempfile.TemporaryDirectory() as folder:
         old = tree / path
@@ -98,6 +100,21 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
         make_site(root, tree, Path(folder) / "trial")
         found = moved(build_of(root, base), read_build(Path(folder) / "trial"))
         return frozenset(number.key for number in found)
+
+
+def _path_of(root: Path, file: str) -> str | None:
+    """Return a catalog file's path in the repository; None if it lies elsewhere."""
+    for folder in catalog_folders():
+        if (folder / file).is_file() and folder.resolve().is_relative_to(root.resolve()):
+            return (folder.resolve() / file).relative_to(root.resolve()).as_posix()
+    return None
+
+
+def _has(root: Path, revision: str, path: str) -> bool:
+    """Return whether a revision has a file."""
+    if revision == ".":
+        return (root / path).is_file()
+    return bool(git(root, "ls-tree", "--name-only", revision, "--", path))
 
 
 def _stanza(text: str, name: str) -> tuple[int, int]:

@@ -27,9 +27,9 @@ LIBRARIES = (
 def sources(pages: Mapping[str, str]) -> str:
     """Return `sources.json`: digests and values by name; `pages` are the texts by path."""
     own = own_sources(modules())
-    catalog = catalog_values(CATALOG) if not own else {}
-    for place in own.values():
-        catalog |= catalog_values(place if place.is_dir() else place.parent)
+    catalog: dict[str, str] = {}
+    for folder in catalog_folders():
+        catalog |= catalog_values(folder)
     found = {
         "catalog": catalog,
         "code": _digests("*.py") | _own_digests(own),
@@ -41,6 +41,13 @@ def sources(pages: Mapping[str, str]) -> str:
         "pages": {path: digest(text) for path, text in sorted(pages.items())},
     }
     return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def catalog_folders() -> tuple[Path, ...]:
+    """Return the folders of the subject's catalogs: those of the site's modules, or the guide's."""
+    own = own_sources(modules()).values()
+    folders = [place if place.is_dir() else place.parent for place in own]
+    return tuple(dict.fromkeys(folders)) or (CATALOG,)
 
 
 def _versions() -> Iterator[tuple[str, str]]:

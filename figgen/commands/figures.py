@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,8 @@ LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "
 
 def add(verbs: Verbs) -> None:
     """Register the verbs of this module."""
-    listing = add_verb(verbs, "list", _list, "list the names that a page can use", "", "models")
-    listing.add_argument("kind", nargs="?", default="figures", help=", ".join(LISTED))
+    listing = add_verb(verbs, "list", _list, "list the names that a page can use", "", "formulas")
+    listing.add_argument("kind", nargs="?", default="", help=", ".join(LISTED))
     show = add_verb(
         verbs,
         "show",
@@ -64,20 +65,29 @@ def add(verbs: Verbs) -> None:
 
 
 def _list(options: argparse.Namespace) -> Answer:
+    if not options.kind:
+        both = {kind: _named(kind) for kind in ("figures", "formulas")}
+        return Answer(both, "\n\n".join(f"{kind}:\n{_rows(both[kind])}" for kind in both))
     if options.kind not in LISTED:
         raise unknown("kind", options.kind, LISTED)
-    if options.kind == "figures":
-        rows = {name: figure.summary for name, figure in all_figures().items()}
-    elif options.kind == "formulas":
-        rows = {name: formula.doc for name, formula in all_formulas().items()}
-    else:
-        from figgen import catalog
+    rows = _named(options.kind)
+    return Answer(rows, _rows(rows))
 
-        entries = getattr(catalog, options.kind.upper())
-        rows = {name: entry.title for name, entry in entries.items()}
-    width = max(map(len, rows), default=0)
-    lines = [f"{name:{width}}  {summary}" for name, summary in sorted(rows.items())]
-    return Answer(rows, "\n".join(lines))
+
+def _named(kind: str) -> dict[str, str]:
+    """The names of a kind, each with a line about it."""
+    if kind == "figures":
+        return {name: figure.summary for name, figure in all_figures().items()}
+    if kind == "formulas":
+        return {name: formula.doc for name, formula in all_formulas().items()}
+    from figgen import catalog
+
+    return {name: entry.title for name, entry in getattr(catalog, kind.upper()).items()}
+
+
+def _rows(names: Mapping[str, str]) -> str:
+    width = max(map(len, names), default=0)
+    return "\n".join(f"{name:{width}}  {about}" for name, about in sorted(names.items()))
 
 
 def _show(options: argparse.Namespace) -> Answer:

@@ -165,14 +165,14 @@ def cite(place: EntryPlace, cited: object, sources: Mapping[str, str]) -> str:
     """Return the citation for `"key"`, `"key: where in it"` or a list of these."""
     parts = cited if isinstance(cited, list) else [cited]
     if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
-        raise place.fault("missing source", expected="a key of sources.toml", got=cited)
+        raise place.fault("missing source", expected=f"a key of {place.sources}", got=cited)
     whole: list[str] = []
     for part in map(str, parts):
         key, _, where = part.partition(":")
         if key not in sources:
             raise place.fault(
                 "unknown source",
-                expected="a key of sources.toml",
+                expected=f"a key of {place.sources}",
                 got=key,
                 nearest=closest(key, sources),
             )

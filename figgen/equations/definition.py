@@ -41,6 +41,10 @@ class Formula:
         """The module as addresses write it: `tensor-parallel`."""
         return self.module.rpartition(".")[2].replace("_", "-")
 
+    def place(self, line: int = 1) -> str:
+        """Return file and line, such as `boat.py:12`; `line` counts from the decorator, from 1."""
+        return f"{self.module.replace('.', '/')}.py:{self.line + line - 1}"
+
 
 FORMULAS: dict[str, Formula] = {}
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from figgen.equations.definition import Formula
 from figgen.equations.ops import CONSTANTS, OPERATORS
 from figgen.equations.tree import NAME, NUMBER, Node, text
-from figgen.errors import InputError
+from figgen.errors import InputError, closest
 
 ALLOWED: tuple[type[ast.AST], ...] = (
     ast.Constant, ast.Name, ast.Load, ast.Call, ast.BinOp, ast.UnaryOp, ast.USub, ast.Compare,
@@ -40,18 +40,18 @@ def expression(formula: Formula) -> ast.expr:
     tree = ast.parse(textwrap.dedent(inspect.getsource(formula.function)))
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
-        raise InputError(f"formula {formula.name} is not a function")
+        raise InputError(f"{formula.place()}: formula {formula.name} is not a function")
     bound = _arguments(formula)
     for statement in definition.body[1:]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name not in bound:
-                bound[name] = _resolved(formula.name, value, bound)
+                bound[name] = _resolved(formula, value, bound)
             case ast.Return(value=ast.expr() as value) if statement is definition.body[-1]:
-                return _resolved(formula.name, value, bound)
+                return _resolved(formula, value, bound)
             case _:
-                where = f"formula {formula.name}, line {formula.line + statement.lineno - 1}"
+                where = f"{formula.place(statement.lineno)}: formula {formula.name}"
                 raise InputError(where, expected="single assignments, then one return")
-    raise InputError(f"formula {formula.name} returns nothing")
+    raise InputError(f"{formula.place()}: formula {formula.name} returns nothing")
 
 
 @functools.cache
@@ -73,7 +73,7 @@ def conditions(formula: Formula) -> tuple[ast.expr, ...]:
         if _side(condition) not in narrowed
     ]
     bound = _arguments(formula)
-    return tuple(_resolved(formula.name, condition, bound) for condition in [*general, *special])
+    return tuple(_resolved(formula, condition, bound) for condition in [*general, *special])
 
 
 def _side(condition: ast.expr) -> tuple[str, bool] | None:
@@ -144,21 +144,42 @@ class _Substitute(ast.NodeTransformer):
         return self.bound.get(name.id, name)
 
 
-def _resolved(formula: str, node: ast.expr, bound: Mapping[str, ast.expr]) -> ast.expr:
+def _resolved(formula: Formula, node: ast.expr, bound: Mapping[str, ast.expr]) -> ast.expr:
     """Substitute bound names in `node`, after checking that all printers support its parts."""
+    for child in ast.walk(node):
+        if fault := _unprintable(child):
+            line = getattr(child, "lineno", 1)
+            what = f"{formula.place(line)}: formula {formula.name} cannot {fault.what}"
+            raise InputError(what, expected=fault.expected, nearest=fault.nearest)
     for name in names(node):
         if name not in bound:
-            raise InputError(f"formula {formula} uses the unknown name {name!r}")
-    for child in ast.walk(node):
-        match child:
-            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in OPERATORS:
-                pass
-            case ast.Call():
-                called = f"formula {formula} cannot call {ast.unparse(child)}"
-                raise InputError(called, expected=f"one of {', '.join(OPERATORS)}")
-            case ast.Constant(value=bool() | complex() | str() | bytes() | None):
-                raise InputError(f"formula {formula} cannot use {ast.unparse(child)}")
-            case _ if not isinstance(child, ALLOWED):
-                raise InputError(f"formula {formula} cannot use {type(child).__name__}")
+            what = f"{formula.place()}: formula {formula.name} uses the unknown name {name!r}"
+            raise InputError(what, expected=f"an argument or a number, or {', '.join(CONSTANTS)}")
     replaced: ast.expr = _Substitute(bound).visit(node)
     return replaced
+
+
+def _unprintable(node: ast.AST) -> InputError | None:
+    """Return what a formula cannot do, and what to write instead; None for allowed syntax."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in OPERATORS:
+            return None
+        case ast.Call(func=function):
+            called = ast.unparse(function).rpartition(".")[2]
+            return InputError(
+                f"call {ast.unparse(node)}",
+                expected=f"one of {', '.join(OPERATORS)}, without keywords",
+                nearest=closest(called, OPERATORS, 1),
+            )
+        case ast.IfExp(test=test, body=value, orelse=other):
+            parts = ", ".join(map(ast.unparse, (test, value, other)))
+            return InputError(f"use {ast.unparse(node)}", expected=f"where({parts})")
+        case ast.Attribute(attr=name):
+            return InputError(f"use {ast.unparse(node)}", nearest=closest(name, CONSTANTS, 1))
+        case ast.Constant(value=bool() | complex() | str() | bytes() | None):
+            return InputError(f"use {ast.unparse(node)}")
+        case ast.expr() if not isinstance(node, ALLOWED):
+            return InputError(f"use {ast.unparse(node)}", expected="arithmetic and comparisons")
+        case _ if not isinstance(node, ALLOWED):
+            return InputError(f"use {type(node).__name__}", expected="arithmetic and comparisons")
+    return None

@@ -71,6 +71,9 @@ class ValueInline(InlineProcessor):
             element.set("data-follows", compact_json(computed.follows))
         elif self.named is not None and self.follows:
             element.set("data-follows", computed.call)
+        if "data-follows" in element.attrib and spec.startswith("in"):
+            told = InputError(f"format {spec!r}", expected="a value of a given machine")
+            return self._refuse(told, m), m.start(0), m.end(0)
         if "data-follows" in element.attrib:
             element.set("data-spec", f"{computed.unit} {spec}")
         if self.named is None:

@@ -61,7 +61,7 @@ class FiggenPlugin(BasePlugin[Options]):
     @event_priority(50)
     def _begin(self, config: MkDocsConfig) -> None:
         """Pass the settings on to the parts, and to the host the styles and scripts of pages."""
-        from figgen.serving.code import own_sources
+        from figgen.serving.code import watched_paths
         from figgen.subject import use
 
         folder = str(Path(config.config_file_path or "mkdocs.yml").absolute().parent)
@@ -79,7 +79,7 @@ class FiggenPlugin(BasePlugin[Options]):
         script = ExtraScriptValue(f"{SCRIPTS}/figures.js")
         script.type = "module"
         config.extra_javascript.insert(0, script)
-        config.watch += map(str, own_sources(modules).values())
+        config.watch += map(str, watched_paths(modules))
 
     def _search_page(self, files: Files, config: MkDocsConfig) -> None:
         """Add the search page, for readers who open search by a link."""

@@ -59,6 +59,16 @@ def own_sources(names: Iterable[str]) -> dict[str, Path]:
     return found
 
 
+def watched_paths(names: Iterable[str]) -> list[Path]:
+    """Return the sources of the site's own modules, and the data files that lie beside a module."""
+    own = own_sources(names).values()
+    return [*own, *sorted({data for path in own if path.is_file() for data in _data_beside(path)})]
+
+
+def _data_beside(module: Path) -> list[Path]:
+    return [path for path in module.parent.glob("*") if path.suffix in DATA]
+
+
 def _place(name: str) -> Path | None:
     """Return a package's folder or a module's file, or None if there is no such module."""
     spec = find_spec(name)
@@ -199,11 +209,8 @@ class SourceCode:
     def _files(self) -> Iterator[Path]:
         """Yield every source and data file; for a single-file module, also the data beside it."""
         for root in (self.root, *self.own.values()):
-            found = root.rglob("*") if root.is_dir() else [root, *root.parent.glob("*")]
-            for path in found:
-                beside = not root.is_dir() and path != root
-                known = path.suffix in (DATA if beside else (".py", *DATA))
-                if known and "__pycache__" not in path.parts:
+            for path in root.rglob("*") if root.is_dir() else [root, *_data_beside(root)]:
+                if path.suffix in (".py", *DATA) and "__pycache__" not in path.parts:
                     yield path
 
     def _name(self, path: Path) -> str:

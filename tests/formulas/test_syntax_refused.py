@@ -1,5 +1,6 @@
 """What no printer knows is refused by name, as is what a page would lack at registration."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -25,22 +26,40 @@ def refused(named: str) -> Callable[[Written], Written]:
     return keep
 
 
-@refused("Attribute")
+@refused(r"test_syntax_refused\.py:\d+: formula attribute cannot use ranks\.real")
 def attribute(ranks: Number) -> Number:
     """Uses what is not a formula."""
     return ranks.real
 
 
-@refused("IfExp")
+@refused(r"use 1 if ranks else 2: expected where\(ranks, 1, 2\)")
 def chosen(ranks: Number) -> Number:
     """Uses what is not a formula."""
     return 1 if ranks else 2
 
 
-@refused("max")
+@refused(r"call max\(ranks, 1\).*did you mean maximum\?")
 def built_in(ranks: Number) -> Number:
     """Uses what is not a formula."""
     return max(ranks, 1)
+
+
+@refused(r"call math\.sqrt\(ranks\).*did you mean sqrt\?")
+def of_a_module(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return math.sqrt(ranks)
+
+
+@refused(r"call abs\(ranks\): expected one of minimum, maximum")
+def magnitude(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return abs(ranks)
+
+
+@refused("lambda")
+def of_a_function(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return (lambda one: one)(ranks)
 
 
 @refused("minimum")

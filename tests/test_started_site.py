@@ -1,0 +1,146 @@
+"""A site that `figgen start` wrote, with what its author changes next and gets wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def built(folder: Path) -> subprocess.CompletedProcess[str]:
+    return run(folder, "-m", "mkdocs", "build", "--strict")
+
+
+def put(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    assert run(tmp_path, "-m", "figgen", "start", "kettles").returncode == 0
+    return tmp_path / "kettles"
+
+
+def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(site: Path) -> None:
+    author = ("-c", "user.name=A", "-c", "user.email=a@localhost")
+    for words in (("init", "-qb", "main"), ("add", "."), (*author, "commit", "-qm", "begin")):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    put(site / "kettle.py", "4181", "4190")
+    put(site / "kettles.toml", "650 W", "700 W")
+    done = run(site, "-m", "figgen", "diff", "main")
+    assert done.returncode == 0, done.stdout
+    assert "- `kettles.toml, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
+    assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
+
+
+def test_each_formula_that_no_page_can_print_is_one_line_of_the_build(site: Path) -> None:
+    put(site / "kettle.py", "return 4181 * mass * warming", "return max(4181 * mass * warming, 1)")
+    put(site / "kettle.py", "return heat / power", "return heat / power if power else 0")
+    with (site / "docs/index.md").open("a") as page:
+        page.write('\nIt takes {{ heating_time(heat="1 J", power="1 W") }}, or {{ nothing() }}.\n')
+    done = built(site)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout
+    told = [line for line in done.stdout.splitlines() if line.startswith("WARNING")]
+    for line, (place, message) in zip(
+        told,
+        (
+            ("11: kettle.py:24", "cannot call max(4181 * mass * warming, 1)"),
+            ("15: kettle.py:30", "expected where(power, heat / power, 0)"),
+            ("15", "unknown formula 'nothing'"),
+        ),
+        strict=True,
+    ):
+        assert f"docs/index.md:{place}: " in line
+        assert message in line
+
+
+def test_each_mistake_of_a_catalog_is_an_error_with_its_own_place(site: Path) -> None:
+    put(site / "kettles.toml", 'source = "label"', 'source = "lable"')
+    errors = [line for line in built(site).stdout.splitlines() if "unknown source" in line]
+    assert len(errors) == 2
+    for line in errors:
+        assert line.startswith("ERROR")
+        assert "kettle.py" not in line
+        assert "expected a key of [sources] of kettles.toml, got 'lable'" in line
+
+
+def test_a_server_watches_the_catalogs(site: Path) -> None:
+    program = (
+        "from mkdocs.config import load_config; config = load_config('mkdocs.yml'); "
+        "config.plugins['figgen']._begin(config); print(*config.watch, sep='\\n')"
+    )
+    watched = {Path(line).name for line in run(site, "-c", program).stdout.splitlines()}
+    assert {"kettle.py", "kettles.toml"} <= watched
+
+
+def test_a_page_shows_a_result_in_a_unit_of_the_site(site: Path) -> None:
+    """One calorie is 4.184 J."""
+    put(site / "kettle.py", 'unit("kg")\n', 'unit("kg")\nunit("cal", is_="4.184 J")\n')
+    put(site / "docs/index.md", 'warming="80 K") }}', 'warming="80 K"):in.4 cal }}')
+    done = built(site)
+    assert done.returncode == 0, done.stdout
+    entries = json.loads((site / "site/figures.json").read_text("utf-8"))
+    shown = [one["shown"] for one in entries if one.get("call", "").startswith("heat_of_water")]
+    assert shown == [f"{4181 * 80 / 4.184:,.0f}\N{NO-BREAK SPACE}cal"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "told"),
+    [
+        ("cal", "not an SI unit (to show a value in it, a page writes `:in cal`): expected J"),
+        ("", "unknown unit '': expected kg, cal, K, "),
+        ("yd", '1 for a pure number, or a unit that the module adds: unit("yd")'),
+    ],
+)
+def test_a_unit_that_no_result_has_is_told_with_what_to_do(
+    site: Path, unit: str, told: str
+) -> None:
+    put(site / "kettle.py", 'unit("kg")\n', 'unit("kg")\nunit("cal", is_="4.184 J")\n')
+    put(site / "kettle.py", 'symbol="Q", unit="J"', f'symbol="Q", unit="{unit}"')
+    done = built(site)
+    assert done.returncode == 1
+    assert told in done.stdout
+    assert "kettle.py:22: " in done.stdout
+
+
+def test_the_commands_help_is_about_any_site(site: Path) -> None:
+    said = run(site, "-m", "figgen", "--help").stdout
+    assert "    lint " in said
+    assert not {"ranks", "schedule", "memory", "plan"} & set(said.split())
+    listed = run(site, "-m", "figgen", "list").stdout
+    assert "time-to-boil" in listed
+    assert "heat_of_water" in listed
+
+
+def test_a_site_starts_with_a_module_of_a_chosen_name(tmp_path: Path) -> None:
+    start = ("-m", "figgen", "start", "boats", "--module")
+    refused = run(tmp_path, *start, "json")
+    assert (refused.returncode, "--module" in refused.stdout) == (2, True)
+    assert run(tmp_path, *start, "boat").returncode == 0
+    folder = tmp_path / "boats"
+    assert (folder / "boat.py").is_file()
+    done = built(folder)
+    assert done.returncode == 0, done.stdout
+    tested = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_boat.py")
+    assert "1 passed" in tested.stdout
