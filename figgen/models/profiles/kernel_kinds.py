@@ -61,6 +61,7 @@ RULES = (
     (OPTIMIZER, WHOLE,
      r"multi_tensor|fusedoptimizer|fused_?adam|adamw?_|adam(functor|math)|lpnorm|muon|adagrad"
      r"|distributed_lamb|\blamb_|amp_non_finite|_sgd_|sgdfunctor"),
+    ("convolution", WHOLE, r"implicit_?gemm"),
     (PRODUCT, HEAD, r"mat_?mul|(\b|_)gemm"),
     ("quantization", HEAD,
      r"quant|cast_transpose|transpose_cast|fp8_(cast|scale)|mxfp|nvfp|hadamard|compute_amax|to_fp8"),
@@ -68,7 +69,7 @@ RULES = (
      r"(layer|rms|batch|group|instance)_?norm|\bln_(fwd|bwd)|layernorm|rmsnorm|gammabeta"
      r"|rowwisemoments|computegradinput|bn_(fw|bw)|batchnorm|^_?norm_(fwd|bwd)|qk_?norm|l2norm"),
     ("convolution", WHOLE,
-     r"implicit_?gemm|convolve|conv(1|2|3)d|depthwise|winograd|miopen|cudnn.*(wgrad|dgrad|fprop)"
+     r"convolve|conv(1|2|3)d|depthwise|winograd|miopen|cudnn.*(wgrad|dgrad|fprop)"
      r"|[shi]cudnn|\bigemm_(fwd|bwd|wrw)|nchwtonhwc|nhwctonchw|im2col|conv_"),
     ("indexing", HEAD, r"embedding|fbgemm_gpu::"),
     ("recurrence", HEAD,
