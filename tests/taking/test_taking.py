@@ -112,6 +112,17 @@ INLINE: dict[str, tuple[str, dict[str, object]]] = {
         "--decoder-last-pipeline-num-layers 7",
         {"layers_per_stage": "7,8,8,7"},
     ),
+    # The example of Megatron-Core's own parser: 29 stages of two layers, one of MTP, one of loss.
+    "layout of stages": (
+        "torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py --num-layers 61 --hidden-size 1024 "
+        "--pipeline-model-parallel-size 8 --pipeline-model-parallel-layout 'Et*3|(tt|)*29,m|L' "
+        "--mtp-num-layers 1",
+        {
+            "chunks": 4,
+            "schedule": "interleaved-1f1b",
+            "layers_per_stage": "3,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,0,0",
+        },
+    ),
     "modules": (
         "torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py --num-layers 4 "
         "--recompute-granularity selective --recompute-modules mlp moe_act layernorm",

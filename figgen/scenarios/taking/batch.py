@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from figgen.scenarios.taking.cluster import axes_product
 from figgen.scenarios.taking.given import (
     Given,
@@ -24,6 +26,9 @@ SCHEDULES = {
     "dualpipev": "dualpipev", "zb-h1": "zb1p",
 }  # fmt: skip
 """Pipeline schedules by their names in frameworks."""
+
+REPEATED = r"(?:\(([^)]+)\)|(.))\*(\d+)"
+"""A repeated part of a layout of stages: `(tt|)*29`, or `t*3`."""
 
 
 def take_batch(given: Given, dialect: str) -> None:
@@ -73,7 +78,10 @@ def take_schedule(given: Given, dialect: str) -> None:
     stages = value_of(given, "pp", 1)
     layers = value_of(given, "layers", 0)
     said = text_of(given, "schedule").replace("_", "").lower()
+    layout = _layers_of_layout(text_of(given, "pipeline_layout"))
     virtual = whole_of(given, "virtual_stages")
+    if layout:
+        virtual = len(layout) // max(stages, 1)
     each = whole_of(given, "virtual_layers") or whole_of(given, "stage_layers")
     if said in SCHEDULES and stages == 1 and SCHEDULES[said] != "1f1b":
         pass  # no pipeline
@@ -101,17 +109,34 @@ def take_schedule(given: Given, dialect: str) -> None:
         assume(given, "schedule", "1f1b")
     if all(one.value == "0" for one in given.keys.get("less_layers", [])):
         text_of(given, "less_layers")
-    _take_stage_layers(given, stages, layers)
+    _take_stage_layers(given, stages, layers, layout)
 
 
-def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
-    """Set the layers of each stage if the first or last stage has fewer."""
+def _layers_of_layout(text: str) -> list[int]:
+    """Return the layers of each virtual stage of Megatron-Core's layout, such as "Et*2|(tt|)*29L".
+
+    In it, `x*n` repeats a character or what stands in parentheses, and commas mean nothing.
+    """
+    plain = text.replace(",", "").replace(" ", "")
+    found = re.search(REPEATED, plain)
+    while found is not None:
+        before, _, after = plain.partition(found.group(0))
+        plain = before + (found.group(1) or found.group(2)) * int(found.group(3)) + after
+        found = re.search(REPEATED, plain)
+    return [stage.count("t") for stage in plain.split("|")] if "|" in plain else []
+
+
+def _take_stage_layers(given: Given, stages: int, layers: int, layout: list[int]) -> None:
+    """Set the layers of each stage if they are listed, or the first or last stage has fewer."""
     listed = text_of(given, "layer_list").replace(" ", "")
     if listed and stages == len(listed.split(",")):
         take(given, "layers_per_stage", listed)
         return
     first = whole_of(given, "layers_first")
     last = whole_of(given, "layers_last")
+    if layout and stages > 1 and len(layout) % stages == 0:
+        take(given, "layers_per_stage", ",".join([str(count) for count in layout]))
+        return
     if not (first or last) or stages < 2 or not layers or "chunks" in given.taken:
         return
     inner = stages - (1 if first else 0) - (1 if last else 0)

@@ -98,6 +98,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "schedule": ("pipeline_parallel_schedule", "pp_engine"),
     "layers_first": ("decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"),
     "layer_list": ("num_layer_list",),
+    "pipeline_layout": ("pipeline_model_parallel_layout",),
     "layers_last": ("decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"),
     # Batch
     "microbatch_size": (

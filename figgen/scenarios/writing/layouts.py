@@ -146,7 +146,7 @@ def flags(options: list[tuple[str, str]]) -> list[str]:
     """Return options as they stand on a command line, quoted where a shell would interpret them."""
     found: list[str] = []
     for name, value in options:
-        quoted = f"'{value}'" if "(" in value else value
+        quoted = f"'{value}'" if "(" in value or "|" in value else value
         found.append(f"--{name.replace('_', '-')} {quoted}".strip())
     return found
 

@@ -85,19 +85,20 @@ def megatron_bridge(job: JobToWrite) -> Written:
     if not setup.flash_attention:
         left_out["flash_attention"] = "the recipe decides how attention is computed"
     words = [f"{name}={value}" for name, value in options]
-    quoted = [f"'{word}'" if "[" in word else word for word in words]
+    quoted = [f"'{word}'" if "[" in word or "|" in word else word for word in words]
     first = [f"--recipe {RECIPES[job.model]}", "--mode pretrain", "--dataset mock"]
     body = command(torchrun(parallel), "scripts/training/run_recipe.py", first + quoted)
     return Written(text=script("Megatron-Bridge", job, body, left_out), left_out=left_out)
 
 
 def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Chunks and uneven ends, or null where the recipe may have some."""
+    """Chunks and uneven stages, or null where the recipe may have some."""
     found = dict(schedule_options(setup, left_out))
     names = {
         "num_virtual_stages_per_pipeline_rank": "virtual_pipeline_model_parallel_size",
         "decoder_first_pipeline_num_layers": "num_layers_in_first_pipeline_stage",
         "decoder_last_pipeline_num_layers": "num_layers_in_last_pipeline_stage",
+        "pipeline_model_parallel_layout": "pipeline_model_parallel_layout",
     }
     return [(f"model.{theirs}", found.get(name, "null")) for name, theirs in names.items()]
 

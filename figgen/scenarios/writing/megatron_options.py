@@ -6,7 +6,7 @@ megatron/core/transformer/transformer_config.py.
 
 from __future__ import annotations
 
-from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NOT_MEGATRON
@@ -144,7 +144,7 @@ def _whole_layers(method: str, number: str) -> list[Option]:
 
 
 def schedule_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """The pipeline: its schedule, chunks, and the layers of its ends."""
+    """Return the options for the pipeline: its schedule, its chunks, and uneven stages."""
     if setup.parallel.pp == 1:
         return []
     found: list[Option] = []
@@ -158,16 +158,27 @@ def schedule_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Opt
     inner = counts[1:-1]
     if len(set(counts)) == 1:
         return found
-    if chunks > 1 or len(set(inner)) > 1:
-        given = ", ".join([str(count) for count in counts])
-        left_out["layers_per_stage"] = f"stages of {given} layers have no plain option"
+    if chunks > 1 and not found:
+        left_out["layers_per_stage"] = "1F1B has one stage per rank"
         return found
+    if chunks > 1 or len(set(inner)) > 1:
+        return [("pipeline_model_parallel_layout", _layout(shares))]
     usual = inner[0] if inner else 0
     if counts[0] != usual or not inner:
         found.append(("decoder_first_pipeline_num_layers", str(counts[0])))
     if counts[-1] != usual and inner:
         found.append(("decoder_last_pipeline_num_layers", str(counts[-1])))
     return found
+
+
+def _layout(shares: tuple[StageShare, ...]) -> str:
+    """Return what every virtual stage holds, as in "Ett|ttt|ttL".
+
+    E is the embedding, t a layer, m a layer of multi-token prediction, and L the loss
+    (megatron/core/transformer/pipeline_parallel_layer_layout.py).
+    """
+    held = ["t" * (share.layers - share.mtp_layers) + "m" * share.mtp_layers for share in shares]
+    return "E" + "|".join(held) + "L"
 
 
 def state_recipe(dtype: str, left_out: dict[str, str], setup: TrainingSetup) -> list[Option]:
