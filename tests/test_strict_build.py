@@ -146,7 +146,7 @@ EXPECTED = (
     "docs/numbers.md:6: bubble_fraction needs microbatches",
     "docs/numbers.md:8: bubble_fraction is not defined there: expected stages ≥ 1, got 0",
     "docs/numbers.md:10: bad format: expected a Python format spec or one of"
-    " si, bytes, gib, time, flops, unit, got 'percent'",
+    " si, bytes, gib, time, flops, unit, in UNIT, got 'percent'",
     "docs/numbers.md:11: unknown reference 'hockney1949' (did you mean hockney1994?)",
     "docs/numbers.md:12: math: \\nosuchcommand is not understood, got '\\\\nosuchcommand{x}'",
 )

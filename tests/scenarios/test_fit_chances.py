@@ -133,3 +133,4 @@ def test_a_normal_distribution_has_the_quantile_of_students_t() -> None:
 
 def test_more_publishers_that_agree_make_it_narrower() -> None:
     assert peak_spread(()) > peak_spread((0.05,)) > peak_spread((0.05, 0.05))
+    assert peak_spread((0.05,) * 20) < peak_spread((0.05,) * 8), "more than the table of t has"

@@ -27,8 +27,9 @@ def peak_spread(errors: tuple[float, ...], others: float = ALL_ERRORS) -> float:
 
     `errors` are those of a software's publishers, and `others` is that of a stand-in. The variance
     is uncertain with few publishers, so that 95 %, at which a step counts as fitting, is where
-    Student's t has it.
+    Student's t has it; more than eight publishers count as eight there.
     """
     count = STAND_INS + len(errors)
     squares = STAND_INS * others**2 + sum(error**2 for error in errors)
-    return sqrt(squares / count) * STUDENT_95[count - STAND_INS] / NORMAL_95
+    student = STUDENT_95[min(count, STAND_INS + len(STUDENT_95) - 1) - STAND_INS]
+    return sqrt(squares / count) * student / NORMAL_95

@@ -120,8 +120,8 @@ def _layers_of_layout(text: str) -> list[int]:
     plain = text.replace(",", "").replace(" ", "")
     found = re.search(REPEATED, plain)
     while found is not None:
-        before, _, after = plain.partition(found.group(0))
-        plain = before + (found.group(1) or found.group(2)) * int(found.group(3)) + after
+        before, _, after = plain.partition(found[0])
+        plain = before + (found[1] or found[2]) * int(found[3]) + after
         found = re.search(REPEATED, plain)
     return [stage.count("t") for stage in plain.split("|")] if "|" in plain else []
 
