@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("index.md", "guide/communication-roofline.md", "guide/pipeline-schedules.md")
-FIGURE = re.compile(r'<figure class="figgen" id="([^"]+)">(.*?)</figure>', re.S)
+FIGURE = re.compile(r'<figure class="figgen" id="([^"]+)"[^>]*>(.*?)</figure>', re.S)
 PICTURE = re.compile(r"[0-9a-f]{40}")
 # MkDocs is asked for any free port and writes down which one it took.
 TELL_PORT = """
