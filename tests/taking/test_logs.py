@@ -197,6 +197,7 @@ def test_step_lines_give_medians_without_the_first() -> None:
             None,
         ),
         (
+            "Epoch 0/9   0/1000 0:00:00 • -:--:-- 0.00it/s\n"
             "Epoch 0/9 ━━━╸  100/1000 0:01:40 • 0:15:00 1.25it/s v_num: 0",
             "a progress bar",
             1,

@@ -291,6 +291,16 @@ INLINE: dict[str, tuple[str, dict[str, object]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("layout", ["(t|)*999999999", "((t)*999)*999)*999|", "t*" + "9" * 5000])
+def test_a_layout_of_stages_that_would_never_end_is_not_read(layout: str) -> None:
+    taken = take(
+        f"torchrun pretrain_gpt.py --pipeline-model-parallel-size 2 "
+        f"--num-layers 8 --pipeline-model-parallel-layout '{layout}'"
+    )
+    assert "layers_per_stage" not in taken.taken
+    assert ("|" in layout) == any("layout of pipeline stages" in note for note in taken.notes)
+
+
 @pytest.mark.parametrize("name", INLINE)
 def test_each_format_is_read(name: str) -> None:
     text, wanted = INLINE[name]

@@ -108,8 +108,8 @@ class RankBytes:
 class StateBytes:
     """Bytes of a rank's weights, gradients and optimizer state.
 
-    `gradients` are those that the rank keeps, `fresh` those that backward makes anew, and `copies`
-    what the update needs beside all state.
+    The rank keeps `gradients` through a step, and each backward pass allocates `fresh` ones. The
+    update needs `copies` in addition to all state.
     """
 
     weights: Number

@@ -103,7 +103,7 @@ class Layout:
 
 
 def tried(found: Pipeline) -> TriedPipeline:
-    """Compute all layouts of a pipeline. Return those that fit, and count the others by reason."""
+    """Compute all layouts of a pipeline, return the ones that fit, and count the rest by reason."""
     held, reason, seconds, ties, meshes = over(
         found.modes,
         found.zeros,

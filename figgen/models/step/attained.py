@@ -58,7 +58,7 @@ class Attained:
     # Exposed shares of messages.
     exposed_tensor: Number
     exposed_context: Number
-    exposed_experts: Number  # of those that overlap
+    exposed_experts: Number  # of the messages that overlap
     exposed_within_experts: Number
     # Defaults of the software's release: codes of `DISPATCHERS`, `EXPERT_OVERLAPS`, `CUDA_GRAPHS`.
     dispatcher: Number

@@ -1,7 +1,7 @@
 """The operations of one layer and microbatch and the seconds of each, which add up to the layer's.
 
 `figgen.models.operations.tuned_layer` lists the operations that depend only on the model. This
-module adds those that depend on the layout: the attention core, sorting and sending tokens,
+module adds the ones that depend on the layout: the attention core, sorting and sending tokens,
 gradient sums and adapters. The messages of an axis share one line, which shows their exposed time.
 Recomputation has one line too.
 """

@@ -223,7 +223,7 @@ def _event(
 
 
 def _stacked(events: Sequence[StepEvent]) -> Iterator[StepEvent]:
-    """Yield the events in order; those that would overlap move to another lane of the same name."""
+    """Yield the events in order; overlapping ones move to another lane of the same name."""
     ends: dict[str, list[float]] = {}
     for event in sorted(events, key=lambda event: (event.start_s, event.end_s)):
         rows = ends.setdefault(event.lane, [])

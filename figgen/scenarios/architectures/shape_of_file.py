@@ -457,7 +457,7 @@ def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, 
 
 
 def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) -> int:
-    """Return the parameters of blocks and experts less those that the shape spreads over layers."""
+    """Return the parameters of blocks and experts, minus what the shape spreads over layers."""
     counts = parameter_counts(shape)
     hidden = shape.hidden
     norms = (hybrid.blocks + hybrid.sparse) * hidden

@@ -184,7 +184,7 @@ def outcomes(kept: Callable[[int, int], bool] = lambda tp, pp: True) -> tuple[Fi
     With `kept`, only those of whose numbers of tensor-parallel ranks and of stages it is true. What
     failed may have crashed for another reason than memory.
     """
-    swept = [one for one in judged_peaks() if one.run.framework == "nanotron"]
+    swept = [one for one in judged_peaks() if one.run.framework == RUNS_AHEAD]
     ran = [one.chance for one in swept if kept(one.run.tp, one.run.pp)]
     failed = [one.chance for one in failed_layouts() if kept(one.tp, one.pp)]
     return tuple(

@@ -34,10 +34,10 @@ class LeftOut:
 
 
 def left_out_predictions(runs: Sequence[DescribedRun], houses: Sequence[str]) -> LeftOut:
-    """Leave every house that has a part in the fit out in turn; `houses` are those of the runs.
+    """Leave out, one at a time, every house whose runs were fitted; `houses` has one for each run.
 
-    The runs that calibrate are among `runs`. What a constant moves is taken at the constants of the
-    catalog, whoever is left out.
+    `runs` includes the runs that calibrate. The effect of a constant is always taken at the
+    catalog's constants, also where a house is left out.
     """
     deciding, weights, free = calibrating()
     spread = np.array([constant.spread for constant in free])

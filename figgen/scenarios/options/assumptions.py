@@ -114,7 +114,7 @@ def _names(place: EntryPlace, got: object) -> tuple[str, ...]:
 
 
 def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
-    """Return the values of a run's options, and the names of those that its source states."""
+    """Return the values of a run's options, and the names of the options that its source states."""
     values, said = _stated(run)
     for entry in assumptions():
         if entry.holds(run):

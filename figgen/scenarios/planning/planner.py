@@ -1,4 +1,4 @@
-"""Try every layout of a job, and rank those that fit by their step time."""
+"""Try every layout of a job, and rank the ones that fit by step time."""
 
 from __future__ import annotations
 

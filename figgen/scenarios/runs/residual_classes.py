@@ -13,7 +13,7 @@ STARTS = {
 """Prefixes of the chip names of each generation."""
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
-"""Frameworks whose runs have errors of their own kind."""
+"""Frameworks whose prediction errors differ from those of the others."""
 
 UNKNOWN = "jobs with few or no published runs"
 """The class of runs without published times: other hardware, software or layers, or more GPUs."""

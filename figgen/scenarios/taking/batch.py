@@ -27,8 +27,11 @@ SCHEDULES = {
 }  # fmt: skip
 """Pipeline schedules by their names in frameworks."""
 
-REPEATED = r"(?:\(([^)]+)\)|(.))\*(\d+)"
+REPEATED = r"(?:\(([^)]+)\)|(.))\*(\d{1,3})"
 """A repeated part of a layout of stages: `(tt|)*29`, or `t*3`."""
+
+LONGEST_LAYOUT = 10_000
+"""How many characters a layout may have once its repeated parts are written out."""
 
 
 def take_batch(given: Given, dialect: str) -> None:
@@ -78,7 +81,10 @@ def take_schedule(given: Given, dialect: str) -> None:
     stages = value_of(given, "pp", 1)
     layers = value_of(given, "layers", 0)
     said = text_of(given, "schedule").replace("_", "").lower()
-    layout = _layers_of_layout(text_of(given, "pipeline_layout"))
+    written = text_of(given, "pipeline_layout")
+    layout = _layers_of_layout(written)
+    if "|" in written and not layout:
+        given.notes.append("the layout of pipeline stages can't be read: give --layers-per-stage")
     virtual = whole_of(given, "virtual_stages")
     if layout:
         virtual = len(layout) // max(stages, 1)
@@ -115,15 +121,20 @@ def take_schedule(given: Given, dialect: str) -> None:
 def _layers_of_layout(text: str) -> list[int]:
     """Return the layers of each virtual stage of Megatron-Core's layout, such as "Et*2|(tt|)*29L".
 
-    In it, `x*n` repeats a character or what stands in parentheses, and commas mean nothing.
+    In it, `x*n` repeats a character or the part in parentheses, and commas mean nothing. Anything
+    else, or a layout that would become too long, is not read.
     """
     plain = text.replace(",", "").replace(" ", "")
     found = re.search(REPEATED, plain)
     while found is not None:
+        if len(plain) > LONGEST_LAYOUT:
+            return []
         before, _, after = plain.partition(found[0])
         plain = before + (found[1] or found[2]) * int(found[3]) + after
         found = re.search(REPEATED, plain)
-    return [stage.count("t") for stage in plain.split("|")] if "|" in plain else []
+    if re.fullmatch(r"[EtmL]*(\|[EtmL]*)+", plain) is None:
+        return []
+    return [stage.count("t") for stage in plain.split("|")]
 
 
 def _take_stage_layers(given: Given, stages: int, layers: int, layout: list[int]) -> None:

@@ -60,7 +60,7 @@ def _slime(entries: list[Entry]) -> list[Entry]:
         if name in SLIME:
             found.append(entry(SLIME[name], one.words, one.origin))
         elif name == "num_gpus":
-            found.append(aside(one))  # those that Ray may use, for actor and servers
+            found.append(aside(one))  # the GPUs that Ray may use, for actor and servers
         elif name.startswith(("rollout_", "sglang", "eval_", "critic_", "ref_", "n_samples")):
             found.append(aside(one))
         else:

@@ -24,10 +24,10 @@ Values = dict[str, int | str | bool]
 def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> TakenJob:
     """Return a job with its model's name and with every option that the text leaves open.
 
-    A model of the catalog is named if it has all the sizes in the text. `usual` become the options
-    that the step sets by itself, all of them in `assumed`, and `missing` those that it cannot do
-    without. Nothing is added while variables have no value, and to a line of this site that starts
-    from a preset, which decides the rest.
+    A model of the catalog is named if it has all the sizes in the text. `usual` names the options
+    in `assumed` that a step sets by default, and `missing` the options without a default. Nothing
+    is added while variables have no value, nor to one of this site's own lines that starts from a
+    preset, which decides the rest.
     """
     known: Values = {**job.assumed, **job.taken}
     name = "" if "model" in known else name_of_sizes(known, models)

@@ -89,7 +89,7 @@ def own_names() -> OwnNames:
 
 
 def _usual() -> dict[str, int | str | bool]:
-    """Return the values of options that are left out, beside those that follow from others."""
+    """Return the defaults of options, except where the value follows from other options."""
     found: dict[str, int | str | bool] = {
         option.name: int(option.default) if isinstance(option.default, float) else option.default
         for option in OPTIONS.values()

@@ -56,6 +56,6 @@ def assume_defaults(given: Given, dialect: str) -> None:
 
 def assume_default(given: Given, dialect: str, option: str) -> None:
     """Assume a trainer's default of an option if it is known and nothing sets the option."""
-    defaults = DEFAULTS.get(dialect)
-    if defaults is not None and option in defaults and option not in given.assumed:
+    defaults = DEFAULTS.get(dialect, {})
+    if option in defaults and option not in given.assumed:
         assume(given, option, defaults[option], f"{dialect}'s default")

@@ -26,7 +26,7 @@ export function takeText(text, answers = {}) {
   return { ...job, taken, assumed, because };
 }
 
-/** The values of a job without those that a step takes by itself, where a page has its own. */
+/** The values of a job, without the defaults of a step where the page sets its own. */
 export function knownOf({ taken, assumed, usual }) {
   return Object.fromEntries(Object.entries({ ...assumed, ...taken }).filter(([name]) => !usual.includes(name)));
 }
