@@ -91,9 +91,9 @@ def _add_batch(known: Values, found: Values) -> None:
     stages = _whole(known, "pp", 1)
     if "microbatches" not in known:
         found["microbatches"] = 4 * stages
-    count = _whole(known, "microbatches", 4 * stages)
-    width = _whole(known, "gpus_per_node", _whole(found, "gpus_per_node", 0))
-    world = _whole(known, "nodes", 0) * width
+    values: Values = {**found, **known}
+    count = _whole(values, "microbatches", 1)
+    world = _whole(known, "nodes", 0) * _whole(values, "gpus_per_node", 0)
     inner = _whole(known, "tp", 1) * _whole(known, "cp", 1) * stages
     if world and world % inner == 0:
         found["global_batch"] = count * _whole(known, "microbatch_size", 1) * (world // inner)

@@ -358,9 +358,10 @@ def _progress(text: str) -> StepLog | None:
 
     Lightning's own bar has `0:01:23 • 2:15:00 1.20it/s`.
     """
-    found = re.finditer(r"(?:\[[\d:]+<[\d:?]+,|[\d:]+ • [\d:-]+)\s*([\d.]+)(s/it|it/s)", text)
-    rates = [(float(one[1]), one[2]) for one in found]
-    times = [rate if unit == "s/it" else 1 / rate for rate, unit in rates if rate > 0]
+    found = re.finditer(
+        r"(?:\[[\d:]+<[\d:?]+,|[\d:]+ • [\d:-]+)\s*([\d.]*[1-9][\d.]*)(s/it|it/s)", text
+    )
+    times = [float(one[1]) if one[2] == "s/it" else 1 / float(one[1]) for one in found]
     if not times:
         return None
     return StepLog(framework="a progress bar", steps=len(times), step_time_s=_middle(times))

@@ -89,11 +89,17 @@ def _take_zero(given: Given, dialect: str) -> None:
         _assume_default(given, dialect, "zero_stage", 0)
 
 
-def _assume_default(given: Given, dialect: str, option: str, plain: int | str) -> None:
+def _assume_default(
+    given: Given,
+    dialect: str,
+    option: str,
+    plain: int | str,
+    whose: str = "a plain PyTorch program",
+) -> None:
     """Assume a trainer's default, or what a plain PyTorch program does."""
     assume_default(given, dialect, option)
     if option not in given.assumed:
-        assume(given, option, plain, "a plain PyTorch program")
+        assume(given, option, plain, whose)
 
 
 SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo", "automodel")
@@ -315,9 +321,7 @@ def _take_adapters(given: Given, dialect: str) -> None:
     elif llava:
         assume(given, "lora_rank", 64, "LLaVA's default")
     else:
-        assume_default(given, dialect, "lora_rank")
-        if "lora_rank" not in given.assumed:
-            assume(given, "lora_rank", 8, "PEFT's default")
+        _assume_default(given, dialect, "lora_rank", 8, "PEFT's default")
     if whole or targets in ("all", "all-linear") or _has_any(targets, FEED_FORWARD):
         take(given, "lora_matrices", "all-linear")
     elif _has_any(targets, ("k_proj", "o_proj", "out_proj", "output_proj")):
