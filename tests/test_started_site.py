@@ -41,15 +41,28 @@ def site(tmp_path: Path) -> Path:
     return tmp_path / "kettles"
 
 
-def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(site: Path) -> None:
+@pytest.fixture(params=("kettles.toml", "data/by_maker/kettles.toml"))
+def catalog(request: pytest.FixtureRequest, site: Path) -> str:
+    """The path of the site's catalog: beside the module, or in a folder that the module names."""
+    beside, path = "kettles.toml", str(request.param)
+    if path != beside:
+        (site / path).parent.mkdir(parents=True)
+        (site / beside).rename(site / path)
+        put(site / "kettle.py", '.with_name("kettles.toml")', f'.parent / "{path}"')
+    return path
+
+
+def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(
+    site: Path, catalog: str
+) -> None:
     author = ("-c", "user.name=A", "-c", "user.email=a@localhost")
     for words in (("init", "-qb", "main"), ("add", "."), (*author, "commit", "-qm", "begin")):
         subprocess.run(["git", *words], cwd=site, check=True)
     put(site / "kettle.py", "4181", "4190")
-    put(site / "kettles.toml", "650 W", "700 W")
+    put(site / catalog, "650 W", "700 W")
     done = run(site, "-m", "figgen", "diff", "main")
     assert done.returncode == 0, done.stdout
-    assert "- `kettles.toml, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
+    assert f"- `{catalog}, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
     assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
 
 
@@ -85,13 +98,13 @@ def test_each_mistake_of_a_catalog_is_an_error_with_its_own_place(site: Path) ->
         assert "expected a key of [sources] of kettles.toml, got 'lable'" in line
 
 
-def test_a_server_watches_the_catalogs(site: Path) -> None:
+def test_a_server_watches_the_catalogs(site: Path, catalog: str) -> None:
     program = (
         "from mkdocs.config import load_config; config = load_config('mkdocs.yml'); "
         "config.plugins['figgen']._begin(config); print(*config.watch, sep='\\n')"
     )
-    watched = {Path(line).name for line in run(site, "-c", program).stdout.splitlines()}
-    assert {"kettle.py", "kettles.toml"} <= watched
+    watched = {Path(line) for line in run(site, "-c", program).stdout.splitlines()}
+    assert {site / "kettle.py", site / catalog} <= watched
 
 
 def test_a_page_shows_a_result_in_a_unit_of_the_site(site: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from figgen.changes.builds import build_of, checkout, git, make_site, read_build
 from figgen.changes.compare import Changes, moved
-from figgen.changes.sources import catalog_folders
+from figgen.changes.sources import catalog_files
 
 MOST_TRIALS = 6
 
@@ -57,8 +57,8 @@ def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[C
 
 def _changed_entries(inputs: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
     """Return file and entry of every catalog value that changed."""
-    names = [name.removeprefix("catalog: ") for name in inputs if name.startswith("catalog: ")]
-    return sorted({tuple(f"{name}/".split("/", 2)[:2]) for name in names})  # type: ignore[misc]
+    found = (re.match(r"catalog: (.+?\.toml)/([^/]+)", name) for name in inputs)
+    return sorted({(entry[1], entry[2]) for entry in found if entry})
 
 
 def _other_inputs(inputs: Mapping[str, tuple[str, str]]) -> str:
@@ -104,10 +104,10 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
 
 def _path_of(root: Path, file: str) -> str | None:
     """Return a catalog file's path in the repository; None if it lies elsewhere."""
-    for folder in catalog_folders():
-        if (folder / file).is_file() and folder.resolve().is_relative_to(root.resolve()):
-            return (folder.resolve() / file).relative_to(root.resolve()).as_posix()
-    return None
+    path = catalog_files().get(file)
+    if path is None or not path.resolve().is_relative_to(root.resolve()):
+        return None
+    return path.resolve().relative_to(root.resolve()).as_posix()
 
 
 def _has(root: Path, revision: str, path: str) -> bool:

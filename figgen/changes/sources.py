@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from figgen.cache import digest
-from figgen.serving.code import own_sources
+from figgen.serving.code import data_files, own_sources
 from figgen.subject import modules
 
 PACKAGE = Path(__file__).parents[1]
@@ -27,11 +27,8 @@ LIBRARIES = (
 def sources(pages: Mapping[str, str]) -> str:
     """Return `sources.json`: digests and values by name; `pages` are the texts by path."""
     own = own_sources(modules())
-    catalog: dict[str, str] = {}
-    for folder in catalog_folders():
-        catalog |= catalog_values(folder)
     found = {
-        "catalog": catalog,
+        "catalog": catalog_values(),
         "code": _digests("*.py") | _own_digests(own),
         "data": _digests("*.json"),
         "libraries": {
@@ -43,11 +40,15 @@ def sources(pages: Mapping[str, str]) -> str:
     return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def catalog_folders() -> tuple[Path, ...]:
-    """Return the folders of the subject's catalogs: those of the site's modules, or the guide's."""
-    own = own_sources(modules()).values()
-    folders = [place if place.is_dir() else place.parent for place in own]
-    return tuple(dict.fromkeys(folders)) or (CATALOG,)
+def catalog_files() -> dict[str, Path]:
+    """Return the catalogs of the site's modules, or the guide's, by path in their folder."""
+    own = {
+        path.relative_to(place if place.is_dir() else place.parent).as_posix(): path
+        for place in own_sources(modules()).values()
+        for path in sorted(data_files(place))
+        if path.suffix == ".toml"
+    }
+    return own or {path.name: path for path in sorted(CATALOG.glob("*.toml"))}
 
 
 def _versions() -> Iterator[tuple[str, str]]:
@@ -77,12 +78,12 @@ def _own_digests(own: Mapping[str, Path]) -> dict[str, str]:
     }
 
 
-def catalog_values(folder: Path) -> dict[str, str]:
-    """Return every value of the catalog as written in its file, by `file/entry/key`."""
+def catalog_values() -> dict[str, str]:
+    """Return every value of the catalogs as written in their files, by `file/entry/key`."""
     found = {}
-    for file in sorted(folder.glob("*.toml")):
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        for name, value in _leaves(tables, file.name):
+    for file, path in catalog_files().items():
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        for name, value in _leaves(tables, file):
             found[name] = value if isinstance(value, str) else json.dumps(value, default=str)
     return found
 

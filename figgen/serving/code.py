@@ -34,6 +34,7 @@ _IMPORT = re.compile(
     r"|import[ \t]+(\w[\w., \t]*))",
     re.M,
 )
+_WORD = re.compile(r"[\w-][\w.-]*")
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -60,13 +61,27 @@ def own_sources(names: Iterable[str]) -> dict[str, Path]:
 
 
 def watched_paths(names: Iterable[str]) -> list[Path]:
-    """Return the sources of the site's own modules, and the data files that lie beside a module."""
+    """Return the sources of the site's own modules, and the data files of single-file modules."""
     own = own_sources(names).values()
-    return [*own, *sorted({data for path in own if path.is_file() for data in _data_beside(path)})]
+    return [*own, *sorted({data for path in own if path.is_file() for data in data_files(path)})]
 
 
-def _data_beside(module: Path) -> list[Path]:
-    return [path for path in module.parent.glob("*") if path.suffix in DATA]
+def data_files(module: Path) -> list[Path]:
+    """Return the data files of a module.
+
+    A package's are all in its folder; a single file's are those beside it, and those in subfolders
+    if its text names the file and the folder.
+    """
+    if module.is_dir():
+        return [path for path in module.rglob("*") if path.suffix in DATA]
+    words = set(_WORD.findall(module.read_text(encoding="utf-8", errors="replace")))
+    found, todo = list[Path](), [module.parent]
+    while todo:
+        folder = todo.pop()
+        inside = [p for p in folder.iterdir() if folder == module.parent or p.name in words]
+        found += [path for path in inside if path.suffix in DATA]
+        todo += [path for path in inside if path.name in words and path.is_dir()]
+    return found
 
 
 def _place(name: str) -> Path | None:
@@ -207,9 +222,9 @@ class SourceCode:
         return found
 
     def _files(self) -> Iterator[Path]:
-        """Yield every source and data file; for a single-file module, also the data beside it."""
+        """Yield every source and data file."""
         for root in (self.root, *self.own.values()):
-            for path in root.rglob("*") if root.is_dir() else [root, *_data_beside(root)]:
+            for path in root.rglob("*") if root.is_dir() else [root, *data_files(root)]:
                 if path.suffix in (".py", *DATA) and "__pycache__" not in path.parts:
                     yield path
 
@@ -219,7 +234,7 @@ class SourceCode:
         if root is None and self.root in path.parents:
             root = self.root
         if root is None or root.suffix == ".py":
-            return path.stem if path.suffix == ".py" else f"./{path.name}"
+            return path.stem if path.suffix == ".py" else f"./{_beside(path, self.own.values())}"
         inside = path.relative_to(root)
         if path.suffix != ".py":
             return inside.as_posix() if root == self.root else f"{root.name}/{inside.as_posix()}"
@@ -307,6 +322,12 @@ def _innermost(error: BaseException, roots: Sequence[Path]) -> tuple[str, int] |
             if path == root or root in path.parents:
                 return path.relative_to(root.parent).as_posix(), frame.lineno or 1
     return None
+
+
+def _beside(data: Path, modules: Iterable[Path]) -> str:
+    """Return the path of a data file relative to the folder of the module that it belongs to."""
+    folders = {place.parent for place in modules if place.suffix == ".py"}
+    return data.relative_to(next(up for up in data.parents if up in folders)).as_posix()
 
 
 def _stamp(path: Path) -> tuple[int, int]:
