@@ -47,14 +47,18 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _names(kind: str) -> str:
-    """List the names of all formulas or figures: agents have no other list of them."""
+    """List all formulas, with their arguments, or figures: agents have no other list of them."""
     from figgen.registry import all_figures, all_formulas
 
     use_own_subject()
     if kind == "figure":
         return f"one of {', '.join(sorted(all_figures()))}"
     call = 'a call such as model("llama-3-70b").parameters, or'
-    return f"{call} one of {', '.join(sorted(all_formulas()))}"
+    signatures = (
+        f"{name}({', '.join(argument.name for argument in formula.args)})"
+        for name, formula in sorted(all_formulas().items())
+    )
+    return f"{call} one of these, here with their arguments: {', '.join(signatures)}"
 
 
 def _options(verb: str) -> Iterable[argparse.Action]:

@@ -139,5 +139,7 @@ def test_an_agent_finds_names_without_a_command_line() -> None:
     for kind, names in (("formula", all_formulas()), ("figure", all_figures())):
         listed = agents.schema(kind)["properties"]["name"]["description"]
         assert all(name in listed for name in names)
+    formulas = agents.schema("formula")["properties"]["name"]["description"]
+    assert "training_cost(gpu_hours, price_per_gpu_hour)" in formulas
     told = [p for name in FUNCTIONS for p in agents.schema(name)["properties"].values()]
     assert not any("SUPPRESS" in one.get("description", "") for one in told)
