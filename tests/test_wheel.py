@@ -105,7 +105,7 @@ def test_a_new_user_starts_builds_and_tests_a_site(
         "mkdocs build --strict",
     ], "what is run here, below"
     assert "1 passed" in run(site, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    assert "every page keeps to the rules" in run(site, programs / "figgen", "lint", "docs")
+    assert "every page follows the rules" in run(site, programs / "figgen", "lint", "docs")
     shown = run(site, programs / "figgen", "show", "time-to-boil", "preset=travel")
     assert "Travel kettle" in shown
     assert "heat_of_water" in run(site, programs / "figgen", "list", "formulas")

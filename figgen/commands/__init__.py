@@ -23,7 +23,7 @@ LONGEST_LINE = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb found out, as plain data and as text; `status` is 1 where it found faults."""
+    """The result of a verb, as plain data and as text; `status` is 1 if the verb found faults."""
 
     data: object
     text: str
@@ -31,7 +31,10 @@ class Answer:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Bad usage is one line and status 2, like any other bad input; so is an option given twice."""
+    """A parser that reports bad usage in one line with status 2, like any other bad input.
+
+    An option that is given twice is bad usage too.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -40,7 +43,7 @@ class OneLineParser(argparse.ArgumentParser):
         self.register("action", "store", _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As `argparse` does; each command line begins with no option given."""
+        """Parse as `argparse` does, after forgetting which options an earlier command line gave."""
         self.given.clear()
         return super().parse_known_args(args, namespace)
 
@@ -51,7 +54,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """Keeps an option's value, and refuses a second one, which `argparse` takes in silence."""
+    """Stores an option's value and refuses a second one, which `argparse` would silently accept."""
 
     def __call__(
         self,
@@ -68,13 +71,13 @@ class _Once(argparse.Action):
 
 
 def one_line(message: str) -> str:
-    """`message` without line breaks, and not longer than a reader will read."""
+    """Return `message` without line breaks, cut to a length that people will read."""
     line = " ".join(message.split())
     return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
 
 
 def file_text(path: str, what: str, most_bytes: int | None = None) -> str:
-    """The text of a reader's file.  Raises InputError, about `what`, if it cannot be read."""
+    """Return the text of a user's file. Raises InputError, naming `what`, if it cannot be read."""
     file = Path(path)
     try:
         if most_bytes is not None and file.stat().st_size > most_bytes:
@@ -105,7 +108,7 @@ def add_verb(
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A reader of whole numbers, for options that count; beyond `high` it would take too long."""
+    """Return a reader of whole numbers for options that count, up to `high` to bound the time."""
 
     def read(text: str) -> int:
         try:
@@ -122,7 +125,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def number(low: float, high: float) -> Callable[[str], float]:
-    """A reader of numbers, for options in a unit of the reader's choice."""
+    """Return a reader of numbers for options in a unit that the user chooses."""
 
     def read(text: str) -> float:
         try:

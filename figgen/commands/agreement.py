@@ -1,4 +1,4 @@
-"""agree: whether equal quantities with equal inputs are equal on every page."""
+"""agree: check that equal quantities with equal inputs have equal values on every page."""
 
 from __future__ import annotations
 

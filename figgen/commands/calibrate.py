@@ -84,7 +84,7 @@ def _without_each_house() -> Answer:
 def rewritten(
     text: str, values: Mapping[str, float], decided: Mapping[str, tuple[int, float]]
 ) -> str:
-    """`rates.toml` with other values, and with what `decided` them."""
+    """Return the text of `rates.toml` with other values, and with the runs that `decided` them."""
     parts = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
     lines = [parts[0]]
     for group, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -100,7 +100,7 @@ def rewritten(
 
 
 def residual_text() -> str:
-    """`residuals.toml` by the constants of the catalog."""
+    """Return the text of `residuals.toml` for the constants of the catalog."""
     lines = [
         "# Measured over predicted step times by class: eight in ten runs between low and high.",
         "# Of all and, where `tested`, of test runs too; of another publisher's where two houses",

@@ -1,4 +1,4 @@
-"""diff: what a change of the repository does to the numbers and figures that readers see."""
+"""diff: list the changes of a revision to the numbers and figures that readers see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""trace: what a collective sends step by step, proved to keep its promise."""
+"""trace: show what a collective sends step by step, with a proof of its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_PIECES = 4096
 FINAL_UP_TO, STATES_UP_TO, DRAWN_UP_TO = 128, 16, 8
-"""Ranks up to which the contents of buffers are given: at the end, after each step, as text."""
+"""Most ranks for which buffer contents are given: at the end, after each step, and as text."""
 
 # Names in common use for what the models call by the algorithm's structure.
 ALIASES = {
@@ -35,7 +35,7 @@ ALIASES = {
 
 
 USUAL = ("ring", "chain", "pairwise", "binomial-tree")
-"""Algorithms that are taken where nobody names one: the first that a collective has."""
+"""Each collective's default algorithm, the first in its list."""
 
 
 def add(verbs: Verbs) -> None:
@@ -55,7 +55,7 @@ def add(verbs: Verbs) -> None:
 
 
 def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
-    """The options that say which algorithm of which collective among how many ranks."""
+    """Add the options that choose a collective, its algorithm and the number of ranks."""
     parser.add_argument("collective", help="all-reduce, all-gather, reduce-scatter, …")
     parser.add_argument(
         "--algorithm",
@@ -74,9 +74,9 @@ def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
 
 
 def algorithm_of(collective: str, name: str | None) -> str:
-    """The models' name of an algorithm, the collective's usual one where nobody names any.
+    """Return the models' name of an algorithm, by default the collective's usual one.
 
-    Raises InputError for one that is not there.
+    Raises InputError for an unknown algorithm.
     """
     known = algorithms(collective)
     if name is None:
@@ -89,14 +89,14 @@ def algorithm_of(collective: str, name: str | None) -> str:
 
 
 def ranks_per_node(options: argparse.Namespace) -> int:
-    """As given, else the largest divisor up to 8 that leaves two nodes."""
+    """Return the given number, or the largest divisor up to 8 that leaves at least two nodes."""
     given: int | None = options.ranks_per_node
     divisors = (width for width in (8, 7, 6, 5, 4, 3, 2) if options.ranks % width == 0)
     return given or next((width for width in divisors if width < options.ranks), 1)
 
 
 def trace_options(options: argparse.Namespace, algorithm: str) -> dict[str, int | str]:
-    """What was given beside the number of ranks, as keywords of `trace`."""
+    """Return the options that were given, except the number of ranks, as keywords of `trace`."""
     names = ("schedule", "ranks_per_node", "segments", "root")
     given = {name: getattr(options, name, None) for name in names}
     if algorithm.startswith("hierarchical"):
@@ -135,12 +135,15 @@ def _trace(options: argparse.Namespace) -> Answer:
 
 
 def _contents(state: State) -> list[list[list[int]]]:
-    """[rank][chunk] → the ranks whose contributions are in it."""
+    """Return, as [rank][chunk], the ranks whose contributions each chunk contains."""
     return [[sorted(chunk) for chunk in rank] for rank in state]
 
 
 def _drawn(found: CollectiveTrace) -> list[str]:
-    """Messages of each step; for a few ranks, also what all hold after it, as sums of ranks."""
+    """Return the messages of each step as text.
+
+    For a few ranks, also show what each rank holds after the step, as sums of ranks.
+    """
     after = states(found) if found.ranks <= DRAWN_UP_TO else None
     lines = _held(next(after)) if after else []
     for index, (phase, step) in enumerate(zip(found.phases, found.steps, strict=True)):

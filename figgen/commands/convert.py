@@ -1,4 +1,4 @@
-"""convert: measured bandwidths, and rates as data sheets print them, from one way to another."""
+"""convert: convert measured bandwidths and datasheet rates from one convention to another."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _collective(options: argparse.Namespace) -> Answer:
 def _algbw(
     options: argparse.Namespace, name: str, ranks: dict[str, float], size: float | None
 ) -> float:
-    """Algorithm bandwidth, from whichever of the three was measured."""
+    """Return the algorithm bandwidth from whichever of the three bandwidths was measured."""
     given = [value is not None for value in (options.time, options.algbw, options.busbw)]
     if sum(given) != 1 or (given[0] and size is None):
         raise InputError("convert busbw", expected="--bytes and --time, or --algbw, or --busbw")
@@ -146,7 +146,10 @@ def _algbw(
 
 
 def _port(options: argparse.Namespace, busbw: float) -> float:
-    """What a network port of a node sends; ranks of one node alone use none."""
+    """Return what a network port of a node sends.
+
+    Raises InputError unless the ranks span nodes and the number of ports is given.
+    """
     width, ports = options.ranks_per_node, options.ports
     if width is None or ports is None or width >= options.ranks:
         expected = "--ranks-per-node below --ranks, and --ports"

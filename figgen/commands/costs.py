@@ -1,4 +1,4 @@
-"""cost: how long a collective takes, by the textbook and by NCCL's own reckoning."""
+"""cost: how long a collective takes, by textbook formulas and by NCCL's own cost model."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ if TYPE_CHECKING:
     from figgen.commands import Verbs
 
 AlphaBeta: TypeAlias = tuple[float, float]
-"""Latency of a step in s, and bandwidth of one direction in B/s."""
+"""Latency of a step in s, and bandwidth per direction in B/s."""
 
 NCCL_ALGORITHMS = {"ring": "ring", "chain": "ring", "double-binary-tree": "tree"}
-"""Name of a trace → what NCCL calls the algorithm."""
+"""NCCL's name for each algorithm that has a trace."""
 
 POSTED = "posted"
-"""The all-to-all that sends all of its messages at once, as NCCL's does. It has no trace: its
-messages have no order."""
+"""The all-to-all that posts all of its messages at once, as NCCL's does.
+
+Its messages have no order, so it has no trace.
+"""
 
 CROSSING = (POSTED, "ring", "pairwise")
-"""Algorithms without levels of their own that are reckoned over nodes too."""
+"""Single-level algorithms whose cost across nodes is computed too."""
 
 LAPS = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1}
-"""How often a ring passes every chunk around."""
+"""How many times a ring passes every chunk around."""
 
 
 def add(verbs: Verbs) -> None:
@@ -97,7 +99,7 @@ def _cost(options: argparse.Namespace) -> Answer:
     if posted or (name == "ring" and options.network):
         return _by_levels(options, name, size, near)
     if name == "pairwise" and options.network:
-        # Every step has ranks whose partner is on another node, and is as slow as these.
+        # Every step has ranks whose partner is on another node; the slowest pairs set its time.
         far = _link(options, "network", "network_latency", _nodes(options)[1])
         near = max(near[0], far[0]), min(near[1], far[1])
     if name.startswith("hierarchical"):
@@ -111,12 +113,12 @@ def _cost(options: argparse.Namespace) -> Answer:
 
 
 def _nodes_option(options: argparse.Namespace) -> tuple[str, ...]:
-    """Ranks of a node mean something only where there is a network between nodes."""
+    """Add `--ranks-per-node`, which has an effect only if a network link is given."""
     return ("ranks_per_node",) if options.network else ()
 
 
 def _used_options(options: argparse.Namespace, name: str) -> tuple[str, ...]:
-    """The options beside link and size that change the time of an algorithm."""
+    """Return the options, other than link and size, that change an algorithm's time."""
     if name in CROSSING:
         crossing = ("network_latency",) if options.network else ()
         return ("latency", "network", *crossing, *_nodes_option(options))
@@ -130,7 +132,7 @@ def _used_options(options: argparse.Namespace, name: str) -> tuple[str, ...]:
 
 
 def _refuse_unused(options: argparse.Namespace, name: str, used: tuple[str, ...]) -> None:
-    """Raise InputError for the first option that was given and would change nothing."""
+    """Raise InputError for the first option that was given but has no effect."""
     for option in ("latency", "network", "network_latency", "ranks_per_node", "segments"):
         if getattr(options, option) is None or option in used:
             continue
@@ -145,7 +147,7 @@ def _refuse_unused(options: argparse.Namespace, name: str, used: tuple[str, ...]
 
 
 def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaBeta) -> Answer:
-    """A ring or a posted all-to-all, inside a node or over several."""
+    """Return the time of a ring or of a posted all-to-all, within a node or across several."""
     width, far = options.ranks, near
     if options.network:
         _, width = _nodes(options)
@@ -179,7 +181,7 @@ def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaB
 
 
 def _level_lines(levels: TwoLevels) -> list[str]:
-    """Both levels in words, as they were understood."""
+    """Return both levels of links as lines, so that users can check how their input was read."""
     near, far = (
         f"{format_quantity(rate, 'B/s')} per rank and direction, "
         f"{format_quantity(latency, 's')} a step"
@@ -230,7 +232,7 @@ def _by_trace(options: argparse.Namespace, name: str, size: float, near: AlphaBe
 
 
 def _nodes(options: argparse.Namespace) -> tuple[int, int]:
-    """Nodes, and ranks on each of them."""
+    """Return the number of nodes and the ranks on each."""
     width = ranks_per_node(options)
     nodes, rest = divmod(options.ranks, width)
     if rest:
@@ -254,7 +256,7 @@ def _two_levels(options: argparse.Namespace, near: AlphaBeta) -> dict[str, float
 
 
 def _by_nccl(options: argparse.Namespace, size: float) -> Answer:
-    """What NCCL reckons, of its own choice or of the algorithm that was named."""
+    """Return NCCL's estimate for the named algorithm, or for the one that NCCL would choose."""
     if options.collective == "all-to-all":
         expected = "the command without --model: it posts all messages, as NCCL does"
         raise InputError("NCCL has one way to run an all-to-all", expected=expected)
@@ -298,9 +300,9 @@ def _by_nccl(options: argparse.Namespace, size: float) -> Answer:
 def _link(
     options: argparse.Namespace, which: str, latency_option: str, width: int = 1
 ) -> AlphaBeta:
-    """Latency, and bandwidth of a rank, of a catalogued link or of one written as `450 GB/s`.
+    """Return latency and per-rank bandwidth of a catalogued link, or of a rate such as `450 GB/s`.
 
-    Where `width` ranks of a node share the link, each has its share.
+    If `width` ranks of a node share the link, each gets an equal share of its bandwidth.
     """
     text, latency = getattr(options, which), getattr(options, latency_option)
     rate = _rate(options, which, width)
@@ -317,7 +319,7 @@ def _link(
 
 
 def _rate(options: argparse.Namespace, which: str, width: int) -> float:
-    """Bandwidth of a rank, of a link that `width` ranks of a node may share."""
+    """Return the bandwidth of one rank on a link that `width` ranks of a node may share."""
     text = getattr(options, which)
     if text not in load.links.names() and text[:1].isdigit():
         return rate_per_rank(text, width, f"--{which}")

@@ -1,7 +1,7 @@
 """The guide as one EPUB: the chapters of a built site as XHTML that needs no script.
 
-Pictures are the SVG files that the site offers for download, in the colours of paper; a number's
-worked line is a note of its chapter; what only the site has (tools, tables of data) is left out.
+Pictures are the SVG files that the site offers for download, in their print colors. The worked line
+of a number becomes a note of its chapter. What needs the site (tools, data tables) is left out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CONTAINER = """<?xml version="1.0" encoding="utf-8"?>
 
 
 class _Article(HTMLParser):
-    """The article of a page as a tree, and the title and canonical address of the page."""
+    """Finds the article of a page as a tree, and the page's title and canonical address."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def _attributes(within: Iterable[Element], tag: str, given: Mapping[str, str]) -
 
 
 class Chapter:
-    """One page of the site as a document of the book."""
+    """A page of the site as a document of the book."""
 
     def __init__(self, site: Path, page: str) -> None:
         parser = _Article()
@@ -148,7 +148,7 @@ class Chapter:
         self.ids = {found for element in self.root.iter() if (found := element.get("id"))}
 
     def _take_pictures(self, parent: Element) -> None:
-        """Put the file of each picture, which the tools beside it name, in the drawing's place."""
+        """Replace each drawing by the file of its picture, which the buttons next to it name."""
         for picture, tools in pairwise(list(parent)):
             if "fig-tools" not in tools.get("class", "").split():
                 continue
@@ -162,7 +162,7 @@ class Chapter:
                 drawing.set("src", f"figures/{name}")
 
     def link(self, book: Mapping[str, Chapter]) -> None:
-        """Let links lead to the book's chapters, else to the published site, if there is one."""
+        """Lead links to the book's chapters, or else to the published site, if there is one."""
         for element in self.root.iter("a"):
             asked = element.attrib.pop("href", "")
             where = urlsplit(urljoin(HERE + self.page, asked))
@@ -179,12 +179,12 @@ class Chapter:
                 element.attrib.pop("epub:type", None)
 
     def document(self) -> str:
-        """The chapter as XHTML."""
+        """Return the chapter as XHTML."""
         return _document(self.title, self.root)
 
 
 def _remove(parent: Element, child: Element) -> None:
-    """Take an element away and leave the text behind it."""
+    """Remove an element but keep the text that follows it."""
     at = list(parent).index(child)
     if child.tail and at:
         parent[at - 1].tail = (parent[at - 1].tail or "") + child.tail
@@ -194,7 +194,7 @@ def _remove(parent: Element, child: Element) -> None:
 
 
 def _noted(element: Element) -> None:
-    """A number that opens its worked line becomes a reference to a note."""
+    """Turn a number that opens its worked line into a reference to a note."""
     target = element.attrib.pop("popovertarget", "")
     if element.tag == "button":
         element.tag = "a" if target else "span"
@@ -217,14 +217,14 @@ def _document(title: str, body: Element) -> str:
 
 
 def on_paper(svg: str) -> str:
-    """A picture in its light colours, written out: not every reader of books knows variables."""
+    """Return a picture in its light colors, without variables, which some readers don't know."""
     colours = dict(re.findall(r"(--[\w-]+):([^;}]+)", svg.partition("@media")[0]))
     svg = re.sub(r"@media screen and \(prefers-color-scheme:dark\)\{.*?\}\}", "", svg)
     return re.sub(r"var\((--[\w-]+)\)", lambda match: colours.get(match[1], "inherit"), svg)
 
 
 def book(site: Path, pages: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
-    """Path and content of every file of the EPUB `name` but its first, `mimetype`."""
+    """Return path and content of every file of the EPUB `name`, except its first, `mimetype`."""
     chapters = {page: Chapter(site, page) for page in pages}
     for chapter in chapters.values():
         chapter.link(chapters)
@@ -288,7 +288,7 @@ def _package(name: str, day: str, chapters: list[Chapter], pictures: Iterable[st
 
 
 def write_book(site: Path, pages: Iterable[str], name: str, to: Path) -> None:
-    """Write the EPUB `name` of these pages of a built site."""
+    """Write the EPUB `name` from these pages of a built site."""
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
         for path, text in book(site, pages, name):

@@ -1,4 +1,4 @@
-"""list, show, eval, stats: what is on the pages, without the pages."""
+"""list, show, eval, stats: what the pages contain, without building them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 FORMS = ("text", "svg", "png", "pdf", "html", "matplotlib", "plotly", "csv", "json")
 PRINTED = ("png", "pdf", "matplotlib")
-"""What matplotlib sets, for papers and slides, and the program that does."""
+"""Formats for papers and slides, which matplotlib draws, with the program that does it."""
 FILED = ("png", "pdf", "html")
-"""What goes to a file unless asked otherwise: no terminal shows it."""
+"""Formats that are written to a file by default, because a terminal cannot show them."""
 LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
 
 
@@ -75,7 +75,7 @@ def _list(options: argparse.Namespace) -> Answer:
 
 
 def _named(kind: str) -> dict[str, str]:
-    """The names of a kind, each with a line about it."""
+    """Return the names of a kind, each with a line that describes it."""
     if kind == "figures":
         return {name: figure.summary for name, figure in all_figures().items()}
     if kind == "formulas":
@@ -111,7 +111,7 @@ def _show(options: argparse.Namespace) -> Answer:
 
 
 def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes:
-    """A chart in one of the `FORMS`."""
+    """Return a chart in one of the `FORMS`."""
     from figgen.renderers import plotly, svg, table, text
 
     match form:
@@ -146,16 +146,20 @@ def _parameter(text: str) -> tuple[str, object]:
     except InputError as error:
         what = f"the value of {name}"
         raise InputError(what, expected=error.expected, got=error.got) from None
-    except (yaml.YAMLError, ValueError, RecursionError):  # also a date that is none, endless digits
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ):  # an impossible date, too many digits
         raise InputError(f"the value of {name}", expected="YAML", got=value) from None
 
 
 EXPONENT = r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]{1,3}"
-"""A number that YAML 1.1 takes for a text, such as 6.7e9."""
+"""Matches numbers that YAML 1.1 reads as text, such as 6.7e9."""
 
 
 def _argument(text: str) -> str:
-    """An argument of a formula as a call has it. Raises InputError for what is no `key=value`."""
+    """Return an argument of a formula, from `key=value`. Raises InputError for any other text."""
     name, _, value = text.partition("=")
     if re.fullmatch(EXPONENT, value):
         return f"{name}={float(value)!r}"
@@ -187,7 +191,7 @@ def _eval(options: argparse.Namespace) -> Answer:
 
 
 DENSITIES = ("in 100 words", "in captions")
-"""Numbers in 100 words of running text, and in 100 words of captions."""
+"""Numbers per 100 words of running text, and per 100 words of captions."""
 
 
 def _stats(options: argparse.Namespace) -> Answer:

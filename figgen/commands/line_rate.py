@@ -1,4 +1,4 @@
-"""The options of a verb that holds a collective against the rate of its links."""
+"""The options of verbs that compare a collective with the rate of its links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_line_rate(parser: argparse.ArgumentParser) -> None:
 def full_busbw(
     options: argparse.Namespace, *, collective: str, ranks: int, ranks_per_node: int | None
 ) -> float | None:
-    """The busbw, B/s, at which the links are full; None where their rate is not given."""
+    """Return the busbw in B/s at which the links are full, or None if their rate is not given."""
     if options.line_rate is None:
         return None
     return full_bus_bandwidth(

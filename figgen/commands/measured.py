@@ -1,4 +1,4 @@
-"""The verb `measured`: what a file of measure.py says, beside the datasheet."""
+"""measured: show the rates in a file of measure.py next to those of the datasheet."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _measured(options: argparse.Namespace) -> Answer:
 
 
 def _checks(file: MeasuredFile, taken: MeasuredRates) -> list[tuple[str, dict[str, float]]]:
-    """Return what is no rate, each as a line and as data: layers, steps, host, optimizer, loss."""
+    """Return what isn't a rate, as lines and as data: layers, steps, host, optimizer, loss."""
     found = []
     for row in file.tables["layers"]:
         parts_s = layer_parts_s(row, taken)
@@ -116,7 +116,7 @@ def _memory(row: Row) -> str:
 
 
 def _costs(file: MeasuredFile) -> list[tuple[str, dict[str, float]]]:
-    """Return the time of a kernel, and of the update per parameter and the loss per logit."""
+    """Return the time per kernel, of the update per parameter, and of the loss per logit."""
     found = []
     for row in file.tables["host"]:
         each = row["seconds"] / row["kernels"]

@@ -1,4 +1,4 @@
-"""memory: what a training step needs on each GPU, and whether it fits."""
+"""memory: how much memory a training step needs on each GPU, and whether it fits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _memory(options: argparse.Namespace) -> Answer:
 
 
 def _answer(asked: TrainingStep) -> str:
-    """Whether the fullest GPU fits, and what would make it fit, in a sentence or two."""
+    """Return in a sentence or two whether the fullest GPU fits, and what would make it fit."""
     found = asked.memory
     text = f"{asked.model.title} on {asked.setup.parallel.world_size:,} × {asked.accelerator.title}"
     if found.fit_probability is not None:
@@ -89,10 +89,10 @@ def _answer(asked: TrainingStep) -> str:
 
 
 def _table(found: MemoryEstimate) -> list[str]:
-    """One line per pipeline rank, in GB.
+    """Return one line per pipeline rank, in GB.
 
-    Parts up to communication are allocated; the allocator has reserved more than that, and the
-    process holds a little outside of it.
+    The parts up to communication are allocated memory. The allocator reserves more than that, and
+    the process holds a little memory outside the allocator.
     """
     parts = [name for name in PARTS if name != "reserve"]
     sums = ("allocated", "reserved", "outside", "total GB")

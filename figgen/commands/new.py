@@ -1,7 +1,7 @@
-"""new: the stubs of a formula, a figure, a preset, an accelerator or a page, with test and oracle.
+"""new: write stubs of a formula, figure, preset, accelerator or page, with test and oracle.
 
-Names are looked up in the checkout that is written to.  Everything is checked and told before
-anything is written, and what is to be filled in says TODO.
+Names are checked against the checkout that is written to. Everything is checked and shown before
+anything is written; TODO marks what the author has to fill in.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StubFiles:
-    """The texts that a stub writes, by path: new files, and files with added lines."""
+    """The texts that a stub writes, by path: new files, and existing files with added lines."""
 
     new: dict[str, str]
     longer: dict[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def _new(options: argparse.Namespace) -> Answer:
     changes: StubFiles = STUB_MAKERS[options.kind](options.root, options.name, options.room)
     for path in changes.new:
         if (options.root / path).exists():
-            raise InputError(f"{path} is there already", expected="another name")
+            raise InputError(f"{path} exists already", expected="a different name")
     plan = [
         *(f"new file {path}" for path in changes.new),
         *(
@@ -93,7 +93,7 @@ def _new(options: argparse.Namespace) -> Answer:
 
 def _lines_more(path: Path, text: str) -> str:
     count = text.count("\n") - path.read_text(encoding="utf-8").count("\n")
-    return f"{count} lines more" if count > 1 else "a line more"
+    return f"{count} more lines" if count > 1 else "one more line"
 
 
 def _formula(root: Path, name: str, room: str) -> StubFiles:
@@ -152,13 +152,13 @@ def _accelerator(root: Path, name: str, room: str) -> StubFiles:
 
 
 def _entries(root: Path, file: str) -> list[str]:
-    """The names of the entries of a catalog file."""
+    """Return the names of the entries of a catalog file."""
     return list(tomllib.loads(_text(root / CATALOG / f"{file}.toml")))
 
 
 def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> StubFiles:
     if name in _entries(root, "sources"):
-        raise InputError(f"{name!r} is the name of a source", expected="another name")
+        raise InputError(f"{name!r} is the name of a source", expected="a different name")
     function = name.replace("-", "_")
     words = {
         "name": name,
@@ -224,7 +224,7 @@ def _check_name(
         nearest = (wished,) if form.fullmatch(wished) and wished not in known else ()
         raise InputError(f"name of a {kind}", expected=expected, got=name, nearest=nearest)
     if name in known:
-        raise InputError(f"there is a {kind} {name!r} already", expected="another name")
+        raise InputError(f"there is a {kind} {name!r} already", expected="a different name")
 
 
 def _check_room(room: str, rooms: Collection[str]) -> None:
@@ -246,7 +246,7 @@ def _after(path: Path, stub: str) -> str:
 
 
 def _with_point(path: Path, name: str) -> str:
-    """The test points with one more, that of the stub's expression."""
+    """Return the test points with one more, for the stub's expression."""
     text, end = _text(path), "\n]\n}\n"
     if not text.endswith(end):
         raise InputError(str(path), expected="lines of ] and } at its end")
@@ -257,7 +257,7 @@ def _with_point(path: Path, name: str) -> str:
 
 
 def _listed(root: Path, part: str, test: str) -> dict[str, str]:
-    """The list of oracles with one more row."""
+    """Return the list of oracles with one more row."""
     path = root / ORACLES / "README.md"
     row = f"| {part} | {test} | TODO how closely | TODO why not more closely |\n"
     return {f"{ORACLES}/README.md": _text(path).rstrip("\n") + f"\n{row}"}

@@ -1,4 +1,4 @@
-"""paper, paper-figures: the guide of a built site as PDF or EPUB, and its pictures as PDFs."""
+"""paper, paper-figures: write the guide of a built site as PDF or EPUB, and pictures as PDFs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add(verbs: Verbs) -> None:
 
 
 class _Home(HTMLParser):
-    """Folders of the chapters as the navigation of the home page has them, and the site's name."""
+    """Finds the chapters' folders in the navigation of the home page, and the site's name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class _Home(HTMLParser):
 
 
 def chapters(home: str) -> list[str]:
-    """Folders of all chapters, `guide/memory/`, in reading order."""
+    """Return the folders of all chapters, such as `guide/memory/`, in reading order."""
     found = _read(home).found
     # The tabs lead to the first page of each part before the rest of it is listed.
     return [page for part in PARTS for page in found if page.startswith(part)]
@@ -82,7 +82,7 @@ def _read(home: str) -> _Home:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def _paper(options: argparse.Namespace) -> Answer:
 
 
 def _print(address: str, pages: list[str], name: str, to: Path) -> int:
-    """Print every page and join them, with an outline; returns how many sheets there are."""
+    """Print every page, join the prints with an outline, and return the number of sheets."""
     try:
         from playwright.sync_api import sync_playwright
         from pypdf import PdfReader, PdfWriter
@@ -161,10 +161,10 @@ def _print(address: str, pages: list[str], name: str, to: Path) -> int:
 
 
 def _lead_on(whole: PdfWriter, address: str, begins: Mapping[str, int], published: str) -> None:
-    """Let links lead to the sheet where a chapter begins, else to the published site.
+    """Make links lead to the sheet where a chapter begins, or else to the published site.
 
-    They were printed with the address of a server that is gone; without a published site they
-    lead nowhere.
+    The pages were printed from the address of a server that no longer runs. Without a published
+    site the links lead nowhere.
     """
     from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
 

@@ -1,4 +1,4 @@
-"""plan: rank the layouts of a job that fit by time, with the term that slows each down."""
+"""plan: rank the layouts of a job that fit by step time, with the term that slows each one down."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ def _plan(options: argparse.Namespace) -> Answer:
 
 
 def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[str, Any]:
-    """A plan for JSON: the question, the counts, the best layouts, and the front of time and
-    memory."""
+    """Return a plan for JSON: question, counts, best layouts, and the front of time and memory."""
     question, setup = found.question, found.question.job.setup
     return {
         "model": question.model.name,

@@ -1,4 +1,4 @@
-"""plan --tokens: what failures leave of the fastest layout's time, and the days of a training."""
+"""plan --tokens: what failures cost the fastest layout, and how many days the training takes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MOST_TOKENS = 1e18
 
 
 def tokens_of(text: str) -> float:
-    """A number of tokens, such as 15e12 or 1T, for argparse.
+    """Parse a number of tokens, such as 15e12 or 1T, for argparse.
 
-    Raises ArgumentTypeError for anything else.
+    Raises ArgumentTypeError for any other text.
     """
     return amount_of("tokens", "token", 1.0, MOST_TOKENS)(text)
 
 
 def amount_of(name: str, unit: str, scale: float, most: float) -> Callable[[str], float]:
-    """Return what reads an amount above 0 for argparse, a bare number in `scale` times `unit`."""
+    """Return a reader of amounts above 0 for argparse; bare numbers count `scale` times `unit`."""
 
     def read(text: str) -> float:
         try:
@@ -46,7 +46,7 @@ def amount_of(name: str, unit: str, scale: float, most: float) -> Callable[[str]
 def goodput_data(
     question: PlanQuestion, row: PlanRow, tokens: float, failures: Interruptions
 ) -> dict[str, Any]:
-    """For JSON: by way to save, what is kept and the days with their interval."""
+    """Return, for JSON and by way to save, the share of time kept and the days with interval."""
     ways = {
         one.way: asdict(one) | {"days": _days(question, row, one, tokens)}
         for one in _ways(question, failures)
@@ -57,7 +57,7 @@ def goodput_data(
 def goodput_text(
     question: PlanQuestion, row: PlanRow, tokens: float, failures: Interruptions
 ) -> list[str]:
-    """The same for people."""
+    """Return the data of `goodput_data` as text."""
     found = _ways(question, failures)
     first = found[0]
     lines = [
@@ -90,6 +90,6 @@ def _ways(question: PlanQuestion, failures: Interruptions) -> list[SavedTraining
 
 
 def _days(question: PlanQuestion, row: PlanRow, one: SavedTraining, tokens: float) -> list[float]:
-    """Predicted, lowest and highest: a step's interval carries over to the whole."""
+    """Return predicted, lowest and highest days, in proportion to the interval of a step."""
     batch = question.job.global_batch * question.job.setup.sequence
     return [one.days(tokens, batch, step_s) for step_s in (row.step_s, row.low_s, row.high_s)]

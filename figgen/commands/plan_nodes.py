@@ -1,4 +1,4 @@
-"""plan --within, --budget, --fewest-nodes: how many nodes, with layout, days, price and energy."""
+"""plan --within, --budget, --fewest-nodes: find the number of nodes, with days, price, energy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_DAYS, MOST_MONEY = 36_500.0, 1e15
 
 
 def add_questions(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask for a number of nodes; `--nodes` is then the most of them."""
+    """Add the options that ask for a number of nodes; `--nodes` then limits that number."""
     parser.add_argument(
         "--within",
         metavar="DAYS",
@@ -47,12 +47,12 @@ def add_questions(parser: argparse.ArgumentParser) -> None:
 
 
 def asks_for_nodes(options: argparse.Namespace) -> bool:
-    """Whether one of these questions is asked."""
+    """Return whether the user asks for a number of nodes."""
     return bool(options.within or options.budget or options.fewest_nodes)
 
 
 def nodes_answer(options: argparse.Namespace) -> Answer:
-    """The answer with all numbers of nodes that were tried."""
+    """Return the answer with every number of nodes that was tried."""
     most = MOST_NODES if options.nodes is None else int(options.nodes)
     wanted = wanted_of(
         days=options.within,

@@ -1,4 +1,4 @@
-"""plan --published: every published layout beside the fastest for its job."""
+"""plan --published: show every published layout next to the fastest one for its job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ COMMAND = "python -m figgen plan --published --write"
 
 
 def published_answer(write: bool) -> Answer:
-    """Return all plans, largest gap to the best first; `write` searches again (30 s)."""
+    """Return all plans, the one that the best layout beats by most first;
+
+    `write` searches again (30 s).
+    """
     if write:
         found = {name: searched(name) for name in training_presets()}
         held = {
@@ -49,6 +52,6 @@ def published_answer(write: bool) -> Answer:
             f"{one.preset}: {times[0].step_time_s:.3g} s ({times[0].low_s:.3g} to "
             f"{times[0].high_s:.3g}) as published, {one.behind:+.1%} over "
             f"{times[1].step_time_s:.3g} s ({times[1].low_s:.3g} to {times[1].high_s:.3g}) with "
-            f"{layout_words(one.best.setup)}; most by {TERMS[term]} ({share:.0%})"
+            f"{layout_words(one.best.setup)}; mainly in {TERMS[term]} ({share:.0%})"
         )
     return Answer(data, "\n".join(lines))

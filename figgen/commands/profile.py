@@ -1,4 +1,4 @@
-"""profile: where the time of recorded steps went, by rank and collective, beside the model."""
+"""profile: where the time of recorded steps went, by rank and collective, next to the model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 2**34
-"""Of a trace, unpacked; a step of a rank is a thousandth of it."""
+"""Limit on the size of an unpacked trace; a step of a rank takes about a thousandth of it."""
 
 
 def add(verbs: Verbs) -> None:
@@ -104,14 +104,14 @@ def _read(options: argparse.Namespace) -> Answer:
 
 
 def _lines(section: Section) -> list[str]:
-    """A section as text: its title, its table, its notes."""
+    """Return a section as text: its title, its table, its notes."""
     title = [section.title] if section.title else []
     table = aligned([list(row) for row in section.rows], left=section.left) if section.rows else []
     return [*title, *table, *section.notes]
 
 
 def _ranks(files: Sequence[str], most_bytes: int) -> list[RankProfile]:
-    # Millions of small objects are made and kept: looking for cycles among them takes a third.
+    # Looking for cycles among millions of small live objects would take a third of the time.
     gc.disable()
     try:
         return [rank for file in files for rank in _profiles(file, most_bytes)]
@@ -120,7 +120,7 @@ def _ranks(files: Sequence[str], most_bytes: int) -> list[RankProfile]:
 
 
 def _profiles(file: str, most_bytes: int) -> Sequence[RankProfile]:
-    """The ranks of a file, with a line on a terminal while it is read."""
+    """Return the profiles of a file's ranks, with a progress line if the output is a terminal."""
     with contextlib.suppress(OSError):
         shown = Share(what=f"read of {file}", bytes=Path(file).stat().st_size)
         limits = Limits(most_bytes=most_bytes, tell=shown.reached)

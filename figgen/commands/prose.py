@@ -1,4 +1,4 @@
-"""lint: whether the prose of the pages keeps to the rules."""
+"""lint: check that the prose of the pages follows the rules."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def _lint(options: argparse.Namespace) -> Answer:
     if not options.docs.is_dir():
         raise InputError("pages", expected="a folder", got=str(options.docs))
     found = lint_folder(options.docs)
-    told = "\n".join(map(str, found)) or "every page keeps to the rules"
+    told = "\n".join(map(str, found)) or "every page follows the rules"
     return Answer([asdict(finding) for finding in found], told, status=int(bool(found)))

@@ -1,4 +1,4 @@
-"""Quantities in options of the command line."""
+"""Readers of quantities in command line options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from figgen.scenarios.options.typed import typed_measure
 
 
 def rate_per_rank(text: str, ranks_per_node: int, option: str) -> float:
-    """The bandwidth of a rank in B/s, of a rate such as `50 GB/s` or `400 GB/s per node`.
+    """Return a rank's bandwidth in B/s from a rate such as `50 GB/s` or `400 GB/s per node`.
 
     Raises InputError as `typed_measure` does.
     """

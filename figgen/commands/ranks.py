@@ -1,4 +1,4 @@
-"""ranks: who is where, and who talks to whom."""
+"""ranks: where each rank runs, and which ranks communicate with each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DENSE = ("tp", "cp", "dp", "pp")
 EXPERT = ("etp", "ep", "edp", "pp")
 
 Groups: TypeAlias = "dict[str, dict[str, tuple[tuple[int, ...], ...]]]"
-"""Mesh → axes → groups of ranks."""
+"""Groups of ranks by mesh and by axes."""
 
 
 def add(verbs: Verbs) -> None:
@@ -103,14 +103,14 @@ def _hosts_of(path: str) -> Hosts:
 
 
 def _names(parallel: ParallelLayout, asked: str | None) -> list[str]:
-    """The communicators asked for, or all that the layout has."""
+    """Return the requested communicators, or all those of the layout."""
     if asked is not None:
         return [name.strip() for name in asked.split(",")]
     return [name for name in LABELS if parallel.has_experts or name not in EXPERT[:3]]
 
 
 def _groups(parallel: ParallelLayout, names: list[str]) -> Groups:
-    """Groups by mesh; pp is on both, and several axes together are `combined`."""
+    """Return the groups by mesh; pp is in both meshes, and several axes together are `combined`."""
     found: Groups = {"dense": {}, "expert": {}, "combined": {}}
     for name in names:
         members = groups(mesh_of(parallel, name), name)
@@ -124,7 +124,7 @@ def _groups(parallel: ParallelLayout, names: list[str]) -> Groups:
 
 
 def _crossing(parallel: ParallelLayout, summary: Communicator) -> dict[str, object]:
-    """The summary, and the ring links between nodes of each group in the order of the groups."""
+    """Return the summary, and how many ring links of each group, in order, cross between nodes."""
     rows = group_array(mesh_of(parallel, summary.name), summary.name)
     links = inter_node_links(rows, parallel.gpus_per_node).tolist()
     return asdict(summary) | {"inter_node_links_by_group": links}

@@ -1,4 +1,4 @@
-"""schedule: the order and the time of a pipeline schedule."""
+"""schedule: the order and timing of a pipeline schedule."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _summary(trace: Trace, data: dict[str, Any]) -> str:
 
 
 def _sentence(trace: Trace, data: dict[str, Any]) -> str:
-    """The answer in a sentence, as the schedule lab begins with it; times have no unit here."""
+    """Return the answer in one sentence, like the schedule lab's first; times have no unit here."""
     held = data.get("peak_bytes", trace.peak_in_flight)
     most = max(held)
     amount = f"{most:.4g} microbatches"

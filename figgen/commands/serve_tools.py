@@ -1,4 +1,4 @@
-"""serve-tools: the ten functions of `figgen` as tools for an agent, and a skill file for it."""
+"""serve-tools: offer the ten functions of `figgen` as tools for an agent, or write a skill file."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _serve(options: argparse.Namespace) -> Answer:
     if options.skill:
         text = SKILL.read_text(encoding="utf-8")
         return Answer({"skill": text}, text.rstrip("\n"))
-    # A process of its own, because the functions ask this command line themselves.
+    # In a separate process, because the functions call this command line themselves.
     done = subprocess.run([sys.executable, "-m", "figgen.agents"])
     return Answer({}, "", done.returncode)

@@ -1,4 +1,4 @@
-"""memory-snapshot: who holds the memory of a snapshot of PyTorch's allocator, beside the model."""
+"""memory-snapshot: what holds the memory in a snapshot of PyTorch's allocator, and in the model."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def add(verbs: Verbs) -> None:
 
 
 def read_snapshot(path: str) -> Mapping[str, Any]:
-    """The snapshot of a file, without running anything of it.
+    """Return the snapshot in a file without executing any code in it.
 
-    Raises InputError for a file that is too large, cannot be read, or is no snapshot.
+    Raises InputError for a file that is too large, cannot be read, or is not a snapshot.
     """
     file = Path(path)
     try:
@@ -91,9 +91,9 @@ def read_snapshot(path: str) -> Mapping[str, Any]:
 
 
 def _read(content: BinaryIO, file: BinaryIO, shown: Share) -> Any:
-    """What `content` holds, which may be unpacked from `file`; it is read twice.
+    """Return the objects in `content`, which may be unpacked from `file`.
 
-    Raises OverflowError for more than a snapshot may be.
+    Raises OverflowError if the unpacked content exceeds the size limit.
     """
     last, before = 0, 0
 
@@ -143,7 +143,10 @@ def _snapshot(options: argparse.Namespace) -> Answer:
 def _beside(
     rank: RankMemory, state: AllocatorState, peak: Moment | None
 ) -> list[tuple[str, float, float]]:
-    """Part by part: what the model says of the rank, and the snapshot at its peak, or as it is."""
+    """Return (part, the model's bytes, the snapshot's bytes) for every part.
+
+    The snapshot is taken at `peak`, or in its final state if there is none.
+    """
     kinds = state.kinds if peak is None else peak.kinds
     held: dict[str, float] = dict.fromkeys((*PARTS, "untold"), 0.0)
     for kind, size in kinds.items():

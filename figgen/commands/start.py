@@ -1,4 +1,4 @@
-"""start: a small working site of your own, which you then change into yours."""
+"""start: write a small working site, which you then turn into your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""step: what a training step sends, how long it takes, and what for."""
+"""step: what a training step sends, how long it takes, and where the time goes."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _step(options: argparse.Namespace) -> Answer:
 
 
 def _answer(asked: TrainingStep) -> str:
-    """The answer in a sentence, as the modeler begins with it."""
+    """Return the answer in one sentence, like the modeler's first."""
     found, memory = asked.estimate, asked.memory
     return step_sentence(
         model=asked.model.title,
@@ -138,7 +138,7 @@ def _answer(asked: TrainingStep) -> str:
 
 
 def _muon_data(asked: TrainingStep) -> dict[str, float]:
-    """What making matrices orthogonal adds to the step, for JSON; empty with other optimizers."""
+    """Return what orthogonalizing matrices adds to the step, for JSON; empty without Muon."""
     return muon_data(asked.estimate, asked.wide_flops_per_s)
 
 
@@ -155,7 +155,7 @@ def _muon_lines(asked: TrainingStep) -> list[str]:
 
 
 def _table(found: StepEstimate) -> list[str]:
-    """Communication of the busiest rank, one line per kind of call; then the parts of the step."""
+    """Return the busiest rank's communication, a line per kind of call, then the step by part."""
     head = ["axis", "what", "collective", "link", "calls", "buffer", "sent", "time", "exposed"]
     rows = [head] + [
         [
@@ -188,7 +188,7 @@ def _table(found: StepEstimate) -> list[str]:
 
 
 def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
-    """The least bandwidth that each level of links needs; then the throughput."""
+    """Return the least bandwidth that each level of links needs, then the throughput."""
     levels = [
         f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, can hide at "
         f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} or more "

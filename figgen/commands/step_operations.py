@@ -1,4 +1,4 @@
-"""step --operations: a layer of the model, operation by operation."""
+"""step --operations: list the operations of a layer of the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from figgen.units import format_quantity
 
 
 def listed_layers(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperation, ...]]]:
-    """Every kind of layer that the model has with its operations, on the fullest rank."""
+    """Return each kind of layer of the model with its operations, on the fullest rank."""
     found, shape = asked.predicted, asked.setup.shape
     listed = ListedJob(
         shape=shape,
@@ -28,12 +28,12 @@ def listed_layers(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperati
 
 
 def operations_data(asked: TrainingStep) -> dict[str, object]:
-    """The lists for JSON."""
+    """Return the lists for JSON."""
     return {name: [asdict(one) for one in found] for name, found in listed_layers(asked)}
 
 
 def operations_lines(asked: TrainingStep) -> list[str]:
-    """The lists as tables, each with its sum."""
+    """Return the lists as tables, each with its total."""
     lines = []
     for name, found in listed_layers(asked):
         kind = "a layer" if name == "dense" else "a layer of experts"

@@ -1,4 +1,4 @@
-"""step --run FILE.json: runs that a file describes, each predicted, beside what was measured."""
+"""step --run FILE.json: predict the runs that a file describes, next to what was measured."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def predicted_runs(
     measured: str = "",
     step_time_s: float | None = None,
 ) -> Answer:
-    """Every run of the file, on the rates that `measured` names where it names some.
+    """Return a prediction for every run of the file, at the rates of `measured` if it has any.
 
-    A single run that cannot be predicted raises; one of many is answered with its error. The times
-    of a single run are scaled to a measured `step_time_s`.
-    Raises InputError for a file that cannot be read.
+    If the file has one run, failing to predict it is an error, and its times are scaled to a
+    measured `step_time_s`. If it has several, the answer for a failing run is its error. Raises
+    InputError for a file that cannot be read.
     """
     many, records = read_run_file(file_text(path, "run file"))
     rates = read_rates(measured).known if measured else None
@@ -65,10 +65,10 @@ def predicted_runs(
 
 
 def device_step(asked: TrainingStep, way: str, step_time_s: float | None = None) -> Answer:
-    """A step of plain transformers on one GPU, with its time by part and its memory.
+    """Predict a step of plain transformers on one GPU, with its time by part and its memory.
 
-    Its times are scaled to a measured `step_time_s`.
-    Raises InputError for a job that plain transformers cannot run.
+    Times are scaled to a measured `step_time_s`. Raises InputError for a job that plain
+    transformers cannot run.
     """
     run = device_run_of(asked.setup, asked.accelerator, way, asked.model.name)
     if asked.time_factor is not None:
@@ -94,7 +94,7 @@ def device_step(asked: TrainingStep, way: str, step_time_s: float | None = None)
 def _scaled(
     found: PredictedDevice, step_time_s: float | None
 ) -> tuple[PredictedDevice, Calibration | None]:
-    """The prediction with its parts scaled to a measured step, if there is one."""
+    """Return the prediction with its parts scaled to a measured step, if there is one."""
     if step_time_s is None:
         return found, None
     scaling = calibration(step_time_s, found.step_time_s, found.utilisation("causal"))
@@ -103,7 +103,7 @@ def _scaled(
 
 
 def _device_data(found: PredictedDevice, scaling: Calibration | None) -> dict[str, Any]:
-    """The prediction for JSON; a scaled one has no interval, but what it was scaled by."""
+    """Return the prediction for JSON. A scaled one has its time factor instead of an interval."""
     answer = device_answer(found)
     if scaling is None:
         return answer
@@ -128,7 +128,7 @@ def predicted(
     rates: Measured | None = None,
     step_time_s: float | None = None,
 ) -> dict[str, object]:
-    """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
+    """Predict time and memory of one run's step. Raises InputError for a run that has no layout."""
     if is_device_run(record):
         device = predicted_device(device_run(record), rates, compute_efficiency)
         return _device_data(*_scaled(device, step_time_s))
@@ -144,7 +144,7 @@ def predicted(
         interval = calibration_data(scaling)
         factor = scaling.time_factor
         found = predicted_step(run, said=replace(said, time_factor=factor))
-        run = replace(run, step_time_s=None)  # what was measured is what is scaled to
+        run = replace(run, step_time_s=None)  # times are scaled to the measured step
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
@@ -157,7 +157,7 @@ def predicted(
 
 
 def _causal_share(run: DescribedRun, found: PredictedStep) -> float:
-    """Share of the dense peak that the FLOPs of a predicted step reach, masked ones left out."""
+    """Return the share of the dense peak that a predicted step reaches, without masked FLOPs."""
     return utilisation(
         run.shape,
         "causal",
@@ -168,8 +168,10 @@ def _causal_share(run: DescribedRun, found: PredictedStep) -> float:
 
 
 def _memory(run: DescribedRun) -> dict[str, object]:
-    """What the fullest GPU holds; why nobody knows where the layout itself cannot be, whose time
-    is predicted all the same."""
+    """Return what the fullest GPU holds, or why that is unknown.
+
+    The time of a run can be predicted even where its memory cannot.
+    """
     try:
         setup = run_setup(run)
         held, assumed = held_memory(run, setup)
@@ -185,9 +187,10 @@ def _memory(run: DescribedRun) -> dict[str, object]:
 
 
 def held_memory(run: DescribedRun, setup: TrainingSetup) -> tuple[MemoryEstimate, str]:
-    """The memory of a run, and what was assumed for it: its source may not say what it recomputes.
+    """Return the memory of a run, and what was assumed about recomputation.
 
-    The least recomputation with which it fits is taken then, where its framework has no default.
+    If neither the source nor the framework's default says what is recomputed, the least
+    recomputation with which the run fits is assumed.
     """
     capacity = run.accelerator.capacity_bytes
     found = memory(setup, capacity_bytes=capacity)
@@ -203,7 +206,7 @@ def held_memory(run: DescribedRun, setup: TrainingSetup) -> tuple[MemoryEstimate
 def _data_of(
     run: DescribedRun, setup: TrainingSetup, held: MemoryEstimate, assumed: str
 ) -> dict[str, object]:
-    """What memory assumes; why a step does not fit, and the change with which it would."""
+    """Return what memory assumes, why a step does not fit, and the change that makes it fit."""
     if assumed:
         return {"memory_assumes": assumed}
     if held.fits:
@@ -233,7 +236,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _parts(row: Mapping[str, Any]) -> str:
-    """Where the time goes, a line more, where it is known by kind of kernel."""
+    """Return one more line with the time by kind of kernel, if it is known."""
     parts = row.get("parts", {})
     shares = [f"{name} {s / row['step_time_s']:.0%}" for name, s in parts.items() if s > 0]
     return f"\n  {row['stack']}: {', '.join(shares)}" if shares else ""

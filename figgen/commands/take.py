@@ -1,4 +1,4 @@
-"""take: what a script, a configuration or a log says of a training job."""
+"""take: read a training job from a script, a configuration or a log."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _take(options: argparse.Namespace) -> Answer:
 
 
 def _full(options: argparse.Namespace, log: Log) -> float | None:
-    """The busbw at which the links under a table of nccl-tests are full; None if unknown."""
+    """Return the busbw at which the links of an nccl-tests table are full, or None if unknown."""
     if not isinstance(log, CollectiveLog):
         return None
     return full_busbw(
@@ -84,7 +84,7 @@ KINDS = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory", TimedOut: "t
 
 
 def _log_answer(log: Log, line_rate: float | None) -> Answer:
-    """The numbers of a log, with the fit of a table of collectives."""
+    """Return the numbers of a log, with the fit if it is a table of collectives."""
     kind = KINDS.get(type(log), "steps")
     data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
     data |= {name: value for name, value in asdict(log).items() if value is not None}
@@ -100,14 +100,14 @@ def _log_answer(log: Log, line_rate: float | None) -> Answer:
 
 
 def taken_lines(job: TakenJob) -> list[str]:
-    """The job in lines for a terminal."""
+    """Return the job as lines for a terminal."""
     lines = [f"read as {job.dialect}"]
     lines += [f"taken: {_pairs(job.taken)}" if job.taken else "taken: nothing"]
     for reason in dict.fromkeys(job.because.values()):
         values = {name: job.assumed[name] for name in job.assumed if job.because[name] == reason}
         lines.append(f"assumed ({reason}): {_pairs(values)}")
     if job.missing:
-        lines.append(f"missing, give it when you go on: {', '.join(job.missing)}")
+        lines.append(f"missing, set it in the next command: {', '.join(job.missing)}")
     lines += [f"note: {note}" for note in job.notes]
     if job.asked:
         lines.append(f"missing: {', '.join(job.asked)}; give each as --set NAME=VALUE")

@@ -1,4 +1,4 @@
-"""trace-export: the modelled step as a trace, to open beside one's own in Perfetto."""
+"""trace-export: write the modeled step as a trace, to open next to your own in Perfetto."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from figgen.commands import Verbs
 
 MOST_CALLS = 1_000_000
-"""About 400 MB of JSON."""
+"""Limit on the calls in a trace: about 400 MB of JSON."""
 AROUND = 2
-"""Pieces of a written trace that are no events: what stands before and after them."""
+"""The text of a written trace before and after its events."""
 
 
 def add(verbs: Verbs) -> None:

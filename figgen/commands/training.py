@@ -1,4 +1,4 @@
-"""What the verbs about training jobs share: their options, the scenario, aligned tables."""
+"""What verbs about training jobs share: their options, the scenario, and aligned tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from figgen.units import format_quantity, parse_quantity
 
 
 def add_options(parser: argparse.ArgumentParser, question: str) -> None:
-    """The options of one of the schema's questions, and what to start from."""
+    """Add the options for one of the schema's questions, and the options for a starting point."""
     parser.add_argument("--preset", help="start from a preset of the catalog; options change it")
     parser.add_argument(
         "--run", dest="run_name", metavar="RUN", help="start from a published run of the catalog"
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser, question: str) -> None:
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
-    """The file that a job starts from, and the answers to what it leaves open."""
+    """Add the option that names a file to read the job from, and the one that sets variables."""
     parser.add_argument(
         "--take", metavar="FILE",
         help="start from a script or configuration, as `figgen take` reads it; options change it",
@@ -61,14 +61,14 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Sizes of a model of one's own, or other sizes of the model that is named."""
+    """Add the options for the sizes of your own model, or for changed sizes of a named model."""
     for name, said in SIZES.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, dest=f"size_{name}", metavar=kind_of_size(name), help=said)
 
 
 def _former(name: str, values: Mapping[str, str]) -> Callable[[str], str]:
-    """Reads a value of a former option as what it is called now."""
+    """Reads a value of an option by its former name, as the value's current name."""
 
     def read(value: str) -> str:
         if value not in values:
@@ -98,7 +98,10 @@ def _help(option: Option) -> str:
 
 
 def chosen_of(options: argparse.Namespace) -> Choices:
-    """What was typed, by option. Raises InputError for a value that its option cannot have."""
+    """Return the options that were typed.
+
+    Raises InputError for a value that its option cannot have.
+    """
     typed = {name: value for name, value in vars(options).items() if name in OPTIONS}
     tokens = _tokens_of(typed)
     chosen = {
@@ -120,15 +123,15 @@ def chosen_of(options: argparse.Namespace) -> Choices:
 
 
 def _tokens_of(typed: dict[str, Any]) -> str:
-    """Take a global batch that is typed in tokens, such as "4M tokens", out of what was typed."""
+    """Remove a global batch in tokens, such as "4M tokens", from what was typed, and return it."""
     batch = typed.get("global_batch")
     return str(typed.pop("global_batch")) if isinstance(batch, str) and "tok" in batch else ""
 
 
 def _sequence_of(chosen: Choices) -> int:
-    """The tokens of a sequence, chosen or the model's own.
+    """Return the tokens of a sequence: the chosen number, or else the model's own.
 
-    Raises InputError where neither says, as with a preset.
+    Raises InputError if there is neither, as with a preset.
     """
     if chosen.get("sequence"):
         return int(str(chosen["sequence"]))
@@ -139,15 +142,15 @@ def _sequence_of(chosen: Choices) -> int:
 
 
 def taken_options(options: argparse.Namespace) -> Choices:
-    """The options of the file of `--take`.
+    """Return the options of the file given with `--take`.
 
-    Raises InputError for a file that describes no job, and for one whose variables have no value.
+    Raises InputError for a file that describes no job, and for unset variables in it.
     """
     return options_of(taken_from(options.take, answers_of(options.answers)))
 
 
 def _over(taken: Choices, chosen: Choices) -> dict[str, Value]:
-    """What was typed over what a file says; sizes and batches that follow from others give way."""
+    """Merge typed options into a file's, and drop the file's values that typed ones contradict."""
     kept = dict(taken)
     if any(name in chosen for name in LAYOUT):
         kept.pop("dp", None)
@@ -159,14 +162,14 @@ def _over(taken: Choices, chosen: Choices) -> dict[str, Value]:
 
 
 def scenario_of(options: argparse.Namespace) -> Scenario:
-    """The scenario of parsed options. Raises InputError for one that cannot be."""
+    """Return the scenario of parsed options. Raises InputError if it is impossible."""
     return scenario(preset=options.preset, run=options.run_name, **chosen_of(options))
 
 
 def planned_scenario_of(options: argparse.Namespace) -> Scenario:
-    """The scenario of parsed options for a search, which chooses what a file says of its layout.
+    """Return the scenario for a search, which is free to change the layout that a file describes.
 
-    Raises InputError for one that cannot be.
+    Raises InputError if the scenario is impossible.
     """
     if not options.take:
         return scenario_of(options)
@@ -181,7 +184,7 @@ def planned_scenario_of(options: argparse.Namespace) -> Scenario:
 
 
 def described(name: str, setup: TrainingSetup) -> str:
-    """The setup in two lines."""
+    """Return the setup in two lines."""
     parallel, experts = setup.parallel, setup.shape.experts
     axes = ("tp", "cp", "dp", "pp", *(("ep", "etp", "edp") if experts else ()))
     sizes = " ".join(f"{axis}={getattr(parallel, axis)}" for axis in axes)
@@ -204,7 +207,7 @@ def described(name: str, setup: TrainingSetup) -> str:
 
 
 def packed_words(documents: tuple[int, ...]) -> str:
-    """The documents of a sequence in words, empty where it is one."""
+    """Return in words how many documents a sequence packs; empty if it is one document."""
     if not documents:
         return ""
     if len(documents) == 1:
@@ -213,7 +216,7 @@ def packed_words(documents: tuple[int, ...]) -> str:
 
 
 def interval_data(found: TrainingStep) -> dict[str, object]:
-    """The interval of a predicted step for JSON; empty if none was measured."""
+    """Return the interval of a predicted step for JSON, empty if none was measured."""
     if not found.has_interval:
         return {}
     return {
@@ -223,7 +226,7 @@ def interval_data(found: TrainingStep) -> dict[str, object]:
 
 
 def interval_lines(found: TrainingStep) -> list[str]:
-    """The interval in a line for a terminal; empty if none was measured."""
+    """Return the interval as a line for a terminal, empty if none was measured."""
     if found.time_factor is not None:
         return [f"all times are {found.time_factor:.3g} × the prediction, as you asked"]
     if not found.has_interval:
@@ -242,7 +245,7 @@ def interval_lines(found: TrainingStep) -> list[str]:
 
 
 def model_notes(asked: TrainingStep) -> tuple[str, ...]:
-    """What the shape of a model's file leaves out."""
+    """Return notes on what the shape leaves out of the model's file."""
     return asked.model.notes if isinstance(asked.model, OwnModel) else ()
 
 
@@ -253,7 +256,7 @@ def model_notes_data(asked: TrainingStep) -> dict[str, object]:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows as lines of equal columns, the first `left` of them flush left, numbers flush right."""
+    """Return rows as lines of equal columns, the first `left` of them flush left, others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
@@ -265,7 +268,10 @@ def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
 
 
 def seconds_of(text: str | None) -> float | None:
-    """A time as `9.5 s`, or plain seconds. Raises InputError for what is none."""
+    """Parse a time such as `9.5 s`, or a plain number of seconds.
+
+    Raises InputError for other text.
+    """
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""validate: predicted against measured step times, by class, format, generation and ranking."""
+"""validate: compare predicted with measured step times, by class, format, generation and rank."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _validate(options: argparse.Namespace) -> Answer:
 
 
 def _row(path: str) -> Answer:
-    """The leaderboard's row of the answers in a file."""
+    """Return the leaderboard's row for the answers in a file."""
     text = file_text(path, "answers", LARGEST_ANSWERS)
     try:
         answers = json.loads(text)
@@ -136,13 +136,13 @@ def _row(path: str) -> Answer:
 
 
 def _ends(found: ClassInterval) -> dict[str, Any]:
-    """An interval with its ends in place of the spreads that they come from."""
+    """Return an interval by its two ends instead of the spreads that they are computed from."""
     shown = {key: value for key, value in asdict(found).items() if key != "likely"}
     return shown | {"low": found.low, "high": found.high}
 
 
 def _device_lines(steps: list[dict[str, Any]]) -> list[str]:
-    """A line for each step that was measured on one GPU, and the mean errors."""
+    """Return a line for each step that was measured on one GPU, and the mean errors."""
     rows = [["step", "stack", "time", "error", "allocated", "error", "reserved", "error", "fits"]]
     errors: dict[str, list[float]] = {"time": [], "allocated": [], "reserved": []}
     for record, step in zip(measured_steps(), steps, strict=True):

@@ -87,7 +87,7 @@ def _verdict(options: argparse.Namespace) -> Answer:
 
 
 def _row(asked: Scenario, measured: Mapping[str, float | str | None], address: str) -> str:
-    """The job and its measured step as an entry of the catalog."""
+    """Return the job and its measured step as an entry of the catalog."""
     step = resolve(asked)
     found = verdict_of_step(step, measured).measured
     chosen = base_of(asked).values | dict(asked.chosen)
@@ -111,7 +111,7 @@ def _row(asked: Scenario, measured: Mapping[str, float | str | None], address: s
 
 
 def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | None]) -> Verdict:
-    """The verdict on the run of a file. Raises InputError for a file with several."""
+    """Return the verdict on a file's run. Raises InputError for a file with several runs."""
     many, records = read_run_file(file_text(options.run_name, "run file"))
     if many and len(records) != 1:
         raise InputError("run file", expected="one run", got=len(records))
@@ -124,7 +124,7 @@ def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | N
 
 
 def _filled(run: DescribedRun) -> float | None:
-    """The share of the GPU's memory that a run needs; None for one that cannot be laid out."""
+    """Return the share of the GPU's memory that a run needs, or None for a run without a layout."""
     try:
         held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
     except InputError:
@@ -133,7 +133,7 @@ def _filled(run: DescribedRun) -> float | None:
 
 
 def verdict_data(found: Verdict) -> dict[str, Any]:
-    """The verdict for JSON."""
+    """Return the verdict for JSON."""
     utilisations = sorted(one.row.utilisation for one in found.like)
     return {
         "verdict": found.word,
@@ -178,7 +178,7 @@ def _like_data(one: LikeRun) -> dict[str, Any]:
 
 
 def verdict_lines(found: Verdict) -> list[str]:
-    """The verdict for people."""
+    """Return the verdict as lines for a terminal."""
     predicted = found.predicted
     reasons = []
     for place, one in enumerate(found.reasons[:SHOWN], 1):
@@ -199,7 +199,7 @@ def verdict_lines(found: Verdict) -> list[str]:
 
 
 def _number(text: str | None, name: str) -> float | None:
-    """A number as people type it. Raises InputError if it is not a number."""
+    """Return a number as typed by people. Raises InputError if the text is not a number."""
     if text is None:
         return None
     try:
@@ -213,7 +213,10 @@ def _scaled(value: float | None, scale: float) -> float | None:
 
 
 def _share(text: str | None) -> float | None:
-    """A share as `38%` or `0.38`; more than 1 is in percent. Raises InputError for no number."""
+    """Return a share typed as `38%` or `0.38`; numbers above 1 are percentages.
+
+    Raises InputError if the text is not a number.
+    """
     if text is None:
         return None
     value = _number(text.removesuffix("%"), "mfu") or 0.0

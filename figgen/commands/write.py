@@ -32,7 +32,7 @@ def add(verbs: Verbs) -> None:
 
 
 def job_to_write(asked: TrainingStep) -> JobToWrite:
-    """The job of a step, as writers take it."""
+    """Return the job of a step in the form that the writers take."""
     known = isinstance(asked.model, catalog.Model)
     return JobToWrite(
         setup=asked.setup,

@@ -1,7 +1,7 @@
-"""Every closed form of the guide, written once.
+"""All closed-form formulas of the guide, each defined once.
 
-Importing this package registers all formulas in `FORMULAS`. A page, a figure, a live tool and
-the tests use the same function; `latex`, `javascript` and `worked` print it.
+Importing this package registers every formula in `FORMULAS`. Pages, figures, tools and tests all
+use the same functions; `latex`, `javascript` and `worked` print them.
 """
 
 from __future__ import annotations

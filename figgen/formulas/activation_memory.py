@@ -16,7 +16,7 @@ KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198"
 def layer_activation_bytes(
     sequence_length: Number, microbatch_size: Number, hidden: Number, heads: Number
 ) -> Number:
-    """Activations of one layer and microbatch, nothing divided, nothing recomputed."""
+    """Activations of one layer and microbatch, with nothing divided and nothing recomputed."""
     return sequence_length * microbatch_size * hidden * (34 + 5 * heads * sequence_length / hidden)
 
 
@@ -28,7 +28,7 @@ def model_activation_bytes(
     hidden: Number,
     heads: Number,
 ) -> Number:
-    """Activations of all layers for one microbatch, nothing divided, nothing recomputed."""
+    """Activations of all layers for one microbatch, with nothing divided and nothing recomputed."""
     return (
         layers
         * sequence_length
@@ -46,7 +46,7 @@ def tensor_parallel_layer_activation_bytes(
     heads: Number,
     tp: Number,
 ) -> Number:
-    """Activations of one layer per rank under tensor parallelism; norms and dropout whole."""
+    """Activations of one layer per rank under tensor parallelism, with whole norms and dropout."""
     return (
         sequence_length
         * microbatch_size
@@ -92,8 +92,9 @@ def gated_layer_activation_bytes(
 ) -> Number:
     """Activations of one layer per rank with grouped queries, gated MLP and fused attention.
 
-    Without dropout, with sequence parallelism: norms, queries and attention's output are six
-    tensors as wide as the model, keys and values two, gate, up and their product three.
+    Without dropout and with sequence parallelism. Six tensors are as wide as the model (norms,
+    queries, attention's output), two as wide as the keys and values, and three as wide as the MLP
+    (gate, up, and their elementwise product).
     """
     return 2 * sequence_length * microbatch_size * (6 * hidden + 2 * kv_width + 3 * ffn_width) / tp
 

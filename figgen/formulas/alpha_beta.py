@@ -67,7 +67,7 @@ def reducing_collective_time(
 
 @formula(symbol=r"\text{algbw}", unit="B/s", source=NCCL_TESTS)
 def algorithm_bandwidth(message_bytes: Number, time_s: Number) -> Number:
-    """Buffer size over time; also the bus bandwidth of broadcast and reduce."""
+    """Buffer size divided by time; also the bus bandwidth of broadcast and reduce."""
     return message_bytes / time_s
 
 
@@ -89,7 +89,7 @@ def all_gather_bus_bandwidth(ranks: Number, message_bytes: Number, time_s: Numbe
     source="derivation: every ring leaves a node once, and all rings together carry the busbw",
 )
 def ring_port_bandwidth(bus_bandwidth_bytes_per_s: Number, nics_per_node: Number) -> Number:
-    """What a network port sends while rings through several nodes have this bus bandwidth."""
+    """Rate at which a network port sends if rings through several nodes have this bus bandwidth."""
     return bus_bandwidth_bytes_per_s / nics_per_node
 
 
@@ -102,7 +102,7 @@ def ring_port_bandwidth(bus_bandwidth_bytes_per_s: Number, nics_per_node: Number
 def all_to_all_port_bandwidth(
     ranks: Number, gpus_per_node: Number, bus_bandwidth_bytes_per_s: Number, nics_per_node: Number
 ) -> Number:
-    """What a network port sends during an all-to-all of this bus bandwidth."""
+    """Rate at which a network port sends during an all-to-all with this bus bandwidth."""
     return (
         bus_bandwidth_bytes_per_s
         * gpus_per_node
@@ -114,13 +114,13 @@ def all_to_all_port_bandwidth(
 
 @formula(symbol="B", unit="B/s", source="definition")
 def one_way_bandwidth(two_way_bandwidth_bytes_per_s: Number) -> Number:
-    """Bandwidth per direction of a link whose two directions were added up."""
+    """Bandwidth per direction of a link whose datasheet adds up both directions."""
     return two_way_bandwidth_bytes_per_s / 2
 
 
 @formula(symbol="F", unit="FLOP/s", source="2:4 sparsity: two of four values are zero and skipped")
 def dense_peak(sparse_peak_flops_per_s: Number) -> Number:
-    """Peak without sparsity of a chip that doubles it with 2:4 sparsity."""
+    """Dense peak of a chip whose quoted peak is doubled by 2:4 sparsity."""
     return sparse_peak_flops_per_s / 2
 
 

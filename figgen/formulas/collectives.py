@@ -1,8 +1,8 @@
-"""Collectives in the α–β model: time of every algorithm, bytes sent, chunks of the ring.
+"""Collectives in the α–β model: time of each algorithm, bytes sent, chunks of the ring.
 
 S is always the largest per-rank buffer (all-reduce: the vector; all-gather: the gathered output;
 reduce-scatter: the whole input; all-to-all: a rank's send buffer; scatter and gather: the root's
-buffer). α is paid per step of the algorithm, B is per direction, links are full duplex.
+buffer). Each step of an algorithm costs α, B is per direction, and links are full duplex.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MPICH = "MPICH, cost comments in the source; Thakur et al. 2005"
 def naive_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time to reduce to one rank and send back, one peer after the other."""
+    """Time to reduce to one rank and send the result back, one peer after the other."""
     return 2 * (ranks - 1) * (latency_s + message_bytes / bandwidth_bytes_per_s)
 
 
@@ -26,7 +26,7 @@ def naive_all_reduce_time(
 def tree_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of a binomial tree up and down again, without pipelining."""
+    """Time of an all-reduce up and down a binomial tree, without pipelining."""
     return 2 * ceil(log2(ranks)) * (latency_s + message_bytes / bandwidth_bytes_per_s)
 
 
@@ -39,7 +39,7 @@ def tree_all_reduce_time(
 def double_binary_tree_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of NCCL's double binary tree in its limit of large messages, perfectly pipelined."""
+    """Time of NCCL's double binary tree for large messages, with perfect pipelining."""
     return 2 * ceil(log2(ranks)) * latency_s + 2 * message_bytes / bandwidth_bytes_per_s
 
 
@@ -80,7 +80,7 @@ def all_reduce_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
 
 @formula(symbol=r"V_\text{AG}", unit="B", source=f"{NCCL_TESTS}; what a rank lacks or gives away")
 def all_gather_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
-    """Bytes that each rank sends in an all-gather, reduce-scatter or all-to-all, at least."""
+    """Fewest bytes that each rank can send in an all-gather, reduce-scatter or all-to-all."""
     return (ranks - 1) / ranks * message_bytes
 
 
@@ -91,7 +91,7 @@ def all_gather_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
     where="ranks >= 2",
 )
 def switch_all_reduce_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
-    """Bytes that each rank sends, and receives, when the switch adds and multicasts (NVLS)."""
+    """Bytes that each rank sends (and receives) if the switch adds and multicasts (NVLS)."""
     return (ranks + 1) / ranks * message_bytes
 
 
@@ -129,7 +129,7 @@ POWER_OF_TWO = "2 ** ceil(log2(ranks)) == ranks"
 def halving_doubling_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of recursive halving and doubling (Rabenseifner) for a power of two of ranks."""
+    """Time of recursive halving and doubling (Rabenseifner) for a power-of-two number of ranks."""
     return (
         2 * log2(ranks) * latency_s
         + 2 * (ranks - 1) / ranks * message_bytes / bandwidth_bytes_per_s
@@ -147,7 +147,7 @@ def halving_step_bytes(message_bytes: Number, step: Number) -> Number:
 def recursive_doubling_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of recursive doubling, which exchanges whole buffers: good for short messages."""
+    """Time of recursive doubling, which exchanges whole buffers and suits short messages."""
     return log2(ranks) * (latency_s + message_bytes / bandwidth_bytes_per_s)
 
 
@@ -180,7 +180,7 @@ def chain_broadcast_time(
 def scatter_all_gather_broadcast_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of a broadcast as binomial scatter and ring all-gather: good for long messages."""
+    """Time of a broadcast as binomial scatter and ring all-gather, which suits long messages."""
     return (ceil(log2(ranks)) + ranks - 1) * latency_s + 2 * (
         ranks - 1
     ) / ranks * message_bytes / bandwidth_bytes_per_s
@@ -208,7 +208,7 @@ def recursive_doubling_all_gather_time(
 def pairwise_all_to_all_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of an all-to-all in n − 1 pairwise exchanges, `message_bytes` in each send buffer."""
+    """Time of an all-to-all in n − 1 pairwise exchanges; `message_bytes` is each send buffer."""
     return (ranks - 1) * latency_s + (ranks - 1) / ranks * message_bytes / bandwidth_bytes_per_s
 
 
@@ -216,5 +216,5 @@ def pairwise_all_to_all_time(
 def bruck_all_to_all_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of Bruck's all-to-all, which moves half the buffer at every step: few, large steps."""
+    """Time of Bruck's all-to-all, which takes few steps and moves half the buffer in each."""
     return ceil(log2(ranks)) * (latency_s + message_bytes / (2 * bandwidth_bytes_per_s))

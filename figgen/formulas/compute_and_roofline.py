@@ -1,7 +1,7 @@
-"""Work, communication-to-computation ratios, rooflines, utilisation and cost.
+"""Work, communication-to-computation ratios, rooflines, utilization and cost.
 
-Peaks are dense. A ridge point needs both numbers of one endpoint: the FLOP/s of a GPU with the
-bandwidth of its link, or those of a node with the bandwidth of all its NICs.
+Peaks are dense. Both numbers of a ridge point belong to one endpoint: the FLOP/s of a GPU with the
+bandwidth of its link, or the FLOP/s of a node with the bandwidth of all its NICs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ RING_VOLUME = "derivation: 6Nτ of work over the ring's bytes sent"
 
 @formula(symbol="C", unit="FLOP", source="Kaplan et al. 2020, arXiv:2001.08361, §2.1")
 def training_flops(parameters: Number, tokens: Number) -> Number:
-    """Work of forward and backward over these tokens, without the attention core."""
+    """Work of forward and backward for these tokens, without the attention core."""
     return 6 * parameters * tokens
 
 
 @formula(symbol="C", unit="FLOP", source="Narayanan et al. 2021, arXiv:2104.04473, §5.1")
 def training_flops_with_recompute(parameters: Number, tokens: Number) -> Number:
-    """Work of training on these tokens when every forward is computed twice."""
+    """Work of training on these tokens if the whole forward is recomputed."""
     return 8 * parameters * tokens
 
 
@@ -32,16 +32,16 @@ def training_flops_with_attention(
     sequence_length: Number,
     attention_width: Number,
 ) -> Number:
-    """Work of forward and backward with the attention core; causal masks are not taken off.
+    """Work of forward and backward with the attention core, without discount for causal masks.
 
-    `attention_width` is the number of heads times the width of one.
+    `attention_width` is the number of heads times the width of one head.
     """
     return tokens * (6 * parameters + 12 * layers * sequence_length * attention_width)
 
 
 @formula(symbol=r"C_\text{layer}", unit="FLOP", source="Narayanan et al. 2021, arXiv:2104.04473")
 def layer_forward_flops(microbatch_size: Number, sequence_length: Number, hidden: Number) -> Number:
-    """Forward work of one layer with a 4h MLP; causal masks are not taken off."""
+    """Forward work of one layer with a 4h MLP, without discount for causal masks."""
     return 24 * microbatch_size * sequence_length * hidden**2 * (1 + sequence_length / (6 * hidden))
 
 
@@ -49,7 +49,7 @@ def layer_forward_flops(microbatch_size: Number, sequence_length: Number, hidden
 def attention_core_flops(
     microbatch_size: Number, sequence_length: Number, hidden: Number
 ) -> Number:
-    """Forward work of QKᵀ and of its product with V, unmasked; causal attention needs half."""
+    """Forward work of the matmuls QKᵀ and PV, unmasked; causal attention needs half."""
     return 4 * microbatch_size * sequence_length**2 * hidden
 
 
@@ -57,7 +57,7 @@ def attention_core_flops(
 def data_parallel_ccr(tokens: Number, bytes_per_param: Number, dp: Number) -> Number:
     """Work per byte sent of data parallelism; `tokens` are those of one rank and step.
 
-    Only the backward of the last microbatch hides what is sent.
+    Only the backward of the last microbatch hides the messages.
     """
     return 3 * tokens / bytes_per_param * dp / (dp - 1)
 
@@ -78,7 +78,7 @@ def ridge_point(peak_flops_per_s: Number, bandwidth_bytes_per_s: Number) -> Numb
 def attainable_flops_over_network(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, ccr: Number
 ) -> Number:
-    """Highest rate of work when communication overlaps perfectly."""
+    """Highest rate of work if communication overlaps perfectly."""
     return minimum(peak_flops_per_s, bandwidth_bytes_per_s * ccr)
 
 
@@ -98,7 +98,7 @@ def samples_per_second(
     step_bytes: Number,
     samples_per_step: Number,
 ) -> Number:
-    """Samples per second that compute and network both allow."""
+    """Samples per second that computation and network both allow."""
     return minimum(
         peak_flops_per_s / flops_per_sample, bandwidth_bytes_per_s / step_bytes * samples_per_step
     )
@@ -106,13 +106,13 @@ def samples_per_second(
 
 @formula(symbol=r"\eta", unit="1", source="derivation: attainable rate over peak")
 def efficiency_with_overlap(ccr: Number, ridge: Number) -> Number:
-    """Share of the peak that is left when communication overlaps perfectly."""
+    """Share of the peak that is reached if communication overlaps perfectly."""
     return minimum(1, ccr / ridge)
 
 
 @formula(symbol=r"\eta", unit="1", source="derivation: compute time over compute plus send time")
 def efficiency_without_overlap(ccr: Number, ridge: Number) -> Number:
-    """Share of the peak that is left when nothing overlaps."""
+    """Share of the peak that is reached if nothing overlaps."""
     return 1 / (1 + ridge / ccr)
 
 
@@ -124,7 +124,7 @@ def efficiency_without_overlap(ccr: Number, ridge: Number) -> Number:
 def efficiency_with_partial_overlap(
     ccr: Number, ridge: Number, overlapped_fraction: Number
 ) -> Number:
-    """Share of the peak that is left when messages hide behind this share of the work only."""
+    """Share of the peak that is reached if messages hide behind only this share of the work."""
     return 1 / (1 + maximum(0, ridge / ccr - overlapped_fraction))
 
 
@@ -138,7 +138,7 @@ BEHIND_ITS_PASS = (
 def critical_tokens(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number
 ) -> Number:
-    """Tokens per rank and microbatch from which on DDP and FSDP hide, in a group of any size."""
+    """Tokens per rank and microbatch above which DDP and FSDP hide, in a group of any size."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2
 
 
@@ -146,7 +146,7 @@ def critical_tokens(
 def critical_tokens_of_group(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number, dp: Number
 ) -> Number:
-    """Tokens per rank and microbatch from which on DDP and FSDP hide among this many ranks."""
+    """Tokens per rank and microbatch above which DDP and FSDP hide among this many ranks."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2 * ((dp - 1) / dp)
 
 
@@ -154,13 +154,13 @@ def critical_tokens_of_group(
 def model_flops_utilization(
     parameters: Number, tokens_per_gpu_s: Number, peak_flops_per_s: Number
 ) -> Number:
-    """Useful work over peak, from the throughput of one GPU; recomputation does not count."""
+    """Useful work as a share of the peak, from one GPU's throughput, not counting recomputation."""
     return 6 * parameters * tokens_per_gpu_s / peak_flops_per_s
 
 
 @formula(symbol="t", unit="s", source="definition of the GPU-hour")
 def training_time(gpu_hours: Number, gpus: Number) -> Number:
-    """Wall time of a run of so many GPU-hours."""
+    """Wall time of a run that takes this many GPU-hours."""
     return 3600 * gpu_hours / gpus
 
 
@@ -168,16 +168,16 @@ def training_time(gpu_hours: Number, gpus: Number) -> Number:
 def time_of_work(
     work_flops: Number, gpus: Number, peak_flops_per_s: Number, utilization: Number
 ) -> Number:
-    """Wall time of so much work on GPUs that reach a share of their peak.
+    """Wall time of this much work on GPUs that reach a share of their peak.
 
-    With MFU as the share, the work is that of the model; with HFU, recomputation counts too.
+    If the share is MFU, the work is the model's; if it is HFU, the work includes recomputation.
     """
     return work_flops / (gpus * peak_flops_per_s * utilization)
 
 
 @formula(symbol=r"K", unit="USD", source="definition")
 def training_cost(gpu_hours: Number, price_per_gpu_hour: Number) -> Number:
-    """Cost of so many GPU-hours."""
+    """Cost of this many GPU-hours."""
     return gpu_hours * price_per_gpu_hour
 
 
@@ -193,9 +193,9 @@ def cast_bytes_per_element(
     scale_bits: Number,
     elements_per_scale: Number,
 ) -> Number:
-    """Bytes moved to make two narrow copies of an element, with its part of both scales.
+    """Bytes moved to make two narrow copies of an element, including its part of both scales.
 
-    One read where a block fits a kernel, two where a whole tensor's largest is needed first.
+    One read if a block fits a kernel; two if the largest element of a whole tensor is needed first.
     """
     return (reads * bits_from + 2 * (bits_to + scale_bits / elements_per_scale)) / 8
 
@@ -203,7 +203,7 @@ def cast_bytes_per_element(
 @formula(
     symbol=r"h^*",
     unit="1",
-    source="derivation: casts of inputs and of gradients against three products, M·K·N each",
+    source="derivation: casts of inputs and of gradients against three matmuls, M·K·N each",
     where="narrow_flops_per_s > peak_flops_per_s",
 )
 def cast_break_even_width(
@@ -212,9 +212,10 @@ def cast_break_even_width(
     peak_flops_per_s: Number,
     narrow_flops_per_s: Number,
 ) -> Number:
-    """Width of a square layer from which narrow products save more than their casts take.
+    """Width of a square layer above which narrow matmuls save more time than their casts take.
 
-    For other layers the harmonic mean of both widths; weights, cast once for many tokens, apart.
+    For other layers, use the harmonic mean of both widths. Casts of weights, which happen once for
+    many tokens, are not counted.
     """
     saved = 1 / peak_flops_per_s - 1 / narrow_flops_per_s
     return cast_bytes / (3 * memory_bandwidth_bytes_per_s * saved)

@@ -1,4 +1,4 @@
-"""Context parallelism: ring attention's traffic, buffers, and when computing hides it."""
+"""Context parallelism: ring attention's traffic and buffers, and when computation hides it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ring_attention_forward_bytes(
     kv_width: Number,
     bytes_per_element: Number,
 ) -> Number:
-    """Bytes that a rank sends to pass keys and values round the ring, one layer's forward."""
+    """Bytes that a rank sends to pass keys and values around the ring in one layer's forward."""
     return (cp - 1) * 2 * microbatch_size * (sequence_length / cp) * kv_width * bytes_per_element
 
 
@@ -35,7 +35,7 @@ def kv_transfer_time(
     bytes_per_element: Number,
     bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Time to send the keys and values of so many tokens of one layer over one link."""
+    """Time to send the keys and values of this many tokens of one layer over one link."""
     return 2 * sequence_length * kv_width * bytes_per_element / bandwidth_bytes_per_s
 
 
@@ -47,7 +47,7 @@ def ring_attention_min_tokens(
     heads: Number,
     kv_heads: Number,
 ) -> Number:
-    """Fewest tokens per rank with which attention hides the ring; twice that if causal."""
+    """Fewest tokens per rank for which attention hides the ring; twice as many if causal."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_element / 2 * kv_heads / heads
 
 
@@ -59,7 +59,7 @@ def causal_ring_attention_min_tokens(
     heads: Number,
     kv_heads: Number,
 ) -> Number:
-    """Fewest tokens per rank with which balanced causal attention hides the ring."""
+    """Fewest tokens per rank for which balanced causal attention hides the ring."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_element * kv_heads / heads
 
 

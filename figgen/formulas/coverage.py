@@ -1,4 +1,4 @@
-"""Where every entry of the formula catalogue is computed: `coverage.toml`, read and checked."""
+"""The table of where each entry of the formula catalog is computed, from `coverage.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ COVERED_KINDS = ("formula", "model", "test", "identity")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """One entry of the catalogue; `name` is a formula, or the dotted place of something else."""
+    """An entry of the formula catalog;
+
+    `name` is a formula, or the dotted path of something else.
+    """
 
     id: str
     title: str
@@ -26,9 +29,9 @@ class Covered:
 
 @functools.cache
 def coverage() -> tuple[Covered, ...]:
-    """All entries, in the order of the catalogue.
+    """Return all entries in the catalog's order.
 
-    Raises InputError for an entry without a title, of an unknown kind, or that names no formula.
+    Raises InputError for an entry that has no title, is of an unknown kind, or names no formula.
     """
     text = (resources.files("figgen.formulas") / "coverage.toml").read_text("utf-8")
     found = []

@@ -1,4 +1,4 @@
-"""Data parallelism, ZeRO and FSDP: bytes sent per rank and step, and how much of it hides.
+"""Data parallelism, ZeRO and FSDP: bytes sent per rank and step, and how much of that hides.
 
 Parameters are those of the shard that a data-parallel group holds: N/(T·P) in a 3D job.
 """
@@ -26,7 +26,7 @@ def data_parallel_time(
     latency_s: Number,
     bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Time of the gradient's all-reduce when nothing hides it."""
+    """Time of the gradient's all-reduce if nothing hides it."""
     return (
         2 * (dp - 1) / dp * parameters * gradient_bytes_per_param / bandwidth_bytes_per_s
         + 2 * (dp - 1) * latency_s
@@ -58,7 +58,7 @@ def hidden_communication_fraction(
 
 @formula(symbol=r"\rho", unit="1", source="definition")
 def communication_to_compute_ratio(communication_s: Number, compute_s: Number) -> Number:
-    """Communication time over the computation that may hide it."""
+    """Communication time divided by the time of the computation that may hide it."""
     return communication_s / compute_s
 
 
@@ -70,7 +70,7 @@ def chunked_all_reduce_time(
     bandwidth_bytes_per_s: Number,
     bucket_overhead_s: Number,
 ) -> Number:
-    """Time of an all-reduce in equal chunks, one after the other, with a cost for each."""
+    """Time of an all-reduce in equal chunks, one after the other, each with a fixed cost."""
     return buckets * (
         2 * (ranks - 1) / ranks * message_bytes / (buckets * bandwidth_bytes_per_s)
         + bucket_overhead_s
@@ -84,7 +84,7 @@ def chunked_all_reduce_time(
     where="bucket_overhead_s > 0",
 )
 def best_bucket_count(communication_s: Number, bucket_overhead_s: Number) -> Number:
-    """Number of buckets that leaves least exposed when overheads cannot hide (not rounded)."""
+    """Number of buckets that exposes the least time if overheads cannot hide (not rounded)."""
     return sqrt(communication_s / bucket_overhead_s)
 
 
@@ -97,7 +97,7 @@ def best_bucket_count(communication_s: Number, bucket_overhead_s: Number) -> Num
 def best_overlapped_bucket_count(
     communication_s: Number, compute_s: Number, bucket_overhead_s: Number
 ) -> Number:
-    """Number of buckets that leaves least exposed when overheads hide too (not rounded)."""
+    """Number of buckets that exposes the least time if overheads hide too (not rounded)."""
     return maximum(
         (compute_s - communication_s) / bucket_overhead_s, sqrt(compute_s / bucket_overhead_s)
     )
@@ -112,19 +112,19 @@ def best_overlapped_bucket_count(
 def bucket_count(
     gradient_bytes: Number, first_bucket_bytes: Number, bucket_bytes: Number
 ) -> Number:
-    """Buckets of PyTorch's DDP, when tensors fill them without gaps."""
+    """Number of buckets of PyTorch's DDP if tensors fill them without gaps."""
     return 1 + ceil((gradient_bytes - first_bucket_bytes) / bucket_bytes)
 
 
 @formula(symbol="E", unit="1", source="definition")
 def scaling_efficiency(speedup: Number, ranks: Number) -> Number:
-    """Speed-up over the number of ranks that it took."""
+    """Speed-up divided by the number of ranks."""
     return speedup / ranks
 
 
 @formula(symbol=r"\rho", unit="1", source="definition")
 def quantization_ratio(bits_from: Number, bits_to: Number) -> Number:
-    """Factor by which narrower elements shrink a message; scales are not counted."""
+    """Factor by which narrower elements shrink a message, not counting scales."""
     return bits_from / bits_to
 
 
@@ -144,7 +144,7 @@ def top_k_all_gather_bytes(
     value_bytes: Number,
     index_bytes: Number,
 ) -> Number:
-    """Bytes that a rank receives when the kept elements are all-gathered; grows with D."""
+    """Bytes that a rank receives when the kept elements are all-gathered; it grows with D."""
     return (dp - 1) * kept_fraction * parameters * (value_bytes + index_bytes)
 
 
@@ -200,11 +200,11 @@ def hsdp_replica_bytes(
 
 @formula(symbol="T", unit="s", source="derivation: gather, then compute, layer after layer")
 def serial_gather_time(layers: Number, gather_s: Number, layer_compute_s: Number) -> Number:
-    """Forward time of FSDP when every layer waits for its own weights."""
+    """Forward time of FSDP if every layer waits for its own weights."""
     return layers * (gather_s + layer_compute_s)
 
 
 @formula(symbol="T", unit="s", source="derivation: the next gather runs behind this layer")
 def prefetched_gather_time(layers: Number, gather_s: Number, layer_compute_s: Number) -> Number:
-    """Forward time of FSDP when the next layer's weights are gathered during this layer."""
+    """Forward time of FSDP if the next layer's weights are gathered during the current layer."""
     return gather_s + (layers - 1) * maximum(layer_compute_s, gather_s) + layer_compute_s

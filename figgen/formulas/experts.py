@@ -1,4 +1,7 @@
-"""Mixture of experts: all-to-all traffic and parameter counts. Routing itself is a model."""
+"""Mixture of experts: all-to-all traffic and parameter counts.
+
+Routing itself is simulated in `figgen.models`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def expert_all_to_all_bytes(
     bytes_per_element: Number,
     ep: Number,
 ) -> Number:
-    """Bytes that a rank sends in the all-to-alls of one layer; `tokens` are those of the rank."""
+    """Bytes that a rank with `tokens` tokens sends in the all-to-alls of one layer."""
     return passes * top_k * tokens * hidden * bytes_per_element * ((ep - 1) / ep)
 
 
@@ -36,7 +39,7 @@ def expert_all_to_all_bytes(
     where="parameters >= active_parameters",
 )
 def total_to_active_ratio(parameters: Number, active_parameters: Number) -> Number:
-    """How many parameters a model stores for each one that a token uses."""
+    """Parameters that a model stores for each parameter that a token uses."""
     return parameters / active_parameters
 
 
@@ -47,5 +50,5 @@ def total_to_active_ratio(parameters: Number, active_parameters: Number) -> Numb
     where="ep >= 2",
 )
 def expert_all_to_all_ccr(ffn_width: Number, bytes_per_element: Number, ep: Number) -> Number:
-    """Work per byte sent of the experts; the width of one expert alone decides it."""
+    """Work of the experts per byte sent, which depends only on the width of one expert."""
     return 4.5 * ffn_width / bytes_per_element * ep / (ep - 1)

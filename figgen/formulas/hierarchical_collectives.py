@@ -19,7 +19,7 @@ def nccl_ring_latency(
     intra_latency_s: Number,
     inter_latency_s: Number,
 ) -> Number:
-    """Latency that NCCL's tuner expects of a ring all-reduce, of whose hops some leave the node."""
+    """Latency that NCCL's tuner expects of a ring all-reduce with some hops between nodes."""
     return (
         base_latency_s
         + (2 * (ranks - 1) - 2 * (nodes - 1)) * intra_latency_s
@@ -42,7 +42,7 @@ def leader_all_reduce_time(
     inter_latency_s: Number,
     inter_bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Time of an all-reduce in which one GPU speaks for each node, over one NIC."""
+    """Time of an all-reduce in which one GPU of each node exchanges data, over one NIC."""
     within = (gpus_per_node - 1) * intra_latency_s + message_bytes / intra_bandwidth_bytes_per_s
     return (
         2 * within
@@ -65,7 +65,7 @@ def two_level_all_reduce_time(
     inter_latency_s: Number,
     inter_bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Time of an all-reduce that uses a NIC for every GPU; phases do not overlap."""
+    """Time of an all-reduce that uses a NIC per GPU; its phases do not overlap."""
     within = (gpus_per_node - 1) * intra_latency_s + (
         gpus_per_node - 1
     ) / gpus_per_node * message_bytes / intra_bandwidth_bytes_per_s

@@ -12,7 +12,7 @@ MAMBA = "Dao and Gu 2024 (Mamba-2), arXiv:2405.21060"
 
 @formula(symbol=r"f", unit="1", source=LLAMA)
 def gated_width(hidden: Number, multiple: Number) -> Number:
-    """Width of a gated block that has the parameters of an ungated one of four times the width."""
+    """Width of a gated block with as many parameters as an ungated block of width 4h."""
     return multiple * ceil(8 * hidden / (3 * multiple))
 
 
@@ -24,7 +24,7 @@ def normalization_parameters(layers: Number, hidden: Number, vectors: Number) ->
 
 @formula(symbol=r"n_\text{pairs}", unit="1", source="counting", where="context >= window")
 def windowed_pairs(context: Number, window: Number) -> Number:
-    """Pairs of a query and a key that a causal window of one sequence leaves."""
+    """Pairs of a query and a key that a causal window leaves in one sequence."""
     return window * context - window * (window - 1) / 2
 
 
@@ -38,7 +38,7 @@ def latent_attention_parameters(
     rotary_width: Number,
     value_width: Number,
 ) -> Number:
-    """Parameters of one layer's latent attention: ways down, norms, ways up, and the way out."""
+    """Parameters of one layer's latent attention: projections down and up, norms, output."""
     down = hidden * (query_width + latent_width + rotary_width) + query_width + latent_width
     queries = query_width * heads * (head_width + rotary_width)
     keys_and_values = latent_width * heads * (head_width + value_width)
@@ -56,9 +56,9 @@ def state_space_parameters(
     mixer_heads: Number,
     convolution: Number,
 ) -> Number:
-    """Parameters of a Mamba-2 mixer: ways in and out, convolution with bias, gated norm, heads.
+    """Parameters of a Mamba-2 mixer: projections, convolution with bias, gated norm, heads.
 
-    Each head has a decay, a step bias and a skip.
+    Each head has a decay rate, a step bias and a skip weight.
     """
     convolved = inner_width + 2 * state_groups * state_width
     ways = hidden * (inner_width + convolved + mixer_heads) + inner_width * hidden
@@ -74,7 +74,7 @@ def state_space_cache_bytes(
     convolution: Number,
     bytes_per_element: Number,
 ) -> Number:
-    """What state-space layers keep of one sequence of any length: states, last convolved inputs."""
+    """Cache of state-space layers for a sequence of any length: states, last convolved inputs."""
     last = (convolution - 1) * (inner_width + 2 * state_groups * state_width)
     return layers * bytes_per_element * (inner_width * state_width + last)
 
@@ -83,9 +83,9 @@ def state_space_cache_bytes(
 def state_space_work(
     inner_width: Number, state_width: Number, state_groups: Number, chunk_tokens: Number
 ) -> Number:
-    """Forward work of a token in a mixer's core: within its chunk, into the state and out of it.
+    """Forward work per token in a mixer's core: within its chunk, into the state and out of it.
 
-    The masked half of a chunk is multiplied too; passing states from chunk to chunk is left out.
+    The masked half of a chunk is computed too; passing states from chunk to chunk is not counted.
     """
     within = 2 * chunk_tokens * (state_groups * state_width + inner_width)
     return within + 4 * state_width * inner_width
@@ -104,10 +104,10 @@ def state_space_activation_bytes(
     mixer_heads: Number,
     bytes_per_element: Number,
 ) -> Number:
-    """What a mixer keeps of a token for backward: what its projections read, made, and gave back.
+    """Activations that a mixer keeps per token for backward.
 
-    Its input; gate, input, maps and steps; the scan's output before the gate, behind it and normed.
-    Backward recomputes the convolution and the states.
+    These are its input; the gate, input, projections B and C, and steps; and the scan's output
+    before the gate, after it, and normalized. Backward recomputes the convolution and the states.
     """
     projected = 2 * inner_width + 2 * state_groups * state_width + mixer_heads
     return bytes_per_element * (hidden + projected + 3 * inner_width)
@@ -119,7 +119,7 @@ def state_space_activation_bytes(
     source="DeepSeek-V3, arXiv:2412.19437, section 2.2: embedding and head are shared",
 )
 def prediction_module_parameters(layer_parameters: Number, hidden: Number) -> Number:
-    """Parameters of a module that predicts one token more: a layer, a projection, three norms."""
+    """Parameters of a module that predicts one more token: a layer, a projection, three norms."""
     return layer_parameters + 2 * hidden * hidden + 3 * hidden
 
 
@@ -131,6 +131,6 @@ def prediction_module_parameters(layer_parameters: Number, hidden: Number) -> Nu
 def product_intensity(
     tokens: Number, rows: Number, columns: Number, bytes_per_element: Number
 ) -> Number:
-    """Work per byte of memory of a product of `tokens` vectors with one matrix."""
+    """Work per byte of memory traffic when one matrix multiplies `tokens` vectors."""
     moved = tokens * rows + rows * columns + tokens * columns
     return 2 * tokens * rows * columns / (bytes_per_element * moved)

@@ -1,9 +1,8 @@
 """The notation of the whole guide: every argument of every formula, once.
 
-One name always has one symbol, one unit and one meaning; the appendix "Notation" prints this
-table. Letters follow the field where it agrees: N parameters, L layers, M microbatches, S the
-largest per-rank buffer of a collective, B bandwidth per direction, T, C, D, P the sizes of the
-axes.
+Each name has one symbol, one unit and one meaning; the appendix "Notation" prints this table.
+Letters follow the field where it agrees: N parameters, L layers, M microbatches, S the largest
+per-rank buffer of a collective, B bandwidth per direction, T, C, D, P the sizes of the axes.
 """
 
 from __future__ import annotations
@@ -331,4 +330,4 @@ NOTATION = Notation(
 )
 
 formula = partial(registered, NOTATION)
-"""Registers a function as a formula whose arguments are lines of this notation."""
+"""Registers a function as a formula whose arguments are entries of this notation."""

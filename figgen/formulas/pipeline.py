@@ -1,7 +1,7 @@
 """Pipeline parallelism: idle share, step time, activations in flight, traffic, placement.
 
-`bubble_fraction` is idle time over wall time, `bubble_overhead` idle over ideal time; the word
-alone is not used, because papers mean either. Closed forms hold for equal stages without
+`bubble_fraction` is idle time over wall time, `bubble_overhead` idle over ideal time. "Bubble"
+alone is never used, because papers mean either. Closed forms hold for equal stages without
 communication; timelines come from the simulator.
 """
 
@@ -19,7 +19,7 @@ NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473"
     source="derivation: one of P stages works at any time",
 )
 def naive_pipeline_idle_fraction(stages: Number) -> Number:
-    """Share of the wall time that a stage idles when one microbatch passes through alone."""
+    """Share of the wall time that a stage idles if one microbatch at a time passes through."""
     return (stages - 1) / stages
 
 
@@ -43,7 +43,7 @@ INTERLEAVED = "microbatches >= stages or chunks == 1"
 def interleaved_bubble_fraction(stages: Number, microbatches: Number, chunks: Number) -> Number:
     """Idle share of the wall time under interleaved 1F1B with V chunks on each GPU.
 
-    Chunks take turns after groups of P microbatches or more, none of them shorter than P.
+    Chunks take turns after groups of P or more microbatches; no group is shorter than P.
     """
     return (stages - 1) / (chunks * microbatches + stages - 1)
 
@@ -56,7 +56,7 @@ def interleaved_bubble_overhead(stages: Number, microbatches: Number, chunks: Nu
 
 @formula(symbol=r"f_\text{bubble}", unit="1", source="derivation: bubble_fraction at M = 4P")
 def bubble_fraction_at_four_microbatches_per_stage(stages: Number) -> Number:
-    """Idle share of the wall time at the rule of thumb of four microbatches per stage."""
+    """Idle share of the wall time with four microbatches per stage, a common rule of thumb."""
     return (stages - 1) / (5 * stages - 1)
 
 
@@ -73,7 +73,8 @@ def pipeline_efficiency(stages: Number, microbatches: Number, chunks: Number) ->
 
 @formula(symbol=r"M_\eta", unit="microbatch", source="derivation: pipeline efficiency solved for M")
 def microbatches_for_efficiency(stages: Number, chunks: Number, efficiency: Number) -> Number:
-    """Microbatches from which on the pipeline reaches this efficiency (not yet rounded up).
+    """Fewest microbatches for which the pipeline reaches this efficiency (not rounded up).
+
     With V > 1 chunks it must also be at least P.
     """
     return (stages - 1) * efficiency / (chunks * (1 - efficiency))
@@ -120,15 +121,16 @@ def one_f_one_b_in_flight(stages: Number, stage: Number, microbatches: Number) -
     where="microbatches % stages == 0 and chunks >= 2",
 )
 def interleaved_in_flight(stages: Number, microbatches: Number, chunks: Number) -> Number:
-    """Most activations that stage 0 holds under interleaved 1F1B, in whole microbatches' worth.
-    Runs of one chunk are P microbatches long, as by default in Megatron-LM.
+    """Most activations that stage 0 holds under interleaved 1F1B, counted in whole microbatches.
+
+    A chunk runs P microbatches in a row, as by default in Megatron-LM.
     """
     return minimum(stages * (1 + (stages - 1) / (stages * chunks)), microbatches)
 
 
 @formula(symbol="w_p", unit="microbatch", source="Megatron-LM schedules.py", where="stage < stages")
 def one_f_one_b_warmup(stages: Number, stage: Number, microbatches: Number) -> Number:
-    """Forwards that stage p runs before its first backward's turn under 1F1B."""
+    """Forwards that stage p runs before its first backward under 1F1B."""
     return minimum(stages - stage - 1, microbatches)
 
 
@@ -145,7 +147,7 @@ def interleaved_warmup(
     group_microbatches: Number,
     microbatches: Number,
 ) -> Number:
-    """Chunk forwards that stage p runs before its first backward's turn, interleaved 1F1B."""
+    """Chunk forwards that stage p runs before its first backward under interleaved 1F1B."""
     return minimum(
         2 * (stages - stage - 1) + (chunks - 1) * group_microbatches, microbatches * chunks
     )
@@ -167,7 +169,7 @@ def split_pipeline_boundary_bytes(
     bytes_per_element: Number,
     tp: Number,
 ) -> Number:
-    """Bytes per GPU over one boundary where tensor-parallel ranks each send their share."""
+    """Bytes per GPU over one boundary if each tensor-parallel rank sends its own share."""
     return microbatch_size * sequence_length * hidden * bytes_per_element / tp
 
 
@@ -180,13 +182,13 @@ def split_pipeline_boundary_bytes(
 def pipeline_total_bytes(
     microbatches: Number, stages: Number, chunks: Number, message_bytes: Number
 ) -> Number:
-    """Bytes over all boundaries in one step; interleaving also wraps from last to first GPU."""
+    """Bytes over all boundaries in one step; interleaving wraps from the last GPU to the first."""
     return 2 * microbatches * (stages * chunks - 1) * message_bytes
 
 
 @formula(symbol=r"L_\text{stage}", unit="layer", source="definition", where="layers % stages == 0")
 def layers_per_stage(layers: Number, stages: Number) -> Number:
-    """Layers of each stage when consecutive layers are divided evenly."""
+    """Layers of each stage if consecutive layers are divided evenly."""
     return layers // stages
 
 
@@ -199,7 +201,7 @@ def layers_per_stage(layers: Number, stages: Number) -> Number:
 def looping_first_layer(
     stage: Number, chunk: Number, stages: Number, chunks: Number, layers: Number
 ) -> Number:
-    """First layer, counted from 1, of chunk v on GPU p when chunks go round in loops."""
+    """First layer, counted from 1, of chunk v on GPU p if chunks loop through the GPUs."""
     return (chunk * stages + stage) * layers // (stages * chunks) + 1
 
 
@@ -210,5 +212,5 @@ def looping_first_layer(
     where="layers % (2 * stages) == 0 and stage < stages and chunk <= 1",
 )
 def v_first_layer(stage: Number, chunk: Number, stages: Number, layers: Number) -> Number:
-    """First layer, counted from 1, of chunk v on GPU p when the second chunk runs backwards."""
+    """First layer, counted from 1, of chunk v on GPU p if the second chunk runs backwards."""
     return (stage + chunk * (2 * stages - 1 - 2 * stage)) * layers // (2 * stages) + 1

@@ -1,4 +1,4 @@
-"""Combining the axes: bytes of each per GPU and step, and where groups should lie."""
+"""Combining the axes: the bytes of each axis per GPU and step, and where groups should lie."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def split_pipeline_rank_bytes(
     bytes_per_element: Number,
     tp: Number,
 ) -> Number:
-    """Bytes that a GPU inside the pipeline sends per step where T of them share each message."""
+    """Bytes that a GPU inside the pipeline sends per step if T GPUs share each message."""
     elements = microbatch_size * sequence_length * hidden
     return 2 * microbatches * chunks * elements * bytes_per_element / tp
 
@@ -62,5 +62,5 @@ def bandwidth_ratio(
 
 @formula(symbol=r"\text{fits}", unit="1", source="derivation: a group needs its GPUs on one node")
 def fits_on_one_node(free_gpus: Number, tp: Number) -> Number:
-    """1 where the node with the most free GPUs holds a tensor-parallel group, else 0."""
+    """1 if the node with the most free GPUs can hold a tensor-parallel group, else 0."""
     return where(free_gpus >= tp, 1, 0)

@@ -1,7 +1,7 @@
 """Ranks and coordinates, in the default order of Megatron-LM (tp-cp-ep-dp-pp) and its variant.
 
-Two grids cover the same world: dense TP·CP·DP·PP and expert ETP·EP·EDP·PP. EP is not a factor
-of the world size. Groups of an axis are lists of ranks and come from the mesh model.
+Two grids cover the same world: dense TP·CP·DP·PP and expert ETP·EP·EDP·PP. EP is not a factor of
+the world size. The groups of an axis are lists of ranks, which the mesh model computes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def dense_rank(
     cp: Number,
     dp: Number,
 ) -> Number:
-    """Global rank of a place in the dense grid: tensor parallel varies fastest."""
+    """Global rank at a position of the dense grid, in which tensor parallelism varies fastest."""
     return tp_index + tp * (cp_index + cp * (dp_index + dp * pp_index))
 
 
@@ -46,7 +46,7 @@ def expert_rank(
     ep: Number,
     edp: Number,
 ) -> Number:
-    """Global rank of a place in the expert grid, over the same world as the dense one."""
+    """Global rank at a position of the expert grid, over the same world as the dense grid."""
     return etp_index + etp * (ep_index + ep * (edp_index + edp * pp_index))
 
 
@@ -88,19 +88,19 @@ def dp_index_of_rank_after_pp(rank: Number, tp: Number, cp: Number, pp: Number) 
 
 @formula(symbol="W", unit="rank", source=MEGATRON)
 def dense_world_size(tp: Number, cp: Number, dp: Number, pp: Number) -> Number:
-    """Ranks of the whole job; expert parallelism folds into them and is no factor."""
+    """Ranks of the whole job; expert parallelism reuses them and is not a factor."""
     return tp * cp * dp * pp
 
 
 @formula(symbol="D", unit="rank", source=MEGATRON, where="world_size % (tp * cp * pp) == 0")
 def data_parallel_size(world_size: Number, tp: Number, cp: Number, pp: Number) -> Number:
-    """Data-parallel size that is left over for the dense layers."""
+    """Data-parallel size of the dense layers, which follows from the other sizes."""
     return world_size // (tp * cp * pp)
 
 
 @formula(symbol="D_e", unit="rank", source=MEGATRON, where="world_size % (etp * ep * pp) == 0")
 def expert_data_parallel_size(world_size: Number, etp: Number, ep: Number, pp: Number) -> Number:
-    """Data-parallel size that is left over for the experts."""
+    """Data-parallel size of the experts, which follows from the other sizes."""
     return world_size // (etp * ep * pp)
 
 
@@ -111,13 +111,13 @@ def expert_data_parallel_size(world_size: Number, etp: Number, ep: Number, pp: N
     where="world_size % group_size == 0",
 )
 def group_count(world_size: Number, group_size: Number) -> Number:
-    """Groups of an axis, each of `group_size` ranks."""
+    """Number of groups along an axis, each of `group_size` ranks."""
     return world_size // group_size
 
 
 @formula(symbol=r"\text{node}", unit="1", source="Megatron-LM, ranks placed in order")
 def node_of_rank(rank: Number, gpus_per_node: Number) -> Number:
-    """Node of a rank when ranks fill node after node."""
+    """Node of a rank if ranks fill one node after the other."""
     return rank // gpus_per_node
 
 

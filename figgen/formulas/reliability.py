@@ -1,7 +1,7 @@
-"""Failures, checkpoints and goodput: what is left of the time when machines fail.
+"""Failures, checkpoints and goodput: the share of time that is useful when machines fail.
 
-Failures come independently and at a constant rate (a Poisson process); the job stops for each of
-them, loses what is not in a safe checkpoint, restarts and repeats it.
+Failures are independent and occur at a constant rate (a Poisson process). Each one stops the job,
+which loses what is not in a safe checkpoint, restarts, and repeats it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def job_mtbf(gpus: Number, gpu_mtbf_s: Number) -> Number:
 def checkpoint_size(
     parameters: Number, weight_bytes_per_param: Number, optimizer_bytes_per_param: Number
 ) -> Number:
-    """Bytes of a checkpoint from which training goes on: weights and optimizer, no gradients."""
+    """Bytes of a checkpoint for resuming training: weights and optimizer, no gradients."""
     return parameters * (weight_bytes_per_param + optimizer_bytes_per_param)
 
 
@@ -35,20 +35,20 @@ def checkpoint_write_time(
     bandwidth_bytes_per_s: Number,
     storage_bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Time to write a checkpoint that is divided among all GPUs, by their links or the storage."""
+    """Time to write a checkpoint divided among all GPUs, limited by their links or the storage."""
     together = gpus * bandwidth_bytes_per_s
     return checkpoint_bytes / minimum(together, storage_bandwidth_bytes_per_s)
 
 
 @formula(symbol=r"T_\text{i}^*", unit="s", source=YOUNG)
 def young_interval(stall_s: Number, mtbf_s: Number) -> Number:
-    """Interval between checkpoints that loses least, to first order."""
+    """Checkpoint interval that loses the least time, to first order."""
     return sqrt(2 * stall_s * mtbf_s)
 
 
 @formula(symbol=r"T_\text{i}^*", unit="s", source=f"{DALY}, eq. (37)")
 def daly_interval(stall_s: Number, mtbf_s: Number) -> Number:
-    """Interval between checkpoints that loses least, to higher order."""
+    """Checkpoint interval that loses the least time, to higher order."""
     ratio = stall_s / (2 * mtbf_s)
     higher = sqrt(2 * stall_s * mtbf_s) * (1 + sqrt(ratio) / 3 + ratio / 9) - stall_s
     return where(stall_s < 2 * mtbf_s, higher, mtbf_s)
@@ -63,10 +63,10 @@ def daly_interval(stall_s: Number, mtbf_s: Number) -> Number:
 def goodput(
     interval_s: Number, stall_s: Number, lag_s: Number, restart_s: Number, mtbf_s: Number
 ) -> Number:
-    """Share of the time that trains and is not repeated, with failures at any moment.
+    """Share of the time that trains and is not repeated, if failures occur at any moment.
 
-    A checkpoint in the way of training has no lag; one that is written behind it has a short
-    stall and the time of writing as its lag.
+    A synchronous checkpoint has no lag. An asynchronous one has a short stall, and its lag is the
+    time of writing.
     """
     between = exp((interval_s + stall_s) / mtbf_s) - 1
     return interval_s / (mtbf_s * between) / exp((lag_s + restart_s) / mtbf_s)
@@ -80,14 +80,14 @@ def goodput(
 def lost_share(
     interval_s: Number, stall_s: Number, lag_s: Number, restart_s: Number, mtbf_s: Number
 ) -> Number:
-    """Share of the time lost to checkpoints, repetition and restarts while failures are rare."""
+    """Share of the time lost to checkpoints, repetition and restarts if failures are rare."""
     repeated = (interval_s + stall_s) / 2 + lag_s
     return stall_s / (interval_s + stall_s) + (repeated + restart_s) / mtbf_s
 
 
 @formula(symbol=r"n_\text{rep}", unit="node", source="Little 1961: arrivals times stay")
 def nodes_in_repair(gpus: Number, gpu_mtbf_s: Number, repair_s: Number) -> Number:
-    """Nodes that are in repair on average, each failure taking one out."""
+    """Average number of nodes in repair if each failure takes one node out."""
     return gpus * repair_s / gpu_mtbf_s
 
 
@@ -95,7 +95,7 @@ def nodes_in_repair(gpus: Number, gpu_mtbf_s: Number, repair_s: Number) -> Numbe
     symbol=r"t_\text{IB}", unit="s", source="InfiniBand specification, 12.7.34: Local ACK Timeout"
 )
 def infiniband_timeout(timeout_exponent: Number) -> Number:
-    """Time that an InfiniBand adapter waits for an answer before it sends a packet again."""
+    """Time that an InfiniBand adapter waits for an answer before it resends a packet."""
     return 4.096e-6 * 2**timeout_exponent
 
 

@@ -1,7 +1,7 @@
 """Scale, parameters and the bytes of model state.
 
-Which bytes a parameter costs is a recipe, always named: ZeRO's 2+2+12, Megatron's 2+4+12
-(bf16 with fp32 main gradients) and 2+2+16 (fp16), or 4+4+8 (fp32).
+A recipe, which is always named, says how many bytes a parameter costs: ZeRO's 2+2+12, Megatron's
+2+4+12 (bf16 with fp32 main gradients) and 2+2+16 (fp16), or 4+4+8 (fp32).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ ZERO = "Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, fig. 1"
 
 @formula(symbol="L", unit="nat/token", source=KAPLAN)
 def power_law_loss(parameters: Number) -> Number:
-    """Test loss of a model of N non-embedding parameters when data does not limit it."""
+    """Test loss of a model of N non-embedding parameters, if data does not limit it."""
     return (8.8e13 / parameters) ** 0.076
 
 
 @formula(symbol=r"N_\text{new}/N_\text{old}", unit="1", source=f"derivation from {KAPLAN}")
 def growth_for_loss_ratio(loss_ratio: Number) -> Number:
-    """How much larger a model must be to divide its loss by r."""
+    """Factor by which a model must grow to divide its loss by r."""
     return loss_ratio ** (1 / 0.076)
 
 
 @formula(symbol="t_2", unit="month", source="derivation: exponential growth")
 def doubling_time(elapsed_months: Number, growth: Number) -> Number:
-    """Time in which model size doubled, from two models and the time between them."""
+    """Doubling time of model size, from two models and the time between them."""
     return elapsed_months / log2(growth)
 
 
@@ -35,7 +35,7 @@ def doubling_time(elapsed_months: Number, growth: Number) -> Number:
 def gpus_to_hold(
     parameters: Number, bytes_per_param: Number, memory_bytes: Number, usable_fraction: Number
 ) -> Number:
-    """Fewest GPUs whose memory holds so many bytes per parameter, activations not counted."""
+    """Fewest GPUs whose memory holds this many bytes per parameter, not counting activations."""
     return ceil(parameters * bytes_per_param / (usable_fraction * memory_bytes))
 
 
@@ -62,7 +62,7 @@ def model_state_bytes(
 def largest_replicated_model(
     memory_bytes: Number, usable_fraction: Number, bytes_per_param: Number
 ) -> Number:
-    """Parameters whose replicated state fills one GPU, activations not counted."""
+    """Number of parameters whose replicated state fills one GPU, not counting activations."""
     return usable_fraction * memory_bytes / bytes_per_param
 
 
@@ -75,7 +75,7 @@ def zero_state_bytes(
     dp: Number,
     zero_stage: Number,
 ) -> Number:
-    """Bytes of model state per rank when ZeRO divides it among D ranks, in even shards."""
+    """Bytes of model state per rank if ZeRO divides it evenly among D ranks."""
     weight = weight_bytes_per_param
     gradient = gradient_bytes_per_param
     optimizer = optimizer_bytes_per_param
@@ -96,7 +96,7 @@ def zero_state_bytes(
     source="Narayanan et al. 2021, arXiv:2104.04473, eq. (2), leading term",
 )
 def layer_parameters(hidden: Number) -> Number:
-    """Parameters of one layer with a 4h MLP, biases and norms left out."""
+    """Parameters of one layer with a 4h MLP, not counting biases and norms."""
     return 12 * hidden**2
 
 
@@ -114,7 +114,7 @@ def gpt_parameters(
 
 @formula(symbol=r"N_\text{attn}", unit="param", source="published model configurations")
 def grouped_query_attention_parameters(hidden: Number, kv_width: Number) -> Number:
-    """Attention parameters of one layer, no biases, whose query heads are as wide as the model."""
+    """Attention parameters of one layer, no biases; the query heads are as wide as the model."""
     return 2 * hidden**2 + 2 * hidden * kv_width
 
 

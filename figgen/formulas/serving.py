@@ -12,7 +12,7 @@ AUSTIN = "How to Scale Your Model, part 7"
 
 @formula(symbol=r"c_\tau", unit="B/token", source=INSIGHTS)
 def cache_bytes_per_token(layers: Number, kv_width: Number, bytes_per_element: Number) -> Number:
-    """Keys and values that one token leaves in the cache of all layers."""
+    """Bytes of keys and values that one token adds to the cache, over all layers."""
     return 2 * layers * kv_width * bytes_per_element
 
 
@@ -20,7 +20,7 @@ def cache_bytes_per_token(layers: Number, kv_width: Number, bytes_per_element: N
 def latent_cache_bytes_per_token(
     layers: Number, latent_width: Number, rotary_width: Number, bytes_per_element: Number
 ) -> Number:
-    """What latent attention caches of a token: one small vector for all heads, one rotated key."""
+    """Bytes that latent attention caches per token: a small vector for all heads, a rotated key."""
     return layers * (latent_width + rotary_width) * bytes_per_element
 
 
@@ -38,7 +38,7 @@ def windowed_cache_bytes(
     kv_width: Number,
     bytes_per_element: Number,
 ) -> Number:
-    """Cache of one sequence where some layers see a sliding window and the others everything."""
+    """Cache of one sequence if some layers attend to a window and the others to everything."""
     tokens = (layers - windowed_layers) * context + windowed_layers * minimum(context, window)
     return 2 * kv_width * bytes_per_element * tokens
 
@@ -47,7 +47,7 @@ def windowed_cache_bytes(
     symbol=r"n_\text{seq}", unit="sequence", source="definition", where="memory_bytes >= held_bytes"
 )
 def sequences_that_fit(memory_bytes: Number, held_bytes: Number, cache_bytes: Number) -> Number:
-    """Sequences whose caches fit beside the weights."""
+    """Number of sequences whose caches fit next to the weights."""
     return floor((memory_bytes - held_bytes) / cache_bytes)
 
 
@@ -58,13 +58,13 @@ def decode_reading_time(
     sequences: Number,
     memory_bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Least time of a step that adds a token to every sequence: all weights and caches are read."""
+    """Least time of a step that adds a token to each sequence: all weights and caches are read."""
     return (held_bytes + sequences * cache_bytes) / memory_bandwidth_bytes_per_s
 
 
 @formula(symbol=r"T_\text{pre}", unit="s", source=f"{POPE}: two FLOP per parameter and token")
 def prefill_time(active_parameters: Number, context: Number, peak_flops_per_s: Number) -> Number:
-    """Least time to read a prompt, without its attention."""
+    """Least time to process a prompt, without its attention."""
     return 2 * active_parameters * context / peak_flops_per_s
 
 
@@ -72,13 +72,13 @@ def prefill_time(active_parameters: Number, context: Number, peak_flops_per_s: N
 def critical_decode_sequences(
     peak_flops_per_s: Number, memory_bandwidth_bytes_per_s: Number, bytes_per_param: Number
 ) -> Number:
-    """Sequences with which the products of a decode step take as long as reading the weights."""
+    """Sequences for which the matmuls of a decode step take as long as reading the weights."""
     return peak_flops_per_s * bytes_per_param / (2 * memory_bandwidth_bytes_per_s)
 
 
 @formula(symbol=r"p_\tau", unit="USD/token", source="definition")
 def price_per_token(price_per_gpu_hour: Number, tokens_per_gpu_s: Number) -> Number:
-    """What a token costs, at a rate and at a price of a GPU-hour."""
+    """Cost of a token, given throughput and the price of a GPU-hour."""
     return price_per_gpu_hour / (3600 * tokens_per_gpu_s)
 
 
@@ -86,11 +86,11 @@ def price_per_token(price_per_gpu_hour: Number, tokens_per_gpu_s: Number) -> Num
 def energy_per_token(
     gpu_power_w: Number, power_overhead: Number, tokens_per_gpu_s: Number
 ) -> Number:
-    """Energy of a token, at the plug of the building."""
+    """Energy of a token, measured where power enters the building."""
     return gpu_power_w * power_overhead / tokens_per_gpu_s
 
 
 @formula(symbol=r"E", unit="J", source="Luccioni et al. 2022, arXiv:2211.02001, section 4.2")
 def training_energy(gpu_hours: Number, gpu_power_w: Number, power_overhead: Number) -> Number:
-    """Energy of a run, at the plug of the building."""
+    """Energy of a run, measured where power enters the building."""
     return gpu_hours * 3600 * gpu_power_w * power_overhead

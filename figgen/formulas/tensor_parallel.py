@@ -1,7 +1,7 @@
 """Tensor and sequence parallelism: shard sizes and bytes sent.
 
-A layer has two all-reduces in forward and two in backward (Megatron's f and g); full
-recomputation repeats the two of forward. That number is an argument, because texts differ.
+A layer has two all-reduces in forward and two in backward (Megatron's f and g); full recomputation
+repeats the two in forward. The number is an argument because texts count differently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, §4.2"
     where="width % tp == 0",
 )
 def sharded_width(width: Number, tp: Number) -> Number:
-    """Outputs per rank of a column-parallel layer, inputs per rank of a row-parallel one."""
+    """Outputs per rank of a column-parallel layer, or inputs per rank of a row-parallel one."""
     return width // tp
 
 
@@ -31,7 +31,7 @@ def sharded_width(width: Number, tp: Number) -> Number:
     where="heads % tp == 0",
 )
 def heads_per_rank(heads: Number, tp: Number) -> Number:
-    """Attention heads of one rank; KV heads must divide in the same way."""
+    """Attention heads per rank; KV heads must divide in the same way."""
     return heads // tp
 
 
@@ -80,7 +80,7 @@ def tensor_parallel_step_bytes(
     hidden: Number,
     bytes_per_element: Number,
 ) -> Number:
-    """Bytes that a rank sends for tensor parallelism in one step, for its own L/P layers."""
+    """Bytes that a rank sends per step for tensor parallelism, over its own L/P layers."""
     layer = (
         all_reduces
         * (2 * (tp - 1) / tp)
@@ -121,5 +121,5 @@ def sequence_parallel_layer_bytes(
 def tensor_parallel_layer_ccr(
     hidden: Number, sequence_length: Number, bytes_per_element: Number, tp: Number
 ) -> Number:
-    """Work per byte sent of tensor parallelism, for layers with a 4h MLP and full attention."""
+    """Work per byte sent of tensor parallelism, with a 4h MLP and full attention."""
     return 9 * hidden / ((tp - 1) * bytes_per_element) * (1 + sequence_length / (6 * hidden))

@@ -1,7 +1,7 @@
-"""Buses and fabrics: lanes, fat trees, dragonflies, tori, and what a bisection lets through.
+"""Buses and fabrics: lanes, fat trees, dragonflies, tori, and the throughput of a bisection.
 
-A *port* joins an endpoint or a switch by one link of the same rate in each direction.  Numbers of
-links across a cut count both directions of a cable once.
+A *port* joins an endpoint or a switch by one link of the same rate in each direction. Counts of
+links across a cut count each cable once, although it has two directions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCALING_BOOK = "How to Scale Your Model, part 3: bandwidth-bound collectives on 
     symbol=r"B_\text{lanes}", unit="B/s", source="PCI Express base specification: GT/s, coding"
 )
 def lanes_bandwidth(lanes: Number, transfers_per_s: Number, coding_share: Number) -> Number:
-    """Bytes per second and direction of `lanes` that carry one bit per transfer."""
+    """Bytes per second and direction of `lanes` lanes that carry one bit per transfer."""
     return lanes * transfers_per_s * coding_share / 8
 
 
@@ -26,13 +26,13 @@ def lanes_bandwidth(lanes: Number, transfers_per_s: Number, coding_share: Number
 def staged_copy_time(
     segments: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:
-    """Time of a copy through a buffer on the way, in segments of which two are under way."""
+    """Time of a copy through an intermediate buffer, in segments of which two are in flight."""
     return (segments + 1) * (latency_s + message_bytes / (segments * bandwidth_bytes_per_s))
 
 
 @formula(symbol=r"n_\text{fat}", unit="port", source=AL_FARES, where="switch_ports % 2 == 0")
 def fat_tree_endpoints(switch_ports: Number, tiers: Number) -> Number:
-    """Endpoints of a full fat tree: half of each switch's ports look down, those of the top all."""
+    """Endpoints of a full fat tree: half of each switch's ports face down, at the top all."""
     return 2 * (switch_ports / 2) ** tiers
 
 
@@ -44,7 +44,7 @@ def fat_tree_switches(switch_ports: Number, tiers: Number) -> Number:
 
 @formula(symbol=r"L_\text{fat}", unit="link", source="definition of oversubscription")
 def fat_tree_bisection_links(endpoints: Number, oversubscription: Number) -> Number:
-    """Links that join two halves of a fat tree, in links of an endpoint."""
+    """Links between two halves of a fat tree, in units of an endpoint's link."""
     return endpoints / (2 * oversubscription)
 
 
@@ -60,13 +60,13 @@ def dragonfly_endpoints(
 def dragonfly_router_ports(
     router_endpoints: Number, group_routers: Number, global_ports: Number
 ) -> Number:
-    """Ports of a dragonfly's router: endpoints, all other routers of its group, other groups."""
+    """Ports of a dragonfly's router: endpoints, other routers of its group, other groups."""
     return router_endpoints + (group_routers - 1) + global_ports
 
 
 @formula(symbol=r"L_\text{fly}", unit="link", source=f"{KIM}: one link per pair of groups")
 def dragonfly_bisection_links(group_routers: Number, global_ports: Number) -> Number:
-    """Global links between one half of the groups and the other; the odd group goes with one."""
+    """Global links between two halves of the groups; an odd group belongs to one of them."""
     groups = group_routers * global_ports + 1
     return floor(groups / 2) * ceil(groups / 2)
 
@@ -84,7 +84,7 @@ def torus_bisection_links(side: Number, dimensions: Number) -> Number:
 
 @formula(symbol=r"d_\text{torus}", unit="1", source="definition: half of every ring")
 def torus_diameter(side: Number, dimensions: Number) -> Number:
-    """Hops between the two endpoints of a torus that are farthest apart."""
+    """Hops between two endpoints of a torus that are farthest apart."""
     return dimensions * floor(side / 2)
 
 
@@ -111,7 +111,7 @@ def bisection_all_to_all_time(
     bisection_links: Number,
     bandwidth_bytes_per_s: Number,
 ) -> Number:
-    """Least time of an even all-to-all: a quarter of all bytes cross the cut each way."""
+    """Least time of a uniform all-to-all: a quarter of all bytes cross the cut each way."""
     return endpoints * message_bytes / (4 * bisection_links * bandwidth_bytes_per_s)
 
 
@@ -121,5 +121,5 @@ def bisection_all_to_all_time(
     source="derivation; Douillard et al. 2023, arXiv:2311.08105",
 )
 def local_steps_to_hide(communication_s: Number, compute_s: Number, kept_share: Number) -> Number:
-    """Steps between exchanges with another site, so that waiting for one leaves `kept_share`."""
+    """Fewest local steps between exchanges that leave `kept_share` of the time for computing."""
     return ceil(communication_s * kept_share / ((1 - kept_share) * compute_s))

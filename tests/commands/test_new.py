@@ -138,7 +138,7 @@ def test_a_file_that_would_be_written_over_is_refused(
     taken = written[0] / "tests" / "oracles" / "scatter_time.json"
     taken.write_text("{}")
     assert new(written[0], "formula", "scatter_time", "--in", "data_parallel") == 2
-    assert "tests/oracles/scatter_time.json is there already" in capsys.readouterr().err
+    assert "tests/oracles/scatter_time.json exists already" in capsys.readouterr().err
     assert taken.read_text() == "{}"
     taken.unlink()
 

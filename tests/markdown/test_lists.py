@@ -41,7 +41,7 @@ def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_
 
 
 def test_a_slip_in_the_glossary_is_told_by_the_linter_too(tmp_path: Path) -> None:
-    """It ended in a traceback, or found that every page keeps to the rules."""
+    """It ended in a traceback, or found that every page follows the rules."""
     (tmp_path / "glossary.toml").write_text('[a]\nmeans = "b"\nnever = "abc"\n')
     with pytest.raises(
         InputError, match=r"glossary\.toml:3: \[a\] never: a value: expected a list"

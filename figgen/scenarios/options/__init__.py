@@ -1,1 +1,1 @@
-"""The table of options of a job, and the meaning of a preset, run, file or text of options."""
+"""The table of a job's options, and how presets, runs, files and texts set them."""

@@ -1,6 +1,6 @@
-"""What is known of a published run beyond its own entry, and what is assumed for the rest.
+"""What is known about a published run beyond its own entry, and what is assumed for the rest.
 
-The data, with its sources, is `figgen/catalog/assumptions.toml`; its keys are the options of the
+The data and its sources are in `figgen/catalog/assumptions.toml`, whose keys are the options of the
 schema.
 """
 
@@ -46,7 +46,7 @@ class Assumption:
     note: str
 
     def holds(self, run: catalog.Run) -> bool:
-        """Whether the entry is about this run."""
+        """Return whether the entry applies to this run."""
         return (
             (not self.runs or run.name.startswith(self.runs))
             and (not self.accelerators or run.accelerator.name in self.accelerators)
@@ -63,7 +63,7 @@ def assumptions() -> tuple[Assumption, ...]:
 def read_assumptions(text: str) -> tuple[Assumption, ...]:
     """Return the entries of `assumptions.toml`.
 
-    Raises InputError for any fault in it: an unknown option or value, a condition that no run of
+    Raises InputError for any mistake in it: an unknown option or value, a condition that no run of
     the catalog meets, a missing source.
     """
     found = tuple(
@@ -127,7 +127,7 @@ def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
 
 
 def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:
-    """Return the entries that decide options of the run, each with the options that it decides."""
+    """Return the entries that decide options of the run, each with those options."""
     deciding: dict[str, Assumption] = {}
     for entry in assumptions():
         if entry.holds(run):
@@ -141,7 +141,7 @@ def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:
 
 
 def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
-    """Return the run's own entry as options, and their names."""
+    """Return the run's own entry as options, and the options' names."""
     chunks = run.virtual_stages
     values: dict[str, Value] = {
         "model": run.model.name,

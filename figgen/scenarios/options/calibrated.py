@@ -12,14 +12,14 @@ from figgen.units import format_quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A step that was measured at `step_time_s`, and that the model predicts at `predicted_s`."""
+    """A step that was measured at `step_time_s` and predicted at `predicted_s`, both in seconds."""
 
     step_time_s: float
     predicted_s: float
 
     @property
     def time_factor(self) -> float:
-        """Measured over predicted."""
+        """The measured time divided by the predicted time."""
         return self.step_time_s / self.predicted_s
 
 

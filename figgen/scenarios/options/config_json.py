@@ -1,4 +1,4 @@
-"""A model by its name, by its sizes, or by the `config.json` that is kept beside its weights."""
+"""Finds a model by its name, its sizes, or the `config.json` stored with its weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_size
 
 
 def named_model(name: str) -> catalog.Model | OwnModel:
-    """Return a model of the catalog, of a file whose name ends in `.json`, or of sizes.
+    """Return the model for a catalog name, a file name that ends in `.json`, or a text of sizes.
 
     Raises InputError for an unknown name, with the nearest names; for a file that is not a
     config.json; and for sizes that do not define a shape.

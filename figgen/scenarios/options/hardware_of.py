@@ -1,4 +1,4 @@
-"""The cluster of a job: its datasheets, and the measured or chosen values that replace them."""
+"""The cluster of a job: datasheet values, and the measured or chosen values that replace them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.scenarios.runs.measured_rates import Measured, links_of
 def known_cluster(
     chip: Chip, network: Network, dtype: str, gpus_per_node: int, measured: Measured | None
 ) -> Cluster:
-    """Return the cluster by its datasheets, with measured values in their place where given.
+    """Return the cluster with datasheet values, or with measured values where they are given.
 
     Raises InputError as `cluster_of` does.
     """
@@ -24,11 +24,11 @@ def known_cluster(
 
 
 def own_latencies_of(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return the latencies among the options of a job that have a value."""
+    """Return the latencies that are set among a job's options."""
     names = ("scale_up_latency_s", "network_latency_s")
     return {name: values[name] for name in names if values[name] is not None}
 
 
 def changed_cluster(known: Cluster, changed: Mapping[str, float]) -> Cluster:
-    """Return the cluster with other values of the fields that have `changed`."""
+    """Return the cluster with the `changed` fields replaced."""
     return record_of(Cluster, {**asdict(known), **changed})

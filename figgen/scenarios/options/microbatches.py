@@ -1,4 +1,4 @@
-"""The number of microbatches of a replica in a step."""
+"""The number of microbatches per replica in a step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def microbatches_of(
     global_batch: int | None,
     microbatch_size: int,
 ) -> int:
-    """Return the chosen number, or the global batch's number, or four per pipeline stage.
+    """Return the chosen number, or the one that the global batch implies, or four per stage.
 
     Raises InputError for a global batch that the replicas cannot share evenly.
     """

@@ -14,28 +14,28 @@ Value: TypeAlias = "int | float | str | bool | tuple[int, ...] | None"
 """What an option can be set to; None leaves it to follow from the others."""
 
 Choices: TypeAlias = Mapping[str, Any]
-"""Options by name, each a `Value`, as keywords take them."""
+"""Options by name, each a `Value`, in the form of keyword arguments."""
 
 Kind: TypeAlias = Literal["whole", "number", "quantity", "switch", "choice", "text", "counts"]
 
 QUESTIONS = ("layout", "memory", "step")
-"""What can be asked of a job: which rank is where, how much memory it needs, how long it takes."""
+"""Questions about a job: which rank is where, how much memory it needs, how long it takes."""
 
 SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of a training job, under the name that all of the Python code uses.
+    """An option of a training job, under the name that all Python code uses.
 
-    `default` None means that the value follows from other options, as `hint` says, unless the
-    option is `required`. Numbers lie between `low` and `high`. A "quantity" is in the SI `unit`; a
-    form shows it in `form_unit`, which is `scale` times that unit. `choices` gives the names that a
-    form offers, with their titles; a "choice" takes no other name, a "text" takes whatever `check`
-    accepts. `spelled` turns another spelling of a name into the usual one. `left_out` says which
-    value a command takes if the option is left out and other options decide it. `key` is the name
-    in addresses. `flag` is the name on the command line, where a switch that is usually on has the
-    opposite flag. `former` maps each option that this one replaced to the present names of its
+    If `default` is None, the value follows from other options, as `hint` says, unless the option is
+    `required`. Numbers lie between `low` and `high`. A "quantity" is in the SI `unit`; a form shows
+    it in `form_unit`, which is `scale` times that unit. `choices` gives the names that a form
+    offers, with their titles; a "choice" accepts no other name, a "text" whatever `check` accepts.
+    `spelled` turns another spelling of a name into the usual one. `left_out` says which value a
+    command uses if the option is left out and other options decide it. `key` is the name in
+    addresses. `flag` is the name on the command line; a switch that is on by default has the
+    opposite flag. `former` maps each option that this one replaced to the current names of its
     values.
     """
 
@@ -71,7 +71,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """Return in words what a value must be."""
         if self.kind == "switch":
             return "on or off"
         if self.kind == "whole":
@@ -82,7 +82,7 @@ class Option:
         return "counts such as 8,9,9,6" if self.kind == "counts" else "text"
 
     def checked(self, value: object) -> Value:
-        """Return `value` if the option can have it, else raise InputError with its name as key."""
+        """Return `value` if it is allowed, else raise InputError with the option's name as key."""
         if self.kind == "switch":
             return self._switched(value)
         if self.kind in ("choice", "text"):
@@ -121,7 +121,10 @@ class Option:
         return value  # type: ignore[return-value]
 
     def read(self, text: str) -> Value:
-        """Return the value that a text gives. Raises InputError for a text of another kind."""
+        """Return the value that a text denotes.
+
+        Raises InputError for a text of a different kind.
+        """
         return self.checked(self._plain(text))
 
     def _plain(self, text: str) -> object:

@@ -53,18 +53,18 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "a2a+p2p": "all-to-all in a node, ring between nodes (USP)",
     },
     "dispatcher": {
-        "usual": "the usual one of the software's release",
+        "usual": "the default of the software's release",
         "all-to-all": "all-to-all: every copy of a token",
         "deepep": "DeepEP: once to each rank and node",
         "hybridep": "HybridEP: once, sorted as it arrives",
     },
     "expert_overlap": {
-        "usual": "the usual one of the software's release",
+        "usual": "the default of the software's release",
         "off": "none: ranks wait for their tokens",
-        "on": "behind another microbatch's computing",
+        "on": "behind another microbatch's computation",
     },
     "cuda_graphs": {
-        "usual": "the usual ones of the software's release",
+        "usual": "the defaults of the software's release",
         "none": "none",
         "layers": "of attention and router",
         "step": "of the whole step",
@@ -84,7 +84,7 @@ _USUAL: dict[str, object] = {
 
 
 def words(name: str) -> Callable[[], Mapping[str, str]]:
-    """Return a function for the titled choices of an option whose choices are not entries."""
+    """Return a function for the titled choices of an option that does not list catalog entries."""
     return lambda: _WORDS[name]
 
 
@@ -94,7 +94,7 @@ def schedules() -> Mapping[str, str]:
 
 
 def titles(of: Callable[[], Mapping[str, object]]) -> Callable[[], Mapping[str, str]]:
-    """Return a function that gives the names of entries, with their titles."""
+    """Return a function that returns the names of entries with their titles."""
     return lambda: {name: str(getattr(entry, "title")) for name, entry in of().items()}  # noqa: B009
 
 
@@ -108,10 +108,10 @@ def recipe_titles() -> Mapping[str, str]:
 
 
 def networks() -> Mapping[str, catalog.Link]:
-    """Return the links between nodes."""
+    """Return the links between nodes with their titles."""
     return {name: link for name, link in catalog.LINKS.items() if link.kind == "scale-out"}
 
 
 def usual(name: str) -> Value:
-    """Return the default of an option, from the signatures of the models."""
+    """Return the default of an option, which the models' signatures define."""
     return _USUAL[name]  # type: ignore[return-value]

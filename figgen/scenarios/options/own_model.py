@@ -1,7 +1,7 @@
 """A reader's own model: a shape from a file, or from sizes in a text.
 
 A text such as `layers=32,hidden=4096,heads=32,vocab=32000` names a model wherever `--model` does;
-`llama-3-8b,layers=16` is a model of the catalog with other sizes. The command line builds such a
+`llama-3-8b,layers=16` is a model of the catalog with changed sizes. The command line builds such a
 text from `--layers`, `--hidden` and so on.
 """
 
@@ -45,7 +45,7 @@ SIZES: Mapping[str, str] = MappingProxyType({
     "qkv_bias": "on if queries, keys and values have biases",
     "learned_positions": "on if positions are learned",
 })  # fmt: skip
-"""Sizes that a text may give, with a description of each."""
+"""Sizes that a text may set, with a description of each."""
 
 _NAMES = ("activation", "norm", "qk_norm")
 _SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
@@ -53,9 +53,9 @@ _SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
-    """A model that is not in the catalog, under the name of its file or its sizes.
+    """A model that is not in the catalog, named by its file or its sizes.
 
-    `notes` list what the shape leaves out of the file.
+    `notes` list what the shape ignores of the file.
     """
 
     name: str
@@ -65,7 +65,7 @@ class OwnModel:
 
     @property
     def parameters(self) -> int:
-        """All parameters, summed from the shape."""
+        """The number of all parameters, summed over the shape."""
         return parameter_counts(self.shape).total
 
 
@@ -75,7 +75,7 @@ def is_sizes(text: str) -> bool:
 
 
 def model_of_sizes(text: str) -> OwnModel:
-    """Return the model of a text of sizes, which may begin with a model of the catalog.
+    """Return the model for a text of sizes, which may begin with a model of the catalog.
 
     Raises InputError for an unknown size, for a value that a size cannot have, and for missing
     sizes, which it lists together.

@@ -1,4 +1,4 @@
-"""The layout and the training step of a scenario: a preset, a run, or chosen sizes."""
+"""Resolves a scenario (a preset, a run, or chosen sizes) into its layout and training step."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import predicted
 
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
-"""The options that make up a layout, beside its order."""
+"""The options that make up a layout, apart from its order."""
 
 MATTERS_WITH = {
     "context_exchange": "cp", "zigzag": "cp", "sequence_parallel": "tp", "dispatcher": "ep",
     "expert_skew": "ep", "expert_overlap": "ep",
 }  # fmt: skip
-"""Options that have no effect on a layout in which the axis has one rank."""
+"""Options without effect in a layout whose axis has one rank."""
 
 _ASSUMABLE = frozenset(
     option.name
@@ -54,11 +54,11 @@ _ASSUMABLE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStep:
-    """A step as configured, its hardware, and the names of options whose values are not published.
+    """A step as configured, its hardware, and the options whose values are not published.
 
-    `hardware` gives the accelerator and the link as they were asked for, as names or files, and
-    `measured` the rates that replace their datasheets. `given` are the options that were chosen
-    over a preset or a run, and "layout" for its sizes.
+    `hardware` gives the accelerator and the link as requested, by name or file, and `measured` the
+    rates that replace their datasheets. `given` are the options that were chosen over a preset or a
+    run, and "layout" for its sizes.
     """
 
     asked: Scenario
@@ -81,7 +81,7 @@ class TrainingStep:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that the step runs on; its memory does not depend on it.
+        """The cluster that the step runs on; the step's memory does not depend on it.
 
         Raises InputError for nodes that are too wide, and for a number format without a peak.
         """
@@ -89,7 +89,7 @@ class TrainingStep:
 
     @property
     def _known_cluster(self) -> Cluster:
-        """The cluster with the latencies of datasheets or measurements."""
+        """The cluster with latencies from datasheets or measurements."""
         width = self.setup.parallel.gpus_per_node
         measured = self.measured.known if self.measured else None
         chip, network = catalog.chip_of(self.accelerator), catalog.network_of(self.nic)
@@ -97,7 +97,7 @@ class TrainingStep:
 
     @property
     def estimate(self) -> StepEstimate:
-        """The parts of the step's time."""
+        """The step's time, part by part."""
         return _estimate(self.setup, self.cluster, self.compute_efficiency, self._parts)
 
     @property
@@ -117,7 +117,7 @@ class TrainingStep:
 
     @property
     def wide_flops_per_s(self) -> float:
-        """The rate of matmuls in at least 16 bits, in which Muon orthogonalizes matrices."""
+        """The rate (FLOP/s) of matmuls in 16 bits or more, with which Muon orthogonalizes."""
         if self.chosen_efficiency is None:
             return float(self.predicted.attained.plain_flops_per_s)
         chip = catalog.chip_of(self.accelerator)
@@ -130,7 +130,7 @@ class TrainingStep:
         return predicted_parts(found.job, found.parts, self.time_factor or 1.0)
 
     def with_links(self, *, scale_up: float = 1.0, network: float = 1.0) -> StepEstimate:
-        """The step where links have these shares of their bandwidth."""
+        """Return the step on links that run at these shares of their bandwidth."""
         found = self.predicted
         return with_links(
             self.setup, self.cluster, found.job, found.attained, scale_up=scale_up, network=network
@@ -140,23 +140,23 @@ class TrainingStep:
     def orthogonalising_s(self) -> float:
         """Seconds of Muon's matmuls after the step, which nothing hides; 0 with other optimizers.
 
-        The step itself includes what any optimizer reads and writes, but no matmuls.
+        The step itself includes the reads and writes of every optimizer, but no matmuls.
         """
         return busiest_flops(self.setup) / self.wide_flops_per_s
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """The interval (s) in which eight in ten runs of the step's class lie."""
+        """The interval in seconds that contains eight in ten runs of the step's class."""
         return self.predicted.low_s, self.predicted.high_s
 
     @property
     def has_interval(self) -> bool:
-        """Whether the time is a prediction whose error was measured."""
+        """Whether the time has an interval, which a chosen efficiency or time factor takes away."""
         return self.chosen_efficiency is None and self.time_factor is None
 
     @property
     def compute_efficiency(self) -> float:
-        """Share of the dense peak that the step's FLOPs reach while it computes."""
+        """Share of the dense peak that the step's FLOPs reach while the GPU computes."""
         found = computing_share(self.setup, self.cluster, self._parts)
         if self.time_factor is not None:
             check_time_factor(self.time_factor, found)
@@ -164,7 +164,7 @@ class TrainingStep:
 
     @property
     def memory(self) -> MemoryEstimate:
-        """Return the memory that every pipeline rank needs, and the accelerator's capacity."""
+        """Return the memory that each pipeline rank needs, and the accelerator's capacity."""
         measured = self.measured.capacity_bytes if self.measured else None
         return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
 
@@ -185,20 +185,23 @@ def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -
 def training_step(
     *, preset: str | None = "", run: str | None = "", **chosen: Value
 ) -> TrainingStep:
-    """Return the training step of a scenario; parameters and errors are those of `scenario`."""
+    """Return the training step of a scenario, with the parameters and errors of `scenario`."""
     return resolve(scenario(preset=preset, run=run, **chosen))
 
 
 def parallel_layout(
     *, preset: str | None = "", run: str | None = "", **chosen: Value
 ) -> ParallelLayout:
-    """Return the layout of a scenario; parameters and errors are those of `scenario`."""
+    """Return the layout of a scenario, with the parameters and errors of `scenario`."""
     return resolve_layout(scenario(preset=preset, run=run, **chosen))
 
 
 @remembered(256)
 def resolve(asked: Scenario) -> TrainingStep:
-    """Return the training step of a scenario. Raises InputError for anything missing or unfit."""
+    """Return the training step of a scenario.
+
+    Raises InputError if options are missing or don't fit.
+    """
     base = base_of(asked)
     values = completed(base.values | dict(asked.chosen), "step")
     if base.run and values["microbatches"] is None and values["global_batch"] is None:
@@ -232,7 +235,7 @@ def resolve(asked: Scenario) -> TrainingStep:
 
 @remembered(256)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
-    """Return the layout alone, which needs neither a model nor a network."""
+    """Return only the layout, which needs neither a model nor a network."""
     return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
 
 
@@ -277,7 +280,7 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> Base:
 
 
 def run_sizes(run: catalog.Run) -> dict[str, Value]:
-    """Return the cluster of a run and the published part of its layout; DP follows from them."""
+    """Return the cluster of a run and the published part of its layout, from which DP follows."""
     nodes, width = cluster_of(run)
     axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep}
     known = {axis: size for axis, size in axes.items() if size is not None}
@@ -285,9 +288,9 @@ def run_sizes(run: catalog.Run) -> dict[str, Value]:
 
 
 def cluster_of(run: catalog.Run) -> tuple[int, int]:
-    """Return the nodes and GPUs per node: the scale-up domain, or the largest power of two in it.
+    """Return nodes and GPUs per node: the scale-up domain, or the largest power of two in it.
 
-    Raises InputError for a run on an unknown number of accelerators, or not on whole nodes.
+    Raises InputError if the run's number of accelerators is unknown or doesn't fill whole nodes.
     """
     if run.gpus is None:
         raise InputError(
@@ -306,7 +309,7 @@ def cluster_of(run: catalog.Run) -> tuple[int, int]:
 
 
 def _assumed(parallel: ParallelLayout) -> frozenset[str]:
-    """Return the options that are assumed where a run states nothing."""
+    """Return the options that are assumed if a run does not state them."""
     idle = {name for name, axis in MATTERS_WITH.items() if getattr(parallel, axis) == 1}
     return _ASSUMABLE - idle
 
@@ -314,8 +317,8 @@ def _assumed(parallel: ParallelLayout) -> frozenset[str]:
 def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
     """Return every option, with its default unless it was chosen.
 
-    A node is a whole scale-up domain by default. Raises InputError for a missing option that has no
-    default and matters for the `question`.
+    A node is a whole scale-up domain by default. Raises InputError if an option that matters for
+    the `question` is missing and has no default.
     """
     found = {name: option.default for name, option in OPTIONS.items()} | dict(values)
     if found["gpus_per_node"] is None:

@@ -1,4 +1,4 @@
-"""A scenario: what a training job starts from, and the options that are chosen over it."""
+"""A scenario: the starting point of a training job, and the options that override it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from figgen.scenarios.options.schema import OPTIONS, unknown_option
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A preset or a published run, or neither, and options that are chosen over it, by name.
+    """A preset, a published run, or neither, and the options that override it, by name.
 
-    `scenario` makes one; `figgen.scenarios.options.resolve` turns it into a training step.
+    `scenario` creates one; `figgen.scenarios.options.resolve` turns it into a training step.
     """
 
     preset: str = ""
@@ -21,15 +21,15 @@ class Scenario:
     chosen: tuple[tuple[str, Value], ...] = ()
 
     def but(self, **changes: Value) -> Scenario:
-        """Return the scenario with other choices. Raises InputError as `scenario` does."""
+        """Return the scenario with changed options. Raises InputError as `scenario` does."""
         return scenario(preset=self.preset, run=self.run, **dict(self.chosen) | changes)
 
 
 def scenario(*, preset: str | None = "", run: str | None = "", **chosen: Value) -> Scenario:
-    """Return a scenario of checked options; None leaves an option at its default.
+    """Return a scenario with checked options; None leaves an option at its default.
 
-    Raises InputError for a preset beside a run, for an unknown option, and for a value that an
-    option cannot have.
+    Raises InputError if both preset and run are given, for an unknown option, and for a value that
+    an option cannot have.
     """
     if preset and run:
         raise InputError("a scenario", expected="a preset or a run", got=f"{preset} and {run}")

@@ -1,8 +1,8 @@
 """All options of a training job, each defined once.
 
-The command line, the `options:` and `sizes:` of pages, the assumptions about published runs and the
-forms of the live tools are all made from this table. Defaults are those of the models' own
-signatures: `TrainingSetup`, `layout` and `step`.
+This table defines the command line, the `options:` and `sizes:` of pages, the assumptions about
+published runs, and the forms of the live tools. Defaults are those of the models' own signatures:
+`TrainingSetup`, `layout` and `step`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ GROUPS = MappingProxyType({
     "tuning": "Fine-tuning",
     "overlap": "Overlap and efficiency",
 })  # fmt: skip
-"""Groups of options by name, in the order of a form, with their titles."""
+"""Titles of the groups of options by name, in the order of a form."""
 
 _LAYOUT, _SETUP, _STEP = QUESTIONS, ("memory", "step"), ("step",)
 
@@ -441,7 +441,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option
 def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error for a `name` that is not among the `known` options of `what`.
 
-    For a former name it suggests the option that replaced it.
+    For a former name, the error suggests the option that replaced it.
     """
     taken_in = [option.name for option in _ALL if name in option.former]
     if taken_in:

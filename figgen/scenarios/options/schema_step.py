@@ -1,6 +1,6 @@
-"""Options of how a step is carried out: overlap, exchanges, efficiency and latencies.
+"""Options for how a step is carried out: overlap, exchanges, efficiency and latencies.
 
-The other options, and the table of all, are in `figgen.scenarios.options.schema`.
+`figgen.scenarios.options.schema` has the other options, and the table of all.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ STEP_OPTIONS = (
         asked_by=("step",),
         default=usual("expert_overlap"),
         choices=words("expert_overlap"),
-        hint="whether another microbatch computes meanwhile",
+        hint="whether another microbatch computes during the exchange",
         key="eoverlap",
     ),
     Option(
@@ -112,7 +112,7 @@ STEP_OPTIONS = (
         asked_by=("step",),
         default=usual("cuda_graphs"),
         choices=words("cuda_graphs"),
-        hint="what the host launches as one; a layer of experts is bound by its host otherwise",
+        hint="what the host launches in one call; otherwise the host limits layers of experts",
         key="graphs",
     ),
     Option(

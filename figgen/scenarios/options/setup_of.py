@@ -14,7 +14,7 @@ from figgen.scenarios.options.microbatches import microbatches_of
 
 
 def layout_of(values: Mapping[str, Any]) -> ParallelLayout:
-    """Return the layout of completed options. Raises InputError for sizes that do not fit."""
+    """Return the layout for completed options. Raises InputError for sizes that do not fit."""
     return layout(
         nodes=values["nodes"],
         gpus_per_node=values["gpus_per_node"],
@@ -29,9 +29,9 @@ def layout_of(values: Mapping[str, Any]) -> ParallelLayout:
 
 
 def setup_of(shape: ModelShape, values: Mapping[str, Any], framework: str) -> TrainingSetup:
-    """Return the setup of completed options for a model of any shape.
+    """Return the setup for completed options and a model of any shape.
 
-    `framework` is the software whose use of memory is modeled. Raises InputError for a combination
+    `framework` is the software whose memory use is modeled. Raises InputError for a combination
     that does not fit.
     """
     parallel, sequence = layout_of(values), values["sequence"]

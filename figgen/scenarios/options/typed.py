@@ -1,6 +1,6 @@
-"""Numbers as people type them into a field or behind an option: `8k`, `4M tokens`, `43,5 ms`.
+"""Numbers as people type them in a field or after an option: `8k`, `4M tokens`, `43,5 ms`.
 
-The fields of the tools read with this code too, printed as JavaScript.
+The fields of the tools use the same code, printed as JavaScript.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COUNTED: dict[str, tuple[str, ...]] = {
 """Units that may follow the number of an option that counts something."""
 
 MOST = 1e30
-"""The largest quantity that a field takes; beyond it arithmetic may overflow."""
+"""The largest quantity that a field accepts; larger ones might overflow arithmetic."""
 
 _GERMAN = re.compile(r"\s*\d{1,3}(?:\.\d{3})+\s*")
 _PREFIXED = re.compile(r"\s*[\d.,]+\s*[kKMGBT]\s*")
@@ -33,10 +33,10 @@ _BINARY = re.compile(r"\s*([\d.,]+)\s*([kKM])i?\s*(?:tokens?|tok)?\s*")
 
 
 def typed_count(name: str, text: str) -> int:
-    """Return the whole number that `text` gives for the option `name`, of any size.
+    """Return the whole number, of any size, in the `text` for the option `name`.
 
     For a sequence, 8k tokens are 8,192. Raises InputError for a text that is not a whole number,
-    for another unit, and for "1.000", which some readers take for 1 and others for 1,000.
+    for a wrong unit, and for "1.000", which some readers take for 1 and others for 1,000.
     """
     if re.fullmatch(_GERMAN, text):
         many = text.strip().replace(".", ",")
@@ -61,7 +61,7 @@ def _whole(name: str, value: float, text: str) -> int:
 
 
 def _binary_tokens(text: str) -> float | None:
-    """Return tokens with k = 1,024 and M its square, as in sequences and batches, or None."""
+    """Return tokens with k = 1,024 and M = 1,024², as in sequences and batches, or None."""
     match = re.fullmatch(_BINARY, text)
     if not match:
         return None
@@ -69,11 +69,11 @@ def _binary_tokens(text: str) -> float | None:
 
 
 def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
-    """Return the number that `text` gives in units of `scale` times the SI `unit`, of any size.
+    """Return the number in `text`, of any size, in units of `scale` times the SI `unit`.
 
     A bare number is in these units; a number with a unit is converted, and "45%" is 0.45. Tokens
-    need no unit behind a prefix: "1T" and "500B" are those of a training. Raises InputError for a
-    text that is not a number, and for another unit.
+    need no unit after a prefix: "1T" and "500B" count the tokens of a training. Raises InputError
+    for a text that is not a number, and for a wrong unit.
     """
     counted = unit == "token" and re.fullmatch(_PREFIXED, text) is not None
     found = read_quantity(f"{text} tokens" if counted else text)
@@ -86,10 +86,10 @@ def typed_amount(name: str, text: str, unit: str, scale: float) -> float:
 
 
 def typed_measure(name: str, text: str, unit: str) -> float:
-    """Return the quantity in the SI `unit` that `text` gives; bytes need no unit.
+    """Return the quantity in `text` in the SI `unit`; bytes need no unit.
 
     Raises InputError, naming `name`, for any other text, and for a value that is negative or
-    absurd.
+    implausible.
     """
     try:
         found = read_quantity(text)
@@ -110,9 +110,9 @@ def typed_measure(name: str, text: str, unit: str) -> float:
 def typed_batch(text: str, sequence: int, share: int) -> int:
     """Return the sequences of a global batch, typed as sequences ("512") or tokens ("4M tokens").
 
-    `share` is the number of sequences in one microbatch of all replicas. An M of tokens is a
-    million where that gives a whole number of shares, and 2**20 otherwise: 4M tokens are 512
-    sequences of 8,192.
+    `share` is the number of sequences in one microbatch of all replicas. "M" means a million tokens
+    if that gives a whole number of shares, and 2**20 otherwise: 4M tokens are 512 sequences of
+    8,192.
 
     Raises InputError for a text that is not such a batch, with the nearest batches.
     """

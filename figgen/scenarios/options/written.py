@@ -1,7 +1,7 @@
-"""The syntax of pages: `sizes:` and `options:` as words, read into scenarios.
+"""Parses the `sizes:` and `options:` of pages into scenarios.
 
-    sizes: nodes=8 gpus_per_node=8 tp=8 pp=4
-    options: schedule=zbv microbatches=64 nic=ib-xdr dropout=off
+sizes: nodes=8 gpus_per_node=8 tp=8 pp=4
+options: schedule=zbv microbatches=64 nic=ib-xdr dropout=off
 
 Figures about a step or a layout take these parameters; nothing else uses this syntax.
 """
@@ -18,11 +18,11 @@ from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, unknown_option
 
 CHOOSABLE = tuple(name for name in OPTIONS if name not in (*SIZES, "model"))
-"""What an `options:` text may set."""
+"""Options that a page's `options:` may set."""
 
 
 def written_words(text: str, key: str, names: Collection[str]) -> dict[str, Any]:
-    """Return options among `names` from the text of a page's `key`.
+    """Return the options among `names` that the text of a page's `key` sets.
 
     Raises InputError for an unknown name, and for a value that the option cannot have.
     """
@@ -79,7 +79,7 @@ def written_step(
     sizes: str = "",
     options: str = "",
 ) -> TrainingStep:
-    """Return the step of a training preset, a published run, or `model` laid out by `sizes`."""
+    """Return the step of a training preset, a published run, or `model` with the layout `sizes`."""
     asked = written_scenario(preset, run, model, sizes, options)
     try:
         found = resolve(asked)
@@ -95,7 +95,7 @@ def written_layout(
     sizes: str = "",
     order: str = "",
 ) -> ParallelLayout:
-    """Return the layout of a preset, of a published run in its own order, or of `sizes`.
+    """Return the layout of a preset, of a published run in its own order, or from `sizes`.
 
     Raises InputError unless exactly one of the three is given, and for sizes that do not fit.
     """
@@ -111,6 +111,6 @@ def written_layout(
 
 
 def _on_page(error: InputError) -> InputError:
-    """Return the same error with the page's key under which its option is written."""
+    """Return the same error, with the key of the page that sets the option."""
     keys = dict.fromkeys(CHOOSABLE, "options") | dict.fromkeys(SIZES, "sizes")
     return error.about(keys.get(error.key, error.key))

@@ -1,1 +1,1 @@
-"""Questions to the planner and its answers."""
+"""Questions for the planner, and its answers."""

@@ -1,4 +1,4 @@
-"""The share of a layout's time that is useful at a published rate of failures."""
+"""The share of a layout's time that is useful at a published failure rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ USUAL_FAILURES = "llama-3-405b"
 
 
 def kept(setup: TrainingSetup, way: str, failures: Interruptions | None = None) -> SavedTraining:
-    """What is kept of a job's time when its checkpoints go that way.
+    """Return the share of a job's time that is kept if it saves checkpoints in the given way.
 
     Raises InputError for an unknown way to save.
     """

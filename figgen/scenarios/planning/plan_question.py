@@ -1,4 +1,4 @@
-"""What is asked of the planner: a job of everything but its layout, and what of that was said."""
+"""A question for the planner: a job without its layout, and the user's choices for the layout."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from figgen.scenarios.runs.step_as_run import described
 AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
 _COUNTS = ("chunks", "microbatch_size", "zero_stage")
 SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
-"""Options that the planner chooses unless they are said."""
+"""Options that the planner chooses unless the user sets them."""
 
 NOT_PLANNED: Mapping[str, str] = MappingProxyType(
     {
@@ -52,15 +52,15 @@ NOT_PLANNED: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Options that describe a single layout, with the reason."""
+"""Options that only describe a single layout, with the reason."""
 
 USUAL_TOKENS = 2**22
-"""Tokens of a step if no batch is given: four million, as in published runs."""
+"""Tokens per step if no batch is given: four million, as in published runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanQuestion:
-    """What is asked: a job of everything but its layout, and what of the layout was said."""
+    """What the planner is asked: a job without its layout, and choices that fix parts of it."""
 
     asked: Scenario
     model: catalog.Model | OwnModel
@@ -75,15 +75,16 @@ class PlanQuestion:
 
     @property
     def residuals(self) -> Residuals:
-        """How far off predictions of this class are."""
+        """The errors of past predictions for this class of jobs."""
         tuned = self.job.setup.lora_rank is not None
         return class_residuals()[interval_class(self.run, tuned=tuned)]
 
     @property
     def interval(self) -> tuple[float, float]:
-        """How many times its predicted time a layout takes, in eight in ten cases.
+        """Factors of a layout's predicted time that bound eight in ten measured times.
 
-        Under a time factor, which one measured step gave, it is that of another layout.
+        If the time factor is set, one measured step determined it. The bounds are then those for
+        predicting a different layout of the same job.
         """
         known = self.residuals
         if self.values["time_factor"] is None:
@@ -94,11 +95,11 @@ class PlanQuestion:
 def plan_question(
     asked: Scenario, every_schedule: bool = False, fit_chance: float = SAFE
 ) -> PlanQuestion:
-    """The search that a scenario asks for; options of a layout that it chooses hold for all.
+    """Return the search for a scenario's layouts; every layout keeps the options that the user set.
 
-    Layouts fit that do so with a chance of `fit_chance`.
+    A layout counts as fitting if it fits with a chance of `fit_chance`.
 
-    Raises InputError for an option that means nothing to a search, and for what `resolve` would.
+    Raises InputError for an option that has no meaning in a search, and in the cases of `resolve`.
     """
     chosen = dict(asked.chosen)
     for name, why in NOT_PLANNED.items():
@@ -152,7 +153,7 @@ def plan_question(
 
 
 def _without_layout(asked: Scenario) -> dict[str, Value]:
-    """All options; options that the planner searches have their defaults."""
+    """Return all options, with defaults for those that the planner searches."""
     base = base_of(asked).values
     values = base | {n: v for n, v in asked.chosen if n not in SEARCHED}
     if values.get("global_batch") is None and values.get("microbatches") is not None:
@@ -163,12 +164,12 @@ def _without_layout(asked: Scenario) -> dict[str, Value]:
 
 
 def setup_batch(asked: Scenario) -> int:
-    """Sequences of a step of the run that a scenario starts from."""
+    """Return the sequences per step of the run that a scenario starts from."""
     return resolve(Scenario(asked.preset, asked.run)).setup.global_batch
 
 
 def usual_batch(sequence: int, gpus: int) -> int:
-    """A power of two sequences of about four million tokens, at least one for each GPU."""
+    """Return a power of two sequences with about four million tokens, at least one per GPU."""
     batch = 1
     while 2 * batch * sequence <= USUAL_TOKENS:
         batch *= 2
@@ -176,7 +177,7 @@ def usual_batch(sequence: int, gpus: int) -> int:
 
 
 def undivided(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a job with nothing divided, whether it fits or not."""
+    """Return a job's options with nothing divided, whether or not it fits."""
     one = dict.fromkeys(("microbatches", "microbatch_size", "tp", "cp", "pp", "ep"), 1)
     return {**values, **one, "global_batch": None, "etp": None, "dp": None}
 
@@ -192,10 +193,10 @@ def planned_job(
     every_schedule: bool,
     fit_chance: float,
 ) -> PlannedJob:
-    """Return the search for layouts of an undivided `setup`; what is `fixed` holds for all.
+    """Return the search for layouts of an undivided `setup`; all layouts keep the `fixed` options.
 
-    Raises InputError for a batch that is no
-    whole number, and for a way to recompute that means nothing to a search.
+    Raises InputError if the batch is not a whole number, or if the way to recompute has no meaning
+    in a search.
     """
     batch = values["global_batch"]
     if batch is None:
@@ -216,7 +217,7 @@ def planned_job(
 
 
 def schedules_tried(given: str | None, framework: str, every: bool) -> tuple[str, ...]:
-    """The schedule that was given, or those of the framework, or all."""
+    """Return the chosen schedule, or else the framework's schedules, or else all."""
     if given is not None:
         return (given,)
     if every:
@@ -225,7 +226,7 @@ def schedules_tried(given: str | None, framework: str, every: bool) -> tuple[str
 
 
 def recomputations_tried(given: str | None, setup: TrainingSetup) -> tuple[str, ...]:
-    """From the cheapest on; those of experts or of latent attention only where they are."""
+    """Return ways to recompute, cheapest first, without those that the model has no layers for."""
     if given is not None:
         if recomputation(given).method and given != "full":
             raise InputError("recompute", expected="none, full or modules with commas", got=given)

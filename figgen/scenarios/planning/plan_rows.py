@@ -36,9 +36,9 @@ TERMS = {
 class PlanRow:
     """A layout of a plan: its options, its time and memory, and the terms of its time.
 
-    `loses_by` is the term that makes it slower than the best layout by most, "" for the best
-    itself; `apart` is true if the difference exceeds the error of the model. `timed` is whether
-    anybody has published a time of that kind of layout on this accelerator (`timed_kinds`).
+    `loses_by` is the term that contributes most to its gap to the best layout, "" for the best
+    itself. `apart` says whether that gap exceeds the model's error. `timed` says whether a time has
+    been published for this kind of layout on this accelerator (`timed_kinds`).
     """
 
     place: int
@@ -59,7 +59,7 @@ class PlanRow:
 
 
 def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
-    """The layouts at these places of the ranking, the best one being 0."""
+    """Return the layouts at these positions of the ranking; the best one is at 0."""
     question, job, found = plan.question, plan.question.job, plan.found
     best, *terms = terms_of(plan, [0, *places])
     setup, known, rows = job.setup, question.residuals, []
@@ -107,12 +107,12 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
 
 
 def label(row: PlanRow) -> str:
-    """A layout in one line, axes of one rank left out."""
+    """Return a layout in one line, without axes of one rank."""
     return _words(row.choices, row.dp, row.microbatches)
 
 
 def layout_words(setup: TrainingSetup) -> str:
-    """The layout of a step in one line, as `label` writes it."""
+    """Return the layout of a step in one line, in the form of `label`."""
     parallel, placement = setup.parallel, setup.placement
     given: Choices = {
         **{name: getattr(parallel, name) for name in ("tp", "cp", "pp", "ep", "etp")},
@@ -140,7 +140,7 @@ def _words(given: Choices, dp: int, microbatches: int) -> str:
 
 
 def choices_of(plan: Plan, place: int) -> Choices:
-    """A layout by the options of the schema."""
+    """Return a layout as options of the schema."""
     layout = layout_at(plan.found, place)
     piped = layout.pp > 1
     return {
@@ -154,6 +154,6 @@ def choices_of(plan: Plan, place: int) -> Choices:
 
 
 def terms_of(plan: Plan, places: Sequence[int]) -> list[dict[str, float]]:
-    """Seconds by `TERMS` of these layouts."""
+    """Return the seconds of these layouts by the terms in `TERMS`."""
     found = [terms_at(plan.found, place) for place in places]
     return [{name: float(terms[name]) for name in TERMS} for terms in found]

@@ -1,4 +1,4 @@
-"""Try every layout of a job, and rank the ones that fit by step time."""
+"""Tries every layout of a job, and ranks those that fit by step time."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ class Plan:
 
     @property
     def meshes(self) -> Mapping[int, int]:
-        """Places of the fastest layout of every mesh, in order, with how many of that one fit."""
+        """Positions of each mesh's fastest layout, in order, with its number of fitting layouts."""
         return self.found.meshes
 
     @cached_property
     def front(self) -> tuple[int, ...]:
-        """Places of layouts that none beats in time and memory, fastest first."""
+        """Positions of layouts that no other beats in both time and memory, fastest first."""
         return front(self.found)
 
     @cached_property
     def same(self) -> int:
-        """Number of layouts that the error of the model cannot tell from the fastest."""
+        """Number of layouts that the model's error cannot distinguish from the fastest."""
         known = self.question.residuals
         return same_as_best(self.found, known.low, known.high)
 
     def chance(self, place: int) -> float:
-        """How likely the layout at a place fits, by how far the framework's peaks are off."""
+        """Return the chance that the layout at a position fits, from the spread of peak errors."""
         job, needed = self.question.job, float(self.found.memory_bytes[place])
         return fit_probability(needed, job.capacity_bytes, job.setup.framework_memory.peak_spread)
 
 
 def plan(question: PlanQuestion) -> Plan:
-    """Search all layouts. Raises InputError with the reason if there is none."""
+    """Search all layouts. Raises InputError with the reason if none fits."""
     found = ranked(tried(part) for one in pipelines_of(question.job) for part in may_fit(one))
     if not found.layouts:
         raise no_layout(question.job)
@@ -69,8 +69,8 @@ def plan(question: PlanQuestion) -> Plan:
 
 
 def fastest(question: PlanQuestion) -> Plan:
-    """The plan whose first layout is that of `plan`, with none that is slower by more than `TIED`.
+    """Return a plan with the fastest layout and those that are at most `TIED` slower.
 
-    What does not fit is not counted. Raises InputError as `plan` does.
+    Layouts that do not fit are not counted. Raises InputError as `plan` does.
     """
     return Plan(question=question, found=fastest_layouts(question.job))

@@ -1,7 +1,7 @@
-"""How many nodes a training needs for a deadline, for a budget, or to fit in memory.
+"""How many nodes a training needs to meet a deadline or a budget, or to fit in memory.
 
-The batch stays the same whatever the number of nodes. For each number, the layout is the fastest
-that fits with the chance that is asked for.
+The batch is the same for every number of nodes. For each number, the layout is the fastest that
+fits with the requested chance.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from figgen.scenarios.planning.planner import fastest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is wanted of a training; `price` is that of one accelerator for an hour.
+    """What the user wants of a training; `price` is per accelerator-hour.
 
-    A layout fits that does so with a chance of `fit_chance`. `tokens` may be missing where only the
-    fewest nodes are asked for.
+    A layout counts as fitting if it fits with a chance of `fit_chance`. `tokens` may be missing if
+    only the fewest nodes are asked for.
     """
 
     tokens: float | None
@@ -54,11 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sized:
-    """One number of nodes: its layout, and what the training takes (see `TrainingCost`).
-
-    `row` is the layout, a `PlanRow` or the plain data of a page; it is None where no layout fits,
-    and the numbers of the training are None without tokens.
-    """
+    """The answer for one number of nodes: the layout, and the training's cost (`TrainingCost`)."""
 
     nodes: int
     gpus: int
@@ -75,7 +71,7 @@ class Sized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """All numbers of nodes that were asked, ascending, and the answer, None if there is none."""
+    """The answers for all numbers of nodes in ascending order, and the chosen one or None."""
 
     question: PlanQuestion
     wanted: Wanted
@@ -94,7 +90,7 @@ def wanted_of(
     fit_chance: float = SAFE,
     most_nodes: int = MOST_NODES,
 ) -> Wanted:
-    """Return what is wanted. Raises InputError where two things are, or something is missing."""
+    """Return what is wanted. Raises InputError if it is contradictory or incomplete."""
     given = [
         name
         for name, on in (("--within", days), ("--budget", budget), ("--fewest-nodes", fewest))
@@ -116,7 +112,7 @@ def wanted_of(
 
 
 def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
-    """Return the answer. Raises InputError as `plan_question` does."""
+    """Return the answer to the question. Raises InputError as `plan_question` does."""
     question = _question(asked, wanted, 1)
     asked = asked.but(global_batch=held_batch(question.job, question.batch_assumed))
     one_node = _question(asked, wanted, 1).job
@@ -133,7 +129,7 @@ def sizing(asked: Scenario, wanted: Wanted) -> Sizing:
 def sized_counts(
     goal: Goal, one_node: PlannedJob, sized: Callable[[int], Sized]
 ) -> Iterator[Sized]:
-    """Yield what one number of nodes after the other takes, as the search asks them."""
+    """Yield the answer for one number of nodes after the other, as the search requests them."""
     goal = within_ranks(goal, one_node.setup.parallel.gpus_per_node)
     least, found = least_nodes(one_node), list[Counted]()
     while nodes := next_nodes(goal, found, least):
@@ -143,7 +139,7 @@ def sized_counts(
 
 
 def counted_of(one: Sized) -> Counted:
-    """Return what the search needs to know of a number of nodes."""
+    """Return what the search needs to know about a number of nodes."""
     return counted(one.nodes, fits=one.row is not None, days=one.days, price=one.price)
 
 
@@ -157,9 +153,9 @@ def sized_training(
     gpu_mtbf_s: float,
     power_w: float | None,
 ) -> Sized:
-    """Return the same number of nodes with what a training on `tokens` takes there.
+    """Return the same number of nodes with the cost of a training on `tokens`.
 
-    The times of a step are in seconds: the prediction and the ends of its interval.
+    The step's times are in seconds: the prediction and the ends of its interval.
     """
     size = checkpoint_bytes_of(job.setup)
     saved = saved_training(SAVED, size, job.world_size, gpu_mtbf_s)
@@ -182,7 +178,7 @@ def _question(asked: Scenario, wanted: Wanted, nodes: int) -> PlanQuestion:
 
 
 def held_batch(job: PlannedJob, assumed: bool) -> int:
-    """Return the batch that stays the same for all numbers of nodes, from the job of any."""
+    """Return the batch that is used for every number of nodes, from the job on any number."""
     return usual_batch(job.setup.sequence, 1) if assumed else job.global_batch
 
 

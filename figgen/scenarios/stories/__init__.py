@@ -1,1 +1,1 @@
-"""The jobs that the pages describe: the journey, and scaling series."""
+"""The jobs that pages describe: the journey, and scaling series."""

@@ -1,6 +1,6 @@
-"""The all-reduce algorithms as straight lines: time is a latency plus a slope times the size.
+"""All-reduce algorithms as straight lines: a latency plus a slope times the size.
 
-In the α–β model that is exact, and so are the sizes at which one algorithm overtakes another.
+The lines are exact in the α–β model, and so are the sizes at which one algorithm overtakes another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from figgen.models.collectives import most_sent
 class Machine:
     """A number of equal nodes.
 
-    The links between nodes pace a flat algorithm; on a single node, the node's own links do.
+    The links between nodes limit a single-level algorithm; on a single node, the node's own links
+    do.
     """
 
     hardware: HardwarePreset
@@ -57,15 +58,15 @@ class Machine:
 
 
 Time = Callable[[Machine, float, int], float]
-"""(machine, message bytes, 1 to count the latency or 0 to leave it out) → seconds."""
+"""Maps (machine, message bytes, 1 to include the latency or 0 to omit it) to seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
-    """An algorithm of a collective, its two terms as the literature prints them, and its time.
+    """An algorithm of a collective: its two terms as printed in the literature, and its time.
 
-    `traced` names its trace in `figgen.models.collectives`; `levels` says that it uses the links
-    within a node and between nodes differently, `segments` that it is pipelined.
+    `traced` names its trace in `figgen.models.collectives`. `levels` says that it uses links within
+    and between nodes differently, `segments` that it is pipelined.
     """
 
     title: str
@@ -78,13 +79,13 @@ class Algorithm:
     segments: int | None = None
 
     def options(self, m: Machine) -> dict[str, int]:
-        """Return the options of its trace on this machine, beside the number of ranks."""
+        """Return the options of its trace on this machine, apart from the number of ranks."""
         width = m.hardware.gpus_per_node if self.traced.startswith("hierarchical") else None
         given = {"ranks_per_node": width, "segments": self.segments}
         return {name: value for name, value in given.items() if value is not None}
 
     def busiest_share(self, m: Machine) -> float:
-        """Return the most that a rank sends in the algorithm's proven trace, as a multiple of S."""
+        """Return the most bytes that a rank sends in the algorithm's trace, as a multiple of S."""
         return most_sent(self.collective, self.traced, m.ranks, **self.options(m))
 
 
@@ -101,7 +102,7 @@ def machine(preset: str, nodes: int) -> Machine:
 
 
 def flat(formula: Callable[[Number, Number, Number, Number], Number]) -> Time:
-    """Return the time by a formula of (ranks, bytes, latency, bandwidth) that ignores nodes."""
+    """Return the time from a formula of (ranks, bytes, latency, bandwidth) that ignores nodes."""
 
     def time(m: Machine, size: float, counted: int) -> float:
         return float(formula(m.ranks, size, counted * m.latency_s, m.bandwidth_bytes_per_s))
@@ -128,10 +129,9 @@ def _levelled(formula: Callable[..., Number]) -> Time:
 
 
 def ring_per_nic_time_s(m: Machine, size: float, counted: int) -> float:
-    """Return the time (s) of one flat ring per NIC, as NCCL builds them, each with its share.
+    """Return the time in s of one flat ring per NIC, as NCCL builds them, with the data divided.
 
-    Within a node all rings share every GPU's link, which carries as much as it would in a single
-    ring.
+    Within a node, all rings share each GPU's link, which then carries as much as in a single ring.
     """
     hardware = m.hardware
     inner, outer = counted * hardware.scale_up_latency_s, counted * hardware.network_latency_s
@@ -216,12 +216,12 @@ COMPARED = (NAIVE, BINOMIAL, DOUBLING, HALVING, DOUBLE_TREE, RING, TWO_LEVEL, RI
 
 
 def competitors(m: Machine) -> tuple[Algorithm, ...]:
-    """Return the algorithms that differ on this machine: two-level ones only on several nodes."""
+    """Return the algorithms that differ on this machine; two-level ones need several nodes."""
     return tuple(a for a in COMPARED if m.nodes > 1 or not a.levels)
 
 
 Lines = Mapping[str, tuple[float, float]]
-"""Title → (seconds at size 0, seconds per byte)."""
+"""(Seconds at size 0, seconds per byte) by title."""
 
 
 def lines(m: Machine, algorithms: tuple[Algorithm, ...]) -> Lines:
@@ -230,7 +230,7 @@ def lines(m: Machine, algorithms: tuple[Algorithm, ...]) -> Lines:
 
 
 def envelope(known: Lines) -> tuple[tuple[str, float], ...]:
-    """Return (title, size in bytes from which it is the fastest), by size from 0 on."""
+    """Return (title, smallest size in bytes at which it is the fastest), in order of size."""
     best = min(known, key=lambda title: known[title])
     found = [(best, 0.0)]
     while True:

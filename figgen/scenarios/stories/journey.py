@@ -1,4 +1,4 @@
-"""The job that the journey follows from one GPU to 512: one rung of the ladder for each page."""
+"""The job that the journey follows from one GPU to 512, with one rung of the ladder per page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from figgen.scenarios.stories.opened import opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JourneyJob(JourneyStep):
-    """A training step of the catalog in the numbers that the journey's pages quote."""
+    """A training step of the catalog as the numbers that the journey's pages quote."""
 
     found: TrainingStep
     source = "our models of a step and its memory, which figgen step and figgen memory print"
@@ -30,19 +30,22 @@ class JourneyJob(JourneyStep):
 
     @property
     def predicted(self) -> PredictedStep:
-        """The predicted time of the step, and its parts."""
+        """The predicted time of the step and its parts."""
         return self.found.predicted
 
 
 def job(model: str, sizes: str, options: str = "") -> JourneyJob:
-    """Return any job, written as on pages. Raises InputError as `written_step` does."""
+    """Return the job for sizes and options as written on pages.
+
+    Raises InputError as `written_step` does.
+    """
     first = RUNGS[0]
     alone = written_step(model=first.model, sizes=first.sizes, options=first.options)
     return of_step(written_step(model=model, sizes=sizes, options=options), alone)
 
 
 def of_step(found: TrainingStep, first: TrainingStep) -> JourneyJob:
-    """Return any step in the numbers of a journey that begins with the step `first`."""
+    """Return any step as numbers of a journey whose first step is `first`."""
     return JourneyJob(
         setup=found.setup,
         cluster=found.cluster,

@@ -1,4 +1,7 @@
-"""The data of the journey's charts, printed so that pages can draw them again."""
+"""The data of the journey's charts.
+
+The module is printed as JavaScript, so pages can redraw them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.stories.journey_step import JourneyStep
 
 REST = ("working", "communication", "reserve")
-"""Parts of memory that the journey combines."""
+"""Parts of memory that the journey adds up under one name."""
 
 
 def layout_words(setup: TrainingSetup) -> str:
@@ -27,7 +30,7 @@ def layout_words(setup: TrainingSetup) -> str:
 
 
 def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
-    """Return the bytes of the fullest GPU by kind, which add up to its total."""
+    """Return the bytes of the fullest GPU by kind; they add up to its total."""
     fullest = one.memory.fullest
     return {
         "weights": one.weights_bytes,
@@ -39,7 +42,7 @@ def kinds_of_memory(one: JourneyStep) -> dict[str, float]:
 
 
 def memory_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
-    """Return what a caption quotes of some jobs' memory: values of the last and the first."""
+    """Return what a caption quotes about some jobs' memory: values of the first and the last."""
     last = jobs[-1]
     return {
         "capacity": last.capacity_bytes,
@@ -52,7 +55,7 @@ def memory_values(jobs: Sequence[JourneyStep]) -> dict[str, float]:
 
 
 def parts_of_step(one: JourneyStep) -> dict[str, float]:
-    """Return the seconds of a step by part, which add up to the step."""
+    """Return the seconds of a step by part; they add up to the step."""
     parts = one.parts
     return {
         "forward and backward": one.computing_s,
@@ -96,7 +99,7 @@ def board_values(one: JourneyStep) -> dict[str, float]:
 
 
 def model_size(title: str, parameters: int) -> str:
-    """Return the size in a model's name, or else its parameters: "70B", "671B"."""
+    """Return the size in a model's name, such as "70B", or else its parameters, such as "671B"."""
     return title.split()[-1] if title.startswith("Llama") else f"{parameters / 1e9:.0f}B"
 
 

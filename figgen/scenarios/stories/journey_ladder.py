@@ -1,4 +1,4 @@
-"""The ladder of the journey: the model that each page ends with, and its layout."""
+"""The journey's ladder: the model that each page ends with, and its layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """The job that a page of the journey ends with, written as pages ask for it."""
+    """The job that a page of the journey ends with, written in the syntax of pages."""
 
     page: int
     model: str
@@ -79,4 +79,4 @@ RUNGS: tuple[Rung, ...] = (
         options="sequence=8192 global_batch=512 zero_stage=1 schedule=interleaved-1f1b chunks=5",
     ),
 )
-"""The ladder; batches are in sequences, and from page 5 on those of a large run."""
+"""The ladder. Batches are in sequences; from page 5 on they are those of a large run."""

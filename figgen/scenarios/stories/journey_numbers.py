@@ -1,4 +1,4 @@
-"""The numbers of a step of the journey by their names on pages, printed."""
+"""The numbers of a step by the names that pages use. The module is printed as JavaScript."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NUMBERS = tuple(
     for name, member in vars(kind).items()
     if isinstance(member, property) and member.fget.__annotations__["return"] in ("float", "int")
 )
-"""Names of the properties of a step that are numbers, in their order there."""
+"""Properties of a step that are numbers, in the order of their definition."""
 
 
 def numbers(one: JourneyStep) -> dict[str, float]:
-    """Every number of a step by its name on pages."""
+    """Return every number of a step by the name that pages use."""
     found: dict[str, float] = {}
     for name in NUMBERS:
         found[name] = getattr(one, name)

@@ -1,4 +1,7 @@
-"""A training step in the numbers that the journey's pages quote, printed for pages to compute."""
+"""A training step as the numbers that the journey's pages quote.
+
+The module is printed as JavaScript, so pages can recompute the numbers.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ from figgen.models.step.timed_step import StepSeconds
 def tokens_to_hide(
     peak_flops_per_s: float, bandwidth_bytes_per_s: float, bytes_per_param: float
 ) -> float:
-    """Return the tokens per microbatch that hide the messages of full sharding, in any group.
+    """Return the tokens per microbatch that hide the messages of full sharding, for any group size.
 
-    For this many tokens, 6 operations per parameter and token take as long as the bytes that full
-    sharding moves per parameter.
+    For this many tokens, 6 operations per parameter and token take as long as sending the bytes per
+    parameter that full sharding requires.
     """
     return float(critical_tokens(peak_flops_per_s, bandwidth_bytes_per_s, bytes_per_param / 3))
 
 
 SLOWED = 3
-"""Times by which the broken NVLink on the journey's last page is too slow."""
+"""Factor by which the broken NVLink on the journey's last page is too slow."""
 
 HEALTHY_RING_SHARE = 370 / 450
 """Share of NVLink 4 that a ring of eight GPUs reaches: 370 of 450 GB/s (nccl-tests, issue 212)."""
@@ -90,22 +93,22 @@ class JourneyStep:
 
     @property
     def low_s(self) -> float:
-        """Seconds below which one run of ten of the class was measured."""
+        """Lower end of the step's interval in seconds; one in ten runs of the class is faster."""
         return self.interval_s[0]
 
     @property
     def high_s(self) -> float:
-        """Seconds above which one run of ten of the class was measured."""
+        """Upper end of the step's interval in seconds; one in ten runs of the class is slower."""
         return self.interval_s[1]
 
     @property
     def update_s(self) -> float:
-        """The optimizer's part of a step."""
+        """Seconds of the optimizer's update."""
         return float(self.parts.update_s)
 
     @property
     def gradients_s(self) -> float:
-        """Gradient messages that outlast the work that hides them."""
+        """Seconds by which gradient messages outlast the work that hides them."""
         return float(self.parts.gradients_s)
 
     @property
@@ -130,7 +133,7 @@ class JourneyStep:
 
     @property
     def work_s(self) -> float:
-        """Forward and backward of all microbatches, with the exposed messages within layers."""
+        """Forward and backward of all microbatches, including exposed messages within layers."""
         return float(self.parts.work_s)
 
     @property
@@ -140,7 +143,7 @@ class JourneyStep:
 
     @property
     def exposed_s(self) -> float:
-        """Messages that nothing hides, those within layers included."""
+        """Seconds of messages that nothing hides, including those within layers."""
         return float(self.estimate.exposed_s)
 
     @property
@@ -152,12 +155,12 @@ class JourneyStep:
 
     @property
     def fixed_s(self) -> float:
-        """Fixed cost of a step: the loader, the loop, the log."""
+        """Fixed cost of a step in seconds: data loader, training loop, logging."""
         return float(self.parts.fixed_s)
 
     @property
     def paid_once_share(self) -> float:
-        """Share of update, exposed gradients and fixed cost, paid once for all microbatches."""
+        """Share of update, exposed gradients and fixed cost, which each step pays for once."""
         return (self.update_s + self.gradients_s + self.fixed_s) / self.step_time_s
 
     @property
@@ -167,25 +170,25 @@ class JourneyStep:
 
     @property
     def layer_sharded_bytes(self) -> float:
-        """Bytes that full sharding moves for one dense layer and microbatch; none for experts."""
+        """Bytes that full sharding moves for one dense layer and microbatch; 0 for experts."""
         if self.setup.shape.experts is not None:
             return nan
         return dense_layer_weights(self.setup.shape) * self.sharded_bytes_per_param
 
     @property
     def at_peak_s(self) -> float:
-        """Seconds that the counted operations would take at the dense peak: MFU times the step."""
+        """Seconds that the operations of MFU would take at the dense peak: MFU times the step."""
         return self.mfu * self.step_time_s
 
     @property
     def sharded_bytes_per_param(self) -> float:
-        """Bytes that ZeRO-3 moves per parameter and microbatch: two gathers, one scatter."""
+        """Bytes that ZeRO-3 moves per parameter and microbatch: two gathers and one scatter."""
         recipe = self.setup.recipe
         return 2 * recipe.weight_bytes + recipe.gradient_bytes
 
     @property
     def tokens_to_hide(self) -> float:
-        """Tokens per microbatch and replica that hide its sharded messages, at the peak."""
+        """Tokens per microbatch and replica that hide its sharded messages, at the dense peak."""
         rate = self.sharded_bandwidth_bytes_per_s
         return tokens_to_hide(self.peak_flops_per_s, rate, self.sharded_bytes_per_param)
 
@@ -197,7 +200,7 @@ class JourneyStep:
 
     @property
     def sharded_bandwidth_bytes_per_s(self) -> float:
-        """Bandwidth of each GPU of a sharding group, which shares its node's adapters."""
+        """Bandwidth of each GPU in a sharding group whose members share their node's adapters."""
         cluster, link = self.cluster, group_link(self.setup.parallel, "dp")
         fast, slow = cluster.scale_up_bandwidth_bytes_per_s, cluster.network_bandwidth_bytes_per_s
         if link.level != NETWORK:
@@ -211,27 +214,27 @@ class JourneyStep:
 
     @property
     def idle_share(self) -> float:
-        """Share of the step in which a pipeline fills and drains."""
+        """Share of the step in which the pipeline fills and drains."""
         return float(self.parts.idle_s) / self.step_time_s
 
     @property
     def experts(self) -> int:
-        """Experts of a layer that has them; 0 in a dense model."""
+        """Experts in each layer that has them; 0 in a dense model."""
         return 0 if self.setup.shape.experts is None else self.setup.shape.experts.count
 
     @property
     def expert_memory_s(self) -> float:
-        """Memory traffic of a layer of experts, forward and backward of a microbatch."""
+        """Seconds of memory traffic of a layer of experts, forward and backward of a microbatch."""
         return float(self.parts.expert.memory_s)
 
     @property
     def expert_messages_s(self) -> float:
-        """Wait of a layer of experts for messages, without those of a repeated forward."""
+        """Wait of a layer of experts for messages, except those of a recomputed forward."""
         return float(self.parts.expert.messages_s)
 
     @property
     def tokens_per_second(self) -> float:
-        """Throughput of all GPUs."""
+        """Tokens per second of all GPUs."""
         return self.tokens_per_step / self.step_time_s
 
     @property
@@ -241,7 +244,7 @@ class JourneyStep:
 
     @property
     def tokens_per_second_and_gpu(self) -> float:
-        """Throughput of one GPU."""
+        """Tokens per second of one GPU."""
         return self.tokens_per_second / self.gpus
 
     @property
@@ -269,13 +272,13 @@ class JourneyStep:
 
     @property
     def attention_at_peak_s(self) -> float:
-        """Seconds of the attention core on a GPU in a step, at the dense peak."""
+        """Seconds per step of the attention core on a GPU, at the dense peak."""
         flops = self.attention_gflops * 1e9 * self.tokens_per_step / self.gpus
         return flops / self.cluster.peak_flops_per_s
 
     @property
     def matmuls_gflops(self) -> float:
-        """Operations of all matmuls with weights per token, in 1e9."""
+        """Operations per token of all matmuls with weights, in 1e9."""
         shape, sequence = self.setup.shape, self.setup.sequence
         causal = training_flops_per_token(shape, "causal", sequence=sequence)
         return causal / 1e9 - self.attention_gflops
@@ -297,7 +300,7 @@ class JourneyStep:
 
     @property
     def missing_bytes(self) -> float:
-        """Bytes that the fullest GPU needs beyond its capacity, negative where it fits."""
+        """Bytes that the fullest GPU needs beyond its capacity; negative if it fits."""
         return self.total_bytes - self.capacity_bytes
 
     @property
@@ -317,7 +320,7 @@ class JourneyStep:
 
     @property
     def state_bytes(self) -> float:
-        """Weights, gradients and optimizer state together."""
+        """Bytes of weights, gradients and optimizer state together."""
         return self.weights_bytes + self.gradients_bytes + self.optimizer_bytes
 
     @property
@@ -327,17 +330,17 @@ class JourneyStep:
 
     @property
     def working_bytes(self) -> float:
-        """Copies of the logits in the loss, or one layer at work, on the fullest GPU."""
+        """Copies of the logits in the loss, or temporaries of one layer, on the fullest GPU."""
         return self.memory.fullest.bytes_of("working")
 
     @property
     def buffers_bytes(self) -> float:
-        """Buffers of communication on the fullest GPU: gathered weights, gradients under way."""
+        """Communication buffers on the fullest GPU: gathered weights, gradients being reduced."""
         return self.memory.fullest.bytes_of("communication")
 
     @property
     def reserve_bytes(self) -> float:
-        """Memory that the allocator, CUDA and NCCL hold beyond tensors, on the fullest GPU."""
+        """Memory that the allocator, CUDA and NCCL hold beyond the tensors, on the fullest GPU."""
         return self.memory.fullest.bytes_of("reserve")
 
     @property
@@ -357,22 +360,22 @@ class JourneyStep:
 
     @property
     def far_s(self) -> float:
-        """Seconds that the adapter needs for its bytes of a step, without latency."""
+        """Seconds that the adapter needs for a step's bytes, without latency."""
         return self.far_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
     def near_over_network_s(self) -> float:
-        """Seconds that the bytes sent inside a node would take through the GPU's adapter."""
+        """Seconds that the bytes sent inside a node would take over the GPU's network adapter."""
         return self.near_bytes / self.cluster.network_bandwidth_bytes_per_s
 
     @property
     def hbm_bytes_per_s(self) -> float:
-        """Bandwidth of a GPU's memory, reads and writes together, by its datasheet."""
+        """Bandwidth of a GPU's memory, reads plus writes, from its datasheet."""
         return self.memory_rate
 
     @property
     def network_bytes_per_s(self) -> float:
-        """A GPU's share of its node's adapters, by their datasheet."""
+        """A GPU's share of the bandwidth of its node's adapters, from their datasheet."""
         return float(self.cluster.network_bandwidth_bytes_per_s)
 
     @property
@@ -387,7 +390,7 @@ class JourneyStep:
 
     @property
     def gpus_per_node(self) -> int:
-        """GPUs of the job in each node."""
+        """GPUs of the job on each node."""
         return self.setup.parallel.gpus_per_node
 
     @property
@@ -397,12 +400,12 @@ class JourneyStep:
 
     @property
     def network_latency_s(self) -> float:
-        """Time that any message between nodes takes, however small."""
+        """Seconds that any message between nodes takes, however small."""
         return float(self.cluster.network_latency_s)
 
     @property
     def scale_up_latency_s(self) -> float:
-        """Time that any message inside a node takes, however small."""
+        """Seconds that any message inside a node takes, however small."""
         return float(self.cluster.scale_up_latency_s)
 
     @property
@@ -417,7 +420,7 @@ class JourneyStep:
 
     @property
     def hidden(self) -> int:
-        """Numbers that represent a token between layers."""
+        """Elements of the vector that represents a token between layers."""
         return self.setup.shape.hidden
 
     @property
@@ -437,13 +440,13 @@ class JourneyStep:
 
     @property
     def slowed_gather_s(self) -> float:
-        """Seconds of one tensor-parallel all-gather in the slowed step; none without TP."""
+        """Seconds of one tensor-parallel all-gather in the slowed step; 0 without TP."""
         hops_s = (self.tensor_ranks - 1) * self.cluster.scale_up_latency_s
         return float(self.slowed_sent_bytes / (self.healthy_ring_bytes_per_s / SLOWED) + hops_s)
 
     @property
     def slowed_gather_bytes(self) -> float:
-        """Bytes that a tensor-parallel all-gather leaves on every rank; none without TP."""
+        """Bytes that each rank holds after a tensor-parallel all-gather; 0 without TP."""
         for row in self.slowed.rows:
             if row.axis == "tp":
                 return float(row.call_bytes * row.size / (row.size - 1))
@@ -476,7 +479,7 @@ class JourneyStep:
 
     @property
     def boundary_bytes(self) -> float:
-        """The activations of a microbatch between two layers, in 16 bits, on all GPUs of TP."""
+        """Bytes of a microbatch's activations between two layers, in 16 bits, on all GPUs of TP."""
         return 2.0 * self.tokens_per_microbatch * self.hidden
 
     @property

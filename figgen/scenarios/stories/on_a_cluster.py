@@ -1,4 +1,4 @@
-"""A job of the journey on a reader's cluster: the sizes that stay or follow, printed."""
+"""Places a job of the journey on a reader's cluster. The module is printed as JavaScript."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from figgen.models.shape.model_shape import ModelShape
 
 SEQUENCE = 8192
-"""Tokens of a sequence on pages that are not about its length; the reader's replaces it there."""
+"""Tokens of a sequence on pages that are not about its length; the reader's value replaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedSizes:
-    """Sizes of a job on a page, or of a reader's record, in which 0 means "as on the page".
+    """Sizes of a job on a page, or of a reader's job; 0 means the page's value.
 
     `chunks` is 0 without interleaving; `global_batch` counts sequences.
     """
@@ -29,12 +29,12 @@ class PlacedSizes:
 
 
 def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> PlacedSizes:
-    """Return the sizes of a page's job on the cluster of a reader.
+    """Return the sizes of a page's job on a reader's cluster.
 
-    A page about one or two GPUs keeps them, a page about one node takes the reader's node, and a
-    page about several nodes takes all of the reader's. The page's parallelism stays as far as it
-    divides the cluster and the model; TP stays inside the node. A job on all nodes takes the
-    reader's batch; any other keeps the page's sequences per GPU.
+    A page about one or two GPUs keeps them, a page about one node takes the reader's node size, and
+    a page about several nodes takes all of the reader's nodes. The page's parallelism is kept as
+    far as it divides the cluster and the model; TP stays inside a node. A job on all nodes takes
+    the reader's batch; any other job keeps the page's sequences per GPU.
     """
     nodes, width = cluster_of_page(page, yours)
     gpus = nodes * width
@@ -65,9 +65,9 @@ def on_a_cluster(page: PlacedSizes, yours: PlacedSizes, shape: ModelShape) -> Pl
 
 
 def batch_on_page(batch: int, sequence: int, page_sequence: int) -> int:
-    """Return the reader's batch in sequences of the page's length, with the same tokens, or 0.
+    """Return the reader's batch as sequences of the page's length with the same tokens, or 0.
 
-    `sequence` is the reader's length in tokens.
+    `sequence` is the reader's sequence length in tokens.
     """
     if page_sequence == SEQUENCE or not batch:
         return batch
@@ -86,10 +86,7 @@ def cluster_of_page(page: PlacedSizes, yours: PlacedSizes) -> tuple[int, int]:
 
 
 def dividing(whole: int, wanted: int, parts: int, evenly: bool) -> int:
-    """Return the largest size up to `wanted` that divides `whole` and gives each rank some `parts`.
-
-    Ranks share the parts `evenly` or not; a single part can be divided at will.
-    """
+    """Return the largest size up to `wanted` that divides `whole` and gives each rank `parts`."""
     for size in range(wanted, 1, -1):
         if whole % size == 0 and (parts == 1 or (parts % size == 0 if evenly else size <= parts)):
             return size

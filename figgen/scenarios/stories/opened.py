@@ -1,4 +1,7 @@
-"""What a page shows for an opened number of the journey: formula, substitution, parts; printed."""
+"""What a page shows when a reader opens a number of the journey: formula, substitution and parts.
+
+The module is printed as JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ FORMULAS: dict[str, str] = {
     "tokens_per_step": "{microbatches} × {tokens_per_microbatch} × {replicas}",
     "rest_bytes": "{total_bytes} − {state_bytes} − {activations_bytes}",
 }
-"""Fields as formulas of other fields, whose values are substituted."""
+"""Formulas of fields in terms of other fields, whose values are substituted."""
 
 WORDS: dict[str, str] = {
     "at_peak_s": "counted operations of a token × tokens of a step ÷ GPUs ÷ peak; attention counts "
@@ -56,8 +59,8 @@ WORDS: dict[str, str] = {
 
 TIMES: dict[str, str] = {
     "step_time_s": "the sum of the parts of the step",
-    "low_s": "predicted step × what one run of ten of its class was faster than",
-    "high_s": "predicted step × what one run of ten of its class was slower than",
+    "low_s": "predicted step × the ratio that one run in ten of its class stayed below",
+    "high_s": "predicted step × the ratio that one run in ten of its class exceeded",
     "speed_up": "tokens per second ÷ those of page 1",
     "idle_share": "idle stages ÷ step time",
     "straggling_share": "waiting for the slowest GPU ÷ step time",
@@ -107,7 +110,7 @@ def opened(found: JourneyStep, field: str) -> Opened | None:
 
 
 def substituted(found: JourneyStep, field: str) -> str:
-    """Return the formula of a field with the values of the other fields in it."""
+    """Return the formula of a field with the other fields' values substituted."""
     known = numbers(found)
     words = [
         written(word[1:-1], known[word[1:-1]]) if word.startswith("{") else word
@@ -117,7 +120,7 @@ def substituted(found: JourneyStep, field: str) -> str:
 
 
 def written(field: str, value: float) -> str:
-    """Return a value as a reader sees it, in the unit that its name has."""
+    """Return a value as readers see it, in the unit at the end of its name."""
     if field.endswith("_flops_per_s"):
         return shown(value, "FLOP/s", "si")
     if field.endswith("_bytes_per_s"):
@@ -130,7 +133,7 @@ def written(field: str, value: float) -> str:
 
 
 def times(found: JourneyStep) -> tuple[OpenedPart, ...]:
-    """Return the parts of the step by kind, the largest first; they add up to the step."""
+    """Return the parts of the step by kind, the largest first; they add up to the step's time."""
     parts, estimate = found.parts, found.estimate
     sent_s: dict[str, float] = {}
     for row in estimate.rows:
@@ -158,7 +161,7 @@ def _time(name: str, value: float, how: str, source: str) -> OpenedPart:
 
 
 def sent(found: JourneyStep, level: str) -> tuple[OpenedPart, ...]:
-    """Return what the busiest GPU sends over one kind of link, by axis and purpose."""
+    """Return the bytes that the busiest GPU sends over one kind of link, by axis and purpose."""
     estimate = found.estimate
     whole: dict[str, float] = {}
     calls: dict[str, list[str]] = {}
@@ -175,7 +178,7 @@ def sent(found: JourneyStep, level: str) -> tuple[OpenedPart, ...]:
 
 
 def held(found: JourneyStep, kind: str = "") -> tuple[OpenedPart, ...]:
-    """Return the lines of the fullest GPU's memory, of one kind or of all kinds."""
+    """Return the fullest GPU's memory line by line, for one kind or for all kinds."""
     return _sorted([
         OpenedPart(
             name=line.name,

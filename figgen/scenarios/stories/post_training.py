@@ -1,7 +1,7 @@
 """A step of reinforcement learning: write answers, score them, train on them, copy the weights.
 
-Writing is bound by memory and messages (`figgen.models.algorithms.rollouts`); scoring and training
-take what the model of a step predicts for packed sequences.
+Memory and messages limit the writing (`figgen.models.algorithms.rollouts`). Scoring and training
+take the time that the step model predicts for packed sequences.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 
 NIC = "ib-ndr"
 PROMPT = 150
-"""Tokens of a prompt: an assumption, about a short question of mathematics with its frame."""
+"""Tokens of a prompt. This is an assumption: a short math question in a chat template."""
 
 USABLE = 0.8
 """The share of the memory that weights and caches may fill while answers are written."""
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
 SUMS_PER_LAYER = 2
-"""All-reduces of a decode step in a layer that several GPUs share: attention's, and the block's."""
+"""All-reduces of a layer in a decode step under TP: one after attention, one after the MLP."""
 
 PASSES = {"none": 3.0, "full": 4.0}
-"""Work of a step in forward passes: the backward is two more, and recomputation is another."""
+"""Forward passes that a training update costs, by recomputation: the backward counts as two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostTrainingStep:
-    """Predicted seconds of each phase; if they run `apart`, the first overlaps the next two.
+    """Predicted seconds of each phase; if they run `apart`, the rollout overlaps the other two.
 
     `rollout` writes the answers of `batches` steps, as many as may be in flight at once.
     """
@@ -54,12 +54,12 @@ class PostTrainingStep:
 
     @property
     def generate_s(self) -> float:
-        """Seconds in which the answers of one step are written."""
+        """Seconds to write the answers of one step."""
         return self.rollout.time_s / self.batches
 
     @property
     def time_s(self) -> float:
-        """Seconds of the step: phases in turn, or the longer side where two groups of GPUs work."""
+        """Seconds of the step: the sum of its phases, or the longer side if two groups share it."""
         trained_s = self.score_s + self.train_s
         if self.apart:
             return max(self.generate_s, trained_s) + self.synchronize_s
@@ -98,7 +98,7 @@ def written(
     precision: str = "bf16",
     gpus_per_node: int = 8,
 ) -> Rollout:
-    """Return the rollout of one copy; copies share the answers evenly, in as many slots as fit."""
+    """Return the rollout of one copy. Copies share the answers evenly, in as many slots as fit."""
     each = ceil(answers * tp / gpus)
     step = decoding(model, chip, tp, each, precision=precision, gpus_per_node=gpus_per_node)
     memory = USABLE * tp * chip.capacity_bytes
@@ -112,7 +112,7 @@ def written(
 
 @remembered(128)
 def trained(run: PostTrainingRun) -> TrainingStep:
-    """Return an update: answers packed to the longest one's length, as many for each replica."""
+    """Return a training update on answers packed to the longest length, as many per replica."""
     gpus = run.gpus - run.generating
     replicas = gpus // (run.tp * run.cp * run.pp)
     packed = run.answers * run.mean / run.updates / run.longest
@@ -136,7 +136,7 @@ def trained(run: PostTrainingRun) -> TrainingStep:
 
 @remembered(128)
 def predicted_post_training(run: PostTrainingRun) -> PostTrainingStep:
-    """Return the predicted phases of a published run; no model was fitted to such a run."""
+    """Predict the phases of a published run; the model was not fitted to such runs."""
     training = trained(run)
     update_s = training.estimate.step_time_s
     forward_s = run.updates * update_s / PASSES[run.recompute]

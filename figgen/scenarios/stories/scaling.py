@@ -1,4 +1,4 @@
-"""One model on more and more accelerators, with a constant or a growing batch."""
+"""One model on a growing number of accelerators, with a constant or a growing batch."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 SEQUENCE = 8192
 TENSOR = 8
 CONTEXT, PIPELINE, CHUNKS, RECOMPUTED = (1, 2, 4, 8), (1, 4, 8, 16), (1, 4), ("none", "full")
-"""Sizes of axes, chunks and recomputation to try at every size, with one sequence per
-microbatch."""
+"""Axis sizes, chunks and recomputation to try at every size, with one sequence per microbatch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +40,17 @@ class Scaled:
 
     @property
     def layout(self) -> str:
-        """TP, CP, PP and DP, with dots at which lines do not break."""
+        """The layout in words: TP, CP, PP and DP, joined by dots at which lines do not break."""
         run = self.run
         return f"{run.tp}·{run.cp}·{run.pp}·{run.dp}"
 
 
 @remembered(32)
 def scaled(model: str, hardware: str, precision: str, batch: int, weak: bool) -> tuple[Scaled, ...]:
-    """Return the fastest layout on every number of accelerators on which any layout fits.
+    """Return the fastest layout for each number of accelerators on which some layout fits.
 
-    `batch` is the number of sequences per step: the same at every size, or, if `weak`, the number
-    on 16,384 accelerators, in proportion to their number.
+    `batch` is the number of sequences per step: constant or, if `weak`, the number on 16,384
+    accelerators, with the batch growing in proportion.
 
     Raises InputError for a model or chip that is not in the catalog.
     """
@@ -66,7 +65,7 @@ def scaled(model: str, hardware: str, precision: str, batch: int, weak: bool) ->
 
 
 def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
-    """Return every layout, each with one replica and one sequence."""
+    """Return all layouts, each with one replica and one sequence."""
     asked = {
         "id": model, "hardware": hardware, "tp": TENSOR, "micro_batch": 1,
         "global_batch_sequences": 1, "seq_length": SEQUENCE, "zero_stage": 1,
@@ -88,7 +87,7 @@ def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
 
 
 def _sized(run: DescribedRun, gpus: int, sequences: int) -> DescribedRun:
-    """Return the layout on this number of accelerators, with this number of sequences."""
+    """Return the layout scaled to this number of accelerators and sequences."""
     width = domain_width(run.accelerator, gpus)
     return replace(run, gpus=gpus, gpus_per_node=width, global_batch=sequences)
 
@@ -118,7 +117,7 @@ def _divides(gpus: int, sequences: int, cp: int, pp: int, chunks: int) -> bool:
 
 
 def _fits(run: DescribedRun) -> bool:
-    # Enough microbatches to fill the pipeline several times need as much memory as any more.
+    # Once the pipeline is full, more microbatches need no more memory.
     filling = run.dp * run.microbatch * min(run.microbatches, 4 * run.pp)
     try:
         setup = run_setup(replace(run, global_batch=filling))
@@ -138,16 +137,16 @@ PARTS = {
     "gradients_s": "gradients", "update_s": "stragglers and fixed costs",
     "straggling_s": "stragglers and fixed costs", "fixed_s": "stragglers and fixed costs",
 }  # fmt: skip
-"""Fields of `StepSeconds` in words."""
+"""Words for the fields of `StepSeconds`."""
 
 FAILURES = "failures"
 
 
 def lost(sizes: Sequence[Scaled], goodputs: Sequence[float]) -> list[dict[str, float]]:
-    """Return what each size loses against the first, by reason, as shares of its own time.
+    """Return what each size loses compared with the first, by reason, as shares of its own time.
 
-    A token costs accelerator-seconds in every part of the step, and more of them where layers are
-    cut thinner or stages wait longer. The time that failures take is lost on top.
+    Every part of the step costs accelerator-seconds per token, and costs more if layers are cut
+    thinner or stages wait longer. The time lost to failures is added.
     """
     first = _costs(sizes[0])
     found = []

@@ -1,4 +1,4 @@
-"""The journey's jobs on a reader's cluster, as the page's script asks for them."""
+"""The journey's jobs on a reader's cluster, as a page's script requests them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _SIZES = tuple(field.name for field in fields(PlacedSizes))
 
 
 def choices_on(lead: str, asked: Mapping[str, Value], yours: Mapping[str, Value]) -> dict[str, Any]:
-    """Return the options of a page's job on the cluster `yours`; `lead` is the page's own model."""
+    """Return the options of a page's job on the cluster `yours`;
+
+    `lead` is the page's default model.
+    """
     if not yours:
         return dict(asked)
     model = _model_for(lead, str(asked["model"]), yours)
@@ -44,13 +47,13 @@ def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:
-    """Return the sizes of a job; sizes that are not given are the `usual` ones."""
+    """Return the sizes of a job, with the `usual` ones for those that are not given."""
     found = {name: int(str(given.get(name) or usual[name])) for name in _SIZES}
     return PlacedSizes(**found)
 
 
 def _model_for(lead: str, asked: str, yours: Mapping[str, Value]) -> str:
-    """Return the reader's model, unless the job is about another one or needs experts."""
+    """Return the reader's model, unless the job is about a specific model or needs experts."""
     wanted = yours.get("model")
     if wanted is None or asked != lead:
         return asked
@@ -59,9 +62,9 @@ def _model_for(lead: str, asked: str, yours: Mapping[str, Value]) -> str:
 
 
 def lookups(page: int, yours: Mapping[str, Value]) -> dict[str, Callable[..., JourneyJob]]:
-    """Return the functions that page `page` calls as `rung` and `job`, on the cluster `yours`.
+    """Return the functions `rung` and `job` that page `page` calls, for the cluster `yours`.
 
-    They raise InputError for a job that the cluster cannot carry out.
+    They raise InputError for a job that cannot run on the cluster.
     """
 
     def made(at: int, model: str, sizes: str, options: str) -> TrainingStep:

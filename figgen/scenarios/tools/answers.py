@@ -18,7 +18,7 @@ from figgen.models.step.stage_time import StageTime
 from figgen.models.step.step import StepEstimate, needed_utilisation
 
 LIKELY_DIGITS = 9
-"""Digits of a probability; further digits depend on the C library that computes it."""
+"""Digits of a probability that are shown; further digits depend on the system's C library."""
 
 
 def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
@@ -42,7 +42,7 @@ def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
 
 
 def lora_data(setup: TrainingSetup) -> dict[str, object]:
-    """Return the adapters beside frozen weights, for JSON; empty where all weights are trained."""
+    """Return the adapters of frozen weights, for JSON; empty if all weights are trained."""
     if setup.lora_rank is None:
         return {}
     return {
@@ -58,7 +58,7 @@ def step_data(
     cluster: Cluster,
     compute_efficiency: float,
 ) -> dict[str, object]:
-    """Return a step for JSON; a utilisation is None if its convention can't cover the model."""
+    """Return a step for JSON; a utilization is None if its convention does not cover the model."""
     return {
         "pipeline_rank": found.bottleneck,
         "step_time_s": found.step_time_s,
@@ -81,7 +81,7 @@ def step_data(
 def buckets_data(found: StepEstimate, times: Sequence[StageTime]) -> dict[str, object] | None:
     """Return the buckets of the bottleneck's gradients for JSON; `times` has all virtual stages.
 
-    A page asks for them last: timing the stages takes a simulation of the whole schedule.
+    Pages request them last, because timing the stages means simulating the whole schedule.
     """
     setup = found.setup
     stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
@@ -90,9 +90,9 @@ def buckets_data(found: StepEstimate, times: Sequence[StageTime]) -> dict[str, o
 
 
 def muon_data(found: StepEstimate, wide_flops_per_s: float) -> dict[str, float]:
-    """Return what orthogonalizing matrices adds to a step; empty with other optimizers than Muon.
+    """Return what orthogonalizing matrices adds to a step; empty unless the optimizer is Muon.
 
-    `wide_flops_per_s` is the rate that matmuls in 16 bits or more reach.
+    `wide_flops_per_s` is the rate of matmuls in 16 bits or more.
     """
     work = busiest_flops(found.setup)
     if not work:

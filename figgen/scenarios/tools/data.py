@@ -38,7 +38,7 @@ def configurations_json() -> str:
 
 
 def configurations() -> dict[str, Any]:
-    """Return everything a reader can choose by name, and NCCL's latencies of a ring step."""
+    """Return everything that readers choose by name, and NCCL's latencies per ring step."""
     nccl = catalog.nccl_tuning()
     return {
         "models": {name: _model(found) for name, found in catalog.MODELS.items()},
@@ -59,11 +59,11 @@ def configurations() -> dict[str, Any]:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    """Return an option as a form needs it; what it lacks is left out.
+    """Return an option as a form needs it, without the fields that it lacks.
 
     `key` is its name in addresses, `flag` its name on the command line. `choices` are [name, title]
-    pairs; a "choice" takes no other name, a "text" does. A form shows a "quantity" in `unit`, which
-    is `scale` in SI.
+    pairs; a "choice" accepts no other name, a "text" does. A form shows a "quantity" in `unit`,
+    which is `scale` SI units.
     """
     limits = {"low": option.low, "high": option.high}
     more: dict[str, Any] = {
@@ -89,14 +89,14 @@ def _option(option: Option) -> dict[str, Any]:
 
 
 def _choices(option: Option) -> list[list[str]] | str | None:
-    """Return the [name, title] pairs that a form offers, or the catalog's part that has them."""
+    """Return the [name, title] pairs that a form offers, or the part of the catalog with them."""
     if option.name in _PARTS:
         return _PARTS[option.name]
     return list(map(list, option.choices().items())) if option.choices else None
 
 
 MACHINE = ("gpus_per_node", "accelerator", "nic")
-"""Options that a page keeps where a text doesn't say them."""
+"""Options that a page keeps if a text doesn't set them."""
 
 
 def taking_tables_json() -> str:
@@ -106,7 +106,7 @@ def taking_tables_json() -> str:
 
 
 def page_names() -> OwnNames:
-    """Return the names of a job's options without the usual machine, since a page has its own."""
+    """Return the names of a job's options without the machine's, which a page sets itself."""
     names = own_names()
     usual = {name: value for name, value in names.usual.items() if name not in MACHINE}
     return replace(names, usual=usual)
@@ -142,7 +142,7 @@ def _preset(found: catalog.Preset) -> dict[str, Any]:
 
 
 def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
-    """Return the cluster and those axes that have more than one rank."""
+    """Return the cluster and the axes that have more than one rank."""
     sizes = {axis: getattr(found, axis) for axis in ("tp", "cp", "pp", "ep")}
     divided = {axis: size for axis, size in sizes.items() if size > 1}
     return {"nodes": found.nodes, "gpus_per_node": found.gpus_per_node, **divided} | (
@@ -207,13 +207,13 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
 
 
 def chips_json() -> str:
-    """Return the datasheets of all accelerators, as a measured machine is held against, as JSON."""
+    """Return the datasheets of all accelerators for comparison with measured machines, as JSON."""
     chips = {name: asdict(sheet_of(chip)) for name, chip in catalog.ACCELERATORS.items()}
     return json.dumps({"chips": chips}, separators=(",", ":")) + "\n"
 
 
 def converter_json() -> str:
-    """Return the converter's data: the formula of the bus bandwidth of each collective."""
+    """Return the converter's data: for each collective, the formula of its bus bandwidth."""
     return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"
 
 
@@ -223,7 +223,7 @@ def schedules_json() -> str:
 
 
 class NamedLayout(TypedDict):
-    """Sizes under their names in the tools' addresses; `etp` None is the framework's default."""
+    """Sizes by their names in the tools' addresses; `etp` None means the framework's default."""
 
     name: str
     title: str

@@ -1,6 +1,7 @@
-"""A reader's answer to a question of a page: right, or wrong by a slip that can be named; printed.
+"""Grades a reader's answer to a page's question: right, or wrong because of a known slip.
 
-A slip is the question's own formula with one input changed, so that its result can be computed.
+A slip is the question's own formula with one input changed, so its result can be computed. The
+module is printed as JavaScript.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from figgen.quantity_text import read_quantity
 from figgen.quantity_units import AMOUNTS, THINGS
 
 TOLERANCE = 0.02
-"""How far a right answer may be off, as a share of the exact one; whole things count exactly."""
+"""Largest relative error of a right answer; whole numbers must be exact."""
 NEAR = 0.012
-"""How near an answer must be to the result of a slip, as a share of that result."""
+"""Largest relative distance between an answer and the result of a slip that explains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slip:
     """An input that readers change by mistake, in the `formulas` named or in all of them.
 
-    The argument, or any whose name ends in `_` and its name, becomes `times` itself, plus `plus`
-    times the argument `other`, plus `constant`.
+    The slip applies to the argument of this name, and to any argument whose name ends in `_` and
+    this name. It becomes `times` itself, plus `plus` times the argument `other`, plus `constant`.
     """
 
     argument: str
@@ -42,7 +43,7 @@ class Slip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slipped:
-    """One changed argument of a formula, and the meaning of the change."""
+    """A formula with one changed argument, and what the change means."""
 
     argument: str
     value: float
@@ -51,7 +52,7 @@ class Slipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """The answer that a slip gives, and the meaning of the slip."""
+    """The answer that a slip leads to, and what the slip means."""
 
     value: float
     why: str
@@ -67,7 +68,7 @@ class ToldAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """Whether an answer is right, its ratio to the right one, and the slip, if one explains it."""
+    """Whether an answer is right, its ratio to the right one, and the slip that explains it."""
 
     right: bool
     ratio: float
@@ -239,11 +240,11 @@ SLIPS: tuple[Slip, ...] = (
         why="You gave all of the memory away; a part of it has to stay free.",
     ),
 )
-"""Common mistakes of readers; where two give the same answer, the likelier comes first."""
+"""Common slips of readers; if two lead to the same answer, the likelier one comes first."""
 
 
 def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
-    """Return the arguments of a formula as slips change them, one at a time."""
+    """Return the arguments of a formula as slips change them, one slip at a time."""
     found: list[Slipped] = []
     for slip in SLIPS:
         if slip.formulas and formula not in slip.formulas:
@@ -259,9 +260,9 @@ def slipped(formula: str, given: dict[str, float]) -> list[Slipped]:
 
 
 def candidates(asked: CallData, compute: Compute) -> list[Candidate]:
-    """Return the answers that slips give: the same call with one argument changed.
+    """Return the answers that slips lead to: the same call with one argument changed.
 
-    A slip is left out where the formula whose argument it changes has no value.
+    Slips after which the formula has no value are omitted.
     """
     found: list[Candidate] = []
     for changed, own, why in _changed(asked, compute):
@@ -328,7 +329,7 @@ def _is_right(value: float, answer: float, unit: str) -> bool:
 
 
 def _read_back(written: str, unit: str) -> float:
-    """Return the rounded answer that the page shows; 0 if it can't be read back."""
+    """Return the rounded answer that the page shows, or 0 if it can't be parsed."""
     try:
         return read_answer(written, unit)
     except InputError:
@@ -340,7 +341,7 @@ def _differ(one: float, other: float) -> bool:
 
 
 def read_answer(text: str, unit: str) -> float:
-    """Return the number in the SI `unit` that `text` gives; only units with prefixes are needed."""
+    """Return the number that `text` gives in the SI `unit`; units with prefixes are required."""
     short = unit in AMOUNTS and re.search(r"\d\s*[KMBT]\s*$", text)
     found = read_quantity(f"{text.rstrip()} {unit}s" if short else text)
     bare = found.unit == "1" and unit not in PREFIXED
@@ -365,12 +366,12 @@ EXAMPLES: dict[str, str] = {
 
 
 def expected_of(unit: str) -> str:
-    """Return what an answer in `unit` looks like, in words."""
+    """Return in words what an answer in `unit` looks like."""
     return EXAMPLES.get(unit, f"a number of {unit}s")
 
 
 def _why_by_ratio(ratio: float, unit: str) -> str:
-    """Return the meaning of a round ratio to the right answer; empty for any other ratio."""
+    """Return what a round ratio to the right answer means; empty for any other ratio."""
     for times, why in RATIOS:
         for one in (times, 1 / times):
             if abs(ratio / one - 1) <= 0.005:

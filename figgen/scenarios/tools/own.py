@@ -1,4 +1,4 @@
-"""The form of the modeler for a model that no catalog has."""
+"""The modeler's form for a model that is in no catalog."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
         "attention_first": ("First attention layer, from 0",),
     }),
 )  # fmt: skip
-"""The part of the form, the kind, and by key the label and the word for an empty field."""
+"""Fields by key: the part of the form, the kind, the label, and the text of an empty field."""
 
 
 def own_shape() -> list[dict[str, Any]]:
-    """Return the form's fields, each `of` the model, its experts, latent attention or mixers."""
+    """Return the form's fields; `of` names the model, its experts, latent attention or mixers."""
     found: list[dict[str, Any]] = []
     for of, kind, names in _FIELDS:
         wide = {"wide": True} if kind != "whole" else {}

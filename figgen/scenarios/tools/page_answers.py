@@ -1,4 +1,4 @@
-"""The data that pages show of a job, as in `figgen step --json` and `figgen memory --json`."""
+"""The data about a job that pages show, as in `figgen step --json` and `figgen memory --json`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def stages_of(job: PageJob) -> tuple[StageTime, ...]:
 def page_answers(job: PageJob) -> dict[str, object]:
     """Return the step and the memory of a job.
 
-    A variant has no gradient buckets, which would take a simulation of its whole schedule. Raises
-    InputError for a job that cannot be carried out.
+    A variant has no gradient buckets, which would require simulating its whole schedule. Raises
+    InputError for an impossible job.
     """
     setup, efficiency = job.setup, job.compute_efficiency
     found = step(setup, job.cluster, compute_efficiency=efficiency, predicted=job.parts)

@@ -1,4 +1,4 @@
-"""A training job as pages compute it: options by name, and the catalog that pages are served."""
+"""A training job as pages compute it, from options by name and the catalog served to pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from figgen.scenarios.tools.served import (
 from figgen.scenarios.tools.served_shape import served_shape
 
 UNTIMED = 0.5
-"""Share of the peak that is assumed for hardware without measured rates."""
+"""Share of the peak that hardware without measured rates is assumed to attain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class ResidualInterval:
 
 @dataclass(frozen=True, kw_only=True)
 class UntimedJob:
-    """A job with its hardware, and what its software attains there."""
+    """A job with its hardware, and the rates that its software attains there."""
 
     catalog: ServedCatalog
     given: Mapping[str, Any]
@@ -82,7 +82,7 @@ class UntimedJob:
 
     @property
     def capacity_bytes(self) -> float | None:
-        """Bytes of a GPU's memory, measured or reported; None if they are unknown."""
+        """Bytes of a GPU's memory, measured or reported; None if unknown."""
         if self.measured is not None and "capacity" in self.measured:
             return self.measured["capacity"][0]
         return self.chip.memory_bytes
@@ -107,7 +107,7 @@ class UntimedJob:
 
     @cached_property
     def attained(self) -> Attained:
-        """The rates that the job attains, with a reader's own rates in place of the model's."""
+        """The rates that the job attains; a reader's own rates replace those of the model."""
         said = GivenRates(
             measured=self.measured,
             latencies=(self.known_cluster, self.cluster),
@@ -136,7 +136,7 @@ class UntimedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTiming:
-    """The predicted step of a job: what it attains, its numbers, its seconds and their parts."""
+    """The predicted step of a job: its rates, its numbers, its seconds and their parts."""
 
     attained: Attained
     rates: RateRow
@@ -147,7 +147,9 @@ class PageTiming:
 
 @dataclass(frozen=True, kw_only=True)
 class PageJob(UntimedJob):
-    """A job whose step is timed. `base` is the job of which it is a variant on other hardware.
+    """A job whose step is timed.
+
+    `base` is the original if the job is a variant on other hardware.
 
     Properties raise InputError if the job cannot be timed.
     """
@@ -161,7 +163,7 @@ class PageJob(UntimedJob):
 
     @cached_property
     def timed(self) -> PageTiming | None:
-        """The predicted step; None on a reader's own chip with too few numbers."""
+        """The predicted step; None on a reader's own chip if too few of its numbers are known."""
         base, was = self.base, None if self.base is None else self.base.timed
         if base is not None and was is not None and self._is_elsewhere(base):
             attained = on_hardware(was.attained, base.cluster, self.cluster)
@@ -170,7 +172,7 @@ class PageJob(UntimedJob):
         return self._timed(self.attained, self.rates) if self.accelerator != OWN or told else None
 
     def _is_elsewhere(self, base: PageJob) -> bool:
-        """Return whether chip or network are a reader's own where those of `base` are not."""
+        """Return whether chip or network are a reader's own although those of `base` are not."""
         own_chip = self.accelerator == OWN and base.accelerator != OWN
         return own_chip or (self.nic == OWN and base.nic != OWN)
 
@@ -211,7 +213,7 @@ class PageJob(UntimedJob):
 
     @property
     def matmul_share(self) -> float:
-        """Share of the dense peak that matmuls reach, or the share that a reader gives."""
+        """Share of the dense peak that matmuls reach, or the share that the reader gives."""
         if self.timed is None:
             return self._untimed_share
         return float(self.timed.attained.matmul_flops_per_s) / self.cluster.peak_flops_per_s
@@ -228,7 +230,7 @@ class PageJob(UntimedJob):
 
     @property
     def predicted(self) -> ResidualInterval | None:
-        """The interval of the step; None where a rate was chosen or no such step was timed."""
+        """The interval of the step; None if a rate was chosen or no such step has been timed."""
         chosen = self.given["compute_efficiency"] is not None
         scaled = self.given["time_factor"] is not None
         elsewhere = self.base is not None and self._is_elsewhere(self.base)
@@ -236,10 +238,10 @@ class PageJob(UntimedJob):
 
 
 def untimed_job(catalog: ServedCatalog, choices: Mapping[str, Any]) -> UntimedJob:
-    """Return the job that these options describe; options that are left out take their defaults.
+    """Return the job that these options describe; missing options take their defaults.
 
-    `model`, `accelerator` and `nic` are names of the catalog or mappings of own numbers in SI.
-    Raises InputError for unknown names and for options that do not fit together.
+    `model`, `accelerator` and `nic` are names of the catalog, or mappings of a reader's numbers in
+    SI units. Raises InputError for unknown names and for options that contradict each other.
     """
     given: dict[str, Any] = {**usual_options(catalog), **choices}
     model, entry = named("model", given["model"], catalog.models)

@@ -1,4 +1,4 @@
-"""The planner of pages: one search that reports its progress, or a search for each node count."""
+"""The pages' planner: one search that reports its progress, or one search per node count."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from figgen.scenarios.tools.served import ServedCatalog, usual_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlan:
-    """A search, and `about`, the job that is searched, without any parallelism."""
+    """A search, and `about`: the searched job without any parallelism."""
 
     job: PlannedJob
     about: UntimedJob
@@ -92,7 +92,7 @@ def page_plan(
 def planned(job: PlannedJob) -> Iterator[SearchProgress]:
     """Yield the progress of a search after each pipeline, and at the end its result.
 
-    Raises InputError where there is no layout.
+    Raises InputError if no layout fits.
     """
     parts: list[TriedPipeline] = []
     counts: list[int] = []
@@ -110,7 +110,7 @@ def planned(job: PlannedJob) -> Iterator[SearchProgress]:
 
 
 def layout_data(found: Ranked, place: int) -> dict[str, Any]:
-    """Return the layout at a place of the ranking, with its time, memory and terms."""
+    """Return the layout at a position of the ranking, with its time, memory and terms."""
     return {
         **asdict(layout_at(found, place)),
         "step_s": found.step_s[place],
@@ -120,7 +120,7 @@ def layout_data(found: Ranked, place: int) -> dict[str, Any]:
 
 
 def fastest_data(job: PlannedJob) -> dict[str, Any] | None:
-    """Return the fastest layout of a job that fits, or None where none does or none exists."""
+    """Return the fastest layout of a job that fits, or None if none fits or exists."""
     try:
         found = fastest(job)
     except InputError:
@@ -130,10 +130,10 @@ def fastest_data(job: PlannedJob) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesAsked:
-    """The goal of a training, as `goal_of` takes it.
+    """The goal of a training, with the fields of `goal_of`.
 
-    A layout counts as fitting if its chance to fit is at least `chance`. `gpu_mtbf_s` is the mean
-    time between failures of a GPU, and `power_w` the power limit of accelerators by name.
+    A layout counts as fitting if it fits with a chance of at least `chance`. `gpu_mtbf_s` is the
+    mean time between failures of a GPU, and `power_w` the power limit of accelerators by name.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""The data of the profile reader: the pages about parts of a step, and an example."""
+"""The data of the profile reader: pages about parts of a step, and an example."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TITLES = {
     "guide/pipeline-schedules": "Pipeline schedules",
     "guide/reading-a-profile": "Reading a profile",
 }
-"""Titles of the pages about parts of a step."""
+"""Titles of pages about parts of a step."""
 
 EXAMPLES = ("data-parallel-rank0.json.gz", "data-parallel-rank1.json.gz")
 """Recorded traces that the site publishes."""
 
 
 def profile_json() -> str:
-    """Return the data of the profile reader: the page about each part of a step, and an example."""
+    """Return the profile reader's data: the page about each part of a step, and an example."""
     pages = {part: {"page": page, "title": TITLES[page]} for part, page in PAGES.items()}
     return json.dumps({"pages": pages, "examples": EXAMPLES}) + "\n"

@@ -1,4 +1,4 @@
-"""What software attains on chips, for the live tools: shared values, and what each row adds."""
+"""The rates that software attains on chips, for the live tools: columns, and differences."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ WIDE_HEAD = 128
 
 OWN = "own"
 OWN_PEAKS = {"bf16": 1.0, "fp16": 1.0, "fp8": 2.0, "fp4": 4.0, "tf32": 0.5}
-"""Peaks of a reader's own chip over its peak in 16 bits, where only one number is given."""
+"""Peaks of a reader's own chip as multiples of its 16-bit peak, if only that one is given."""
 
 
 Row = Mapping[str, Any]
-"""What is attained on a chip in a format, by the fields of `RateRow` and of its rates."""
+"""Rates attained on a chip in a format, by the fields of `RateRow` and of its rates."""
 
 
 def attained_rows() -> dict[str, Any]:
-    """Return what software attains on every chip in each of its formats, as `RateRow` has it.
+    """Return the rates that software attains on every chip in each of its formats, as `RateRow`s.
 
-    Rows are in the order of the catalog's chips and of their peaks. The last rows are for a
+    Rows follow the order of the catalog's chips and of their peaks. The last rows are for a
     reader's own chip, in the formats of `own`, as shares of the numbers that the reader gives.
-    `columns` has all rows for the usual software (`_columns`). `others` has what differs for other
-    software (`_beside`), or the name of software that attains the same. Peaks are listed with the
-    chips.
+    `columns` has all rows for the default software (`_columns`). `others` has the differences of
+    other software (`_beside`), or the name of software with the same rates. Peaks are listed with
+    the chips.
     """
     rows = list(_all_rows(SOFTWARE).values())
     others: dict[str, Any] = {}
@@ -52,13 +52,13 @@ def attained_rows() -> dict[str, Any]:
 
 
 def _columns(rows: list[Row]) -> dict[str, Any]:
-    """Return all rows' values by field, or one value if all are equal; None if a row lacks it."""
+    """Return all rows' values by field, or one value if all are equal; None if a row has none."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([_short(row.get(name)) for row in rows]) for name in names}
 
 
 def _short(value: Any) -> Any:
-    """Return 4e11 as 400000000000: JavaScript reads the same, and JSON writes no `.0`."""
+    """Return 4e11 as 400000000000, the same number to JavaScript, so that JSON writes no `.0`."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -67,7 +67,7 @@ def _column(values: list[Any]) -> Any:
 
 
 def _all_rows(software: str) -> dict[tuple[str, str], Row]:
-    """Return the row of every chip and format; empty if the software cannot use the format."""
+    """Return the row of every chip and format, empty if the software cannot use the format."""
     found: dict[tuple[str, str], Row] = {}
     for chip in (*catalog.ACCELERATORS.values(), _own_chip()):
         for dtype in DTYPES:
@@ -80,9 +80,9 @@ def _all_rows(software: str) -> dict[tuple[str, str], Row]:
 
 
 def _beside(usual: list[Row], rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
-    """Return the rows of other software as columns of their distinct differences from the usual.
+    """Return other software's rows as columns of their distinct differences from the default.
 
-    The difference of the H100 in BF16 comes first. `rows` has the number of each row's difference,
+    The difference for the H100 in BF16 comes first. `rows` has the number of each row's difference,
     or None for a format that the software cannot use.
     """
     kinds: list[Row] = []
@@ -123,7 +123,7 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
 
 
 def _own_chip() -> catalog.Accelerator:
-    """Return a stand-in for a reader's own chip, with unit values in place of its numbers."""
+    """Return a stand-in for a reader's own chip, with unit values for its numbers."""
     like = catalog.accelerator("h100-sxm-80gb")
 
     def one(size: float) -> catalog.Value:

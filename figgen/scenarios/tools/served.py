@@ -1,7 +1,7 @@
-"""The catalog that pages receive from `configurations`, read back as inputs of the models.
+"""Reads the catalog that pages receive from `configurations` back as inputs of the models.
 
-An item is asked for by a name of the catalog, or as a mapping of a reader's own numbers in SI,
-which is called "own".
+An item is requested by a name of the catalog, or as a mapping of a reader's own numbers in SI
+units, which is called "own".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ServedCatalog:
 
 
 def served(data: Mapping[str, Any]) -> ServedCatalog:
-    """Return the catalog of the plain data that pages receive."""
+    """Return the catalog from the plain data that pages receive."""
     return record_of(ServedCatalog, data)
 
 
@@ -62,7 +62,7 @@ def named(kind: str, wanted: Any, known: Mapping[str, Known]) -> tuple[str, Know
 
 
 def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
-    """Return an accelerator; a reader's own chip has a peak in `dtype` alone."""
+    """Return an accelerator; a reader's own chip only has a peak in `dtype`."""
     name, entry = named("accelerator", wanted, catalog.accelerators)
     usual_s: float = catalog.latencies["scale_up_s"]
     peaks: Mapping[str, float] = (
@@ -80,7 +80,7 @@ def served_chip(catalog: ServedCatalog, wanted: Any, dtype: str) -> Chip:
 
 
 def served_network(catalog: ServedCatalog, wanted: Any) -> Network:
-    """Return a network; a reader's own has its bandwidth per GPU."""
+    """Return a network; a reader's own network has its bandwidth per GPU."""
     name, entry = named("link", wanted, catalog.links)
     return Network(
         name=name,
@@ -91,7 +91,7 @@ def served_network(catalog: ServedCatalog, wanted: Any) -> Network:
 
 
 def served_row(catalog: ServedCatalog, software: str, chip: Chip, dtype: str) -> RateRow:
-    """Return what software attains on a chip, as `attained_rows` has it in columns.
+    """Return the rates that software attains on a chip, from the columns of `attained_rows`.
 
     For a reader's own chip, the rates are shares of its numbers. Raises InputError for a format in
     which the software cannot multiply there.
@@ -118,7 +118,7 @@ def served_row(catalog: ServedCatalog, software: str, chip: Chip, dtype: str) ->
 
 
 def _row_of(columns: Entry, place: int) -> dict[str, Any]:
-    """Return the fields that a row has; a column with one value has it in every row."""
+    """Return the fields of a row; a column with a single value applies to every row."""
     found: dict[str, Any] = {}
     for name, column in columns.items():
         value: Any = column[place] if isinstance(column, list) else column
@@ -128,7 +128,7 @@ def _row_of(columns: Entry, place: int) -> dict[str, Any]:
 
 
 def _rows(catalog: ServedCatalog) -> list[str]:
-    """Return chip and format of every row, apart from those of a reader's own chip."""
+    """Return chip and format of every row, without those of a reader's own chip."""
     found = list[str]()
     for name, entry in catalog.accelerators.items():
         peaks: Mapping[str, float] = entry["peaks"]

@@ -1,4 +1,4 @@
-"""The shape of a model that pages receive, or that a reader typed."""
+"""The shape of a model that a page receives or a reader typed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelS
 
 
 def served_shape(entry: Mapping[str, Any]) -> ModelShape:
-    """Return the shape of an entry, which leaves out defaults. Raises InputError for no shape."""
+    """Return the shape of an entry, filling in defaults. Raises InputError for an invalid shape."""
     experts, latent, mixers = entry.get("experts"), entry.get("latent"), entry.get("state_space")
     heads = entry["heads"]
     values = {

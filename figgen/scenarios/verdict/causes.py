@@ -31,12 +31,12 @@ AS_PREDICTED = "as-predicted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowCause:
-    """A cause and the way to recognize it.
+    """A cause and how to recognize it.
 
     The ranking counts solved threads: `concerned` is the number of threads in which the cause was
-    possible, `named` the number in which it was right, with a half for a second cause. `mistake`
-    gives a step's time with it, `choice` the time without it if the job's options have it, and
-    `unseen` the factors by which it lengthens a step if no model covers it.
+    possible, `named` the number in which it was the answer, counting a second cause as a half.
+    `mistake` gives a step's time with the cause, `choice` the time without it if the job's options
+    include it, and `unseen` the factors by which it lengthens a step if no model covers it.
     """
 
     title: str
@@ -49,7 +49,7 @@ class SlowCause:
 
     @property
     def prior(self) -> float:
-        """How often it is the cause where it can be, smoothed by half a thread of one more."""
+        """How often it is the cause where it is possible, smoothed by half of one more thread."""
         return (self.named + 0.5) / (self.concerned + 1)
 
 

@@ -1,7 +1,7 @@
 """Predicted step times of a job with one change.
 
 A mistake has two times, for its least and its largest effect. A choice of the job has the time
-without it, for the same number of tokens. Each is None if it does not apply to the job.
+without it, for the same number of tokens. Either is None if it does not apply to the job.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PEERS, SLOW_PEERS = 12e9, 1.5e9
 without peer access."""
 
 MASKED = 1 / 4
-"""Rate of attention with an explicit mask over that without: 122 to 155 TFLOP/s against 420 to 640,
-measured on one H100."""
+"""Rate of attention with an explicit mask, divided by the rate without: 122 to 155 TFLOP/s and 420
+to 640, measured on one H100."""
 
 SCORE_BYTES = 40
 """Bytes that unfused attention moves per score: matmuls, mask, softmax and dropout read and write
@@ -38,22 +38,22 @@ LAUNCHES, HOST_S = 160, (5e-6, 20e-6)
 """Kernels of an eager layer, forward and backward, and the host time per kernel."""
 
 EXPERT_LAUNCHES, LAUNCH_S = 36, 50e-6
-"""Kernels of one expert that is computed alone, forward and backward, and the host time per kernel
-if it waits for counts, as in a step of Mixtral under transformers on one H100."""
+"""Kernels of an expert computed on its own, forward and backward, and the host time per kernel if
+it waits for counts, as in a step of Mixtral under transformers on one H100."""
 
 CPU_ADAM_S = (0.1e-9, 17e-9)
-"""Seconds per parameter of a node that its CPU updates: 28 bytes at 280 GB/s, the bandwidth of two
+"""Seconds to update a parameter on the CPU of a node: 28 bytes at 280 GB/s, the bandwidth of two
 sockets, and DeepSpeed's slowest report (1.35 B in 22.9 s)."""
 
 LARGER = 4
-"""Factor by which the sequences of a microbatch are increased for comparison."""
+"""Factor by which the sequences of a microbatch grow for comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedJob:
-    """A job, what it attains, and the predicted seconds of its step.
+    """A job, the rates it attains, and the predicted seconds of its step.
 
-    `network_per_node` is whether the network's rate is per node. Peaks are those of the job's
+    `network_per_node` says whether the network's rate is per node. Peaks are those of the job's
     number format and of TF32. `eager_elementwise` and `eager_loss_bytes` are constants of software
     that does not compile.
     """
@@ -75,7 +75,7 @@ def _seconds(job: Job, rates: Attained) -> float:
 
 
 def slow_network(timed: TimedJob) -> Seconds | None:
-    """Return times with a rate per node instead of per GPU, up to sockets on plain Ethernet."""
+    """Return times with a rate per node instead of per GPU, up to sockets over plain Ethernet."""
     job, rates = timed.job, timed.rates
     if job.gpus <= job.gpus_per_node:
         return None
@@ -143,7 +143,7 @@ def _wide(timed: TimedJob, share: float) -> float:
 
 
 def recomputed(timed: TimedJob) -> Seconds | None:
-    """Return times with every layer recomputed, if the job does not say so."""
+    """Return times with every layer recomputed, unless the job already does so."""
     if timed.job.repeats_layer >= 1:
         return None
     once = _seconds(replace(timed.job, repeats_layer=1.0, repeats_core=0.0), timed.rates)
@@ -158,7 +158,7 @@ def not_recomputed(timed: TimedJob) -> float | None:
 
 
 def not_compiled(timed: TimedJob) -> Seconds | None:
-    """Return times with every elementwise operation a separate pass, up to FP32 between them."""
+    """Return times with a separate pass for each elementwise operation, up to FP32 in between."""
     if timed.framework in FUSED:
         return None
     rates = timed.rates
@@ -173,7 +173,7 @@ def not_compiled(timed: TimedJob) -> Seconds | None:
 def shared_each_microbatch(timed: TimedJob) -> Seconds | None:
     """Return times with weights or gradients exchanged in every microbatch.
 
-    They go up to an exchange at a quarter of the rate, fully exposed.
+    The longest time assumes an exchange at a quarter of the rate, fully exposed.
     """
     job, rates = timed.job, timed.rates
     if job.dp * job.cp < 2:
@@ -216,7 +216,7 @@ def nothing_hidden(timed: TimedJob) -> Seconds | None:
 
 
 def slow_experts(timed: TimedJob) -> Seconds | None:
-    """Return times with plain token exchange and ungrouped matmuls, up to single experts."""
+    """Return times with plain token exchange and ungrouped matmuls, up to experts one by one."""
     job, rates = timed.job, timed.rates
     if job.expert_layers <= 0:
         return None
@@ -260,7 +260,7 @@ def _launched(timed: TimedJob, host_s: float) -> float:
 
 
 def larger_microbatches(timed: TimedJob) -> float:
-    """Return the time with microbatches of four times as many sequences, for as many tokens."""
+    """Return the time with four times as many sequences per microbatch, for the same tokens."""
     job = timed.job
     fewer = max(1.0, job.microbatches / LARGER)
     tokens = LARGER * fewer / job.microbatches

@@ -16,14 +16,14 @@ SIZES = 4.0
 """Largest ratio of parameters that counts as a similar size."""
 
 FEW = 5
-"""With fewer similar runs, those of other software are included."""
+"""With fewer similar runs than this, runs of other software are included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRow:
-    """A run with the fields by which runs are compared.
+    """A run with the fields that are compared.
 
-    `utilisation` is its MFU against the dense peak of its format; `source` says where it was
+    `utilisation` is its MFU relative to the dense peak of its format; `source` says where it was
     published.
     """
 
@@ -68,10 +68,10 @@ def like_rows(rows: list[LikeRow], own: LikeRow) -> list[LikeRun]:
 
 
 def _distance(row: LikeRow, own: LikeRow) -> float:
-    """Return how unlike two runs are.
+    """Return the distance between two runs.
 
-    The distance adds the log ratios of size, GPUs and sequence, and one each for other software and
-    other recomputation.
+    The distance adds the log ratios of size, GPUs and sequence, and one each for different software
+    and different recomputation.
     """
     apart = abs(log(row.parameters / own.parameters))
     apart += abs(log(row.gpus / own.gpus))
@@ -88,7 +88,7 @@ def like_runs(run: DescribedRun) -> tuple[LikeRun, ...]:
 
 @remembered(1)
 def published_rows() -> tuple[LikeRow, ...]:
-    """Return every undoubted published run with its MFU."""
+    """Return every published run that isn't in doubt, with its MFU."""
     return tuple(
         _row(
             one.run,

@@ -12,7 +12,7 @@ from figgen.scenarios.taking.logs import StepLog, read_log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSpeed:
-    """Seconds of a step, their origin, and how many steps were timed (0 if unknown).
+    """Seconds of a step, where they come from, and how many steps were timed (0 if unknown).
 
     `memory_bytes` is the peak that a log prints, or None.
     """
@@ -32,10 +32,10 @@ def measured_time(
     utilisation: float | None = None,
     log: str | None = None,
 ) -> MeasuredSpeed:
-    """Return the measured seconds of a step of `run`, from any one measure of speed.
+    """Return the measured seconds of a step of `run`, from a single measure of speed.
 
-    Tokens and FLOP are per GPU and second. Without any of them, the run's own time counts. Raises
-    InputError for several of them, for none, and for a log without steps.
+    Tokens and FLOPs are per GPU and second. If none is given, the run's own time is used. Raises
+    InputError for several measures, for none at all, and for a log without steps.
     """
     given = {
         "tokens_per_s": tokens_per_s,

@@ -1,4 +1,4 @@
-"""The data with which the modeler compares a measured speed."""
+"""The data with which the modeler judges a measured speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from figgen.scenarios.verdict.like import published_columns
 def like_runs_json() -> str:
     """Return the published runs by column, classes of chips and software, and two constants.
 
-    The constants are those of software that does not compile.
+    The constants, of eager software, are those of `TimedJob`.
     """
     frameworks = {read_software(name)[0] for name in known_software()}
     values = constants()

@@ -1,10 +1,10 @@
-"""The likeliest reasons for a measured time, ranked.
+"""Ranks the likeliest reasons for a measured time.
 
 A cause explains a time as a multiple of the predicted one. A mistake's factor lies between its
 least and its largest, uniformly in the logarithm, and the errors of the class's runs scatter around
 it. The resulting density at the measured time, times the frequency of the cause in solved threads,
-ranks it. A choice of the job is already in the prediction; it counts as far as the prediction
-explains the time, by the share of the step that it costs.
+ranks it. A choice of the job is already part of the prediction. It counts to the degree that the
+prediction explains the time, weighted by the share of the step that it costs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from figgen.scenarios.verdict.causes import AS_PREDICTED, CAUSES, SlowCause
 from figgen.scenarios.verdict.changed import TimedJob
 
 FEW_STEPS = 10
-"""With fewer logged steps, most of them may be warm-up."""
+"""With fewer logged steps than this, most of them may be warm-up."""
 
 EIGHT_OF_TEN = 1.2816
 """Half-width, in standard deviations, of an interval that contains eight in ten."""
@@ -25,23 +25,23 @@ LEAST_SPREAD = 0.1
 """Least standard deviation of the log time of a class."""
 
 PART = 0.15
-"""Weight of a cause that explains only part of the gap, times that part."""
+"""Weight of a cause that explains only part of the gap, as a factor of that part."""
 
 MATTERS, NAMED = 1.02, 1.1
-"""Factors below which a cause has no effect, and from which people name it."""
+"""Factors below which a cause has no effect, and above which people report it."""
 
 UNSURE = 0.2
 """Standard deviation of the logarithm of a mistake's factor."""
 
 FULL = 0.92
-"""Share of a GPU's memory from which the allocator may have to free and retry."""
+"""Share of a GPU's memory above which the allocator may have to free memory and retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """A likely reason for a measured time.
 
-    `worth_s` is the range of seconds that removing it would save of the measured step, or None if
+    `worth_s` is the range of seconds that removing it would save in the measured step, or None if
     the model cannot tell.
     """
 
@@ -73,7 +73,7 @@ class ClassSpread:
 
 
 def spread_of(low: float, high: float) -> ClassSpread:
-    """Return the spread of a class of which eight in ten runs lie between `low` and `high`."""
+    """Return the spread of a class in which eight in ten runs lie between `low` and `high`."""
     deviation = (log(high) - log(low)) / 2 / EIGHT_OF_TEN
     return ClassSpread(middle=(log(high) + log(low)) / 2, deviation=max(LEAST_SPREAD, deviation))
 
@@ -86,11 +86,11 @@ def reasons_of(
     filled: float | None = None,
     steps: int = 0,
 ) -> list[Reason]:
-    """Return every cause that may concern the job, likeliest first; scores sum to 1.
+    """Return all causes that may concern the job, likeliest first; scores sum to 1.
 
     If the time is within the interval or shorter, the first reason is that it is as predicted.
-    `filled` is the share of the GPU's memory in use, if known, and `steps` the number of steps
-    timed.
+    `filled` is the share of the GPU's memory in use, if known, and `steps` the number of timed
+    steps.
     """
     ratio = measured_s / timed.seconds
     found: list[Reason] = []
@@ -115,7 +115,7 @@ def reasons_of(
 def _weighed(
     name: str, cause: SlowCause, timed: TimedJob, ratio: float, spread: ClassSpread
 ) -> Reason | None:
-    """Return a cause with its score and its worth, or None if it does not concern the job.
+    """Return a cause with its score and what it is worth, or None if it does not concern the job.
 
     The score is the density of the measured time under the cause times the cause's frequency.
     """
@@ -156,7 +156,7 @@ def _weighed(
 
 
 def _explained(spread: ClassSpread, ratio: float, factors: tuple[float, float]) -> float:
-    """Return the density under a cause, which also credits explaining part of a longer time."""
+    """Return the density under a cause, with credit for explaining part of a longer time."""
     whole = spread.density(ratio, *factors)
     gap = log(ratio) - spread.middle
     if gap <= 0 or factors[1] <= 1:

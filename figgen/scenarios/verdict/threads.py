@@ -10,7 +10,7 @@ from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.verdict.verdict import Verdict, verdict_of_step
 
 FIRST = 3
-"""Number of first reasons that count as named."""
+"""Number of top-ranked reasons in which the true cause counts as named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class JudgedThread:
 
 @remembered(2)
 def judged_threads(apart: bool) -> tuple[JudgedThread, ...]:
-    """Return each held-out thread (`apart`), or each other thread, with its verdict."""
+    """Return the held-out threads (`apart`), or else all other threads, each with its verdict."""
     found = []
     for thread in slow_threads(apart=apart):
         verdict = verdict_of_step(training_step(**thread.job), thread.measured)

@@ -23,7 +23,7 @@ from figgen.scenarios.verdict.words import verdict_word
 class Verdict:
     """A measured step with its prediction, similar published runs, and reasons.
 
-    `word` says whether it is faster or slower, by the interval of eight in ten runs of its class.
+    `word` says whether it is faster or slower than the interval of eight in ten runs of its class.
     """
 
     run: DescribedRun
@@ -35,7 +35,7 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """Measured over predicted seconds."""
+        """Measured seconds divided by predicted seconds."""
         return self.measured.step_time_s / self.predicted.step_time_s
 
     @property
@@ -50,7 +50,7 @@ class Verdict:
 
 
 def timed_job(run: DescribedRun, job: Job, rates: Attained, seconds: float) -> TimedJob:
-    """Return a run as its causes need it; a chip without TF32 counts half its peak."""
+    """Return a run in the form that causes need; a chip without TF32 counts half of its peak."""
     peak = run.accelerator.peak_flops_per_s(run.dtype)
     tf32 = run.accelerator.tf32
     values = constants()
@@ -102,7 +102,7 @@ def verdict_of(
 def verdict_of_step(asked: TrainingStep, measured: Mapping[str, float | str | None]) -> Verdict:
     """Return the verdict on a configured step; `measured` are keywords of `measured_time`.
 
-    Raises InputError for an impossible step, and where `measured_time` does.
+    Raises InputError for an impossible step, and in the cases of `measured_time`.
     """
     setup = asked.setup
     run = described(setup, asked.accelerator, asked.nic, asked.dtype, asked.software, asked.title)

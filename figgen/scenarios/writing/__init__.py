@@ -1,1 +1,1 @@
-"""Writes the file that starts a job in each framework, and names the options it leaves out."""
+"""Writes the file that starts a job in each framework, and lists the options it leaves out."""

@@ -46,7 +46,7 @@ torch.distributed.destroy_process_group()
 
 
 def fsdp2(job: JobToWrite) -> Written:
-    """The program that trains a job under FSDP2."""
+    """Write the program that trains a job under FSDP2."""
     setup = job.setup
     why = trainer_refused(job, "This program")
     if why:
@@ -84,12 +84,12 @@ def fsdp2(job: JobToWrite) -> Written:
 
 
 def _truth(on: bool) -> str:
-    """A truth value as Python writes it."""
+    """Return a truth value in Python's syntax."""
     return "True" if on else "False"
 
 
 def _python(value: str) -> str:
-    """A value of JSON as Python writes it."""
+    """Return a JSON value in Python's syntax."""
     return {"true": "True", "false": "False"}.get(value, value)
 
 

@@ -1,4 +1,4 @@
-"""Writes a layout alone, and says whether a framework places ranks as the layout does.
+"""Writes only a layout, and says whether a framework places ranks as the layout does.
 
 Option names: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py; torchtitan 0.2.2,
 torchtitan/config/job_config.py; torch.distributed.device_mesh.init_device_mesh;
@@ -17,7 +17,7 @@ from figgen.models.machine.mesh import RankMesh, axis_stride
 from figgen.scenarios.writing.written import Written, command, refusal, torchrun
 
 ORDERS = ("megatron", "megatron-tp-pp-dp")
-"""The orders that Megatron-LM has an option for."""
+"""The orders for which Megatron-LM has an option."""
 
 
 def divides_experts(parallel: ParallelLayout) -> bool:
@@ -26,7 +26,7 @@ def divides_experts(parallel: ParallelLayout) -> bool:
 
 
 def same_ranks(parallel: ParallelLayout, order: str) -> bool:
-    """Return whether an order puts every rank where the layout has it.
+    """Return whether an order places every rank as the layout does.
 
     Axes of one rank are ignored, and so are axes of experts unless experts are divided.
     """
@@ -50,7 +50,7 @@ def same_ranks(parallel: ParallelLayout, order: str) -> bool:
 
 
 def same_mesh(one: RankMesh, other: RankMesh) -> bool:
-    """Return whether all axes of more than one rank have the same size and stride in both."""
+    """Return whether all axes of several ranks have the same size and stride in both meshes."""
     strides = {name: axis_stride(other, name) for name, size in other.axes if size > 1}
     for name, size in one.axes:
         if size > 1 and strides.get(name, 0) != axis_stride(one, name):
@@ -59,17 +59,17 @@ def same_mesh(one: RankMesh, other: RankMesh) -> bool:
 
 
 def no_order(who: str, parallel: ParallelLayout) -> str:
-    """Return the message for a rank order that a framework has no option for."""
+    """Return the message for a rank order for which a framework has no option."""
     return f"{who} has no option for the rank order {parallel.order}"
 
 
 def cannot_place(who: str, parallel: ParallelLayout) -> Written:
-    """The refusal of a rank order that a framework has no option for."""
+    """Return the refusal of a rank order for which a framework has no option."""
     return refusal(no_order(who, parallel))
 
 
 def mesh_call(name: str, mesh: RankMesh) -> str:
-    """The call that makes a device mesh, which names its axes slowest first."""
+    """Return the call that creates a device mesh, whose slowest axis comes first."""
     axes = list(reversed(mesh.axes))
     end = "," if len(axes) == 1 else ""
     sizes = ", ".join([str(size) for _, size in axes])
@@ -78,7 +78,7 @@ def mesh_call(name: str, mesh: RankMesh) -> str:
 
 
 def device_meshes(parallel: ParallelLayout) -> Written:
-    """The device meshes of a layout, for a PyTorch program."""
+    """Return the device meshes of a layout, for a PyTorch program."""
     calls = [mesh_call("dense", parallel.dense)]
     if divides_experts(parallel):
         calls.append(mesh_call("expert", parallel.expert))
@@ -89,7 +89,7 @@ def device_meshes(parallel: ParallelLayout) -> Written:
 
 
 def deepspeed_topology(parallel: ParallelLayout) -> Written:
-    """The topology of a pipeline under DeepSpeed."""
+    """Return the topology of a pipeline under DeepSpeed."""
     if parallel.cp > 1:
         return refusal("DeepSpeed's pipeline topology has no context axis")
     if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
@@ -114,7 +114,7 @@ def deepspeed_topology(parallel: ParallelLayout) -> Written:
 
 
 def megatron_order(parallel: ParallelLayout) -> str:
-    """Return the order of Megatron-Core that places ranks as the layout does, or ""."""
+    """Return Megatron-Core's order that places ranks as the layout does, or "" if there is none."""
     for order in ORDERS:
         if same_ranks(parallel, order):
             return order
@@ -122,7 +122,7 @@ def megatron_order(parallel: ParallelLayout) -> str:
 
 
 def megatron_degrees(parallel: ParallelLayout, order: str) -> list[tuple[str, str]]:
-    """Return the options for the sizes of the axes; axes of one rank are left out.
+    """Return the options for the sizes of the axes, without axes of one rank.
 
     Data parallelism takes the remaining ranks. With expert parallelism, the tensor-parallel size of
     experts is always given, because its default differs between releases.
@@ -143,7 +143,7 @@ def megatron_degrees(parallel: ParallelLayout, order: str) -> list[tuple[str, st
 
 
 def flags(options: list[tuple[str, str]]) -> list[str]:
-    """Return options as they stand on a command line, quoted where a shell would interpret them."""
+    """Return options as written on a command line, with quotes where a shell needs them."""
     found: list[str] = []
     for name, value in options:
         quoted = f"'{value}'" if "(" in value or "|" in value else value
@@ -164,7 +164,7 @@ def _layout_note(parallel: ParallelLayout) -> str:
 
 
 def megatron_layout(parallel: ParallelLayout) -> Written:
-    """The command of Megatron-LM with the options of a layout."""
+    """Write Megatron-LM's command with the options of a layout."""
     order = megatron_order(parallel)
     if not order:
         return cannot_place("Megatron-LM", parallel)
@@ -174,7 +174,7 @@ def megatron_layout(parallel: ParallelLayout) -> Written:
 
 
 def torchtitan_refused(parallel: ParallelLayout) -> str:
-    """Why torchtitan cannot run a layout, "" if it can."""
+    """Return why torchtitan cannot run a layout, or "" if it can."""
     if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
         return "experts under torchtitan have the tensor parallelism of the other layers, or none"
     if parallel.ep > 1 and parallel.etp == 1 and parallel.ep < parallel.tp:
@@ -199,7 +199,7 @@ def torchtitan_degrees(parallel: ParallelLayout, zero_stage: int) -> list[tuple[
 
 
 def torchtitan_layout(parallel: ParallelLayout) -> Written:
-    """The command of torchtitan with the options of a layout."""
+    """Write torchtitan's command with the options of a layout."""
     why = torchtitan_refused(parallel)
     if why:
         return refusal(why)
@@ -215,7 +215,7 @@ LAYOUT_WRITERS: dict[str, Callable[[ParallelLayout], Written]] = {
     "deepspeed": deepspeed_topology,
     "torchtitan": torchtitan_layout,
 }
-"""Writers of a layout by the names that the rank map has for them."""
+"""Writers of a layout by the rank map's names for them."""
 
 
 def write_layout(launcher: str, parallel: ParallelLayout) -> Written:

@@ -1,4 +1,4 @@
-"""Writes the command that starts a job under Megatron-Bridge: one of its recipes with overrides.
+"""Writes the command that starts a job under Megatron-Bridge, as a recipe with overrides.
 
 Recipes and fields: NVIDIA-NeMo/Megatron-Bridge at 067f987d, scripts/training/run_recipe.py,
 src/megatron/bridge/recipes and src/megatron/bridge/training/config.py and mixed_precision.py.
@@ -44,17 +44,17 @@ RECIPES = {
     "gpt-oss-120b": "gpt_oss_120b_pretrain_64gpu_h100_bf16_config",
     "kimi-k2": "kimi_k2_pretrain_512gpu_h100_bf16_config",
 }
-"""Recipes by the model of the catalog; the job's own numbers replace those of the recipe."""
+"""Recipes by the catalog's name of their model; the job's numbers replace those of the recipe."""
 
 PRECISIONS = {
     "bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed",
     "fp4": "bf16_with_nvfp4_mixed",
 }  # fmt: skip
-"""Registered settings of mixed precision by the number format of matmuls."""
+"""Registered mixed-precision settings by the number format of matmuls."""
 
 
 def megatron_bridge(job: JobToWrite) -> Written:
-    """The command that starts a job under Megatron-Bridge."""
+    """Write the command that starts a job under Megatron-Bridge."""
     parallel, setup = job.parallel, job.setup
     if job.model not in RECIPES:
         return refusal("Megatron-Bridge has no recipe for this model")
@@ -92,7 +92,7 @@ def megatron_bridge(job: JobToWrite) -> Written:
 
 
 def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Chunks and uneven stages, or null where the recipe may have some."""
+    """Return chunks and uneven stages, as null if only the recipe might set them."""
     found = dict(schedule_options(setup, left_out))
     names = {
         "num_virtual_stages_per_pipeline_rank": "virtual_pipeline_model_parallel_size",
@@ -104,7 +104,7 @@ def _pipeline(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
 
 
 def _state(setup: TrainingSetup) -> list[Option]:
-    """Return the overrides for sharding and for overlap with computing."""
+    """Return the overrides for sharding and for overlap with computation."""
     sharded = setup.zero_stage >= 1
     behind = setup.overlap_data_parallel
     found: list[Option] = [
@@ -135,7 +135,7 @@ def _precision(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> li
 
 
 def _kept(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Recomputation, sequence parallelism, dropout and the exchange of context parallelism."""
+    """Return overrides for recomputation, sequence parallelism, dropout and context exchange."""
     found = dict(recompute_options(setup.recompute, left_out))
     modules = found.get("recompute_modules", "")
     if modules:

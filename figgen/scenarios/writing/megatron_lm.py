@@ -40,11 +40,11 @@ BEGINNING: list[Option] = [
     ("log_interval", "1"),
     ("log_throughput", ""),
 ]
-"""Options that a first run needs: random tokens, a few steps, and a log of their times."""
+"""Options for a trial run: random tokens, a few steps, and a log of their times."""
 
 
 def megatron_lm(job: JobToWrite) -> Written:
-    """The command that starts a job under Megatron-LM."""
+    """Write the command that starts a job under Megatron-LM."""
     parallel, setup = job.parallel, job.setup
     order = megatron_order(parallel)
     if not order:
@@ -71,7 +71,7 @@ def megatron_lm(job: JobToWrite) -> Written:
 
 
 def not_megatron(setup: TrainingSetup) -> str:
-    """Return why Megatron-Core's GPT cannot be trained with this job, or ""."""
+    """Return why Megatron-Core's GPT cannot train this job, or "" if it can."""
     if setup.shape.state_space is not None:
         return "pretrain_gpt.py has no state-space layers"
     if setup.lora_rank is not None:
@@ -92,17 +92,17 @@ def _batch(setup: TrainingSetup) -> list[Option]:
 
 
 def _masked(setup: TrainingSetup) -> tuple[str, ...]:
-    """The name of what hides documents from each other, which context parallelism does not have."""
+    """Return the option for packed documents if it can be written, which it can't under CP."""
     return ("documents",) if setup.document_tokens and setup.parallel.cp == 1 else ()
 
 
 def _needs_free_queues(setup: TrainingSetup) -> bool:
-    """Whether the job shards like FSDP, which one hardware queue would hold up."""
+    """Return whether the job shards as FSDP does, for which one hardware queue is too few."""
     return setup.zero_stage >= 2
 
 
 def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Return the options for sharding and for overlap with computing."""
+    """Return the options for sharding and for overlap with computation."""
     found: list[Option] = []
     if setup.zero_stage >= 1:
         found.append(("use_distributed_optimizer", ""))
@@ -125,11 +125,11 @@ def _state(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
 CP_COMM_TYPES = {
     "p2p": "p2p", "all-gather": "all_gather", "all-to-all": "a2a", "a2a+p2p": "a2a+p2p",
 }  # fmt: skip
-"""How Megatron-Core calls what context-parallel ranks exchange."""
+"""Megatron-Core's names for the exchanges between context-parallel ranks."""
 
 
 def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Options for the exchanges of tensor- and context-parallel ranks."""
+    """Return the options for the exchanges of tensor- and context-parallel ranks."""
     found: list[Option] = []
     if setup.sequence_parallel and setup.parallel.tp > 1:
         found.append(("sequence_parallel", ""))
@@ -142,7 +142,7 @@ def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
 
 
 def hierarchical_sizes(setup: TrainingSetup) -> list[Option]:
-    """Context ranks of a node and nodes, where those exchange in another way than these."""
+    """Return context ranks per node and across nodes, if the exchange differs between the two."""
     if setup.context_exchange != "a2a+p2p":
         return []
     inner = setup.traded_ranks
@@ -150,7 +150,7 @@ def hierarchical_sizes(setup: TrainingSetup) -> list[Option]:
 
 
 def _numbers(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> list[Option]:
-    """Number formats of matmuls and of the state."""
+    """Return the number formats of matmuls and of the state."""
     if dtype not in FORMATS:
         left_out["dtype"] = f"there is no option for {dtype}"
     found: list[Option] = []

@@ -1,4 +1,4 @@
-"""The options of a job in Megatron-Core's words, which Megatron-LM and Megatron-Bridge share.
+"""A job as options of Megatron-Core, which Megatron-LM and Megatron-Bridge share.
 
 Option names and their meaning: NVIDIA/Megatron-LM at d98e8a64, megatron/training/arguments.py and
 megatron/core/transformer/transformer_config.py.
@@ -12,10 +12,10 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NOT_MEGATRON
 
 Option = tuple[str, str]
-"""A name with underscores, and its value; "" for a switch."""
+"""A name with underscores, and its value, which is "" for a switch."""
 
 FORMATS = ("bf16", "fp16", "fp8", "fp4", "tf32")
-"""Number formats of matmuls that options name."""
+"""Number formats of matmuls for which there are options."""
 
 
 def model_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
@@ -71,7 +71,10 @@ def _latent(shape: ModelShape) -> list[Option]:
 
 
 def dispatcher_options(dispatcher: str) -> list[Option]:
-    """How tokens reach experts: by all-to-all, which needs no library, unless chosen."""
+    """Return the options for how tokens reach experts, by default an all-to-all.
+
+    An all-to-all needs no further library.
+    """
     if dispatcher in ("usual", "all-to-all"):
         return [("moe_token_dispatcher_type", "alltoall")]
     return [
@@ -81,7 +84,7 @@ def dispatcher_options(dispatcher: str) -> list[Option]:
 
 
 def captured_options(setup: TrainingSetup) -> list[Option]:
-    """What overlaps with tokens on their way to experts, and what CUDA graphs hold, if chosen."""
+    """Return the options for overlap of the expert exchange and for CUDA graphs, if chosen."""
     found: list[Option] = []
     if setup.expert_overlap == "on" and setup.parallel.ep > 1:
         found.append(("overlap_moe_expert_parallel_comm", ""))
@@ -172,7 +175,7 @@ def schedule_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Opt
 
 
 def _layout(shares: tuple[StageShare, ...]) -> str:
-    """Return what every virtual stage holds, as in "Ett|ttt|ttL".
+    """Return the contents of every virtual stage, as in "Ett|ttt|ttL".
 
     E is the embedding, t a layer, m a layer of multi-token prediction, and L the loss
     (megatron/core/transformer/pipeline_parallel_layer_layout.py).
@@ -182,7 +185,7 @@ def _layout(shares: tuple[StageShare, ...]) -> str:
 
 
 def state_recipe(dtype: str, left_out: dict[str, str], setup: TrainingSetup) -> list[Option]:
-    """How weights, gradients and optimizer state are kept, beside the format of matmuls."""
+    """Return the options for how weights, gradients and optimizer state are stored."""
     name = setup.recipe.name
     usual = {"fp16": "mcore20", "tf32": "fp32_16"}.get(dtype, "mcore18")
     if name == usual:

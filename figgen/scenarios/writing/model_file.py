@@ -9,7 +9,7 @@ from figgen.models.shape.model_shape import ModelShape
 
 
 def model_kind(shape: ModelShape) -> str:
-    """The `model_type` whose layers a shape has, "" if no writer knows such layers."""
+    """Return the `model_type` whose layers a shape has, or "" if no writer knows such layers."""
     plain = shape.ffn == "swiglu" and shape.norm == "rmsnorm" and not shape.bias
     usual = shape.norms_per_layer == 2 and shape.final_norm and not shape.extra
     special = shape.window or shape.latent is not None or shape.state_space is not None
@@ -34,11 +34,11 @@ LAYERS = {
     "llama": "LlamaDecoderLayer", "qwen3": "Qwen3DecoderLayer", "mixtral": "MixtralDecoderLayer",
     "qwen3_moe": "Qwen3MoeDecoderLayer",
 }  # fmt: skip
-"""Classes of a layer, which sharding wraps one by one."""
+"""Classes of layers, which sharding wraps one by one."""
 
 
 def model_fields(shape: ModelShape, sequence: int) -> list[tuple[str, str]]:
-    """The fields of a model's file with their values in JSON."""
+    """Return the fields of a model's file with their values for JSON."""
     kind = model_kind(shape)
     found = [
         ("architectures", f'["{CLASSES[kind]}"]'),
@@ -71,7 +71,7 @@ def _width(shape: ModelShape, kind: str) -> int:
 
 
 def model_file(shape: ModelShape, sequence: int) -> list[str]:
-    """The lines that write the file into a folder `model`."""
+    """Return the lines that write the file into a folder `model`."""
     fields = model_fields(shape, sequence)
     lines = [f'  "{name}": {value}' for name, value in fields]
     body = ",\n".join(lines).split("\n")

@@ -1,7 +1,7 @@
-"""The options of frameworks that keep a part of the state or of the activations on the host.
+"""Framework options that keep part of the state or of the activations on the host.
 
 Sources: those of the writers; NVIDIA/Megatron-LM at d98e8a64, megatron/core/transformer/
-transformer_config.py (what cpu_offloading goes with), deepspeed/runtime/zero/offload_config.py.
+transformer_config.py (what cpu_offloading requires), deepspeed/runtime/zero/offload_config.py.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.writing.megatron_options import Option
 
 KNOWN = ("offload", "away", "behind")
-"""What of a job these options say."""
+"""The options of a job that these framework options express."""
 
 
 def megatron_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
-    """Megatron-LM's optimizer on the host, and its activations of so many layers."""
+    """Return Megatron-LM's options for the optimizer and for layers of activations on the host."""
     found: list[Option] = []
     share, layers = setup.offloaded_optimizer, setup.shape.layers
     if share and setup.zero_stage == 0:
@@ -38,7 +38,7 @@ def megatron_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> list[
 
 
 def deepspeed_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> str:
-    """What DeepSpeed's zero_optimization has besides, with a comma before it."""
+    """Return the further fields of DeepSpeed's zero_optimization, with a leading comma."""
     if not setup.offloaded_optimizer:
         return ""
     if setup.zero_stage == 0 or (setup.offloaded_optimizer < 1 and setup.zero_stage < 3):

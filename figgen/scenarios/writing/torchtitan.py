@@ -37,7 +37,7 @@ SCHEDULES = {
 
 
 def torchtitan(job: JobToWrite) -> Written:
-    """The script that starts a job under torchtitan."""
+    """Write the script that starts a job under torchtitan."""
     parallel, setup = job.parallel, job.setup
     why = torchtitan_refused(parallel)
     if why:
@@ -62,7 +62,7 @@ def torchtitan(job: JobToWrite) -> Written:
 
 
 def _training(setup: TrainingSetup, parallel: ParallelLayout) -> list[str]:
-    """The batch: a pipeline cuts its own into microbatches, without one gradients are summed."""
+    """Return the batch. A pipeline cuts it into microbatches; otherwise gradients accumulate."""
     piped = parallel.pp > 1
     local = setup.microbatch_size * (setup.microbatches if piped else 1)
     return [
@@ -98,7 +98,7 @@ def _parallelism(
 
 
 def _cut(setup: TrainingSetup, lines: list[str], left_out: dict[str, str]) -> None:
-    """Layers of a stage, where all stages have as many."""
+    """Add the layers per stage to `lines`, or note in `left_out` that stages differ."""
     counts = [share.layers for share in virtual_stage_shares(setup)]
     if len(set(counts)) == 1:
         lines.append(f"pipeline_parallel_layers_per_stage = {counts[0]}")

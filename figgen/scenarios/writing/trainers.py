@@ -1,4 +1,4 @@
-"""Writes the files that start a job of transformers' trainer, under DeepSpeed or under accelerate.
+"""Writes the files that start a job of transformers' trainer, under DeepSpeed or accelerate.
 
 Fields and options: deepspeedai/DeepSpeed at edaa7221, deepspeed/runtime/config.py and
 deepspeed/runtime/zero/config.py; huggingface/accelerate 1.15.0, accelerate/commands/launch.py and
@@ -23,7 +23,7 @@ from figgen.scenarios.writing.written import (
 
 
 def trainer_refused(job: JobToWrite, who: str) -> str:
-    """Why transformers' trainer cannot run a job, "" if it can."""
+    """Return why transformers' trainer cannot run a job, or "" if it can."""
     parallel, setup = job.parallel, job.setup
     if parallel.tp * parallel.pp * parallel.cp * parallel.ep > 1:
         return f"{who} divides a job by data parallelism only"
@@ -35,7 +35,7 @@ def trainer_refused(job: JobToWrite, who: str) -> str:
 
 
 def deepspeed(job: JobToWrite) -> Written:
-    """The script that starts a job under DeepSpeed with transformers."""
+    """Write the script that starts a job under DeepSpeed with transformers."""
     setup = job.setup
     why = trainer_refused(job, "ZeRO")
     if why:
@@ -74,7 +74,7 @@ def deepspeed(job: JobToWrite) -> Written:
 
 
 def accelerate(job: JobToWrite) -> Written:
-    """The script that starts a job under accelerate's FSDP2 with transformers."""
+    """Write the script that starts a job under accelerate's FSDP2 with transformers."""
     setup = job.setup
     why = trainer_refused(job, "FSDP")
     if why:
@@ -120,14 +120,14 @@ def _accelerate_file(parallel: ParallelLayout, setup: TrainingSetup, half: str) 
 
 
 def _all_away(setup: TrainingSetup) -> bool:
-    """Whether the inputs of recomputed layers are all offloaded."""
+    """Return whether the inputs of all recomputed layers are offloaded."""
     return setup.recompute == "full" and setup.offloaded_activations == 1
 
 
 def _program(
     setup: TrainingSetup, half: str, left_out: dict[str, str], known: tuple[str, ...]
 ) -> list[str]:
-    """The options of transformers' example program."""
+    """Return the options of transformers' example program."""
     if setup.recompute not in ("none", "full"):
         left_out["recompute"] = f"layers are recomputed whole or not at all, not {setup.recompute}"
     leave_out_rest(setup, left_out, known)
@@ -144,7 +144,7 @@ def _program(
 
 
 def _body(setup: TrainingSetup, file: list[str], start: str, options: list[str]) -> str:
-    """Both files, and the command that starts transformers' example program."""
+    """Return both files, and the command that starts transformers' example program."""
     lines = [*model_file(setup.shape, setup.sequence), *file]
     hint = "# run_clm.py is transformers/examples/pytorch/language-modeling/run_clm.py."
     words = [start, *[f"  {option}" for option in options]]

@@ -1,4 +1,4 @@
-"""Every software that a job is written for."""
+"""The table of all software for which jobs are written."""
 
 from __future__ import annotations
 

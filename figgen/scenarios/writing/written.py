@@ -10,9 +10,10 @@ from figgen.models.setup.training_setup import TrainingSetup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobToWrite:
-    """A job that a file is to start.
+    """A job for which a file is written.
 
-    `model` is its name in the catalog, "" for none, and `dtype` the number format of matmuls.
+    `model` is its name in the catalog, or "" if it has none, and `dtype` the number format of
+    matmuls.
     """
 
     setup: TrainingSetup
@@ -27,9 +28,9 @@ class JobToWrite:
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """The text that starts a job; empty where the framework cannot run it, as `refused` says.
+    """The text that starts a job; empty if the framework cannot run it, for the reason `refused`.
 
-    `left_out` are options of the job that the text does not say, each with the reason.
+    `left_out` lists the job's options that the text does not express, each with the reason.
     """
 
     text: str = ""
@@ -44,7 +45,7 @@ def refusal(why: str) -> Written:
 
 
 def torchrun(parallel: ParallelLayout) -> list[str]:
-    """The lines of `torchrun` before the program, each but the last with its backslash."""
+    """Return the lines of `torchrun` before the program, with backslashes except on the last."""
     first = f"torchrun --nnodes {parallel.nodes} --nproc-per-node {parallel.gpus_per_node} \\"
     if parallel.nodes == 1:
         return [first]
@@ -52,7 +53,7 @@ def torchrun(parallel: ParallelLayout) -> list[str]:
 
 
 def command(first: list[str], program: str, options: list[str]) -> str:
-    """A command of several lines, one for each option."""
+    """Return a command in several lines, one per option."""
     lines = [*first, f"  {program}", *[f"  {option}" for option in options]]
     start = lines[: len(first)]
     rest = lines[len(first) :]
@@ -60,7 +61,7 @@ def command(first: list[str], program: str, options: list[str]) -> str:
 
 
 def script(title: str, job: JobToWrite, body: str, left_out: dict[str, str]) -> str:
-    """A shell script: what it starts, what it leaves out, and the commands."""
+    """Return a shell script: comments on what it starts and leaves out, and the commands."""
     head = ["#!/bin/bash", f"# {title}: {named(job)}"]
     if job.parallel.nodes > 1 and "$NODE_RANK" in body:
         head.append("# Run it on every node, with NODE_RANK and MASTER_ADDR set.")
@@ -69,18 +70,18 @@ def script(title: str, job: JobToWrite, body: str, left_out: dict[str, str]) -> 
 
 
 def named(job: JobToWrite) -> str:
-    """A job in a few words."""
+    """Return a job in a few words."""
     where = f"{job.parallel.nodes} × {job.parallel.gpus_per_node} GPUs"
     return f"{job.model or 'a model of your own'} on {where}"
 
 
 def switch(on: bool) -> str:
-    """A truth value as configurations write it."""
+    """Return a truth value as configuration files write it."""
     return "true" if on else "false"
 
 
 def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[str, ...]) -> None:
-    """Note what no framework has an option for, unless it is among those `known` here."""
+    """Record the options that no framework supports, unless they are among those `known` here."""
     if setup.lora_rank is not None and "lora" not in known:
         left_out["lora_rank"] = "adapters are not written"
     if setup.buckets is not None and "buckets" not in known:
