@@ -5,7 +5,7 @@ Routing itself is simulated in `figgen.models`.
 
 from __future__ import annotations
 
-from figgen.equations.ops import Number
+from figgen.equations.ops import Number, ceil
 from figgen.formulas.notation import formula
 
 
@@ -13,6 +13,14 @@ from figgen.formulas.notation import formula
 def experts_per_rank(experts: Number, ep: Number) -> Number:
     """Experts of a layer that each expert-parallel rank holds."""
     return experts // ep
+
+
+@formula(symbol=r"C_\text{e}", unit="token", source="Fedus et al. 2021, arXiv:2101.03961, eq. 3")
+def expert_capacity(
+    tokens: Number, top_k: Number, experts: Number, capacity_factor: Number
+) -> Number:
+    """Token copies that each expert accepts; a router drops the copies beyond them."""
+    return ceil(capacity_factor * tokens * top_k / experts)
 
 
 @formula(

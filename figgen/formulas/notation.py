@@ -157,6 +157,7 @@ NOTATION = Notation(
     positive("tokens", r"\tau", "token", "tokens"),
     count("experts", "E", "expert", "experts of a layer"),
     count("top_k", "k", "expert", "experts that a token is sent to"),
+    positive("capacity_factor", "c_f", "1", "copies that an expert accepts, over an even share"),
     count("passes", r"n_\text{pass}", "1", "all-to-alls: 1 dispatch, 2 forward, 4 with backward"),
     # Bytes of things.
     positive("bytes_per_element", r"b_\text{e}", "B", "bytes of one element"),

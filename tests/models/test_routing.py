@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from figgen.models.shape.routing import (
     bias_balancing,
     expected_groups,
     expected_overflow,
-    expert_capacity,
     load_balance_loss,
     route,
 )
@@ -63,10 +61,6 @@ def test_groups_are_the_mean_over_every_choice(experts: int, groups: int, top_k:
     each = experts // groups
     mean = sum(len({expert // each for expert in chosen}) for chosen in sets) / len(sets)
     assert expected_groups(experts, groups, top_k) == pytest.approx(mean)
-
-
-def test_capacity_is_rounded_up() -> None:
-    assert expert_capacity(4, 4, 2, 1.25) == math.ceil(1.25 * 2) == 3
 
 
 def test_bias_evens_out_what_a_router_prefers() -> None:

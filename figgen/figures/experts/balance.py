@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from figgen.charts import Axis, Curves, Named, Rule, Series
 from figgen.errors import check_between
-from figgen.models.shape.routing import bias_balancing, expected_overflow, expert_capacity
+from figgen.formulas.experts import expert_capacity
+from figgen.models.shape.routing import bias_balancing, expected_overflow
 from figgen.plotting.series import line
 from figgen.registry import figure
 
@@ -83,7 +84,7 @@ def _dropped(
     experts: int, top_k: int, tokens: int, kinds: tuple[float, ...], factor: float
 ) -> float:
     """Return the expected dropped share with experts `kind` times as popular as the mean."""
-    capacity = expert_capacity(tokens, experts, top_k, factor)
+    capacity = int(expert_capacity(tokens, top_k, experts, factor))
     mean = tokens * top_k / experts
     beyond = [expected_overflow(tokens, kind * top_k / experts, capacity) for kind in kinds]
     return sum(beyond) / len(kinds) / mean

@@ -61,11 +61,6 @@ def load_balance_loss(probabilities: Matrix, choices: Choices) -> float:
     return float(experts * (shares * probabilities.mean(axis=0)).sum())
 
 
-def expert_capacity(tokens: int, experts: int, top_k: int, factor: float) -> int:
-    """Token copies that an expert takes, `factor` times an even share, rounded up."""
-    return math.ceil(factor * tokens * top_k / experts)
-
-
 def expected_overflow(tokens: int, share: float, capacity: int) -> float:
     """Expected copies beyond `capacity` when each of `tokens` chooses the expert with `share`.
 
