@@ -1,9 +1,9 @@
-"""Builds the site with MkDocs and its successors and tells what differs.
+"""Builds the site with MkDocs and its successors and reports the differences.
 
-`make builders` asks MkDocs and ProperDocs in their locked versions, and fails where a byte differs
-but for their names.  `make canary` asks the newest versions of all, each in an environment of its
-own beside the locked packages, and reports; a builder that does not run the plug-in leaves figures'
-files out, which is what the report is for.
+`make builders` runs MkDocs and ProperDocs in their locked versions, and fails if a byte differs
+except for their names. `make canary` runs the newest versions of all, each in an environment of its
+own next to the locked packages, and only reports. A builder that does not run the plug-in omits the
+figures' files, which the report shows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILDERS = {
     "properdocs": ("properdocs", "build", "--strict"),
     "zensical": ("zensical", "build"),
 }
-"""The first one is what the others are compared with."""
+"""Builders; the others are compared with the first."""
 
 MOST = 12
 _BUILDER = re.compile(rb'<meta name="generator"[^>]*>')
@@ -34,18 +34,19 @@ _HIDDEN = re.compile(r"<(script|style|svg|template)\b.*?</\1>|<!--.*?-->|<[^>]*>
 
 
 def words(page: Path) -> list[str]:
-    """What a page says, without markup."""
+    """Return the text of a page without markup."""
     return unescape(_HIDDEN.sub(" ", page.read_text(encoding="utf-8", errors="replace"))).split()
 
 
 def content(file: Path) -> bytes:
-    """A file of a site; a page without the name of what built it."""
+    """Return a file of a site; for a page, without the name of the builder."""
     found = file.read_bytes()
     return _BUILDER.sub(b"", found) if file.suffix == ".html" else found
 
 
 def compared(one: Path, other: Path) -> dict[str, list[str]]:
-    """Files that only one of two sites has, pages that say something else, files that differ."""
+    """Return files that only one of two sites has, pages whose words differ, and files
+    that differ."""
     left, right = (
         {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
         for site in (one, other)
@@ -63,7 +64,7 @@ def compared(one: Path, other: Path) -> dict[str, list[str]]:
 
 
 def kinds(names: list[str]) -> str:
-    """How many of them are where, by their uppermost folder and their ending, most first."""
+    """Count the files by top-level folder and extension, the largest number first."""
     counted = Counter[str]()
     for path in map(PurePosixPath, names):
         folders = path.parent.parts[: 2 if path.parts[0] == "assets" else 1]
@@ -73,7 +74,8 @@ def kinds(names: list[str]) -> str:
 
 
 def kept(one: Path, other: Path, pages: list[str]) -> str:
-    """Which share of the words of a page its other build has too, at the median and at least."""
+    """Return the share of a page's words that the other build has too: its median and
+    its minimum."""
     shares = []
     for page in pages:
         mine, theirs = Counter(words(one / page)), Counter(words(other / page))
@@ -83,13 +85,14 @@ def kept(one: Path, other: Path, pages: list[str]) -> str:
 
 
 def program(name: str, programs: Path) -> str:
-    """The builder's path: its own environment's, else the one that the site is built with."""
+    """Return the path of the builder: in its own environment, or in the one that builds
+    the site."""
     own = programs / BUILDERS[name][0]
     return str(own if own.exists() else Path(sys.executable).parent / own.name)
 
 
 def built(name: str, project: Path, programs: Path) -> str:
-    """Build a copy of the project; what the builder said where it failed, else nothing."""
+    """Build a copy of the project; return the builder's output if it failed, else ""."""
     settings = {
         "PYTHONPATH": str(project),
         "NO_MKDOCS_2_WARNING": "1",
@@ -108,16 +111,16 @@ def built(name: str, project: Path, programs: Path) -> str:
 
 
 def release(name: str, programs: Path) -> str:
-    """A builder and its version."""
+    """Return a builder and its version."""
     command = [program(name, programs), "--version"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return f"{name} {re.findall(r'[0-9][0-9.]+', said)[0]}"
 
 
 def main(programs: Path, work: Path, equal: Collection[str] = ()) -> int:
-    """Print what differs, or how a builder fails; 1 if the one to compare with does.
+    """Print what differs or how a builder fails; return 1 if the reference builder fails.
 
-    With `equal` only these builders are asked, and 1 is returned if any of them fails or differs.
+    With `equal`, only these builders run, and 1 is returned if any of them fails or differs.
     """
     shutil.rmtree(work, ignore_errors=True)
     failed, base = False, work / "mkdocs" / "site"

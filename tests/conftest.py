@@ -79,10 +79,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Import the tests of a whole run from the last to the first in every second worker.
+    """Import the tests of a whole run in reverse order in every second worker.
 
-    On a fresh clone, pytest rewrites the assertions of each module and keeps the result.  Workers
-    that start at opposite ends find half of the modules done; side by side, each rewrites them all.
+    On a fresh clone, pytest rewrites the assertions of each module and stores the result. Workers
+    that start at opposite ends find half of the modules done; in the same order, each would rewrite
+    all of them.
     """
     config = session.config
     if WORKER % 2 == 0 or config.args != config.getini("testpaths"):
@@ -93,7 +94,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs the browser; keep only what has a golden while goldens are rewritten."""
+    """Mark tests that need the browser; while goldens are rewritten, keep only tests
+    with a golden."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
@@ -109,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The table of what was measured of the site, where the gate ran: `make site-check`."""
+    """Print the table of what the gate (`make site-check`) measured on the site."""
     reports = [found for some in terminalreporter.stats.values() for found in some]
     if any("/gate/" in getattr(report, "nodeid", "") for report in reports):
         terminalreporter.section("the site")
@@ -119,9 +121,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def begins_late(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """What takes long comes first, lest one worker is at it when the others have finished.
+    """Run slow tests first, so that no worker is left with one when the others have finished.
 
-    A second worker begins in the middle, with what needs no site: it would wait for the first's.
+    A second worker begins in the middle, with tests that don't need the site, for which it would
+    otherwise wait.
     """
     needs_site = "site_folder" in getattr(item, "fixturenames", ())
     return item.path.stem not in LONGEST, "browser" not in item.keywords, needs_site
@@ -129,7 +132,8 @@ def begins_late(item: pytest.Item) -> tuple[bool, bool, bool]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)` compares with tests/golden/<name>.txt; --update-golden writes it."""
+    """`golden(name, text)` compares with tests/golden/<name>.txt; --update-golden
+    writes the file."""
 
     def compare(name: str, text: str) -> None:
         path = goldens.FOLDER / f"{name}.txt"
@@ -143,7 +147,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A running Chromium, sandboxed unless this is root."""
+    """A running Chromium, sandboxed unless this process is root."""
     from playwright.sync_api import expect, sync_playwright
 
     path = finder.given()
@@ -169,7 +173,7 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def profile(chromium: Browser) -> Iterator[BrowserContext]:
-    """The profile of pages that many tests ask something of, each of its own."""
+    """The profile for pages that many tests query, each in a page of its own."""
     with chromium.new_context() as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context
@@ -177,7 +181,7 @@ def profile(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="session")
 def unscripted_profile(chromium: Browser) -> Iterator[BrowserContext]:
-    """The profile of a reader who has switched JavaScript off."""
+    """The profile of a reader who has disabled JavaScript."""
     with chromium.new_context(java_script_enabled=False) as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context
@@ -185,21 +189,23 @@ def unscripted_profile(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page_errors() -> list[str]:
-    """What went wrong in `page`; a test that provokes errors looks at them and clears the list."""
+    """The errors that occurred in `page`; a test that provokes errors checks and clears
+    the list."""
     return []
 
 
 @pytest.fixture
 def asked() -> list[Request]:
-    """What `page` has asked for, in the order of asking; a test may clear the list."""
+    """The requests of `page` in order; a test may clear the list."""
     return []
 
 
 @pytest.fixture(scope="session")
 def tab(chromium: Browser) -> Iterator[Tab]:
-    """The tab that all tests look at pages in, one after the other.
+    """The tab in which all tests open pages, one after the other.
 
-    In a profile of its own: beside other pages it would be behind them, where scripts wait long.
+    It has a separate profile: among other pages it would be in the background, where scripts are
+    delayed.
     """
     from tests.browser.tab import Tab
 
@@ -212,8 +218,8 @@ def tab(chromium: Browser) -> Iterator[Tab]:
 def page(tab: Tab, page_errors: list[str], asked: list[Request]) -> Iterator[Page]:
     """A page that remembers nothing of earlier ones.
 
-    The test fails at its end on an uncaught exception, a console error, a dialog, or a request that
-    was meant for another machine.
+    The test fails at its end after an uncaught exception, a console error, a dialog, or a request
+    to another machine.
     """
 
     def note_console(message: ConsoleMessage) -> None:
@@ -252,17 +258,17 @@ def page(tab: Tab, page_errors: list[str], asked: list[Request]) -> Iterator[Pag
 
 @pytest.fixture(scope="session")
 def unscripted(unscripted_profile: BrowserContext) -> Iterator[Page]:
-    """A page in a browser whose reader has switched JavaScript off; it keeps nothing."""
+    """A page in a browser with JavaScript disabled; it stores nothing."""
     with unscripted_profile.new_page() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def axe() -> Callable[..., list[str]]:
-    """`axe(page)`: what axe-core finds wrong, as `rule: selector` for each element.
+    """`axe(page)`: errors that axe-core finds, as `rule: selector` for each element.
 
-    `tags` are the only rules to run, by tag or by name; `without` are rules to leave out, `within`
-    is the part of the page to look at.
+    `tags` selects rules by tag or name, `without` excludes rules, and `within` is the part of the
+    page to check.
     """
     from axe_playwright_python.sync_playwright import Axe
 
@@ -288,7 +294,7 @@ def axe() -> Callable[..., list[str]]:
 
 @pytest.fixture(scope="session")
 def site_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the site, built with --strict once per run."""
+    """The folder with the site, built once per run with --strict."""
     if given := request.config.getoption("--site"):
         return Path(given).resolve()
     folder = tmp_path_factory.getbasetemp()

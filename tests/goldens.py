@@ -1,4 +1,4 @@
-"""Text that is right today, kept under tests/golden/ so that a change shows as a diff."""
+"""Expected text under tests/golden/, so that every change of it shows as a diff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ REMEDY = "if the change is meant, run `make golden` and review the diff"
 
 
 def difference(path: Path, text: str) -> str:
-    """What separates `text` from the golden at `path`, as a message; empty where nothing does."""
+    """Return the difference between `text` and the golden at `path` as a message; empty
+    if equal."""
     if not path.exists():
         return f"{path.name} has never been written; {REMEDY}"
     lines = difflib.unified_diff(
@@ -25,6 +26,6 @@ def difference(path: Path, text: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Make `text` the golden at `path`."""
+    """Write `text` as the golden at `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")

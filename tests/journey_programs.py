@@ -1,8 +1,8 @@
-"""The programs of journey and guide with what their pages say they print.
+"""The programs of journey and guide, with the output that their pages show.
 
-`python -m tests.journey_programs` runs them, where PyTorch is installed, and records what they
-print in tests/journey_programs.json and guide_programs.json; a page whose program or output
-differs is refused.
+`python -m tests.journey_programs` runs them, if PyTorch is installed, and records their output in
+tests/journey_programs.json and guide_programs.json; a page whose program or output differs is
+refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST_S = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program as its page has it: how it is started, and what it prints."""
+    """A program of a page: how to start it, and what it prints."""
 
     name: str
     body: str
@@ -40,7 +40,8 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """Tells an edited program from the recorded one; comments and empty lines do not count."""
+        """Return a digest that changes with the program, but not with its comments and
+        empty lines."""
         lines = self.body.splitlines()
         for token in tokenize.generate_tokens(io.StringIO(self.body).readline):
             if token.type == tokenize.COMMENT:
@@ -51,14 +52,15 @@ class Program:
 
 
 def programs(part: str = "journey") -> dict[str, Program]:
-    """Every program of a part of the site that shows its output, in the order of file names."""
+    """Return every program of a part of the site that shows its output, in the order of
+    file names."""
     texts = [page.read_text(encoding="utf-8") for page in sorted((DOCS / part).glob("*.md"))]
     found = [Program(**each.groupdict()) for text in texts for each in SHOWN.finditer(text)]
     return {program.name: program for program in found}
 
 
 def run(program: Program) -> str:
-    """What the program prints, one rank after the other."""
+    """Return what the program prints, one rank after the other."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, program.name).write_text(program.body, encoding="utf-8")
         starter, *words = program.command.split()
@@ -73,7 +75,7 @@ def run(program: Program) -> str:
 
 
 def main() -> None:
-    """Record what programs print here, those that have changed."""
+    """Run the programs that have changed and record their output."""
     import torch
 
     for part, path in {"journey": RECORD, "guide": GUIDE_RECORD}.items():

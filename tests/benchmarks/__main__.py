@@ -1,22 +1,24 @@
-"""`make bench`: this site's build beside other ways to publish computed figures, in one run.
+"""`make bench`: compares this site's build with other ways to publish computed figures, in one run.
 
-One round takes six minutes; `ROUNDS=3` is the long run, and any `ROUNDS` asks the models and the
-tools too.  Rounds are interleaved and the least time of each kind counts, so that a busy moment of
-the machine hits no contender alone.  Nothing is asserted: a clock is not a test.
+One round takes six minutes. `ROUNDS=3` is the long run, and setting `ROUNDS` also benchmarks the
+models and the tools. Rounds are interleaved, and the least time of each kind counts, so that a busy
+moment of the machine doesn't affect a single contender. Nothing is asserted, since a clock is not a
+test.
 
-- floor: Material with the same pages and Markdown extensions, and figures as their captions;
-  the second floor has, as HTML in its pages, all that this site prints for a figure.
+- floor: Material with the same pages and Markdown extensions, and captions instead of figures;
+  the second floor also has, as HTML in its pages, everything that this site prints for a figure.
 - markdown-exec, mkdocs-gallery, sphinx-gallery (2 jobs): the same pages and charts, drawn by
-  `drawing.py`; tables are HTML everywhere and are not drawn.  Numbers in their text are typed,
-  so they compute nothing; they have no data tables, downloads or interactive figures either.
-- markdown-exec, computed: the same, whose blocks of code ask this site's models for their charts,
-  as its authors would; tables and the numbers in the text are typed all the same.
-- this site with matplotlib: this site with `drawing.py` in place of its own renderers.
+  `drawing.py`; tables are HTML everywhere and are not drawn. Numbers in their text are typed, so
+  they compute nothing. They also have no data tables, downloads or interactive figures.
+- markdown-exec, computed: the same, but its code blocks call this site's models for their charts,
+  as its authors would; tables and the numbers in the text are still typed.
+- this site with matplotlib: this site with `drawing.py` instead of its own renderers.
 
-A peer that fails to build is left out from then on, and the report says why.
+A peer that fails to build is skipped from then on, and the report gives the reason.
 
-Cold has no caches and no output; warm is the same build again; an edit changes one constant of the
-catalog after a warm build.  To what keeps nothing between builds all three are the same.
+"Cold" has no caches and no output, "warm" repeats the same build, and "edit" changes one constant
+of the catalog after a warm build. The three are the same for tools that keep nothing between
+builds.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ EDITED = "figgen/catalog/links.toml"
 ENTRY = '[nvlink4]\ntitle = "NVLink 4 (H100/H200)"\nkind = "scale-up"\nbandwidth = "{} GB/s"'
 VALUE = 450
 OURS = ("this site", "floor")
-"""How the names begin without which there is nothing to compare."""
+"""Prefixes of the contenders without which there is nothing to compare."""
 
 
 def main() -> None:
@@ -82,7 +84,7 @@ def _round(results: list[Result], what: str) -> None:
 
 
 def _measure(result: Result, what: str, measured: Callable[[Result], None]) -> None:
-    """Measure one contender; a peer that cannot be built is not asked again."""
+    """Measure one contender; a peer that failed to build is not tried again."""
     if result.fault:
         return
     _say(f"{what}: {result.contender.name}")
@@ -104,7 +106,7 @@ def _both(result: Result) -> None:
 
 
 def _edited(root: Path, work: Path, value: int) -> list[Content]:
-    """Write another value of the constant, and what follows from it to the peers' JSON files."""
+    """Change the constant, and write the resulting charts to the peers' JSON files."""
     file = root / EDITED
     before = file.read_text("utf-8")
     entry = re.escape(ENTRY).replace(r"\{\}", r"\d+")
@@ -118,9 +120,9 @@ def _edited(root: Path, work: Path, value: int) -> list[Content]:
 
 
 def _rebuild(result: Result) -> None:
-    """Build after the edit; count what was drawn again.
+    """Rebuild after the edit and count what was redrawn.
 
-    This site says it itself, of the others we count the pictures that are not as they were.
+    This site reports the number itself; for the others, pictures that differ are counted.
     """
     if not result.contender.caches:
         return  # the same again, as cold
@@ -135,7 +137,7 @@ def _data(pages: list[Content]) -> list[str]:
 
 
 def _figures(site: Path) -> list[str]:
-    """The digest of every figure's data, tables included, in the order of the manifest."""
+    """Return the digest of every figure's data, including tables, in the order of the manifest."""
     entries = json.loads((site / "figures.json").read_text("utf-8"))
     return [entry["data_sha256"] for entry in entries if "data_sha256" in entry]
 

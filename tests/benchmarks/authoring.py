@@ -1,9 +1,9 @@
-"""The author's second, and what becomes of it with a thousand figures, as tables.
+"""Prints tables of how long an author waits, and how that grows up to a thousand figures.
 
     python -m tests.benchmarks.authoring            edits under serve, medians of ten, and the floor
     python -m tests.benchmarks.authoring 250 1000   cold, warm, memory and edits by figures
 
-Processor seconds beside the clock's, so that a machine that does other things matters less.
+Processor seconds are shown next to wall time, so that a busy machine matters less.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIMES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What an author changes, there and back; `limit_s` is the limit by the clock."""
+    """An edit by an author, and its reversal; `limit_s` is the limit in wall time."""
 
     what: str
     file: str
@@ -88,9 +88,10 @@ SCALED = (
 
 
 def edited(running: Session, edit: Edit, there: bool) -> tuple[float, float, float]:
-    """Seconds after an edit, or after it is taken back, until a reader has the pages.
+    """Return the seconds from an edit, or its reversal, until readers can see the pages.
 
-    And all seconds by the clock and of processors, with what is left for later, as the search.
+    Also return total wall and processor seconds, including work that is left for later, such as the
+    search index.
     """
     running.replace(edit.file, *((edit.old, edit.new) if there else (edit.new, edit.old)))
     began, used = time.perf_counter(), processor_s(running.process.pid)
@@ -99,7 +100,7 @@ def edited(running: Session, edit: Edit, there: bool) -> tuple[float, float, flo
 
 
 def memory_mb(running: Session) -> float:
-    """What the server holds, where the system tells."""
+    """Return the server's memory in MB, if the system reports it."""
     status = Path(f"/proc/{running.process.pid}/status").read_text()
     return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1000
 
@@ -117,7 +118,7 @@ def medians(running: Session, edit: Edit, times: int = TIMES) -> tuple[float, fl
 
 
 def seconds(work: Path) -> None:
-    """Edits of the whole guide, and of Material's floor on the same pages."""
+    """Time edits of the whole guide, and of Material's floor on the same pages."""
     root = contenders.snapshot(work / "site")
     pages = parse(measure.contents(root, work / "content-cache"))
     print(f"{'':>34} shown s limit s  all s   CPU s")
@@ -136,7 +137,8 @@ def seconds(work: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """What one contender takes with so many figures; times by the clock and of processors."""
+    """The times and memory of one contender at some number of figures, in wall and processor
+    seconds."""
 
     figures: int
     cold_s: float
@@ -156,7 +158,7 @@ class Scaled:
         return " ".join(cells) + f" {self.serve_mb:6.0f}"
 
     def growth(self, smaller: Scaled) -> str:
-        """By how much a further figure makes each larger: ms of processors, and MB."""
+        """Return what each further figure costs: ms of processor time, and MB."""
         more = self.figures - smaller.figures
         times = [
             1000 * (mine - its) / more
@@ -174,7 +176,7 @@ class Scaled:
 
 
 def scaled(work: Path, sizes: list[int]) -> None:
-    """Builds, memory and an edit of a sentence with so many figures, beside the other tools."""
+    """Measure builds, memory and an edit of a sentence at this number of figures, for all tools."""
     taken: dict[str, list[Scaled]] = {}
     print(f"{'':>26} figures  cold s     CPU  warm s     CPU     MB edit s    CPU  MB serving")
     for figures in sizes:
@@ -199,7 +201,8 @@ def scaled(work: Path, sizes: list[int]) -> None:
 
 
 def _scaled(contender: Contender, figures: int, times: int) -> Scaled:
-    """Cold, warm, then edits: under serve, or as a further build where there is no server."""
+    """Measure cold, warm and edited builds; edits are under serve, or a new build
+    without a server."""
     cold, warm = measure.build(contender), measure.build(contender)
     if "sphinx" in contender.command:
         page = contender.folder / "source" / "index.rst"
@@ -224,7 +227,7 @@ def _scaled(contender: Contender, figures: int, times: int) -> Scaled:
 
 
 def _peers(folder: Path, root: Path, pages: list[Content]) -> list[Contender]:
-    """Where the tools that the site is compared with are installed: `make bench` does that."""
+    """Return the tools to compare with; none unless `make bench` has installed them."""
     try:
         import markdown_exec  # noqa: F401  # type: ignore[import-not-found]
     except ImportError:

@@ -1,7 +1,7 @@
 """How soon the modeler answers, in Chromium on a processor slowed down four times.
 
-Time is from the input event to the frame that shows the answer and where the time goes; `all` is
-until every section, recommendation and sensitivity stands. Nothing here fails.
+Time runs from the input event to the frame that shows the answer and where the time goes; `all`
+runs until every section, recommendation and sensitivity is shown. Nothing here fails.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast the models are, each beside a plain implementation of the same thing in the same run.
+"""How fast the models are, each compared with a plain implementation in the same run.
 
-The plain ones are what one writes first: nested loops over coordinates, a simulator that scans
-all ranks until nothing moves, a trace kept as lists of sets.  Time is the best of three.
+The plain ones are first drafts: nested loops over coordinates, a simulator that scans all ranks
+until nothing moves, a trace stored as lists of sets. Time is the best of three.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MESH = RankMesh((("tp", 8), ("cp", 16), ("dp", 64), ("pp", 16)))
 
 
 def measured(work: Callable[[], object], rounds: int = 3) -> tuple[float, float]:
-    """(best seconds of `rounds`, peak MiB of one more)."""
+    """Return the best seconds of `rounds` runs, and the peak MiB of one more run."""
     seconds = []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -50,7 +50,7 @@ def all_groups() -> list[list[list[int]]]:
 
 
 def plain_groups() -> list[list[list[int]]]:
-    """Every rank into the group of its other coordinates."""
+    """Put every rank into the group of its other coordinates."""
     found = []
     for axis in range(len(MESH.sizes)):
         members: dict[tuple[int, ...], list[int]] = {}
@@ -67,7 +67,7 @@ def test_groups_of_131072_ranks() -> None:
 
 
 def plain_makespan(schedule: Schedule, durations: Durations) -> float:
-    """Scan the ranks again and again; each runs one action whose inputs are there."""
+    """Scan the ranks repeatedly; each runs an action whose inputs are ready."""
     rank_of = schedule.placement.rank_of_stage
     last = len(rank_of) - 1
     times = {"F": durations.forward, "B": durations.backward_input + durations.backward_weight}
@@ -109,7 +109,7 @@ def test_64_stages_512_microbatches_interleaved() -> None:
 
 
 def plain_ring(ranks: int) -> list[list[set[int]]]:
-    """A ring all-reduce on sets of contributors, checked at the end only."""
+    """Run a ring all-reduce on sets of contributors, checked only at the end."""
     held = [[{rank} for _ in range(ranks)] for rank in range(ranks)]
     for step in range(2 * ranks - 2):
         sent = []
@@ -131,7 +131,7 @@ def test_ring_of_256_ranks() -> None:
 
 
 def plain_binomial(ranks: int) -> list[set[int]]:
-    """Up a binomial tree and down again on one set of contributors per rank."""
+    """Run a binomial tree up and down on one set of contributors per rank."""
     held = [{rank} for rank in range(ranks)]
     gaps = [2**k for k in range((ranks - 1).bit_length())]
     for gap in gaps:

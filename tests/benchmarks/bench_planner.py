@@ -1,5 +1,5 @@
-"""How many layouts the planner tries in a second, in Python on one core and in the page, and how
-many of the same other models evaluate.
+"""How many layouts the planner tries per second, in Python on one core and in the page, and how
+many of the same layouts other models evaluate.
 
 `make bench ROUNDS=1` prints it; nothing here fails.
 """
@@ -34,7 +34,7 @@ JOBS: dict[str, dict[str, Any]] = {
 
 
 def test_rivals_on_the_same_layouts() -> None:
-    """In their environment, which `make rivals` sets up."""
+    """The rivals run in their own environment, which `make rivals` sets up."""
     if not (RIVALS / "ready").exists():
         pytest.skip("make rivals sets up the other tools")
     told = subprocess.run(

@@ -1,4 +1,4 @@
-"""How fast training steps are predicted, beside a plain prediction of the same steps."""
+"""How fast training steps are predicted, compared with a plain prediction of the same steps."""
 
 from __future__ import annotations
 

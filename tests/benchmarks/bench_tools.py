@@ -1,7 +1,7 @@
 """How soon the tools answer, in Chromium on a processor slowed down four times.
 
-Time is from the input event to the frame that shows its result, the median of nine; a machine that
-does something else meanwhile makes it longer. Nothing here fails: the numbers are for reading.
+Time runs from the input event to the frame that shows the result, as the median of nine; other work
+on the machine makes it longer. Nothing here fails, the numbers are only printed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def opened(browser: Browser, address: str, slowdown: int) -> tuple[Page, CDPSess
 
 
 def newcomer(browser: Browser, script: str) -> tuple[Page, CDPSession, list[str]]:
-    """A page on a slow processor that runs `script` first, and the paths that it asks for."""
+    """Open a page on a slow processor that runs `script` first; also return the paths
+    it requests."""
     page = browser.new_page(viewport={"width": 1366, "height": 900})
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
@@ -104,16 +105,18 @@ def newcomer(browser: Browser, script: str) -> tuple[Page, CDPSession, list[str]
 
 
 def slow_down_network(session: CDPSession) -> None:
-    """Load everything again from now on, over a shared phone connection."""
+    """Load everything anew from here on, over a shared phone connection."""
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     session.send("Network.emulateNetworkConditions", NETWORK)
 
 
 def first_interactive(browser: Browser, address: str, script: str, ready: str) -> str:
-    """How soon the tool stands at the first visit of five newcomers, at their second, and slowly.
+    """Time until the tool can be used, on the first and second visits of five new readers, and
+    slowly.
 
-    `script` notes when in `window.builtAt`, `ready` selects what stands then.
+    `script` records in `window.builtAt` when that is, and `ready` selects the element that shows
+    it.
     """
 
     def visit(page: Page) -> float:

@@ -1,4 +1,4 @@
-"""What benchmarks in the browser need of the browser's tests."""
+"""Makes the fixtures of the browser tests available to benchmarks."""
 
 from tests.browser.conftest import scripts_address
 

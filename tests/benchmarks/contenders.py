@@ -1,7 +1,7 @@
-"""What is compared: each contender's project folder, its build command and its caches.
+"""The contenders: the project folder, build command and caches of each.
 
 Every contender that shows figures draws them with `drawing.py`, from the same JSON files, on pages
-with the same text.  The peers are set up as fast as their options allow.
+with the same text. The peers are configured to be as fast as their options allow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUICK = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One tool's project: `caches` are what a cold build does not have."""
+    """One tool's project; `caches` are the folders that a cold build must not have."""
 
     name: str
     folder: Path
@@ -46,8 +46,8 @@ class Contender:
     def forget(self) -> None:
         """Make the next build a cold one.
 
-        What it may not find is moved aside and deleted at the end of all: for some seconds ext4
-        gives out no inode of a deleted file, and looks at each of them again for every new file.
+        Caches are moved aside and only deleted at the very end: for some seconds after deleting
+        files, ext4 does not reuse their inodes and checks each of them again for every new file.
         """
         aside = Path(tempfile.mkdtemp(prefix="forgotten-", dir=self.folder.parent))
         for index, made in enumerate((self.site, *self.caches)):
@@ -56,9 +56,9 @@ class Contender:
 
 
 def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
-    """A copy of what a build of this site reads, so that edits meanwhile do not count.
+    """Copy everything that a build of this site reads, so that concurrent edits don't matter.
 
-    With `only` it has no pages but these, which takes seconds instead of minutes.
+    With `only` the copy has just these pages, which takes seconds instead of minutes.
     """
     ignore = shutil.ignore_patterns("__pycache__", ".*")
     # The pages of formulas take their examples from the frozen points.
@@ -75,7 +75,7 @@ def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
 
 
 def keep_pages(folder: Path, only: Collection[str]) -> None:
-    """Leave these pages in a snapshot, and no tools."""
+    """Keep only these pages in a snapshot, and no tools."""
     docs = folder / "docs"
     for path in docs.rglob("*.md"):
         if path.relative_to(docs).as_posix() not in only:
@@ -88,7 +88,7 @@ def keep_pages(folder: Path, only: Collection[str]) -> None:
 
 
 def own(name: str, root: Path, work: Path, config: str = "mkdocs.yml") -> Contender:
-    """This site as it is; with `drawing.yml` as configuration, with the shared drawing module."""
+    """This site as it is, or with the shared drawing module if configured by `drawing.yml`."""
     cache, site = work / f"{config}-cache", work / f"{config}-site"
     command = (*_mkdocs(site), "--strict", "--config-file", config)
     return Contender(
@@ -102,21 +102,21 @@ def own(name: str, root: Path, work: Path, config: str = "mkdocs.yml") -> Conten
 
 
 def write_data(pages: list[Content], folder: Path) -> None:
-    """One JSON file for each picture, which is all that the peers know of it."""
+    """Write one JSON file per picture, which is all that the peers know about it."""
     folder.mkdir(parents=True, exist_ok=True)
     for drawing in (drawing for page in pages for drawing in page.drawings):
         (folder / f"{drawing.name}.json").write_text(drawing.data, encoding="utf-8")
 
 
 def floor(folder: Path, root: Path, pages: list[Content]) -> Contender:
-    """Material with the same pages: figures are their captions, tables their HTML."""
+    """Material with the same pages, with captions for figures and HTML for tables."""
     return _material(
         "floor", folder, root, pages, lambda shown: f"{shown.tables}\n\n{shown.caption}"
     )
 
 
 def literal_floor(folder: Path, root: Path, pages: list[Content]) -> Contender:
-    """Material with the same pages and, as HTML in them, all that this site prints for figures."""
+    """Material with the same pages and everything that this site prints for figures, as HTML."""
     return _material("floor with literal figures", folder, root, pages, lambda shown: shown.html)
 
 
@@ -130,7 +130,7 @@ def markdown_exec(folder: Path, root: Path, pages: list[Content], data: Path) ->
 
 
 def markdown_exec_computed(folder: Path, root: Path, pages: list[Content], _: Path) -> Contender:
-    """The same, whose blocks ask this site's models instead of reading what they answered."""
+    """The same pages, but the blocks call this site's models instead of reading stored charts."""
 
     def show(shown: Shown) -> str:
         calls = (f"svg_computed({d.call}, {d.name!r})" for d in shown.drawings)
@@ -153,7 +153,7 @@ def _block(function: str, call: str) -> str:
 
 
 def mkdocs_gallery(folder: Path, root: Path, pages: list[Content], data: Path) -> Contender:
-    """A script for each page with pictures; the other pages as they are."""
+    """A script for each page with pictures, and the other pages unchanged."""
     plain = [page for page in pages if not page.drawings]
     made = folder / "docs" / "generated"
     plugin = {"gallery": {"examples_dirs": "scripts", "gallery_dirs": "docs/generated", **QUICK}}
@@ -165,7 +165,7 @@ def mkdocs_gallery(folder: Path, root: Path, pages: list[Content], data: Path) -
 
 
 def sphinx_gallery(folder: Path, root: Path, pages: list[Content], data: Path) -> Contender:
-    """The same scripts with text in reStructuredText, in two jobs, in Sphinx's lightest theme."""
+    """The same scripts with text in reStructuredText, in two jobs, with Sphinx's lightest theme."""
     source, site = folder / "source", folder / "site"
     source.mkdir(parents=True)
     plain = [page for page in pages if not page.drawings]
@@ -224,7 +224,7 @@ def _material(
     show: Callable[[Shown], str],
     *plugins: Any,
 ) -> Contender:
-    """A project like this site's, without figgen and in the stock theme."""
+    """Set up a project like this site's, without figgen and with the stock theme."""
     ours = shutil.ignore_patterns("*.md", "overrides")
     shutil.copytree(root / "docs", folder / "docs", ignore=ours)
     for page in pages:

@@ -1,7 +1,7 @@
-"""The pages of this site as other tools could have them: text with its numbers typed, and figures.
+"""The pages of this site in a form that other tools can use: text with typed numbers, and figures.
 
-Run with a checkout's root as the working folder, it prints that checkout's pages as JSON.  It is
-a program of its own because an edited copy of the site must be read with that copy's code.
+Run as a program in a checkout's root folder, it prints that checkout's pages as JSON. It is a
+separate program because an edited copy of the site must be read with that copy's code.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One picture to draw, by a name that no other page has: `data` is the chart as JSON.
+    """A picture to draw, with a name that is unique among all pages;
 
-    `call` is the name of its figure and the arguments, as Python writes them.
+    `data` is the chart as JSON.
+
+    `call` is the name of its figure and the arguments, in Python's syntax.
     """
 
     name: str
@@ -49,7 +51,8 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A figure of a page: `html` is all that this site prints for it, `tables` what has no picture.
+    """A figure of a page: `html` is all that this site prints for it, `tables` the part without
+    picture.
 
     `caption` is Markdown with its values filled in.
     """
@@ -62,7 +65,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A page: Markdown and figures by turns, and its front matter."""
+    """A page: its Markdown and figures in alternation, and its front matter."""
 
     path: str
     title: str
@@ -74,7 +77,7 @@ class Content:
         return tuple(d for part in self.parts if isinstance(part, Shown) for d in part.drawings)
 
     def markdown(self, show: Callable[[Shown], str]) -> str:
-        """The page with every figure as `show` writes it."""
+        """Return the page with every figure as written by `show`."""
         parts = [part if isinstance(part, str) else f"\n{show(part)}\n" for part in self.parts]
         return self.front + "\n".join(parts)
 
@@ -82,7 +85,7 @@ class Content:
 def contents(
     root: Path, cache: Path, excluded: Callable[[str], bool] = lambda path: False
 ) -> list[Content]:
-    """Every page of the site in `root`, generated ones included, but for `excluded` ones."""
+    """Return every page of the site in `root`, including generated ones, except `excluded` ones."""
     docs = root / "docs"
     name, address = "Parallelism, Computed", "http://127.0.0.1:8000/"
     building = begin_build(docs, cache, name, address, ["figgen.guide"])
@@ -141,12 +144,12 @@ def _shown(fence: Fence, page: Page, site: Site, captions: Captions) -> Shown:
 
 
 def _one_line(html: str) -> str:
-    """HTML that Markdown takes as one block, wherever it stands."""
+    """Return HTML that Markdown treats as one block wherever it occurs."""
     return html.replace("\n", "&#10;" if "<pre" in html else " ")
 
 
 def _filled(text: str, page: Page, site: Site) -> str:
-    """`text` with every value, citation and figure number as an author would type them."""
+    """Return `text` with every value, citation and figure number as an author would type it."""
 
     def fill(match: re.Match[str]) -> str:
         if match["value"] is not None:
@@ -180,7 +183,7 @@ def _number(link: str, page: Page, site: Site) -> str:
 
 
 def parse(text: str) -> list[Content]:
-    """What this program printed."""
+    """Parse the output of this program."""
     return [
         Content(
             path=page["path"],

@@ -3,11 +3,12 @@
 
     python device_steps.py steps.json                  all cases
     python device_steps.py steps.json --only llama1b-amp-eager,gpt2xl-amp-eager
-    python device_steps.py steps.json --tiny           small sizes, on a CPU too
+    python device_steps.py steps.json --tiny           small sizes, also on a CPU
 
-Needs PyTorch and transformers, and peft for the cases with adapters. A step is zero_grad, forward,
-loss and backward of each microbatch, clipping by the norm and a fused AdamW. Writes records with
-the fields of `figgen/catalog/steps-h100.json`, after every case, so that what stops it loses one.
+Needs PyTorch and transformers, and peft for cases with adapters. A step is zero_grad, forward, loss
+and backward of each microbatch, gradient clipping by norm, and a fused AdamW. Records have the
+fields of `figgen/catalog/steps-h100.json` and are written after every case, so that an interruption
+loses only one case.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ STATES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is timed: a model, its batch, its format, and what is compiled or computed again."""
+    """A case to time: a model, its batch, its format, and what is compiled or recomputed."""
 
     model: str
     batch: int
@@ -104,7 +105,7 @@ CASES = {
 
 
 def config_of(shape: dict):
-    """Return the model's configuration, as transformers takes it."""
+    """Return the model's configuration for transformers."""
     import transformers
 
     kind = shape["class"].replace("LMHeadModel", "").replace("ForCausalLM", "")
@@ -140,7 +141,7 @@ def config_of(shape: dict):
 
 
 def model_of(torch, device, case: Case, shape: dict):
-    """Return the model on the device, with adapters and recomputation where the case has them."""
+    """Return the model on the device, with the case's adapters and recomputation."""
     import transformers
 
     dtype = torch.bfloat16 if case.state == "bf16" else torch.float32
@@ -174,7 +175,7 @@ def model_of(torch, device, case: Case, shape: dict):
 
 
 def stepper(torch, device, case: Case, shape: dict):
-    """Return a call that trains one step."""
+    """Return a function that trains one step."""
     model = model_of(torch, device, case, shape)
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=True)
@@ -207,13 +208,13 @@ KINDS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of a kernel, by what its name has in it."""
+    """Return the kind of a kernel, judged by its name."""
     low = name.lower()
     return next((kind for kind, words in KINDS.items() if any(w in low for w in words)), "other")
 
 
 def profiled(torch, step, trace: str) -> tuple[dict, dict]:
-    """Return the device's seconds and kernels of one step by kind, and write its trace."""
+    """Return the device's seconds and kernels in one step by kind, and write its trace."""
     profiler = torch.profiler
     kinds = [profiler.ProfilerActivity.CUDA]
     if trace:
@@ -234,7 +235,7 @@ def profiled(torch, step, trace: str) -> tuple[dict, dict]:
 
 
 def timed(torch, device, name: str, case: Case, shape: dict, trace: str) -> dict:
-    """Return the record of one case."""
+    """Time one case and return its record."""
     cuda = device.type == "cuda"
     if cuda:
         torch._C._cuda_clearCublasWorkspaces()
@@ -272,7 +273,7 @@ def timed(torch, device, name: str, case: Case, shape: dict, trace: str) -> dict
 
 
 def record_of(name: str, case: Case, shape: dict) -> dict:
-    """Return what is said of a case before it has run."""
+    """Return the fields of a record that are known before the case runs."""
     import torch
     import transformers
 
@@ -297,7 +298,7 @@ def record_of(name: str, case: Case, shape: dict) -> dict:
 
 
 def warmed(torch, device, case: Case, shape: dict) -> None:
-    """Compile and run a step, so that the compiler's cache on disk has its kernels."""
+    """Compile and run a step, so that the compiler's cache on disk contains its kernels."""
     step, _, _ = stepper(torch, device, case, shape)
     step()
     torch.cuda.synchronize()

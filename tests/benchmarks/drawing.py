@@ -1,9 +1,9 @@
-"""The one drawing module of all contenders: every kind of chart with matplotlib, from its JSON.
+"""The drawing module shared by all contenders: every kind of chart with matplotlib, from JSON.
 
-Margins are fixed (no layout engine, which would double the time of each figure), cells and slots
-are one collection, and everything that a reader sees in this site's own picture is there: ranks in
-the squares of a grid, one panel per communicator, labels on slots, names at the ends of lines.
-Tables have no picture: all contenders show them as HTML.
+Margins are fixed (a layout engine would double the time of each figure), and cells and slots are
+one collection. Everything that readers see in this site's own picture is drawn: ranks in the
+squares of a grid, one panel per communicator, labels on slots, names at the ends of lines. Tables
+have no picture, since all contenders show them as HTML.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = {"svg.fonttype": "none", "font.size": 8}
 
 
 def svg(data: Data, name: str) -> str:
-    """The picture as an `<svg>` element."""
+    """Return the picture as an `<svg>` element."""
     out = io.StringIO()
     with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": name}):
         figure = Figure()
@@ -38,12 +38,13 @@ def svg(data: Data, name: str) -> str:
 
 
 def svg_file(path: str) -> str:
-    """What a page of markdown-exec prints for one figure."""
+    """Return what a markdown-exec page prints for a figure."""
     return svg(json.loads(Path(path).read_text(encoding="utf-8")), Path(path).stem)
 
 
 def svg_computed(figure: str, arguments: dict[str, Any], name: str) -> str:
-    """What it prints where figures are not typed: this site's models are asked by the page."""
+    """Return what such a page prints for a computed figure, for which it calls this
+    site's models."""
     from figgen.charts import payload
     from figgen.registry import build
 
@@ -51,7 +52,7 @@ def svg_computed(figure: str, arguments: dict[str, Any], name: str) -> str:
 
 
 def plot_file(path: str) -> None:
-    """What a script of a gallery does: its scraper takes the figure from pyplot."""
+    """Draw a figure as a gallery script does; the gallery's scraper takes it from pyplot."""
     import matplotlib.pyplot as plt
 
     matplotlib.rcParams.update(SETTINGS)
@@ -64,14 +65,15 @@ def draw(data: Data, figure: Figure) -> None:
 
 
 def _axes(figure: Figure, left: float, top: float, right: float, bottom: float) -> Axes:
-    """Axes with fixed margins in inches."""
+    """Add axes with fixed margins in inches."""
     width, height = figure.get_size_inches()
     box = (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
     return figure.add_axes(box)
 
 
 def _panel(figure: Figure, at: int, across: int, down: int, title: str) -> Axes:
-    """One of several equal panels, from the top left, without an axis and under its title."""
+    """Add one of several equal panels, filled from the top left, without axes and with a title
+    above."""
     row, column = divmod(at, across)
     width, height = 1 / across, 1 / down
     room = TITLE_IN / figure.get_figheight()
@@ -84,7 +86,7 @@ def _panel(figure: Figure, at: int, across: int, down: int, title: str) -> Axes:
 
 
 def _boxes(ax: Axes, boxes: Sequence[tuple[float, float, float, float]], colours: Any) -> None:
-    """Rectangles (left, low, width, height) as one collection."""
+    """Draw rectangles (left, low, width, height) as one collection."""
     corners = [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in boxes]
     ax.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="white"))
 
@@ -240,7 +242,7 @@ def _diagram(data: Data, figure: Figure) -> None:
 
 
 def _film(data: Data, figure: Figure) -> None:
-    """The stills below each other, as the site's picture of a film has them."""
+    """Draw the stills of a film one below the other, as in the site's picture of it."""
     width, height = data["width"], data["height"] + 20
     figure.set_size_inches(WIDTH_IN, WIDTH_IN * height * len(data["stills"]) / width)
     ax = figure.add_axes((0, 0, 1, 1))
@@ -260,7 +262,7 @@ def _film(data: Data, figure: Figure) -> None:
 
 
 def _overview(data: Data, figure: Figure) -> None:
-    """Eight nodes in a row of ranks, coloured along the first axis, above the lanes."""
+    """Draw eight nodes in a row of ranks, colored along the first axis, above the lanes."""
     cells, wide = data["room"]["cells"], data["room"]["gpus_per_node"]
     places = [
         (cell["node"] % 8 * (wide + 1) + cell["local_rank"], -(cell["node"] // 8), 0.95, 0.8)

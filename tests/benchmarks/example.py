@@ -1,10 +1,10 @@
-"""The second example, the heat of a house, beside other tools: the last part of `make bench`.
+"""The last part of `make bench`: builds the second example, a house's heat, with each tool.
 
 Each tool gets the example's module and catalog, and draws the same bars and lines with matplotlib
-from what the module computes; figgen builds the example as it is.  Cold has no caches and no
-output, warm is the same again, and an edit changes one entry of the catalog after a warm build:
-whoever then still shows the old total is stale.  The least of three rounds counts.  MyST-NB and
-Quarto, which the lock leaves out, are asked where they are installed.
+from what the module computes; figgen builds the example as it is. "Cold" has no caches and no
+output, "warm" repeats the build, and "edit" changes one entry of the catalog after a warm build; a
+tool that then still shows the old total is stale. The least of three rounds counts. MyST-NB and
+Quarto, which are not in the lock file, are included if they are installed.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ axes.legend()
 
 
 def figgen(folder: Path) -> Contender:
-    """The example as it is."""
+    """Set up the example as it is."""
     shutil.copytree(EXAMPLE / "docs", folder / "docs")
     shutil.copy(EXAMPLE / "mkdocs.yml", folder)
     return _mkdocs("figgen", folder, folder / ".cache")
 
 
 def markdown_exec(folder: Path) -> Contender:
-    """A block of Python on a page, which prints its pictures as SVG."""
+    """Set up a page with a block of Python that prints its pictures as SVG."""
     shown = (
         "import io\nfor number in plt.get_fignums():\n    out = io.StringIO()\n"
         '    plt.figure(number).savefig(out, format="svg")\n    print(out.getvalue())\n'
@@ -68,7 +68,7 @@ def markdown_exec(folder: Path) -> Contender:
 
 
 def mkdocs_gallery(folder: Path) -> Contender:
-    """A script in a gallery."""
+    """Set up a script in a gallery."""
     _page(folder, "[The gallery](generated/index.md)\n")
     _gallery(folder / "scripts", "README.md", "# Heat\n", "# Heat of a house")
     options = "examples_dirs: scripts, gallery_dirs: docs/generated"
@@ -77,7 +77,7 @@ def mkdocs_gallery(folder: Path) -> Contender:
 
 
 def sphinx_gallery(folder: Path) -> Contender:
-    """The same script."""
+    """Set up the same script for Sphinx."""
     _gallery(folder / "scripts", "GALLERY_HEADER.rst", "Heat\n====\n", "Heat of a house\n===")
     options = {"examples_dirs": str(folder / "scripts"), "gallery_dirs": "made"}
     settings = f"extensions = ['sphinx_gallery.gen_gallery']\nsphinx_gallery_conf = {options!r}\n"
@@ -85,7 +85,7 @@ def sphinx_gallery(folder: Path) -> Contender:
 
 
 def myst_nb(folder: Path) -> Contender:
-    """A notebook in Markdown, whose results jupyter-cache keeps."""
+    """Set up a notebook in Markdown, whose results jupyter-cache stores."""
     cells = f"```{{code-cell}} ipython3\n{_drawn(folder)}```\n"
     kernel = "kernelspec: { name: python3, display_name: Python 3 }"
     head = "jupytext: { text_representation: { extension: .md, format_name: myst } }"
@@ -97,7 +97,7 @@ def myst_nb(folder: Path) -> Contender:
 
 
 def quarto(folder: Path) -> Contender:
-    """A document whose results Quarto freezes."""
+    """Set up a document whose results Quarto freezes."""
     page = f"---\ntitle: Heat of a house\n---\n\n```{{python}}\n{_drawn(folder)}```\n"
     (folder / "index.qmd").write_text(page, encoding="utf-8")
     settings = "project: { type: website, output-dir: site }\nexecute: { freeze: auto }\n"
@@ -117,11 +117,11 @@ TOOLS: dict[str, Callable[[Path], Contender]] = {
     "myst_nb": myst_nb,
     "quarto": quarto,
 }
-"""By the module that has to be there; Quarto is a program."""
+"""Tools by the module that must be installed; Quarto is a program."""
 
 
 def measured(contender: Contender) -> tuple[Best, Best, Best, str]:
-    """Cold, warm and after the edit, and what the site shows then.  Raises Failed."""
+    """Return times of cold, warm and edited builds, and what the site shows then. Raises Failed."""
     cold, warm, edited, shows = Best(), Best(), Best(), ""
     entries = contender.folder / "houses.toml"
     for _ in range(ROUNDS):
@@ -136,7 +136,8 @@ def measured(contender: Contender) -> tuple[Best, Best, Best, str]:
 
 
 def shown(site: Path) -> str:
-    """Whether the pages have the total before or after the edit: `new`, `stale` or `neither`."""
+    """Return which total the pages show, of before or after the edit: `new`, `stale` or
+    `neither`."""
     pages = " ".join(page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
     said = re.sub(r"<[^>]*>|,", "", pages)
     if any(text in said for text in NEW):
@@ -145,7 +146,7 @@ def shown(site: Path) -> str:
 
 
 def main() -> None:
-    """Print a table; a tool that is missing or fails is named."""
+    """Print a table, which also lists tools that are missing or fail."""
     print(f"{'tool':16}{'cold s':>8}{'warm s':>8}{'edit s':>8}  after the edit")
     for name, make in TOOLS.items():
         if not (shutil.which(name) if name == "quarto" else find_spec(name)):

@@ -1,6 +1,6 @@
-"""What a browser fetches of a page before its reader acts, as a program: sizes as JSON.
+"""Prints as JSON how much a browser fetches for a page before its reader does anything.
 
-A program of its own because the tools to compare with have an environment without a browser.
+It is a separate program because the environment of the compared tools has no browser driver.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def sizes(browser: Browser, site: Path, pages: list[str]) -> list[int]:
-    """Bytes as sent (gzip where that helps) of each page, a path in `site`, on a first visit."""
+    """Return the bytes sent (gzip where it helps) for each page, a path in `site`, on a first
+    visit."""
     with serve(site) as address:
         return [sum(map(sent, fetched(browser, address, site, page))) for page in pages]
 

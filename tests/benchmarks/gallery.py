@@ -1,4 +1,4 @@
-"""Pages as gallery scripts: comments with the text, a line of code for each picture."""
+"""Writes pages as gallery scripts: comments with the text, and a line of code per picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST = "from tests.benchmarks.drawing import plot_file\n\n"
 
 
 def script(page: Content, data: Path, prose: Callable[[str], str], table: str) -> str:
-    """A script that shows `page`: `prose` converts its Markdown, `table` takes a table's HTML."""
+    """Return a script that shows `page`; `prose` converts its Markdown, `table` a table's HTML."""
     heading = prose(f"# {page.title}").strip()
     blocks, first = [f'r"""\n{heading}\n"""\n'], FIRST
     for text, shown in _sections(page):
@@ -29,7 +29,7 @@ def script(page: Content, data: Path, prose: Callable[[str], str], table: str) -
 
 
 def _sections(page: Content) -> Iterator[tuple[str, Shown | None]]:
-    """Text with the figure that follows it."""
+    """Return each text with the figure that follows it."""
     waiting = ""
     for part in page.parts:
         if isinstance(part, str):
@@ -46,7 +46,7 @@ def _comment(text: str, begin: str = "# %%\n") -> str:
 
 
 def rst(markdown: str) -> str:
-    """As much of Markdown as gives Sphinx the same work: headings, code, lines of plain text."""
+    """Convert enough Markdown to give Sphinx the same work: headings, code, lines of plain text."""
     fenced = re.split(r"(?ms)^(```.*?^```)$", markdown)
     parts = [_literal(part) if i % 2 else _blocks(part) for i, part in enumerate(fenced)]
     return "\n\n".join(filter(None, parts))

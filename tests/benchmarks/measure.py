@@ -1,4 +1,4 @@
-"""Running one build and reading off what it took."""
+"""Runs one build and measures what it takes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.benchmarks.contenders import Contender
 
 
 class Failed(Exception):
-    """A build that ended with an error, with the last of what it said."""
+    """A build that ended with an error, with the end of its output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Wall time and processor time of one build, its worker processes included.
+    """Wall time and processor time of a build, including its worker processes.
 
-    `peak_mb` is what the largest of its processes held at most.
+    `peak_mb` is the peak memory of the largest of its processes.
     """
 
     wall_s: float
@@ -33,7 +33,7 @@ class Taken:
 
 @dataclass
 class Best:
-    """The least of several rounds, wall and processor time each by itself."""
+    """The best of several rounds, separately for wall and processor time."""
 
     wall_s: float = float("inf")
     cpu_s: float = float("inf")
@@ -46,7 +46,7 @@ class Best:
 
 
 def build(contender: Contender) -> Taken:
-    """One build in a process of its own, the interpreter's start included.  Raises Failed."""
+    """Run one build in a separate process, including the interpreter's start. Raises Failed."""
     environment = _environment() | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
@@ -65,18 +65,18 @@ def build(contender: Contender) -> Taken:
 
 
 def _environment() -> dict[str, str]:
-    """As here, but Python keeps bytecode, which some shells forbid: peers come with theirs."""
+    """Return this environment, but let Python write bytecode, which some shells disable."""
     return {name: said for name, said in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def drawn_and_cached(log: str) -> tuple[int, int]:
-    """What a build of this site says of its figures."""
+    """Return what a build of this site reports about its figures."""
     found = re.search(r"figures: (\d+) drawn, (\d+) from the cache", log)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def contents(root: Path, cache: Path) -> str:
-    """The pages of the checkout in `root`, read with its own code."""
+    """Return the pages of the checkout in `root`, read with its own code."""
     command = [sys.executable, "-m", "tests.benchmarks.content", str(cache)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=_environment())
     if done.returncode:

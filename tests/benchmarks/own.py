@@ -1,6 +1,6 @@
-"""A hook for MkDocs: this site's own build, with `drawing.py` in place of its renderers.
+"""A hook for MkDocs: this site's own build, with `drawing.py` instead of its renderers.
 
-It comes after the plug-in, which imports figgen again for each build.
+It runs after the plug-in, which imports figgen again for each build.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from figgen.charts import Chart, payload
 
 
 def draw(chart: Chart, figure_id: str) -> str:
-    """Stands in for `figgen.pictures.draw`; tables have no matplotlib picture."""
+    """Replaces `figgen.pictures.draw`; tables have no matplotlib picture."""
     if type(chart).__name__ == "Table":
         from figgen.renderers import svg
 

@@ -1,4 +1,4 @@
-"""What was measured, as text: seconds and ratios of one run, then sizes."""
+"""The measurements as text: seconds and ratios of one run, then sizes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SIZES = ("kB as sent", "largest picture", "median", "heaviest page", "median")
 
 @dataclass(kw_only=True)
 class Result:
-    """What was measured of one contender; `redrawn` counts pictures after an edit.
+    """The measurements of one contender; `redrawn` counts pictures after an edit.
 
-    With a `fault` it failed to build, and what it was to be compared with is not measured.
+    If it has a `fault`, it failed to build, and comparisons with it are omitted.
     """
 
     contender: Contender
@@ -39,7 +39,7 @@ class Result:
 def text(
     results: list[Result], pages: list[Content], moved: tuple[int, int, int], rounds: int
 ) -> str:
-    """The whole report; the edit has `moved` the data of so many pictures, of figures, of all."""
+    """Return the whole report; the edit changed the data of `moved` pictures, figures and so on."""
     counts = [len(page.drawings) for page in pages]
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in VERSIONS)
     lines = [
@@ -105,7 +105,7 @@ def _sizes(result: Result) -> tuple[str, ...]:
 
 
 def _reached(results: list[Result]) -> list[str]:
-    """What was set out to be reached, and what this run gave: wall time, and processor time."""
+    """Return each goal and what this run reached: wall time, and processor time."""
     ours, _, floor, literal, executed, computed, *galleries = results
 
     def ratio(over: Callable[[Best], float]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Pages of as many figures as one likes, each with other data, out of the guide's own kinds."""
+"""Makes pages with any number of figures, all with different data, of the guide's kinds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.benchmarks.contenders import keep_pages
 
 Fields: TypeAlias = Mapping[str, object]
 EACH = 4
-"""Figures of a page."""
+"""Figures per page."""
 
 
 def rewrite(root: Path, figures: int) -> None:
-    """Put pages of `EACH` figures in place of a snapshot's own, and leave the tools out."""
+    """Replace a snapshot's pages by pages of `EACH` figures, and remove the tools."""
     docs = root / "docs"
     found = list(itertools.islice(_figures(docs), figures))
     names = []
@@ -42,7 +42,8 @@ def rewrite(root: Path, figures: int) -> None:
 
 
 def _figures(docs: Path) -> Iterator[str]:
-    """Sections with a figure each, whose data none before has, of all the guide has by turns."""
+    """Return sections with one figure each, all with new data, cycling through the
+    guide's figures."""
     kinds = []
     for path in sorted(docs.glob("*/*.md")):
         source = path.read_text(encoding="utf-8")
@@ -63,7 +64,7 @@ def _figures(docs: Path) -> Iterator[str]:
 
 
 def _beside(source: str, prose: list[ProseLine], fence: Fence) -> str:
-    """Up to five sentences of the figure's section that stand for themselves."""
+    """Return up to five self-contained sentences of the figure's section."""
     lines = source.splitlines()
     before = [n for n in range(fence.line) if lines[n].startswith("#")]
     start = before[-1] if before else 0
@@ -74,7 +75,7 @@ def _beside(source: str, prose: list[ProseLine], fence: Fence) -> str:
 
 
 def _variants(fence: Fence, text: str) -> Iterator[tuple[str, Fields, str]]:
-    """The figure as it is, then with one number changed: its data, its fields, its text."""
+    """Yield the figure as it is, then with one number changed: its data, its fields, its text."""
     asked = directive.parse(fence.body)
     for given in _arguments(asked.figure, asked.arguments):
         try:

@@ -1,4 +1,4 @@
-"""How heavy a built site is: its pictures, and its pages as a browser loads them, compressed."""
+"""Measures a built site: its pictures, and its pages as a browser loads them, compressed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ICON_CHARACTERS = 2500
 class Weight:
     """Sizes in bytes as sent (gzip for texts): the largest and the median one.
 
-    Of the pages these are the two whose own text is the longest and of middle length, each with
-    all that a browser fetches for it; nothing where there is no browser.
+    For pages these are the one with the longest text and the one of median length, each with
+    everything that a browser fetches for it; empty without a browser.
     """
 
     picture: tuple[float, float]
@@ -32,7 +32,7 @@ class Weight:
 
 
 def pictures(site: Path) -> set[bytes]:
-    """Every picture of a site: SVG in a page, or a PNG file that is no thumbnail."""
+    """Return every picture of a site: SVG in a page, or a PNG file that is not a thumbnail."""
     pages = [page.read_text("utf-8") for page in site.rglob("*.html")]
     inline = [svg for page in pages for svg in inline_pictures(page)]
     files = [file.read_bytes() for file in site.rglob("*_[0-9][0-9][0-9].png")]
@@ -40,7 +40,7 @@ def pictures(site: Path) -> set[bytes]:
 
 
 def inline_pictures(html: str) -> Iterator[str]:
-    """Every SVG of a page that is no icon, with those inside it."""
+    """Return every SVG of a page that is not an icon, with the SVGs inside it."""
     depth = begun = 0
     for tag in TAG.finditer(html):
         if tag[0].endswith("/>"):
@@ -53,7 +53,7 @@ def inline_pictures(html: str) -> Iterator[str]:
 
 
 def weigh(site: Path) -> Weight:
-    """Weigh the pictures, and of the pages that have some the heaviest and the median one."""
+    """Measure the pictures, and the heaviest and the median page among those with pictures."""
     sizes = [len(p) if p.startswith(b"\x89PNG") else _packed(p) for p in pictures(site)]
     if not sizes:
         return Weight((0, 0), None)
@@ -64,7 +64,7 @@ def weigh(site: Path) -> Weight:
 
 
 def _fetched(site: Path, pages: list[str]) -> tuple[float, float] | None:
-    """By the program `fetched`, in an environment that has a browser's driver."""
+    """Run the program `fetched` in an environment with a browser driver."""
     python = os.environ.get("BROWSER_PYTHON", sys.executable)
     command = [python, "-m", "tests.benchmarks.fetched", str(site), *pages]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -1,13 +1,13 @@
 """Finds a Chromium for the browser tests and, when run as a program, provides one.
 
-The search: CHROME_PATH, then PATH, then what Playwright downloaded earlier. Only the program
-(`make test` runs it) goes on to install: the system's package as root, else Playwright's download.
-It prints the path that it found, and exits with 1 where there is none.
+The search looks at CHROME_PATH, then PATH, then Playwright's earlier downloads. Only the program
+(`make test` runs it) installs one: the system's package as root, otherwise Playwright's download.
+It prints the path that it found, and exits with 1 if there is none.
 
-It needs nothing but Python: on a fresh machine `make test` installs the system's package while pip
+It needs nothing but Python, so on a new machine `make test` installs the system's package while pip
 installs everything else.
 
-A candidate counts when it renders a page: Ubuntu's chromium-browser is a stub that only asks for
+A candidate counts only if it renders a page: Ubuntu's chromium-browser is a stub that only asks for
 snap, and a browser without a usable sandbox starts, prints its version, and dies.
 """
 
@@ -71,30 +71,31 @@ INSTALL_TIMEOUT_S = 240
 
 
 def is_root() -> bool:
-    """Whether this process is root, for whom Chromium's sandbox does not work."""
+    """Return whether this process is root, for whom Chromium's sandbox does not work."""
     return os.geteuid() == 0
 
 
 def flags() -> list[str]:
-    """The switches every test browser is started with."""
+    """Return the switches with which every test browser is started."""
     return [*FLAGS, "--no-sandbox"] if is_root() else list(FLAGS)
 
 
 def given() -> str | None:
-    """CHROME_PATH as it is, since who sets it (`make test` does) has tried it; else what is found.
+    """Return CHROME_PATH, or else the browser that `find` finds.
 
-    To try it once more takes each worker one and a half seconds.
+    CHROME_PATH is not tested again, because whoever sets it (`make test` does) has tested it, and
+    each test takes a worker 1.5 s.
     """
     return os.environ.get("CHROME_PATH") or find()
 
 
 def find() -> str | None:
-    """The path of the first Chromium that renders a page, or None."""
+    """Return the path of the first Chromium that renders a page, or None."""
     return next(filter(starts, candidates()), None)
 
 
 def candidates() -> Iterator[str]:
-    """Paths that may be a Chromium, in the order in which they are preferred."""
+    """Return paths that may be a Chromium, in order of preference."""
     if named := os.environ.get("CHROME_PATH"):
         yield named
     yield from filter(None, map(shutil.which, NAMES))
@@ -102,7 +103,7 @@ def candidates() -> Iterator[str]:
 
 
 def downloaded() -> Iterator[str]:
-    """Executables in the folders where the installed Playwright keeps its browsers."""
+    """Return executables in the folders in which the installed Playwright keeps its browsers."""
     _, plan = run(*PLAYWRIGHT, "install", "--dry-run", "chromium", timeout_s=START_TIMEOUT_S)
     for line in plan.splitlines():
         key, _, folder = line.strip().partition(":")
@@ -112,7 +113,7 @@ def downloaded() -> Iterator[str]:
 
 
 def starts(executable: str) -> bool:
-    """Whether `executable` renders an empty page within half a minute."""
+    """Return whether `executable` renders an empty page within half a minute."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         code, page = run(
             executable,
@@ -130,7 +131,7 @@ def starts(executable: str) -> bool:
 
 
 def provide() -> str | None:
-    """The path of a Chromium, installed first where none is found; None where that fails too."""
+    """Return the path of a Chromium, installing one if none is found; None if that fails."""
     found = find()
     for install in (install_package, download):
         if found is None:
@@ -155,7 +156,7 @@ def download() -> None:
 
 
 def install_step(*command: str) -> None:
-    """Run one step of an installation; a failure is told, and the search afterwards decides."""
+    """Run one step of an installation; a failure is reported, and the search afterwards decides."""
     print("No Chromium yet:", *command, file=sys.stderr)
     code, output = run(*command, timeout_s=INSTALL_TIMEOUT_S)
     if code != 0:
@@ -163,7 +164,8 @@ def install_step(*command: str) -> None:
 
 
 def run(*command: str, timeout_s: float) -> tuple[int, str]:
-    """Exit code and output of a command that is asked nothing and stopped when its time is up."""
+    """Return exit code and output of a command without input, which is stopped after its time
+    limit."""
     try:
         process = start(command)
     except OSError as error:
@@ -178,7 +180,8 @@ def run(*command: str, timeout_s: float) -> tuple[int, str]:
 
 
 def start(command: Sequence[str]) -> subprocess.Popen[str]:
-    """The command as a process group of its own, so that its children can be stopped with it."""
+    """Start the command as a separate process group, so that its children can be
+    stopped with it."""
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -192,7 +195,7 @@ def start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def main() -> int:
-    """Print the path of a Chromium, providing one first if need be."""
+    """Print the path of a Chromium, providing one first if necessary."""
     path = provide()
     if path is None:
         print(

@@ -1,4 +1,4 @@
-"""The tools' scripts in an empty page, without the site around them."""
+"""Fixtures: the tools' scripts in an empty page, without the site around them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUN = """async ([module, suite, given]) => {
 
 @pytest.fixture
 def first_visit(page: Page) -> Iterator[Page]:
-    """A page in a browser that has kept no file of other pages: to a newcomer fonts come late."""
+    """A page in a browser without cached files, so that fonts arrive late as for a new reader."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -51,9 +51,8 @@ FAR_FIRST = """window.IntersectionObserver = class extends IntersectionObserver 
 
 @pytest.fixture
 def far_first(profile: BrowserContext) -> Iterator[Page]:
-    """A page where all that comes near is told to be far in the same breath, as on a slow phone:
-    what observers see of two frames reaches them together.
-    """
+    """A page in which elements that come into view are also reported as out of view, as on slow
+    phones, where one callback of an observer covers two frames."""
     with profile.new_page() as opened:
         opened.add_init_script(FAR_FIRST)
         yield opened
@@ -61,7 +60,7 @@ def far_first(profile: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture(params=["page", "unscripted"], ids=["scripted", "unscripted"])
 def either(request: pytest.FixtureRequest, chromium: Browser) -> Page:
-    """A page with JavaScript, then one without: tabs, switches and numbers must not need it."""
+    """A page with JavaScript, then one without; tabs, switches and numbers must not need it."""
     opened: Page = request.getfixturevalue(request.param)
     return opened
 
@@ -70,7 +69,7 @@ def either(request: pytest.FixtureRequest, chromium: Browser) -> Page:
 def instant(page: Page, site: str, site_folder: Path) -> Page:
     """A page that the theme changes without reloading it.
 
-    It does so for addresses of the site map, which tells of the published site.
+    The theme does so for addresses of the site map, which lists the published site.
     """
     text = (site_folder / "sitemap.xml").read_text(encoding="utf-8")
     here = re.sub(r"(?<=<loc>)https?://[^/]+", site, text)
@@ -80,7 +79,8 @@ def instant(page: Page, site: str, site_folder: Path) -> Page:
 
 @pytest.fixture(scope="session")
 def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An empty page under the site's security policy, beside the engine, the tools and suites."""
+    """The address of an empty page under the site's security policy, next to engine, tools and
+    suites."""
     folder = tmp_path_factory.mktemp("scripts")
     for name in ("engine", "tools"):
         (folder / name).mkdir()
@@ -108,8 +108,10 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def workbench(profile: BrowserContext, scripts_address: str) -> Iterator[tuple[Page, list[str]]]:
-    """The empty page that suites are run in, all in one: they leave nothing behind, and a page for
-    each would read the engine again.  With it, what went wrong in it.
+    """The empty page in which all suites run: they leave nothing behind, and a page for each would
+    load the engine again.
+
+    Returned with the errors that occurred in it.
     """
     errors: list[str] = []
 
@@ -138,9 +140,10 @@ def ask(
 
 @pytest.fixture
 def open_modeler(page: Page, site: str) -> Callable[..., Page]:
-    """`open_modeler(query)`: the modeler's page with that query, when it has settled.
+    """`open_modeler(query)`: opens the modeler's page with that query and waits until it settles.
 
-    `open_modeler(query, answered)`: as soon as its answer stands, for who asks nothing below it.
+    `open_modeler(query, answered)` only waits for the answer, for tests that look at nothing below
+    it.
     """
 
     def open_page(query: str = "", wait: Callable[[Page], None] = settled) -> Page:

@@ -1,4 +1,4 @@
-"""How the browser tests ask the tools' engine and compare its answers with the Python models."""
+"""Calls the tools' engine for the browser tests and compares its answers with the Python models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ask = Callable[[str, Any], Any]
 
 
 def said(function: Callable[..., Any], *given: Any) -> Any:
-    """What a function returns, or its message and what it offers instead."""
+    """Return what a function returns, or its error message and suggestions."""
     try:
         return function(*given)
     except InputError as error:
@@ -20,7 +20,8 @@ def said(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def differing(cases: Any, shown: Any, expected: Any) -> list[Any]:
-    """The cases that are answered otherwise in the page, with both answers; all lengths checked."""
+    """Return the cases that the page answers differently, with both answers; all lengths are
+    checked."""
     expected = json.loads(json.dumps(expected))
     zipped = zip(cases, shown, expected, strict=True)
     return [(case, got, want) for case, got, want in zipped if got != want][:2]

@@ -1,4 +1,4 @@
-"""How the tests of the modeler work its page, and what they hold it against."""
+"""Operates the modeler's page for tests, and gives the values that it is compared with."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ QUIET = "() => !document.querySelector('#modeler [aria-busy=true]')"
 
 
 def answered(page: Page) -> None:
-    """Wait until the answer stands.  Later ones do so before the address has what they are of."""
+    """Wait until the answer is shown. Later answers are shown before the address is updated."""
     page.locator("#modeler .modeler-card").first.wait_for()
 
 
 def settled(page: Page) -> None:
-    """Wait until the answer to what was done stands, with all below it, and nothing is computed."""
+    """Wait until the answer to an action and everything below it are shown and nothing is
+    computing."""
     answered(page)
     drawn(page)
     # What is not on the screen waits until a reader comes near it.
@@ -47,7 +48,7 @@ def settled(page: Page) -> None:
 
 
 def card(page: Page, index: int) -> str:
-    """What a card of the answer says, on one line."""
+    """Return the text of a card of the answer, on one line."""
     return " ".join(page.locator(".modeler-card").nth(index).inner_text().split())
 
 
@@ -56,7 +57,7 @@ def section(page: Page, title: str) -> Locator:
 
 
 def unfold(field: Locator) -> None:
-    """Open whatever a field is folded in."""
+    """Open everything in which a field is folded."""
     field.evaluate(
         "(field) => { for (let box = field; (box = box.parentElement.closest('details')); )"
         " box.open = true; }"
@@ -64,7 +65,7 @@ def unfold(field: Locator) -> None:
 
 
 def choose(page: Page, name: str, value: str) -> None:
-    """Put a value into a field or a list, as a reader does; the answer to it stands then."""
+    """Set a field or choose from a list, as a reader does, and wait for the answer."""
     field = page.locator(f"#modeler [name={name}]")
     unfold(field)
     if field.evaluate("(field) => field.tagName") == "SELECT":
@@ -75,7 +76,7 @@ def choose(page: Page, name: str, value: str) -> None:
 
 
 def takeaway(page: Page) -> Locator:
-    """What can be taken away, which comes when a reader is near it."""
+    """Return the files that can be taken away, which load when a reader is near them."""
     section(page, "Take away").scroll_into_view_if_needed()
     return page.locator("#modeler .modeler-take")
 
@@ -101,7 +102,7 @@ def text_of(command: str) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal values under equal keys; sums of floats may differ in the last digits."""
+    """Assert equal values under equal keys; sums of floats may differ in the last digits."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list):
@@ -117,11 +118,11 @@ TUNED = (
     "model=llama-3-70b&nodes=4&tp=8&pp=2&microbatches=8&recipe=muon14",
     "model=deepseek-v3&nodes=16&pp=4&ep=32&etp=1&lora_rank=32&recipe=muon14&efficiency=0.4",
 )
-"""Adapters beside frozen weights, products of the optimizer, and both."""
+"""Adapters of frozen weights, the optimizer's matmuls, and both."""
 
 
 def random_query(rng: random.Random) -> str:
-    """Any choices side by side; about half of them do not fit together."""
+    """Return random choices; about half of them do not fit together."""
     given: dict[str, object] = {
         "nodes": rng.choice((1, 2, 4, 12, 16)),
         "gpus": rng.choice((4, 8, 8, 8)),

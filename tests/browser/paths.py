@@ -1,4 +1,4 @@
-"""The pages of the site by their addresses, read from the navigation."""
+"""The pages of the site by address, read from the navigation."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 SAMPLES = ("reference/presets/deepseek-v3.md", "reference/formulas/collectives.md")
-"""One of each kind of page that the navigation leaves to other pages' links."""
+"""One page of each kind that is reached through other pages' links and not by the navigation."""
 
 SOURCES: tuple[str, ...] = (
     *re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.M),
     *SAMPLES,
 )
-"""What the navigation names, in its order (`index.md`, `guide/rank-mapping.md`, …), and samples."""
+"""Files named in the navigation, in order (`index.md`, `guide/rank-mapping.md`, …), and samples."""
 
 
 def address_of(source: str) -> str:
-    """Where a source is published: `guide/rank-mapping.md` at `/guide/rank-mapping/`."""
+    """Return the address of a source: `/guide/rank-mapping/` for `guide/rank-mapping.md`."""
     return f"/{source.removesuffix('.md').removesuffix('index')}/".replace("//", "/")
 
 
@@ -35,5 +35,8 @@ PIPELINE, RANKS, RINGS, FORMULAS, LIGHT, EXPLORED = (
         "guide/failures",
     )
 )
-"""The last two are short, for tests that ask nothing of a page but to be there: one with figures
-to explore, and another to go to."""
+"""Pages used by tests.
+
+The last two are short, for tests that need any page at all: one with figures to explore, and one to
+navigate to.
+"""

@@ -1,4 +1,4 @@
-"""The page of the rank map for its tests: how it is opened, and when it has settled."""
+"""Opens the page of the rank map for tests and waits until it settles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def opened(page: Page, site: str, query: str = "") -> Page:
 
 
 def query_of(page: Page) -> str:
-    """The query of the address once it has been rewritten."""
+    """Return the query of the address after it has been rewritten."""
     drawn(page)
     page.wait_for_function(REWRITTEN)
     return str(page.evaluate("location.search"))

@@ -1,4 +1,4 @@
-"""Configurations of the rank map, and what the models say of each."""
+"""Configurations of the rank map, and what the models compute for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def laid_out(state: State) -> ParallelLayout:
 
 
 def printed(command: str) -> str:
-    """What the command line prints for the command that the tool offers."""
+    """Return what the command line prints for the command that the tool offers."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert main(command.removeprefix("figgen ").split()) == 0
     return out.getvalue()
@@ -54,7 +54,8 @@ def row(parallel: ParallelLayout, name: str) -> list[Any]:
 
 
 def moved(parallel: ParallelLayout) -> int:
-    """Ranks whose dense coordinates are others than in Megatron's order, by reshaping."""
+    """Return the ranks whose dense coordinates differ from Megatron's order, computed
+    by reshaping."""
     sizes = [getattr(parallel, axis) for axis in ("pp", "dp", "cp", "tp")]
     usual = np.argwhere(np.ones(sizes))[:, ::-1]
     order = [parallel.dense.names.index(axis) for axis in ("tp", "cp", "dp", "pp")]
@@ -63,7 +64,7 @@ def moved(parallel: ParallelLayout) -> int:
 
 
 def random_states(seed: int, count: int) -> list[State]:
-    """Sizes of which about half fit, on clusters of up to 512 GPUs, in any order."""
+    """Return sizes, half of which fit, on clusters of up to 512 GPUs, in any order."""
     rng = np.random.default_rng(seed)
     orders = [*CONVENTIONS, "pp-dp-tp", "cp-tp-ep-pp-dp", "tp-cp-pp-dp"]
     states = []

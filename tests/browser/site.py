@@ -1,4 +1,5 @@
-"""The site as the browser tests see it: built once for all workers, served from the loopback."""
+"""The site for the browser tests: built once for all workers and served on the loopback
+interface."""
 
 from __future__ import annotations
 
@@ -44,9 +45,9 @@ validation:
 
 
 def copy_of_the_project(folder: Path) -> Path:
-    """What the site is made from, in a folder where it can be edited.
+    """Copy the site's sources to a folder where they can be edited.
 
-    With the modules as they are compiled: a copied file keeps its date, by which Python knows them.
+    Compiled modules are copied too: a copied file keeps its date, by which Python recognizes them.
     """
     for name in ("docs", "figgen", "hooks", "tests/oracles"):
         shutil.copytree(ROOT / name, folder / name)
@@ -60,10 +61,11 @@ def few_pages(
     sources: Collection[str],
     without: Collection[str] = ("/appendix/", "/reference/", "/validation/"),
 ) -> str:
-    """Keep only these pages in a copy of the project; the configuration that builds them.
+    """Keep only these pages in a copy of the project, and return the configuration that builds
+    them.
 
-    Without the reference and the tools that takes a third of the time.  `without` are the folders
-    whose generated pages are left out.
+    Without the reference and the tools, a build takes a third of the time. `without` are the
+    folders whose generated pages are omitted.
     """
     docs = folder / "docs"
     for path in docs.rglob("*.md"):
@@ -78,7 +80,7 @@ def few_pages(
 def build(
     directory: Path, root: Path = ROOT, configuration: str = "mkdocs.yml", **settings: str
 ) -> str:
-    """Build the site into `directory`; what mkdocs said if that failed, else the empty string.
+    """Build the site into `directory`; return the output of mkdocs if it fails, else "".
 
     `root` is the folder of the sources, `settings` are environment variables for this build.
     """
@@ -95,7 +97,8 @@ def build(
 
 
 def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
-    """Exit code and output of a command; stopped when it says and computes nothing for too long."""
+    """Return exit code and output of a command, stopped if it prints and computes nothing for too
+    long."""
     said = b""
     with subprocess.Popen(
         command,
@@ -120,9 +123,9 @@ def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
 
 
 def processor_s(pid: int) -> float:
-    """How long a process, and those of its session, have computed, where the system tells.
+    """Return the processor time of a process and its session, if the system reports it.
 
-    One that computes is not stuck, and one whose children compute is not either.
+    A process that computes, or whose children compute, is not stuck.
     """
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -134,11 +137,11 @@ def processor_s(pid: int) -> float:
 
 
 def build_once(folder: Path) -> Path:
-    """The site in `folder`, built by whichever process comes first while the others wait.
+    """Build the site in `folder` in whichever process comes first, while the others wait.
 
-    Its pictures are in a cache of its own beside it, which nothing else writes to.
+    Its pictures are in a separate cache next to it, to which nothing else writes.
 
-    Raises RuntimeError with the build's output, in every process, where the build failed.
+    Raises RuntimeError with the build's output, in every process, if the build failed.
     """
     outcome = folder / "outcome.txt"
     with (folder / "lock").open("w") as lock:
@@ -153,13 +156,13 @@ def build_once(folder: Path) -> Path:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Takes as many connections at once as a browser opens, on a busy machine too."""
+    """Accepts as many simultaneous connections as a browser opens, even on a busy machine."""
 
     request_queue_size = 128
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files with the types that a static host sends, whatever this machine's tables say."""
+    """Serves files with the types that a static host sends, whatever this machine's tables say."""
 
     extensions_map = {  # noqa: RUF012
         "": "application/octet-stream",
@@ -178,11 +181,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     }
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a failing test tells what it missed."""
+        """Log nothing; a failing test reports what it missed."""
 
 
 class Packing(Handler):
-    """Texts as a static host sends them, compressed; what is timed depends on it."""
+    """Serves texts compressed as a static host does, which affects what is timed."""
 
     def send_head(self) -> Any:
         path = Path(self.translate_path(self.path))
@@ -200,7 +203,7 @@ class Packing(Handler):
 
 @contextlib.contextmanager
 def serve(directory: Path, handler: type[Handler] = Handler) -> Iterator[str]:
-    """Serve `directory` on a free loopback port; yields the address, without a final slash."""
+    """Serve `directory` on a free loopback port; yield the address, without a trailing slash."""
     with Server(("127.0.0.1", 0), partial(handler, directory=str(directory))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

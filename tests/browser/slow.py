@@ -1,4 +1,4 @@
-"""A slow browser and a slow host, on which what a test reads too early is not there yet."""
+"""A slow browser and a slow host, with which tests that read too early fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN_S = 0.01  # that a process runs between two rests, on average
 
 
 def parts(parent: int) -> set[int]:
-    """The processes of a program's browsers that run pages and workers, draw them, and fetch."""
+    """Return the program's browser processes that run pages and workers, draw them, and fetch."""
     above = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has just ended
@@ -37,10 +37,10 @@ def parts(parent: int) -> set[int]:
 
 @contextlib.contextmanager
 def throttled(rate: float) -> Iterator[None]:
-    """Let each process of this program's browsers run for one `rate`-th of the time, at random.
+    """Let each browser process of this program run for a random `rate`-th of the time.
 
-    That takes no processor time from others, and mixes what meets in a page: its timers, frames,
-    workers and answers, and the questions of the test.
+    This takes no processor time from others, and changes the order of events in a page: its timers,
+    frames, workers and responses, and the requests of the test.
     """
     over, rng = threading.Event(), random.Random(0)
     known: dict[int, tuple[float, bool]] = {}  # process → when it is stopped or continued next
@@ -77,7 +77,7 @@ def throttled(rate: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def late(delay_s: float) -> Iterator[None]:
-    """Let every answer of the sites that tests serve come so much later."""
+    """Delay every response of the sites that tests serve by this time."""
     answer = Handler.send_head
 
     def send_head(handler: Handler) -> object:

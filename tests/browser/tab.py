@@ -1,6 +1,5 @@
-"""One tab for all tests of a worker: a new one is a process of its own, and takes the processor
-0.7 s, more than most of what is looked at in it.
-"""
+"""One tab shared by all tests of a worker: a new tab is a new process, which takes 0.7 s of
+processor time, more than most tests."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ OUTSIDE = -1
 
 
 class Tab:
-    """A page that is lent to one test after another and remembers nothing of the last one.
+    """A page that is lent to one test after another and remembers nothing of the previous one.
 
-    What cannot be taken back (scripts that run before a page's, functions put into it, a clock)
-    needs a page of the test's own, and so does who listens to its events.
+    Tests that change what cannot be undone (scripts that run before a page's, functions put into
+    it, a clock), or that listen to its events, need a page of their own.
     """
 
     def __init__(self, profile: BrowserContext) -> None:
@@ -33,7 +32,7 @@ class Tab:
 
     @contextmanager
     def lent(self) -> Iterator[Page]:
-        """The page for one test; where it cannot be cleaned, the next test gets a new one."""
+        """Yield the page for one test; if it cannot be cleaned, the next test gets a new one."""
         page = self._page
         if page is None or page.is_closed():
             page = self._opened()
@@ -48,10 +47,10 @@ class Tab:
             self._page = page
 
     def _opened(self) -> Page:
-        """A page in a window without tabs and an address to type in.
+        """Open a page in a window without tabs and address bar.
 
-        The browser redraws them some forty times while a page loads, headless or not: a sixth
-        of what loading it takes the processor.
+        The browser redraws those some forty times while a page loads, even headless, which is a
+        sixth of the processor time of loading it.
         """
         opener = self.profile.new_page()
         with self.profile.expect_page() as opened:
@@ -60,7 +59,7 @@ class Tab:
         return opened.value
 
     def _clean(self, page: Page) -> None:
-        """Clear what the site keeps for the next visit, and what a test sets in a page."""
+        """Clear what the site stores for the next visit, and what a test sets in a page."""
         assert self._session is not None
         for other in self.profile.pages:
             if other != page:

@@ -1,4 +1,4 @@
-"""Addresses of tools that are longer or wronger than anybody writes them."""
+"""Addresses of tools that are longer or more wrong than anyone would write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOOLS = {
 
 
 def said(page: Page, address: str) -> str:
-    """What the messages of the tool at this address say, once it shows its form."""
+    """Return the tool's messages at this address once it shows its form."""
     page.goto(address)
     page.locator(".tool :is(form, input):visible").first.wait_for()
     page.locator(MESSAGES).first.wait_for()

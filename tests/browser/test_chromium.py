@@ -1,4 +1,4 @@
-"""Where the browser is looked for, in which order, and what is installed when it is nowhere."""
+"""Where the browser is searched for, in which order, and what is installed if there is none."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.browser import chromium
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[str]]:
-    """A machine without any browser, run by a user; tests add to it.
+    """A machine without a browser, run by a user; tests add to it.
 
-    `path` holds names found on PATH, `working` what renders, `earlier` Playwright's downloads,
-    and `steps` collects what was run to install.
+    `path` holds names found on PATH, `working` the executables that render, `earlier` Playwright's
+    downloads, and `steps` collects the installation steps that ran.
     """
     state: dict[str, list[str]] = {"path": [], "working": [], "earlier": [], "steps": []}
     monkeypatch.delenv("CHROME_PATH", raising=False)
@@ -152,7 +152,7 @@ def test_missing_program_is_no_browser() -> None:
 
 
 def test_command_and_its_children_are_stopped_in_time() -> None:
-    """The output ends when nobody is left who could write to it."""
+    """The output ends when no process is left that could write to it."""
     late = "(sleep 20; echo late) & sleep 20; echo late"
     code, output = chromium.run("/bin/sh", "-c", late, timeout_s=0.2)
     assert code == 124

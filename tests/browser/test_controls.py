@@ -1,4 +1,4 @@
-"""What a reader can do with a figure: choose a tab, choose a communicator, step through a trace."""
+"""What readers can do with a figure: choose a tab, choose a communicator, step through a trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def style(element: Locator, name: str) -> str:
 
 
 def fills(grid: Locator) -> list[str]:
-    """The colour of every GPU of a rank grid, in the order of ranks."""
+    """Return the color of every GPU of a rank grid, in the order of ranks."""
     colours: list[str] = grid.evaluate(
         "(svg) => [...svg.querySelectorAll('.cells rect')].map((r) => getComputedStyle(r).fill)"
     )
@@ -24,7 +24,7 @@ def fills(grid: Locator) -> list[str]:
 
 
 def partition(colours: list[str]) -> set[frozenset[int]]:
-    """Which ranks share a colour."""
+    """Return which ranks share a color."""
     return {frozenset(i for i, c in enumerate(colours) if c == colour) for colour in colours}
 
 
@@ -51,7 +51,7 @@ def test_tabs_go_by_arrow_key(either: Page, site: str) -> None:
 
 
 def chosen(figure: Locator, configuration: str) -> Locator:
-    """The panel of a figure's configuration, by the beginning of its name, when it is chosen."""
+    """Choose a figure's configuration by the start of its name, and return its panel."""
     tab = figure.get_by_role("radio", name=re.compile(f"^{configuration}"))
     tab.check()
     (number,) = re.findall(r"fig-tab-(\d+)", tab.get_attribute("class") or "")
@@ -97,7 +97,7 @@ def test_paper_shows_tensor_parallel_groups_whatever_was_chosen(page: Page, site
 
 
 def current(figure: Locator) -> list[int]:
-    """Which frames of a trace stand out; none when all are shown alike."""
+    """Return which frames of a trace are highlighted; none if all are shown alike."""
     found: list[int] = figure.evaluate(
         "(f) => [...f.querySelectorAll('.frame')].flatMap((g, i) =>"
         " g.classList.contains('is-current') ? [i] : [])"

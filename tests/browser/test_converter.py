@@ -1,4 +1,4 @@
-"""The bandwidth converter in a real browser, against what `figgen convert` prints."""
+"""The bandwidth converter in a real browser, compared with what `figgen convert` prints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rate(value: float) -> str:
 
 
 def shown(answer: dict[str, float]) -> list[list[str]]:
-    """Numbers as the command line's JSON has them, as the page writes them."""
+    """Return numbers of the command line's JSON in the form in which the page shows them."""
     said = [
         [format_quantity(answer["time_s"], "s", "si.4")],
         [rate(answer["algbw_bytes_per_s"])],

@@ -1,4 +1,4 @@
-"""Worked lines of the tools, in a real browser, against those of the guide: word for word."""
+"""Worked lines of the tools, in a real browser, equal those of the guide word for word."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EXACT = 2**53  # Python's ints go on where doubles end.
 
 
 def values(rng: random.Random, name: str, point: float) -> float:
-    """A value near a formula's own test point, or a round one; whole where it counts."""
+    """Return a value near a formula's test point, or a round one; whole for counts."""
     if NOTATION[name].whole:
         return rng.choice((rng.randint(0, 70), 8 * rng.randint(1, 5), rng.randint(1, 10**7)))
     return float(point) * rng.choice((rng.uniform(0.1, 10), 1, 2, 0.5, 8, 1000, 1e-3))
 
 
 def cases() -> list[tuple[str, dict[str, float], str, dict[str, str]]]:
-    """Every formula at its points and around them: name, arguments, format, what Python prints."""
+    """Return every formula at and around its points: name, arguments, format, Python's output."""
     rng = random.Random(3)
     found = []
     for point in POINTS:

@@ -1,4 +1,4 @@
-"""Explore: Plotly comes only when it is asked for, follows the page, and leaves nothing behind."""
+"""Explore: Plotly loads only on request, follows the page, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_library_comes_only_after_the_click_and_only_once(
 
 
 def test_fields_recompute_and_back_to_the_figure_restores_it(page: Page, site: str) -> None:
-    """A stage works twice for each microbatch, forward and backward."""
+    """A stage does two passes per microbatch, forward and backward."""
     page.goto(f"{site}{PIPELINE}")
     figure = explorable(page)
     still = figure.locator(".fig-picture .fig-scroll")
@@ -84,14 +84,14 @@ def test_fields_recompute_and_back_to_the_figure_restores_it(page: Page, site: s
 
 @pytest.fixture
 def ready(instant: Page, site: str) -> Page:
-    """A page with figures to explore, where the theme is ready to change pages."""
+    """A page with figures to explore, after the theme is ready to change pages."""
     at_rest(instant, f"{site}{EXPLORED}")
     instant.evaluate("window.stayed = true")
     return instant
 
 
 def leave(page: Page) -> None:
-    """Go to another page as a reader does."""
+    """Go to a different page as a reader does."""
     page.locator(".md-nav--primary a", has_text="Efficiency").first.click()
     page.wait_for_url(f"**{LIGHT}")
     page.locator("h1", has_text="Efficiency").wait_for()
@@ -115,7 +115,8 @@ def test_instant_navigation_away_and_back(ready: Page, asked: list[Request]) -> 
 
 @pytest.mark.parametrize("away", [False, True])
 def test_closed_plot_is_not_kept_in_memory(ready: Page, away: bool) -> None:
-    """All of it by script: a locator of Playwright's would itself keep what it has found."""
+    """The test uses only scripts, because a Playwright locator would itself keep the
+    element alive."""
     press = "document.querySelector('.fig-explore').click()"
     ready.evaluate(press)
     ready.wait_for_function("() => !!document.querySelector('.fig-scroll[hidden]')")

@@ -1,4 +1,4 @@
-"""What comes with every figure: words, numbers, offers of files, and an address of its own."""
+"""What comes with every figure: words, numbers, downloads, and an address of its own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FURNITURE = """async (address) => {
 
 
 def fences_of(source: str) -> int | None:
-    """How many figures the author wrote; None for a page that is generated."""
+    """Return how many figures the author wrote; None for a generated page."""
     path = ROOT / "docs" / source
     if not path.exists():
         return None
@@ -59,7 +59,7 @@ def fences_of(source: str) -> int | None:
 
 @pytest.fixture(scope="module")
 def shelf(profile: BrowserContext, site: str) -> Iterator[Page]:
-    """A page of the site that may ask for the others."""
+    """A page of the site that may fetch the others."""
     with profile.new_page() as opened:
         opened.goto(f"{site}/404.html")
         yield opened
@@ -127,7 +127,7 @@ def test_numbers_of_figures_are_unique_and_in_order(site_folder: Path) -> None:
 
 @pytest.mark.parametrize("path", [PIPELINE, RINGS])
 def test_link_to_a_figure_ends_at_that_figure(page: Page, site: str, path: str) -> None:
-    """Also far down a page whose pictures are laid out only when they come near."""
+    """This also holds far down a page, whose pictures are laid out only when they come near."""
     page.goto(f"{site}{path}")
     last = page.locator("figure.figgen").last.get_attribute("id")
     page.goto(f"{site}/")

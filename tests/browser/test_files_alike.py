@@ -1,4 +1,4 @@
-"""Browser and command line take and refuse the same files, in the same words."""
+"""Browser and command line accept and refuse the same files, with the same words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_damaged_pickles_are_refused_in_the_same_words(ask: Ask) -> None:
 
 
 def test_a_value_is_as_long_as_any_name_and_no_longer(ask: Ask) -> None:
-    """A file of 9 MB unpacked to a value that took 6 GB of memory."""
+    """A file of 9 MB used to unpack to a value that took 6 GB of memory."""
     sizes = [2**26, 2**26 + 1]
     said = [read(b"\x80\x04\x8e" + n.to_bytes(8, "little") + bytes(n) + b".") for n in sizes]
     assert ask("long", sizes) == said
@@ -90,7 +90,7 @@ def test_a_config_json_with_a_slip_is_refused_by_both_in_the_same_words(
 
 
 def test_a_trace_is_as_deep_as_any_profiler_writes_and_no_deeper(ask: Ask, tmp_path: Path) -> None:
-    """`deepargs.json` was read by the one and refused by the other."""
+    """`deepargs.json` used to be accepted by one and refused by the other."""
     texts = [
         '{"traceEvents": [{"name": "x", "args": {"a": ' + "[" * deep + "1" + "]" * deep + "}}]}"
         for deep in (1, 150, 250, 1_000, 100_000)

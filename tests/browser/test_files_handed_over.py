@@ -1,4 +1,4 @@
-"""Every file that a tool hands over is handed over by one press."""
+"""Every file that a tool offers is delivered after a single press."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ FIRST = {
     (PLANNER, "start"): "[data-write]",
     (PROFILE, "profile.txt"): "text=Read a recorded example",
 }
-"""What is pressed before there is such a file."""
+"""What to press first, for files that do not exist at the start."""
 
 
 def test_every_file_of_every_tool_is_listed() -> None:
-    """By its button; those of the schedule lab and the profile reader have endings and names."""
+    """Every file has a button; the schedule lab and the profile reader also list
+    endings and names."""
     given = "".join(path.read_text("utf-8") for path in TOOLS.glob("*.js"))
     named = set(re.findall(r"\"data-file\": \"(\w+)\"|\bfile\(\"[^\"]+\", \"([\w.]+)\"", given))
     assert {one or other for one, other in named} <= {

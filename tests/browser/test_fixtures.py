@@ -1,4 +1,4 @@
-"""The browser fixtures notice what they are there to notice."""
+"""The browser fixtures notice what they are meant to notice."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_tab_that_was_closed_or_could_not_be_cleaned_is_replaced(
 
 
 def test_nobody_listens_to_the_tab_beyond_a_test() -> None:
-    """`asked` and `page_errors` tell what `page` did."""
+    """`asked` and `page_errors` only report what `page` did."""
     files = sorted(Path(__file__).parent.glob("test_*.py"))
     listening = re.compile(r"\b(page|ready|first_visit|instant)\.(on|once|add_init_script)\(")
     assert len(files) > 30
@@ -181,7 +181,7 @@ FORGOTTEN_LATER = """(left) => {
 
 
 def test_a_key_that_the_address_must_not_have_is_waited_for(page: Page, address: str) -> None:
-    """Of a dict Playwright had left out what is None, and waited for nothing."""
+    """Playwright used to drop None values from the dict, and waited for nothing."""
     page.goto(f"{address}/sound.html?a=1&b=2")
     page.evaluate(FORGOTTEN_LATER, 30)
     addressed(page, a=None, b=2)

@@ -1,4 +1,4 @@
-"""Links that load no new page, clicked before the previous one has loaded."""
+"""Links that load no new page, clicked before the previous page has loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ FOLLOW = """(path) => [...document.querySelectorAll("article a, .md-nav a")]
 def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
     instant: Page, site: str
 ) -> None:
-    """Its address was there before it, and what still was shown had links relative to it."""
+    """The second address was set before its page came, and the page still shown had links relative
+    to it."""
     page = instant
     at_rest(page, f"{site}{LIGHT}")
     held = Held(page, SHEET)

@@ -1,4 +1,5 @@
-"""The line above every tool: one job, in words and in the address, that goes along."""
+"""The line above every tool: one job, in words and in the address, which goes along to
+other tools."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SAID = "llama-3-70b · 128 × H200 · 512 × 8,192 tokens · megatron-bridge 26.
 
 
 def go(page: Page, tool: str) -> None:
-    """Press the line's link and wait until the other tool's line tells the job."""
+    """Press the line's link and wait until the other tool's line shows the job."""
     page.locator(f".job-line a[data-tool={tool}]").click()
     page.wait_for_url(f"**/tools/{tool}/**")
     expect(page.locator(".job-line [aria-current]")).to_have_attribute("data-tool", tool)

@@ -1,4 +1,4 @@
-"""A page of the journey on a reader's cluster: recomputed in place, and back by one press."""
+"""A page of the journey on a reader's cluster: recomputed in place, and reset by one press."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_every_number_that_follows_is_what_python_computes(
 def test_a_page_that_is_still_read_when_its_script_comes_is_recomputed_whole(
     page: Page, site: str
 ) -> None:
-    """What came later stayed the reference's: here the parser waits for a script on the way."""
+    """Parts that arrived later kept the reference values; here the parser waits for a script
+    halfway."""
     late: list[Route] = []
 
     def interrupted(route: Route) -> None:

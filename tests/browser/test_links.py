@@ -1,4 +1,4 @@
-"""What can be read off the built pages: links, ids, labels, images."""
+"""What can be checked in the files of built pages: links, ids, labels, images."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GIVEN = re.compile(
 
 
 def start_tags(text: str) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
-    """The name of each start tag of a page, its attributes, and the tag as it is written."""
+    """Yield the name of each start tag of a page, its attributes, and its source text."""
     for found in TAGS.finditer(text):
         if tag := found["raw"] or found["tag"]:
             given = GIVEN.finditer(found["own"] or found["given"] or "")
@@ -40,7 +40,7 @@ def start_tags(text: str) -> Iterator[tuple[str, list[tuple[str, str]], str]]:
 
 
 class Reader:
-    """The ids of a page, what it refers to, and attributes that are written twice."""
+    """The ids of a page, its references, and attributes that are written twice."""
 
     def __init__(self, text: str) -> None:
         self.ids: list[str] = []
@@ -80,7 +80,7 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def pages(site_folder: Path) -> dict[str, Reader]:
-    """Every HTML file of the site by its path."""
+    """Return every HTML file of the site by path."""
     return {
         path.relative_to(site_folder).as_posix(): Reader(path.read_text(encoding="utf-8"))
         for path in sorted(site_folder.rglob("*.html"))
@@ -88,7 +88,7 @@ def pages(site_folder: Path) -> dict[str, Reader]:
 
 
 def target(page: str, link: str) -> tuple[str, str] | None:
-    """The file and the fragment that a link of a page leads to; None outside of the site."""
+    """Return the file and the fragment that a page's link leads to; None if it leaves the site."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return None
@@ -154,7 +154,7 @@ def test_no_id_and_no_attribute_is_written_twice(pages: dict[str, Reader]) -> No
 def test_labels_name_a_control_and_attributes_stand_where_html_has_them(
     pages: dict[str, Reader],
 ) -> None:
-    """What the Nu HTML checker refused in the theme's pages and in ours."""
+    """The Nu HTML checker reported such errors in the theme's pages and in ours."""
     lost = {name: {*page.labelled} - {*page.controls} for name, page in pages.items()}
     assert {name: ids for name, ids in lost.items() if ids} == {}
     assert {name: page.invalid for name, page in pages.items() if page.invalid} == {}

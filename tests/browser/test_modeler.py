@@ -1,4 +1,4 @@
-"""What the modeler's page says: answers, worked lines, files, address."""
+"""What the modeler's page shows: answers, worked lines, files, address."""
 
 from __future__ import annotations
 
@@ -213,7 +213,8 @@ def test_every_number_opens_a_line_with_it(open_modeler: Callable[[str], Page]) 
 def test_matmuls_that_reach_more_of_the_peak_cost_no_time(
     open_modeler: Callable[[str], Page], query: str
 ) -> None:
-    """The row began at the share of the whole step, and one percent more slowed it down by 15%."""
+    """The row used to begin at the share of the whole step, so one percent more slowed it down by
+    15%."""
     page = open_modeler(query)
     row = section(page, "What one more unit buys").locator("tr", has_text="efficiency of matmuls")
     effect = row.locator("td").first.inner_text()
@@ -241,7 +242,8 @@ def test_nodes_of_the_catalog_are_one_press_away(open_modeler: Callable[[str], P
 def test_presets_show_and_hand_out_what_the_command_line_prints(
     open_modeler: Callable[[str], Page],
 ) -> None:
-    """All presets are compared with it in test_modeler_model; here two through the page."""
+    """All presets are compared with it in test_modeler_model; this test checks two through the
+    page."""
     page = open_modeler("")
     for name in ("deepseek-v3", "llama-3-405b-8k-16384"):
         page.locator("#modeler-preset").select_option(name)

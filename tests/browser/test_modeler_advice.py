@@ -1,4 +1,4 @@
-"""What the modeler offers and recommends, and the addresses it reads, without its page."""
+"""What the modeler offers and recommends, and which addresses it reads, without its page."""
 
 from __future__ import annotations
 

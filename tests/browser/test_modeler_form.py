@@ -1,4 +1,4 @@
-"""The modeler's form in a reader's hands: input good and bad, two configurations, the keyboard."""
+"""The modeler's form: valid and invalid input, two configurations, the keyboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def first_step() -> str:
-    """The step time of what a reader sees who brings nothing: the modeler's first example."""
+    """The step time of the modeler's first example, which readers without a job see."""
     layout = {"nodes": 12, "gpus_per_node": 8, "tp": 8, "pp": 4, "microbatches": 8}
     found = training_step(model="llama-3-70b", **layout)
     return format_quantity(found.predicted.step_time_s, "s", "time")
@@ -81,7 +81,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
 def test_a_latency_that_is_left_out_shows_the_one_that_is_taken(
     open_modeler: Callable[..., Page], chip: str, microseconds: str
 ) -> None:
-    """NCCL's constant, or that of the link's own library or vendor."""
+    """It is NCCL's constant, or that of the link's own library or vendor."""
     page = open_modeler(f"?chip={chip}", answered)
     left = page.locator("[name=alpha_up]")
     expect(left).to_have_attribute("placeholder", microseconds)
@@ -153,7 +153,7 @@ def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[...,
 def test_a_batch_that_is_typed_beside_an_error_is_the_one_that_is_computed(
     open_modeler: Callable[..., Page],
 ) -> None:
-    """2,048 sequences were computed for the 512 that were typed."""
+    """The tool used to compute 2,048 sequences although 512 were typed."""
     page = open_modeler(
         "?nodes=16&chip=h200-sxm-141gb&tp=8&pp=4&microbatches=64&sequence=8192", answered
     )
@@ -269,7 +269,7 @@ RETURNS = """async () => {
 def test_what_variants_add_is_there_again_after_an_edit_and_its_undoing(
     open_modeler: Callable[..., Page],
 ) -> None:
-    """Within two frames, before the sections of the first edit are drawn."""
+    """The undoing comes within two frames, before the sections of the first edit are drawn."""
     page = open_modeler("?nodes=8&tp=8&pp=4&microbatches=8")
     tried = section(page, "Pipeline").locator("summary", has_text="Every number of chunks")
     expect(tried).to_have_count(1)
@@ -303,7 +303,7 @@ def test_a_pasted_text_is_forgotten_when_it_is_taken_away_before_it_is_read(
 def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configuration(
     open_modeler: Callable[..., Page], then: str
 ) -> None:
-    """It was written into the one that was edited when it had been read."""
+    """It used to be written into the edited configuration once it had been read."""
     page = open_modeler("?preset=llama-3-8b-fsdp", answered)
     choose(page, "model", "own")
     addressed(page, layers=32)

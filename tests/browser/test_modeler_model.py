@@ -1,4 +1,4 @@
-"""What the modeler computes, in a real browser without its page, against the command line."""
+"""What the modeler computes, in a real browser without its page, compared with the command line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ORACLES = ROOT / "tests" / "oracles"
 
 
 LARGEST = {"modeler": 76_800, "rank-map": 30_450, "converter": 25_450, "planner": 28_750}
-"""Bytes of a tool's script as sent."""
+"""Size of a tool's script in bytes as sent."""
 
 
 @pytest.mark.parametrize("tool", LARGEST)
@@ -110,7 +110,7 @@ SUITING: tuple[dict[str, object], ...] = (
 
 
 def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> None:
-    """A choice that is offered nowhere, or that an address may not say, is drawn here."""
+    """The cases include choices that no form offers and that an address may not contain."""
     options = ask("options", None)
     registries: dict[str, Iterable[str]] = {
         "recipe": RECIPES,
@@ -275,7 +275,7 @@ def test_commands_and_addresses_that_the_modeler_writes_are_taken_back(ask: Ask)
 
 
 def computed_share(answer: Any) -> float:
-    """MFU that counts attention as it is computed: whole, or without its masked half."""
+    """Return MFU with attention counted as computed: in full, or without its masked half."""
     whole = "--no-flash-attention" in answer["commands"][0]
     return float(answer["step"]["utilisation"][MFU_CONVENTION if whole else "causal"])
 

@@ -1,4 +1,4 @@
-"""The modeler's page, reached from others and left for them, in both palettes and narrow."""
+"""The modeler's page, reached from and left for other pages, in both palettes and narrow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
-    """Without a new page: what one tool loads must not be missing from the other."""
+    """The change loads no new page, so nothing that one tool loads may be missing from
+    the other."""
     page.goto(f"{site}/tools/rank-map/?nodes=4&tp=4&pp=2")
     page.locator(".job-line a[href*='modeler/?'][href*='tp=4']").click()
     page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
@@ -83,7 +84,7 @@ def test_page_survives_navigation_palette_and_a_narrow_window(
 
 
 def test_an_address_that_names_a_section_shows_it_below_the_tool(page: Page, site: str) -> None:
-    """The second visit's parts are all at hand, so that the browser is there before the tool."""
+    """On the second visit everything is cached, so the browser scrolls before the tool is built."""
     for _ in range(2):
         page.goto("about:blank")
         page.goto(f"{site}{PATH}#what-is-computed")

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"([\d.]+)(?:\u00a0([^\s)]+)|([KMBT]?)(?![\w%])|%)")
 
 
 def adds_up(text: str) -> bool:
-    """Whether the line is a calculation; fails where its numbers do not give its result."""
+    """Return whether the line is a calculation; fail if its numbers do not give its result."""
     if "= " not in text or re.search(r"[^\d\s.,·+−/()=%KMBTkGPEZFLOPsmiµn]", text):
         return False
 
@@ -77,8 +77,10 @@ def test_every_number_has_a_worked_line_that_ends_in_it(ask: Ask) -> None:
 
 
 def test_one_call_of_every_row_takes_what_its_formula_says(ask: Ask) -> None:
-    """The bandwidth that a worked line names is the one that the engine computed with; a step that
-    waits longer for its calls than that has another line for it."""
+    """The bandwidth in a worked line is the one that the engine computed with.
+
+    If a step waits longer for its calls than that bandwidth explains, a separate line says so.
+    """
     queries = ["", "preset=gpt-3-175b", "preset=qwen-3-235b-a22b", "preset=llama-3-405b-131k"]
     queries += TUNED
     answers, lines = ask("answers", queries), ask("worked", queries)

@@ -1,4 +1,4 @@
-"""A number of the text opens its derivation: by pointer, by keyboard, and without a script."""
+"""A number in the text opens its derivation: by pointer, by keyboard, and without a script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECTANGLES = """(number) => [document.querySelector(".fig-how:popover-open"), nu
 
 
 def opened(page: Page) -> Locator:
-    """The popovers that are open."""
+    """Return the popovers that are open."""
     return page.locator(".fig-how:popover-open")
 
 

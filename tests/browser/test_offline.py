@@ -1,4 +1,4 @@
-"""The guide without a network: pages that were read, and the whole of it as a PDF and an EPUB."""
+"""The guide without a network: cached pages, and the whole guide as a PDF and an EPUB."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A profile of its own: what is kept offline must not meet other tests."""
+    """A separate profile, so that files kept offline don't affect other tests."""
     with chromium.new_context() as context:
         context.set_default_timeout(30_000)
         yield context
@@ -105,7 +105,7 @@ def origin(tmp_path: Path) -> Iterator[str]:
 
 
 def heading(page: Page, address: str) -> str:
-    """The heading of a page, or nothing where there is no answer."""
+    """Return the heading of a page, or nothing if there is no response."""
     try:
         page.goto(address)
     except Error:
@@ -237,7 +237,7 @@ def test_chapters_become_a_pdf(chromium: Browser, site_folder: Path, tmp_path: P
 def test_the_guide_is_one_book_that_needs_neither_script_nor_network(
     site_folder: Path, tmp_path: Path
 ) -> None:
-    """The rules of EPUB 3.3 that a reader would trip over; epubcheck 5.3 finds nothing either."""
+    """Checks the rules of EPUB 3.3 that readers would notice; epubcheck 5.3 also finds no error."""
     file = tmp_path / "guide.epub"
     assert main(["paper", str(site_folder), str(file)]) == 0
     with zipfile.ZipFile(file) as archive:

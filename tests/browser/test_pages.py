@@ -1,4 +1,4 @@
-"""Every page of the navigation, as a reader's browser meets it."""
+"""Every page of the navigation in a reader's browser."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 def sample(step: int, *whole_parts: str) -> set[str]:
-    """One page in `step` of each part of the site, and every page of `whole_parts`."""
+    """Return one page in `step` of each part of the site, and every page of `whole_parts`."""
     return {
         path
         for part, paths in groupby(sorted(PATHS), lambda path: path.split("/")[1])
@@ -133,7 +133,7 @@ OF_SIZE = ("target-size", "scrollable-region-focusable", "landmark-unique", "byp
 
 
 def wire_bytes(site_folder: Path, addresses: list[str]) -> dict[str, int]:
-    """The size of each answer as a static host sends it: compressed where that helps."""
+    """Return the size of each response as a static host sends it, compressed where it helps."""
     sizes = {}
     for address in addresses:
         name = urlsplit(address).path.lstrip("/")
@@ -152,7 +152,7 @@ PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length >
 
 
 def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site: str) -> None:
-    """Lines with math were broken again, which moved everything below them."""
+    """Lines with math used to be broken anew, which moved everything below them."""
     held = Held(first_visit, "**/math.woff2")
     first_visit.set_viewport_size(PHONE)
     with first_visit.expect_request("**/math.woff2"):
@@ -166,7 +166,7 @@ def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site:
 
 @pytest.fixture(scope="module")
 def looks() -> set[str]:
-    """The looks of text that were legible on the pages so far."""
+    """Styles of text that were legible on the pages so far."""
     return set()
 
 
@@ -191,7 +191,7 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     record_property: Callable[[str, Any], None],
     request: pytest.FixtureRequest,
 ) -> None:
-    """No error, third party or breach of the policy either; see the `page` fixture."""
+    """There is also no error, third party or breach of the policy; see the `page` fixture."""
     page = first_visit
     whole = path in WHOLLY or request.config.getoption("--site") is not None
     with resting(page):
@@ -258,16 +258,16 @@ READ = """() => {
 
 
 def shown_without_scripts(page: Page, unscripted: Page) -> float:
-    """The share of the page's text that it has without scripts too."""
+    """Return the share of the page's text that it also has without scripts."""
     for reader in (page, unscripted):  # what is far down has no text until it is laid out
         reader.evaluate(LAY_OUT)
     return float(unscripted.evaluate(READ) / page.evaluate(READ))
 
 
 def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> None:
-    """Every colour of text can be read on its ground.
+    """Check that every text color contrasts with its background.
 
-    That is asked of every look once: the sheet of styles is the same for all pages.
+    Every style is checked only once, because all pages share the stylesheet.
     """
     new = page.evaluate(DISTINCT, [*known])
     if not new:

@@ -1,4 +1,4 @@
-"""The planner in a real browser: its search against Python's, its page, its addresses."""
+"""The planner in a real browser: its search compared with Python's, its page, its addresses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATH = "/tools/planner/"
 
 
 def test_the_browser_finds_what_python_finds(ask: Ask) -> None:
-    """The same in Node of many more jobs: tests/translation/test_plans.py."""
+    """tests/translation/test_plans.py checks many more jobs in the same way in Node."""
     rng = random.Random(24)
     jobs = [random_job(rng) for _ in range(4)]
     wanted = [answered(*job) for job in jobs]
@@ -201,7 +201,7 @@ HREFS = "(links) => links.map((link) => link.href).sort()"
 def test_links_lead_to_layouts_of_the_job_that_was_searched_while_another_one_is(
     page: Page, site: str
 ) -> None:
-    """After sorting, old layouts were opened with the new job."""
+    """After sorting, links used to open old layouts with the new job."""
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
     table = page.locator("#planner .plan-table").first
     expect(table.locator("tbody tr")).to_have_count(12)
@@ -217,7 +217,7 @@ def test_links_lead_to_layouts_of_the_job_that_was_searched_while_another_one_is
 def test_a_text_that_cannot_be_read_is_refused_in_words_without_the_modeler(
     page: Page, site: str, asked: list[Request]
 ) -> None:
-    """Its part that reads texts came along with it, and with errors that the planner let fall."""
+    """The part that reads texts used to load it, with errors that the planner then ignored."""
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
     page.locator(".tool-bring summary").click()
     page.get_by_label("Script, command, configuration or config.json").fill("{")

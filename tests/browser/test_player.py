@@ -1,4 +1,4 @@
-"""Films in the page: played, stepped, asked, and read without any of it."""
+"""Films in the page: played, stepped, questioned, and read without playing."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def test_a_film_opens_with_a_scene_that_tells_and_begins_with_the_first(
 
 
 def test_play_plays_to_the_end_and_asks_afterwards(chromium: Browser, site: str) -> None:
-    """A clock belongs to a whole profile, whose pages then see no `performance` entries either."""
+    """A fake clock affects a whole profile, whose pages then have no `performance`
+    entries either."""
     with chromium.new_context() as profile, profile.new_page() as page:
         page.goto(f"{site}{RINGS}")
         figure = page.locator("#fig-ring-numbers")

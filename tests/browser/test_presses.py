@@ -1,4 +1,4 @@
-"""A press on a tool counts, whatever comes or is drawn again before it and during it."""
+"""A press on a tool counts even if parts arrive or are redrawn before or during it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TOOLS = ROOT / "docs" / "assets" / "javascripts" / "tools"
 LATE = {"map_cube": ("Cube", ".map-cube"), "map_volumes": ("Messages", ".map-volumes")}
-"""Scripts of the rank map that come late, with the section and an element that they fill."""
+"""Scripts of the rank map that arrive late, each with a section and an element that it fills."""
 PLACES = """() => [...document.querySelectorAll("article :is(a, button, input, select, h2)")]
   .filter((one) => one.checkVisibility() && !one.closest(".map-late"))
   .map((one) => [one, one.getBoundingClientRect()])
@@ -37,7 +37,7 @@ def test_no_other_script_is_loaded_when_a_reader_comes_near() -> None:
 
 
 def arrived(page: Page, script: str) -> None:
-    """Wait until a script has come and a frame has what it did at once."""
+    """Wait until a script has arrived and a frame shows its immediate effects."""
     page.evaluate("(path) => import(path)", f"/assets/javascripts/tools/{script}.js")
     drawn(page)
 
@@ -47,7 +47,7 @@ def arrived(page: Page, script: str) -> None:
 def test_what_comes_late_on_the_rank_map_moves_nothing(
     page: Page, site: str, script: str, width: int
 ) -> None:
-    """The cube scrolled the page by 166 pixels: a checkbox went from under the pointer."""
+    """The cube used to scroll the page by 166 pixels, moving a checkbox from under the pointer."""
     label, filled = LATE[script]
     late = Held(page, f"**/{script}.js")
     page.set_viewport_size({"width": width, "height": 900})
@@ -83,7 +83,7 @@ def test_a_checkbox_is_checked_although_the_cube_comes_while_it_is_pressed(
 def test_a_button_is_pressed_although_its_press_ends_the_typing_before_it(
     page: Page, site: str
 ) -> None:
-    """The press takes the focus from the field, whose new value draws the list of groups again."""
+    """The press takes the focus from the field, whose new value redraws the list of groups."""
     opened(page, site)
     page.get_by_label("Isolate group number").click()
     page.keyboard.type("3")

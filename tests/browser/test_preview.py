@@ -1,4 +1,4 @@
-"""What a link names is shown beside it, to the pointer and to the keyboard."""
+"""What a link refers to is previewed next to it, for pointer and keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile reader in a real browser, against what the command line says of the same files."""
+"""The profile reader in a real browser, compared with the command line on the same files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Given = Sequence[tuple[str, bytes]]
 
 
 def said_by(*words: str) -> tuple[str, str]:
-    """What the command line prints, and what it complains of in its last line."""
+    """Return what the command line prints, and the last line of its errors."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         main(words)
@@ -58,7 +58,8 @@ def case(files: Given, **more: Any) -> dict[str, Any]:
 
 
 def agree(ask: Ask, verb: str, folder: Path, jobs: Sequence[Given]) -> None:
-    """The page says of each of the `jobs` what the command line says, as text and as JSON."""
+    """Assert that the page says about each of the `jobs` what the command line prints, as text and
+    JSON."""
     shown = ask("read", [case(files) for files in jobs])
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.chdir(folder)  # a file's name stands for a rank that its trace does not tell
@@ -82,7 +83,7 @@ def test_recorded_jobs_are_told_as_on_the_command_line(ask: Ask, tmp_path: Path)
 
 
 def random_gpu_trace(rng: random.Random) -> bytes:
-    """Kernels, collectives, copies and launches of a GPU at any times, also badly described."""
+    """Return kernels, collectives, copies and launches of a GPU at random times, some malformed."""
     events: list[Any] = []
     for number in range(rng.randint(1, 150)):
         start, took = round(rng.uniform(0, 900), 3), round(rng.expovariate(0.05), 3)
@@ -204,7 +205,7 @@ def test_values_are_read_across_pieces(ask: Ask) -> None:
 
 
 def random_snapshot(rng: random.Random) -> dict[str, Any]:
-    """Segments of any states, in older formats too, and a trace that begins in the middle."""
+    """Return segments in any state, in older formats too, and a trace that begins in the middle."""
     events, _, live = random_trace(rng)
     states = ("active_allocated", "inactive", "active_pending_free")
     blocks = [
@@ -332,7 +333,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
 
 
 def files_chosen_while_the_example_loads(page: Page, site: str) -> tuple[Held, Locator]:
-    """The example's files, which are still to come, and where those of the reader are answered."""
+    """Choose the reader's files while the example loads; return its held files and the answer."""
     opened(page, site)
     held = Held(page, "**/examples/*")
     with page.expect_request("**/examples/*rank1*"):

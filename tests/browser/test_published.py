@@ -1,4 +1,4 @@
-"""The site as it is published: at an address below a host, with a repository on GitHub."""
+"""The published site: at an address below a host, with a repository on GitHub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCES = ("index.md", "guide/pipeline-schedules.md", "about/accessibility.md")
 def test_repository_is_linked_and_never_asked(
     page: Page, asked: list[Request], tmp_path: Path
 ) -> None:
-    """The stock theme asks GitHub for stars from the reader's browser; see the `page` fixture."""
+    """The stock theme requests GitHub stars from the reader's browser; see the `page` fixture."""
     folder = tmp_path / "guide"
     settings = {"SITE_URL": ADDRESS, "REPO_URL": REPOSITORY, "EDIT_URI": "edit/main/docs/"}
     project = built.copy_of_the_project(tmp_path / "project")
@@ -52,7 +52,8 @@ def test_repository_is_linked_and_never_asked(
 
 
 def test_built_pages_take_what_a_version_says(site_folder: Path) -> None:
-    """The list of versions, the note on an old page and its canonical address find their places."""
+    """The list of versions, the note on an old page, and its canonical address find
+    their places."""
     script = load("publish")
     page = (site_folder / script.VERSIONS).read_bytes()
     listed = script.with_versions(page, {"v1.0": {"bytes": 1.0, "published": 0.0}})

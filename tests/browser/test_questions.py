@@ -1,4 +1,4 @@
-"""Answers to a page's questions: typed, graded, asked again, and the solution without a script."""
+"""Answers to a page's questions: typed, graded, varied, and the solution without a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rank map hands over, and what it reads: files, commands, pasted launch lines."""
+"""What the rank map exports and imports: files, commands, pasted launch lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ LOAD_AND_READ = """async (commands) => {
 def test_every_preset_is_loaded_and_exported_as_the_command_line_prints_it(
     page: Page, site: str
 ) -> None:
-    """Whole text for worlds up to 512 GPUs; how many and how large for the others."""
+    """The whole text is compared for worlds up to 512 GPUs, number and size of groups
+    for others."""
     opened(page, site)
     page.evaluate(KEEP_FILES)
     names = [found["name"] for found in layouts()]
@@ -95,14 +96,14 @@ def flags(case: dict[str, Any]) -> str:
 
 
 def same_groups(frozen: Any, got: list[list[int]]) -> bool:
-    """Whether groups are those of the oracle, which keeps a digest of long lists."""
+    """Return whether groups equal those of the oracle, which stores a digest of long lists."""
     if isinstance(frozen, list):
         return frozen == got
     return frozen["sha256"] == hashlib.sha256(json.dumps(got).encode()).hexdigest()
 
 
 def test_groups_of_megatron_itself_come_out_of_a_pasted_command_line(page: Page, site: str) -> None:
-    """In the file, and in the picture where it is an SVG."""
+    """The groups are read from the file, and from the picture if it is an SVG."""
     opened(page, site)
     page.evaluate(KEEP_FILES)
     cases = json.loads(ORACLE.read_text("utf-8"))["cases"]
@@ -160,7 +161,7 @@ NEVER_IDLE = """() => {
 
 
 def test_no_tool_waits_until_the_browser_is_idle_before_it_hands_over_a_file() -> None:
-    """Chromium puts the encoding of a canvas off so, in a page and in its own thread."""
+    """Chromium delays the encoding of a canvas until it is idle, in a page and in a worker."""
     scripts = (ROOT / "docs" / "assets" / "javascripts").rglob("*.js")
     waiting = [
         path.name

@@ -1,4 +1,4 @@
-"""The rank map by key, pointer and finger, on a desk and on a phone, for everybody."""
+"""The rank map by keyboard, pointer and touch, on desktop and phone, with assistive technology."""
 
 from __future__ import annotations
 

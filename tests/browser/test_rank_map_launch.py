@@ -1,4 +1,4 @@
-"""What the rank map writes for launchers and reads of their lines, as their frameworks read it."""
+"""What the rank map writes for launchers and reads from their lines, checked against frameworks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def megatron_arguments(text: str) -> dict[str, int]:
 
 
 def meshes(text: str) -> dict[str, Any]:
-    """The device meshes of a PyTorch program: an array of ranks each, and its axes."""
+    """Return the device meshes of a PyTorch program: an array of ranks each, and its axes."""
     found = {}
     for name, shape, names in re.findall(
         r'^(\w+) = init_device_mesh\("cuda", (\(.*?\)), mesh_dim_names=(\(.*?\))\)$', text, re.M
@@ -55,9 +55,11 @@ def rows_of(ranks: Any, axes: list[str], axis: str) -> set[tuple[int, ...]]:
 
 
 def deepspeed_experts(grid: Any, ep: int, split: bool) -> set[tuple[int, ...]]:
-    """EP groups of DeepSpeed's MoE layer over (pipe, data, model), as deepspeed/utils/groups.py:
+    """Return EP groups of DeepSpeed's MoE layer over (pipe, data, model), as in its
+    utils/groups.py.
 
-    neighbours of a stage, or of the data ranks of one model rank where experts are split too.
+    These are neighbors within a stage, or the data ranks of one model rank if experts are split
+    too.
     """
     ranks = np.moveaxis(grid, 1, 2) if split else grid
     return {tuple(group) for group in ranks.reshape(-1, ep).tolist()}
@@ -146,7 +148,7 @@ def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> Non
 
 
 def test_dense_layouts_are_placed_by_every_framework_with_their_order(ask: Ask) -> None:
-    """The expert grid of a model without experts is no reason to refuse it."""
+    """The expert grid of a model without experts is no reason to refuse a layout."""
     states = [
         {"nodes": 4, "gpus": 8, "tp": tp, "cp": cp, "ep": 1, "etp": None, "pp": pp, "dp": None}
         | {"order": order}
@@ -200,7 +202,8 @@ def test_texts_are_read_as_the_command_line_reads_them(ask: Ask) -> None:
     "word", ["V{}=4 ", "--tensor-model-parallel-size 8 ", "--parallel-{} 1 ", '"a ', "x", "--a"]
 )
 def test_a_line_that_is_four_times_as_long_takes_four_times_as_long(ask: Ask, word: str) -> None:
-    """256 kB of assignments took nine seconds: sixteen times as long for four times the line."""
+    """256 kB of assignments used to take nine seconds: sixteen times as long for a line four times
+    as long."""
     few, many = (
         "".join(map(word.format, range(length // len(word) + 1)))[:length]
         for length in (15_000, 60_000)

@@ -1,4 +1,4 @@
-"""What the rank map says that its groups carry, against the command line."""
+"""The rank map's messages of its groups, compared with the command line."""
 
 from __future__ import annotations
 

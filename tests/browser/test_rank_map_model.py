@@ -1,4 +1,4 @@
-"""What the rank map computes, in a real browser without its page, against the models."""
+"""What the rank map computes, in a real browser without its page, compared with the models."""
 
 from __future__ import annotations
 

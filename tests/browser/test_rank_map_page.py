@@ -1,4 +1,4 @@
-"""The page of the rank map: what a configuration shows, says and leaves in the address."""
+"""The page of the rank map: what a configuration shows, says and writes to the address."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ BROKEN = """() => {
 def test_a_phone_shows_the_section_that_an_address_names_and_no_option_in_two_lines(
     page: Page, site: str
 ) -> None:
-    """The parts above the section are laid out only then, and longer than was guessed."""
+    """The parts above the section are laid out only then, and were longer than estimated."""
     page.set_viewport_size({"width": 390, "height": 844})
     at_rest(page, f"{site}{MAP}#reading-the-picture")
     drawn(page)

@@ -44,10 +44,10 @@ def test_csv_has_every_rank_of_every_communicator_once(ask: Ask) -> None:
 def test_address_of_a_page_that_the_reader_went_to_is_not_written(
     chromium: Browser, scripts_address: str, query: str, left: str | None, found: str
 ) -> None:
-    """Going back changes the address first and the page, with its tool, only later.
+    """Going back changes the address first, and the page with its tool only later.
 
-    A clock belongs to a whole profile, whose pages then see no `performance` entries either: this
-    one is nobody else's.
+    A fake clock affects a whole profile, whose pages then have no `performance` entries either;
+    this profile is not shared.
     """
     with chromium.new_context() as profile, profile.new_page() as page:
         page.clock.install()

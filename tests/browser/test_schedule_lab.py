@@ -1,4 +1,4 @@
-"""The schedule lab in a real browser, against the command line and the models."""
+"""The schedule lab in a real browser, compared with the command line and the models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATH = "/tools/schedules/"
 
 
 def said_by(command: str) -> str:
-    """What the command line says to `command`, be it an answer or why there is none."""
+    """Return what the command line prints for `command`, either an answer or an error."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         main(shlex.split(command)[1:])
@@ -38,7 +38,8 @@ def said_by(command: str) -> str:
 
 
 def random_query(rng: random.Random) -> dict[str, Any]:
-    """Sizes and times of any schedule: also microbatches that nothing divides, unequal stages."""
+    """Return sizes and times of any schedule, including indivisible microbatches and unequal
+    stages."""
     name = rng.choice(list(SCHEDULES))
     stages = rng.choice((1, 2, 3, 4, 4, 6, 8))
     query: dict[str, Any] = {
@@ -100,7 +101,7 @@ def lab(page: Page, site: str, query: str = "") -> Page:
 
 
 def sentence(runs: Sequence[tuple[str, str, int | None]]) -> str:
-    """The lab's first answer about schedules of the example, by the command line's words."""
+    """Return the lab's first answer about schedules of the example, in the command line's words."""
     times = Durations(forward=10, backward_input=10, backward_weight=10)
     told = []
     for title, name, chunks in runs:

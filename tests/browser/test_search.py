@@ -1,4 +1,4 @@
-"""The search of the site: what is asked, what is found, what that costs."""
+"""The search of the site: queries, results, and cost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CUT = """async ([module, texts]) => {
 
 @pytest.fixture(scope="module")
 def home(profile: BrowserContext, site: str) -> Iterator[Page]:
-    """One page for all queries: each would load the index again."""
+    """One page for all queries, because each page would load the index again."""
     with profile.new_page() as page:
         page.goto(f"{site}/about/accessibility/")
         yield page
@@ -53,7 +53,7 @@ def home(profile: BrowserContext, site: str) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def found(home: Page, site: str) -> dict[str, Any]:
-    """What every query of the table finds, in one evaluation."""
+    """Return the results of every query of the table, in one evaluation."""
     queries = [query for asked in TABLE.values() for query in asked]
     module = f"{site}/assets/javascripts/search/find.js"
     answer: dict[str, Any] = home.evaluate(FIND, [module, [*queries, *KINDS, *SLIPS, "qwxzvk"]])
@@ -112,7 +112,8 @@ SLIPS = {
 
 
 def test_what_objects_of_javascript_have_is_a_word_as_others_are(page: Page, site: str) -> None:
-    """Each piece of the index has a constructor, also where the site has no such word."""
+    """Each piece of the index is a JavaScript object with a constructor, even if the site lacks
+    that word."""
     page.route("**/search/words-*.json", lambda route: route.fulfill(json={}))
     page.goto(f"{site}/about/accessibility/")
     module = f"{site}/assets/javascripts/search/find.js"
@@ -133,7 +134,7 @@ def test_a_slip_in_a_word_or_in_its_ending_is_forgiven(found: dict[str, Any]) ->
 
 
 def test_browser_and_build_cut_words_alike(home: Page, site: str, site_folder: Path) -> None:
-    """All words of the site, and what inflection makes of them."""
+    """This covers all words of the site and all their inflections."""
     index = site_folder / "search"
     known = [w for piece in index.glob("words-*.json") for w in json.loads(piece.read_text())]
     texts = [
@@ -196,7 +197,7 @@ LATE = "**/search/view.js"
 
 
 def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: str) -> None:
-    """It went to the first result of the query before."""
+    """Enter used to open the first result of the previous query."""
     page.goto(f"{site}{LIGHT}")
     page.keyboard.press("/")
     page.keyboard.type("ring all-reduce")
@@ -213,7 +214,8 @@ def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: st
 def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
     page: Page, site: str, then: str
 ) -> None:
-    """It went to the first result of the query before, also from a search that was closed."""
+    """Enter used to open the first result of the previous query, even after the search
+    was closed."""
     page.goto(f"{site}{LIGHT}")
     page.keyboard.press("/")
     field = page.locator("dialog.find input")
@@ -280,7 +282,7 @@ def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
 
 
 def entered_while_the_search_is_loaded(page: Page) -> Held:
-    """What is still to come of a search whose first result, Pipeline schedules, was asked for."""
+    """Press Enter while the search is still loading; return what is held back."""
     page.evaluate("addEventListener('click', (event) => { window.led = event.target.href; }, true)")
     held = Held(page, LATE)
     with page.expect_request(LATE):
@@ -291,7 +293,7 @@ def entered_while_the_search_is_loaded(page: Page) -> Held:
 
 
 def test_enter_while_the_search_is_loaded_leads_to_the_first_result(page: Page, site: str) -> None:
-    """It was dropped, and had to be pressed again."""
+    """Enter used to be dropped, and had to be pressed again."""
     page.goto(f"{site}{LIGHT}")
     entered_while_the_search_is_loaded(page).come()
     page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
@@ -333,7 +335,8 @@ CLOSED_AND_PRESSED = """() => {
 
 
 def test_a_key_right_after_closing_opens_the_search_again(page: Page, site: str) -> None:
-    """The field of the closed dialog has the focus until the next frame, and took the key."""
+    """The closed dialog's field keeps the focus until the next frame, and used to
+    swallow the key."""
     page.goto(f"{site}{LIGHT}")
     field = page.locator("dialog.find input")
     page.keyboard.press("/")
@@ -370,7 +373,7 @@ def test_dialog_is_accessible_in_both_palettes(page: Page, site: str, axe: Any) 
 
 
 def test_insides_of_figures_are_not_searched(site_folder: Path) -> None:
-    """Cells of data tables would drown the pages that explain them."""
+    """Cells of data tables would otherwise outnumber the pages that explain them."""
     page = (site_folder / RANKS.strip("/") / "index.html").read_text(encoding="utf-8")
     assert "GPU of the node" in page
     for texts in (site_folder / "search").glob("text-*.json"):

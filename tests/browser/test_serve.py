@@ -1,4 +1,4 @@
-"""`make serve` shows a saved edit in the open page, and draws exactly what the edit changed."""
+"""`make serve` shows a saved edit in the open page, and redraws exactly what the edit changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HOOKS = (*re.findall(r"hooks/(\w+)\.py", (ROOT / "mkdocs.yml").read_text("utf-8"
 
 
 def until(condition: Callable[[], bool], pid: int, otherwise: Callable[[], str]) -> None:
-    """Wait for a condition that says nothing when it comes true, as long as the server computes."""
+    """Wait for a condition that has no event, as long as the server is computing."""
     give_up, used = time.monotonic() + PATIENCE_S, processor_s(pid)
     while not condition():
         if time.monotonic() > give_up:
@@ -67,7 +67,7 @@ class Server:
         return (self.folder / "serve.log").read_text(encoding="utf-8")
 
     def replace(self, name: str, old: str, new: str) -> None:
-        """Replace `old`, which stands once in the file, at once."""
+        """Replace `old`, which occurs once in the file."""
         path = self.folder / name
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{name} has changed: say what to edit there now"
@@ -76,14 +76,14 @@ class Server:
         edited.replace(path)
 
     def edit(self, name: str, old: str, new: str) -> set[str]:
-        """Replace and wait as an open page does; the pictures that the build drew."""
+        """Replace text, wait as an open page does, and return the pictures that the build drew."""
         before, known = self.epoch(0), self.pictures()
         self.replace(name, old, new)
         self.epoch(before, f"no new build after an edit of {name}")
         return self.pictures() - known
 
     def epoch(self, after: int, otherwise: str = "no answer") -> int:
-        """Which build is shown, as soon as it is later than `after`: what an open page asks."""
+        """Return the first build later than `after`, which is what an open page polls for."""
         used = -1.0
         while used != (used := processor_s(self.pid)):
             with contextlib.suppress(TimeoutError):
@@ -91,13 +91,16 @@ class Server:
         pytest.fail(f"{otherwise}:\n{self.log()}", pytrace=False)
 
     def pictures(self) -> set[str]:
-        """The keys of the pictures that were ever drawn."""
+        """Return the keys of all pictures drawn so far."""
         return {
             path.name for path in (self.folder / "cache").iterdir() if PICTURE.fullmatch(path.name)
         }
 
     def read(self, path: str) -> str:
-        """The file as it is served. Raises OSError where it is not whole: it is being written."""
+        """Return the file as served.
+
+        Raises OSError if it is incomplete because it is being written.
+        """
         with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_S) as answer:
             try:
                 return str(answer.read().decode())
@@ -105,7 +108,7 @@ class Server:
                 raise OSError(path) from error
 
     def builds_until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a build or two; an edit may be seen in two parts."""
+        """Wait for a build or two, because an edit may be noticed in two parts."""
         shown = self.epoch(0)
         for _ in range(3):
             if condition():
@@ -114,14 +117,14 @@ class Server:
         assert condition(), self.log()
 
     def has(self, source: str) -> bool:
-        """Whether this page is served; while a build runs, the server waits with its answer."""
+        """Return whether this page is served; during a build, the server delays its response."""
         try:
             return "<h1" in self.read(address_of(source))
         except urllib.error.HTTPError:
             return False
 
     def finds(self, word: str) -> bool:
-        """Whether the search has this word by now."""
+        """Return whether the search index contains this word by now."""
         with contextlib.suppress(OSError, ValueError):
             cuts = json.loads(self.read("/search/head.json"))["cuts"]
             piece = sum(cut <= word for cut in cuts) - 1
@@ -129,7 +132,7 @@ class Server:
         return False
 
     def figures(self) -> dict[str, str]:
-        """Every figure as it stands in the pages, by `/page/#id`."""
+        """Return every figure as shown in the pages, by `/page/#id`."""
         return {
             f"{path}#{name}": html
             for path in map(address_of, SOURCES)
@@ -137,13 +140,14 @@ class Server:
         }
 
     def listed(self) -> list[dict[str, Any]]:
-        """`figures.json`, nothing until it is there: it is written after the page is shown."""
+        """Return `figures.json`, empty until it is written after the page is shown."""
         with contextlib.suppress(OSError, ValueError):
             return list(json.loads(self.read("/figures.json")))
         return []
 
     def manifest(self) -> tuple[dict[str, str], dict[str, tuple[str, float]]]:
-        """The digest of every picture's data, and what each call in a sentence shows and is."""
+        """Return the digest of every picture's data, and what each call in a sentence
+        shows and is."""
         pictures: dict[str, str] = {}
         shown: dict[str, tuple[str, float]] = {}
         until(lambda: bool(self.listed()), self.pid, lambda: f"no figures.json:\n{self.log()}")
@@ -158,7 +162,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Some pages with live reload; one server for all tests, each undoes its edits."""
+    """Some pages with live reload; one server for all tests, each of which undoes its edits."""
     folder = copy_of_the_project(tmp_path_factory.mktemp("served"))
     configuration = folder / few_pages(folder, SOURCES)
     (folder / "hooks" / "tell_port.py").write_text(TELL_PORT, encoding="utf-8")
@@ -197,7 +201,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 def test_changed_constant_of_the_catalog_redraws_the_figures_whose_numbers_changed(
     server: Server,
 ) -> None:
-    """A faster H100 moves what is measured against its peak and a step on it, and no schedule."""
+    """A faster H100 changes measurements relative to its peak and a step on it, but no schedule."""
     file, old, new = (
         "figgen/catalog/accelerators.toml",
         '989.4 TFLOP/s"\nfp16',
@@ -226,14 +230,14 @@ def test_changed_constant_of_the_catalog_redraws_the_figures_whose_numbers_chang
 
 
 def without_preset(picture: str, html: dict[str, str]) -> str:
-    """The figure of a picture: one with tabs has a picture for each."""
+    """Return the figure of a picture; a figure with tabs has one picture per tab."""
     anchor = picture.rpartition("#")[2]
     names = {name.rpartition("#")[2] for name in html}
     return next(name for name in sorted(names, key=len, reverse=True) if anchor.startswith(name))
 
 
 def test_changed_formula_changes_the_sentences_that_use_it(server: Server) -> None:
-    """`bubble_fraction` stands in sentences; the pictures come from the simulator instead."""
+    """`bubble_fraction` is used in sentences; the pictures come from the simulator instead."""
     html, (data, shown) = server.figures(), server.manifest()
     file = "figgen/formulas/pipeline.py"
     old, new = (
@@ -254,7 +258,7 @@ def test_changed_formula_changes_the_sentences_that_use_it(server: Server) -> No
 
 
 def test_an_edited_sentence_can_be_searched_for(server: Server) -> None:
-    """The index is made after the page is shown, in the background."""
+    """The index is rebuilt in the background after the page is shown."""
     page, old = SOURCES[0], "\n\n## "
     text = (server.folder / "docs" / page).read_text(encoding="utf-8")
     before, _, rest = text.partition(old)
@@ -291,7 +295,7 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
 
 
 def test_a_changed_hook_is_told_of_by_its_name(server: Server) -> None:
-    """MkDocs loads hooks once."""
+    """MkDocs loads hooks only once."""
     name = "hooks/about.py"
     file = server.folder / name
     text, said = file.read_text(encoding="utf-8"), f"{file} changed; restart the server to use it"
@@ -302,7 +306,7 @@ def test_a_changed_hook_is_told_of_by_its_name(server: Server) -> None:
 
 
 def test_a_page_that_is_removed_while_serving_is_gone_and_comes_back(server: Server) -> None:
-    """And nothing else: the other pages stay as they are, their links to it are told."""
+    """Nothing else changes: the other pages stay as they are, and links to it are reported."""
     file = server.folder / "docs" / SOURCES[1]
     aside = server.folder / "aside.md"
     before = server.figures()
@@ -315,7 +319,7 @@ def test_a_page_that_is_removed_while_serving_is_gone_and_comes_back(server: Ser
 
 
 def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) -> None:
-    """Readers see what is wrong in place of every page until a build works again."""
+    """Readers see the error on every page until a build succeeds again."""
     file, sound = "figgen/units.py", (ROOT / "figgen" / "units.py").read_text(encoding="utf-8")
     seen = server.folder / "seen"
     half = f"open({str(seen)!r}, 'w').close()\nraise SyntaxError('half a module')\n"

@@ -1,4 +1,4 @@
-"""Tables of the catalog: sorted and filtered by keyboard, whole without a script."""
+"""Tables of the catalog: sorted and filtered by keyboard, complete without a script."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_address_with_a_row_shows_that_row(page: Page, site: str) -> None:
 def test_a_long_table_opens_with_its_first_rows_and_a_reader_reaches_every_other(
     page: Page, unscripted: Page, site: str
 ) -> None:
-    """To lay out all rows at once took a phone more than a second."""
+    """Laying out all rows at once took a phone more than a second."""
     unscripted.goto(f"{site}{RUNS}")
     every = unscripted.locator("table.sortable tbody tr:visible").count()
     last = unscripted.locator("table.sortable tbody tr").last.get_attribute("id")

@@ -1,4 +1,4 @@
-"""What a reader takes from a figure: files made on the spot, and texts to copy."""
+"""What readers can take from a figure: files made on the spot, and texts to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The traces that the tools write, in a real browser, against those of the command line."""
+"""The traces that the tools write, in a real browser, compared with those of the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tests.thorough import one_in
 
 SUITES = "trace_suites.js"
 NANOSECOND = 0.001
-"""In microseconds: times are rounded to it, of sums that differ in their last digits."""
+"""A nanosecond in microseconds: times are rounded to it, and sums may differ in their
+last digits."""
 
 STEPS = (
     "nodes=12&tp=8&pp=4&microbatches=8",
@@ -36,7 +37,7 @@ STEPS = (
 
 
 def close(shown: Any, printed: Any) -> bool:
-    """Equal, but for the last digits of rates and a nanosecond of times."""
+    """Return whether values are equal up to the last digits of rates and a nanosecond of times."""
     if shown == printed:  # as nearly all of a hundred thousand events are
         return True
     if isinstance(shown, dict):
@@ -52,7 +53,7 @@ def close(shown: Any, printed: Any) -> bool:
 
 
 def agree(shown: dict[str, Any], printed: dict[str, Any]) -> None:
-    """Event by event the same."""
+    """Assert that both traces have the same events."""
     assert {**shown, "traceEvents": 0} == {**printed, "traceEvents": 0}
     ours, theirs = shown["traceEvents"], printed["traceEvents"]
     assert len(ours) == len(theirs)

@@ -1,4 +1,4 @@
-"""Jobs that a reader brings and takes away: dropped, chosen, written, and read back."""
+"""Jobs that readers bring and take away: dropped, chosen, written, and read back."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_a_framework_cannot_run_is_said(open_modeler: Callable[..., Page]) 
 
 
 def test_the_fastest_plan_starts_with_the_state_that_it_counted(page: Page, site: str) -> None:
-    """Its command left ZeRO 3 out, and would have run out of memory at once."""
+    """The command used to omit ZeRO 3, so the run would have been out of memory at once."""
     held = "?model=llama-3-8b&nodes=1&tp=1&pp=1&cp=1&zero=3&global_batch=64"
     page.goto(f"{site}/tools/planner/{held}")
     page.locator("[data-write]").click()

@@ -1,6 +1,6 @@
-"""Training steps for the browser to compute, and what the command line's functions say of them.
+"""Training steps for the browser to compute, and the command line's answers.
 
-A case is what `jobOf` of the tools' engine takes: choices by name, or own numbers.
+A case is an argument of `jobOf` in the tools' engine: choices by name, or a reader's own numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UNTIMED = 0.5
 
 
 def answered(choices: Choices) -> Any:
-    """What `figgen step --json` and `figgen memory --json` print, or their message."""
+    """Return what `figgen step --json` and `figgen memory --json` print, or their error message."""
     try:
         return json.loads(json.dumps(_answered(choices)))
     except InputError as error:
@@ -116,7 +116,7 @@ def _answered(choices: Choices) -> Choices:
 
 
 def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
-    """The predicted time; None on hardware that nobody timed."""
+    """Return the predicted time; None for hardware on which no such step was timed."""
     chip, nic = values["accelerator"], values["nic"]
     if isinstance(chip, dict) or isinstance(nic, dict):
         return None
@@ -161,7 +161,8 @@ def _own_cluster(values: Choices) -> Cluster:
 
 
 def random_choices(rng: random.Random) -> Choices:
-    """A step of any model, schedule, sharding and hardware; about one in five does not fit."""
+    """Return a step of any model, schedule, sharding and hardware; about one in five
+    does not fit."""
     nodes, gpus = rng.choice((1, 1, 2, 4, 8, 16)), rng.choice((4, 8, 8, 8))
     world = nodes * gpus
     name = rng.choice(list(catalog.MODELS))
@@ -193,7 +194,7 @@ MEASURED = (
 
 
 def _uneven(rng: random.Random, layers: int, stages: int) -> list[int]:
-    """Any split of the layers over the stages, empty ones too."""
+    """Return a random split of the layers over the stages, which may be empty."""
     cuts = sorted(rng.randint(0, layers) for _ in range(stages - 1))
     return [after - before for before, after in zip([0, *cuts], [*cuts, layers], strict=True)]
 
@@ -255,7 +256,7 @@ def _options(rng: random.Random) -> Choices:
 
 
 def _adapters(rng: random.Random) -> Choices:
-    """Half of the time none; now and then a combination that there is not."""
+    """Return no adapters half of the time, and occasionally an invalid combination."""
     choices: Choices = {"lora_rank": rng.choice((None, None, None, None, 1, 8, 64, 5000))}
     if choices["lora_rank"] or rng.random() < 0.03:
         choices["lora_matrices"] = rng.choice(list(ADAPTED))
@@ -280,7 +281,7 @@ def _hardware(rng: random.Random) -> Choices:
 
 
 def own_choices(rng: random.Random) -> Choices:
-    """A step of a made-up model on made-up hardware."""
+    """Return a step of a made-up model on made-up hardware."""
     tp, pp = rng.choice((1, 2, 4)), rng.choice((1, 2, 4))
     heads = rng.choice((8, 12, 16, 40))
     shape: Choices = {

@@ -1,4 +1,5 @@
-"""What the tests wait for after what they do: the frame, the size, the address of exactly that."""
+"""What tests wait for after an action: the next frame, the size, the address of exactly that
+action."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ LONGEST_REST = 60
 
 @contextmanager
 def resting(page: Page) -> Iterator[None]:
-    """At the end of the block, wait until the page has asked for nothing for half a second.
+    """At the end of the block, wait until the page has requested nothing for half a second.
 
-    Playwright's `networkidle` never comes where a busy page asks for nothing for half a second
-    before it has loaded, and for something then: the timer, which has run out, isn't started again.
+    Playwright's `networkidle` never comes if a busy page is idle for half a second before it has
+    loaded and makes requests when it does: the timer has expired and isn't started again.
     """
     under_way: set[Request] = set()
 
@@ -67,35 +68,36 @@ def resting(page: Page) -> Iterator[None]:
 
 
 def at_rest(page: Page, address: str) -> None:
-    """Open a page and wait until it has run and asked for nothing for half a second.
+    """Open a page and wait until its scripts have run and it requested nothing for half a second.
 
-    To wait for that rest alone ends before a slow machine has read the page: nothing is asked for
-    meanwhile.
+    Waiting only for network silence ends before a slow machine has parsed the page, since nothing
+    is requested meanwhile.
     """
     with resting(page):
         page.goto(address)
 
 
 def drawn(page: Page) -> None:
-    """Wait until a frame has what was done so far, and what observers of its sizes made of it.
+    """Wait until a frame shows everything so far, including the reactions of observers to its
+    sizes.
 
-    The tools draw once a frame, so that until then the answer to an earlier edit stands.
+    The tools draw once per frame, so the answer to an earlier edit is shown until then.
     """
     page.evaluate(NEXT_FRAME)
 
 
 def resized(page: Page, width: int, height: int) -> None:
-    """Give the window a size, and wait until the page has followed."""
+    """Resize the window, and wait until the page has followed."""
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_function(OF_SIZE, arg=[width, height])
     drawn(page)
 
 
 def addressed(page: Page, **keys: object) -> None:
-    """Wait until the address says this of these keys, None for one that it must not have.
+    """Wait until the address has these values for these keys; None means the key is absent.
 
-    It follows when the reader rests, a whole answer after the edit: one that has the last of
-    several edits has all of them, one that has the first may lack the others.
+    The address is updated when the reader pauses, and all edits of an answer at once. If it has the
+    last of several edits it has all of them; if it has the first, others may be missing.
     """
     # Pairs: of a dict Playwright leaves out what is None.
     wanted = [[key, None if value is None else str(value)] for key, value in keys.items()]
@@ -103,7 +105,7 @@ def addressed(page: Page, **keys: object) -> None:
 
 
 def press(page: Page, control: Locator) -> None:
-    """Press a control and hold it, once it stands still: what comes near it may move it."""
+    """Press a control once it no longer moves, since what appears near it may move it."""
     control.hover()
     page.mouse.down()
 
@@ -115,11 +117,11 @@ PASSED_BY = """async () => {
 
 
 class Held:
-    """The answers at `addresses`, kept back until the test lets them come, or fail.
+    """Holds back the responses at `addresses` until the test lets them come or fail.
 
-    A page that stands asks past Playwright for a moment after the call that would hold it: one
-    question of 19 did under `--throttle 10`, which no test then heard of. So it asks for nothing
-    until it is held.
+    For a moment after the call that intercepts requests, a page may still request past Playwright:
+    one of 19 requests did so under `--throttle 10`, unnoticed by the test. The page therefore
+    requests nothing until interception works.
     """
 
     def __init__(self, page: Page, addresses: str) -> None:
@@ -142,11 +144,11 @@ class Held:
         return kept
 
     def come(self) -> None:
-        """Let them come, and what is asked for from now on."""
+        """Let the responses come, and all later ones too."""
         for route in self._freed():
             route.continue_()
 
     def fail(self) -> None:
-        """Let them fail; what is asked for from now on comes."""
+        """Let the responses fail; later ones come."""
         for route in self._freed():
             route.abort()

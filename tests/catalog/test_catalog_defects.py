@@ -1,7 +1,7 @@
-"""Every check of the catalog, shown a real file with one thing wrong in it.
+"""Every check of the catalog, applied to a real file with one mistake in it.
 
-Each case takes a file as it ships, makes one edit, and expects the error to name the file, the
-entry and the key. An edit that no longer finds its text fails too.
+Each case takes a file as shipped, makes one edit, and expects the error to name the file, the entry
+and the key. An edit whose text is not found fails too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from figgen.errors import InputError
 
 
 def read(file: str, content: str) -> object:
-    """Load one file as the catalog does, the others as they ship."""
+    """Load one file as the catalog does, and the others as shipped."""
     if file.startswith("models"):
         return read_models(file, content, load.sources())
     if file.startswith("runs"):
@@ -46,7 +46,7 @@ def read(file: str, content: str) -> object:
 
 
 def entry_of(file: str, name: str) -> str:
-    """The text of one entry, header included."""
+    """Return the text of one entry, including its header."""
     content = load.content(file)
     header = f'["{name}"]\n' if f'["{name}"]\n' in content else f"[{name}]\n"
     start = content.index(header)
@@ -134,7 +134,7 @@ def test_all_faults_of_a_file_are_told_at_once_with_their_lines() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_text_of_the_catalog_is_markup(hostile: str) -> None:
-    """A name that reaches a page is a name there, whatever writes it."""
+    """A name on a page is displayed as a name, whatever part of the code writes it."""
     shipped = entry_of("models.toml", "gpt-2-xl")
     title = next(line for line in shipped.splitlines() if line.startswith("title = "))
     wanted = r"models\.toml:\d+: \[gpt-2-xl\] (title|note): not plain text"

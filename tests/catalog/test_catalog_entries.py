@@ -1,4 +1,4 @@
-"""What the catalog holds, against errata and published tables that were typed elsewhere."""
+"""The catalog compared with errata and published tables that were typed in separately."""
 
 from __future__ import annotations
 

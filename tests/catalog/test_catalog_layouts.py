@@ -1,4 +1,4 @@
-"""Every preset, and every published run with its layout, is one that the models accept."""
+"""The models accept every preset and every published run whose layout is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published runs: their numbers against the tables they come from, and against each other."""
+"""Published runs: their numbers compared with their source's tables, and with each other."""
 
 from __future__ import annotations
 
@@ -159,7 +159,8 @@ BRIDGE = [run for run in RUNS if run.family == "megatron-bridge"]
 
 
 def bridge_flops(run: Run) -> float:
-    """FLOPs of a token by Megatron's count: causal, modules that predict one token more too."""
+    """Return FLOPs per token by Megatron's count: causal, including modules that predict one more
+    token."""
     shape = run.model.shape
     parts = part_weights(shape)
     met = sum(parts[part] for part in ("attention", "routed", "shared", "projections"))
@@ -176,7 +177,8 @@ def bridge_flops(run: Run) -> float:
 
 @pytest.mark.parametrize("run", BRIDGE, ids=name_of)
 def test_megatron_bridge_prints_the_flops_of_the_model_that_the_catalog_has(run: Run) -> None:
-    """The only thing in its tables that tells DeepSeek-V3 with from without its module."""
+    """Only this column of its tables distinguishes DeepSeek-V3 with its module from DeepSeek-V3
+    without."""
     assert run.flops_rate is not None
     assert run.tokens_per_s is not None
     printed = run.flops_rate.value / run.tokens_per_s.value
@@ -236,7 +238,8 @@ def test_narayanan_training_time_follows_from_8_flops_a_parameter() -> None:
 
 
 def sweep_flops_per_s(row: SweepRow, seconds: float) -> float:
-    """Narayanan's hardware FLOP rate per GPU with full recomputation, vocabulary of BLOOM."""
+    """Return Narayanan's hardware FLOP rate per GPU with full recomputation, for BLOOM's
+    vocabulary."""
     assert row.hidden is not None
     assert row.layers is not None
     sequence, vocab, h, layers = 2048, 250_880, row.hidden, row.layers
@@ -320,7 +323,7 @@ def test_opt_was_trained_on_the_tokens_that_its_log_reckons_the_work_of() -> Non
 
 
 def test_a_rate_of_which_nobody_says_what_it_counts_is_no_utilisation() -> None:
-    """OPT's report prints up to 147 TFLOP/s; over the peak that is 47.1%, but of which FLOPs?"""
+    """OPT's report prints up to 147 TFLOP/s. Over the peak that is 47.1%, but of which FLOPs?"""
     unsaid = [run for run in RUNS if run.flops_rate is not None and run.flops_kind == "unstated"]
     assert [run.name for run in unsaid] == ["opt-175b"]
     assert not any(run.mfu or run.hfu for run in unsaid)

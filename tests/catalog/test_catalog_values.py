@@ -114,7 +114,8 @@ def test_the_range_of_a_torus_link_reaches_the_vendor_total_over_the_ports() -> 
 
 
 def test_tpus_before_v6e_have_no_fp16_peak() -> None:
-    """The comparison that the catalog cites crosses it out; the vendor prints bf16 and int8."""
+    """The comparison that the catalog cites crosses it out; the vendor prints only bf16
+    and int8."""
     for name in ("tpu-v4", "tpu-v5e", "tpu-v5p"):
         assert catalog.accelerator(name).fp16 is None
     v4 = catalog.accelerator("tpu-v4")
@@ -144,8 +145,11 @@ def test_latency_presets_of_the_conventions_are_nccls() -> None:
 
 
 OWN_STEPS_US = {"tpu-": 1.0, "mi3": 2.1, "trainium": 1.5, "gaudi": 3.4}
-"""A hop: Austin et al. 2025, sharding; RCCL's tables for its mesh of eight, Ring, Simple; AWS's
-1 to 2 µs. No one prints Gaudi's, which has NCCL's and says so."""
+"""Latency of a hop: Austin et al. 2025, sharding;
+
+RCCL's tables for its mesh of eight, Ring, Simple; AWS's 1 to 2 µs. Nobody publishes Gaudi's, which
+takes NCCL's value and says so.
+"""
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_a_step_takes_the_latency_of_its_own_link_where_one_is_known(name: str) 
 
 
 def _attained(chip: str, dtype: str) -> dict[str, Any]:
-    """What the usual software attains on a chip, as the tools' columns have it."""
+    """Return what the default software attains on a chip, from the tools' columns."""
     rows = [(c.name, d) for c in catalog.ACCELERATORS.values() for d in DTYPES if getattr(c, d)]
     place = rows.index((chip, dtype))
     return {
@@ -180,7 +184,8 @@ CLOCKS_MHZ = json.loads((ORACLES / "system_totals.json").read_text())["clocks"]
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp8"])
 def test_the_same_silicon_at_a_lower_clock_attains_as_much_less(dtype: str) -> None:
-    """The catalog has no measured MI350X, whose rates are an MI355X's times a ratio of clocks."""
+    """The catalog has no measured MI350X; its rates are those of the MI355X times the ratio of
+    clocks."""
     slow, fast = (_attained(name, dtype) for name in ("mi350x", "mi355x"))
     ratio = CLOCKS_MHZ["mi350x"][0] / CLOCKS_MHZ["mi355x"][0]
     for rate in ("matmul", "plain", "attention"):
@@ -193,7 +198,7 @@ def test_the_same_silicon_at_a_lower_clock_attains_as_much_less(dtype: str) -> N
 
 
 def test_a_format_that_nobody_measured_attains_the_share_of_the_one_that_was() -> None:
-    """Of the chips with both, the shares are within 12 % of each other."""
+    """For the chips with both formats, the shares are within 12% of each other."""
     chips = [c for c in catalog.ACCELERATORS.values() if c.measured_bf16]
     shares = {
         (chip.name, name): measured.value / chip.peak_flops_per_s(name)

@@ -1,4 +1,5 @@
-"""measure.py and what reads its file: counted as the formulas count, refused where it is wrong."""
+"""measure.py and the reader of its file: counts agree with the formulas, invalid files
+are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ LAYER = {"hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192, "batch": 1
 
 
 def h100(**tables: list[dict[str, Any]]) -> str:
-    """A file of eight H100 with these tables."""
+    """Return a file of eight H100 with these tables."""
     machine = {
         "device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
         "ranks": 8, "nodes": 1, "torch": "2.9.0", "runtime": "12.8", "date": "2026-11-22",

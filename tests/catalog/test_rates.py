@@ -1,4 +1,4 @@
-"""The constants of the model of time: whole, sourced, and as well known as the fit says."""
+"""The constants of the model of time: complete, sourced, and as certain as the fit reports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_runs_of_a_constant_are_those_whose_time_it_moves() -> None:
 
 
 def test_a_constant_alone_is_known_as_the_mean_of_its_runs_is() -> None:
-    """n runs of one constant without a guess: its error is that of one, over √n."""
+    """With n runs of one constant and no prior, its error is that of a single run divided by √n."""
     moved = slopes(lambda at: np.full(25, np.exp(at[0])), np.zeros(1))
     [found] = uncertainty(moved, np.ones(25), np.array([1e6]))
     assert found == pytest.approx(TOLERATED / 5, rel=1e-4)

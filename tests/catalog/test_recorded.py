@@ -1,4 +1,4 @@
-"""The excerpt of two recorded steps is what its files say."""
+"""The excerpt of two recorded steps agrees with its files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_ddp_sends_each_gradient_of_resnet_50_once() -> None:
 
 
 def test_kernels_of_the_profile_take_as_long_as_another_count_of_them() -> None:
-    """`tests/oracles/trace_tinyllama.json` counted the seconds by kind when it was recorded."""
+    """`tests/oracles/trace_tinyllama.json` has the seconds by kind, counted when it was
+    recorded."""
     phases = recorded_trace().phases.values()
     for kind, seconds in (("product", 0.06629), ("attention", 0.01737), ("optimizer", 0.01664)):
         assert sum(phase.busy_s[kind] for phase in phases) == pytest.approx(seconds, rel=1e-3)

@@ -1,4 +1,4 @@
-"""Manifests compared: keys survive inserted lines, hostile content stays text."""
+"""Comparing manifests: keys survive inserted lines, and hostile content stays text."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_growth_from_nothing_or_of_words_is_no_percentage(
 
 
 def test_what_moved_furthest_comes_first_and_rounding_is_folded_away(tmp_path: Path) -> None:
-    """A constant that doubles one number and adds a percent to two, and last digits elsewhere."""
+    """One constant doubles one number and adds a percent to two; elsewhere only last
+    digits change."""
     shown = {"unit": "s", "shown": "0.1 s"}
     old = [
         number("noise()", 0.1, "a.md:1", **shown),
@@ -197,7 +198,8 @@ def test_a_new_figure_is_told_once_without_its_values(tmp_path: Path) -> None:
 def test_measurements_are_a_cause_like_a_constant_and_many_causes_are_counted(
     tmp_path: Path,
 ) -> None:
-    """A file of measurements beside one constant: the constant alone would be a wrong answer."""
+    """A file of measurements changed along with a constant; blaming only the constant would be
+    wrong."""
     one, other = [number("f()", 1)], [number("f()", 2)]
 
     def named(name: str, constants: int, measured: str) -> str:
@@ -278,7 +280,7 @@ def test_a_figure_reads_no_file_outside_its_site(where: str, tmp_path: Path) -> 
     ],
 )
 def test_what_no_file_and_no_float_can_hold_is_told_all_the_same(odd: str, tmp_path: Path) -> None:
-    """JSON has halves of surrogate pairs, NUL in names, and numbers of any length."""
+    """JSON may have halves of surrogate pairs, NUL in names, and numbers of any length."""
     for when in ("base", "head"):
         site = tmp_path / when
         site.mkdir()

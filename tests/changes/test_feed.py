@@ -1,4 +1,4 @@
-"""The feed tells the numbers that a publication moved, and keeps what it told before."""
+"""The feed lists the numbers that a publication changed, and keeps its earlier entries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def entries(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_each_publication_that_moves_a_number_adds_an_entry(tmp_path: Path) -> None:
-    """The published manifest beside its feed is all that there is of the last one."""
+    """The last publication is only known by its manifest, next to its feed."""
     first, second = site(tmp_path / "first", 1.0), site(tmp_path / "second", 2.0, "3")
     assert main(["diff", str(first / "figures.json"), str(second), "--feed"]) == 0
     release, moved = entries(second)

@@ -1,4 +1,4 @@
-"""Two revisions of a small guide: the report names what moved, by what, and nothing else."""
+"""Two revisions of a small guide: the report names what moved and why, and nothing else."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def entry_with(file: Path, name: str, old: str, new: str) -> None:
 
 @pytest.fixture(scope="module")
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository: `base`; `same`, a comment later; `hardware`, two constants later."""
+    """A repository with the revisions `base`, `same` (one comment later) and `hardware` (two
+    constants later)."""
     root = tmp_path_factory.mktemp("guide")
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "figgen", root / "figgen", ignore=ignore)
@@ -100,7 +101,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def diff(root: Path, *words: str) -> tuple[int, str]:
-    """Exit code and output. Each revision takes a build, and each constant one more."""
+    """Return exit code and output. Each revision takes a build, and each constant one more."""
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "figgen", "diff", *words]
     return built.listened_to(command, cwd=root, env=environment)
@@ -152,7 +153,7 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
 
 
 def test_a_revision_is_built_with_the_versions_of_its_own_lock(tmp_path: Path) -> None:
-    """Else an upgrade would be built twice with the new versions, and seem to move nothing."""
+    """Otherwise an upgrade would be built twice with the new versions and seem to move nothing."""
     root, tree = tmp_path / "root", tmp_path / "tree"
     for folder, lock in ((root, "# new\n"), (tree, "# new\n")):
         folder.mkdir()

@@ -1,4 +1,5 @@
-"""`figgen trace`, `cost` and `convert`: every pair of names, published times, NCCL beside them."""
+"""`figgen trace`, `cost` and `convert`: every pair of names, published times, and
+NCCL's estimates."""
 
 from __future__ import annotations
 
@@ -168,7 +169,7 @@ def test_every_link_that_rings_run_over_has_a_latency(capsys, name):
     [(64, "ib-ndr", 41.1e-3), (8, "nvlink4", 3.94e-3), (16, "ici-v5p", 20.9e-3)],
 )
 def test_a_ring_takes_as_long_as_on_the_pages_about_rings(capsys, ranks, link, time_s):
-    """All-reduce algorithms, figures 4.10 and 4.14 and the ring around a torus of TPU v5p."""
+    """All-reduce algorithms, figures 4.10 and 4.14, and the ring around a torus of TPU v5p."""
     asked = ("cost", "all-reduce", "--ranks", str(ranks), "--bytes", "1 GB", "--link", link)
     assert said(capsys, *asked)["time_s"] == pytest.approx(time_s, rel=2e-3)
 
@@ -192,7 +193,7 @@ def test_nccl_reckons_with_its_own_constants_beside_the_textbook(capsys):
 
 
 def test_nccl_takes_its_own_choice_where_nobody_names_an_algorithm(capsys):
-    """63.2 ms were measured with NVLS for 16 GiB on eight H100, 83.6 ms is the ring."""
+    """For 16 GiB on eight H100, 63.2 ms were measured with NVLS; the ring takes 83.6 ms."""
     asked = ("cost", "all-reduce", "--ranks", "8", "--bytes", "16 GiB", "--link", "nvlink4",
              "--model", "nccl")  # fmt: skip
     answer = said(capsys, *asked)
@@ -352,7 +353,7 @@ def test_convert_has_the_published_bus_bandwidth_factors(capsys, collective, ran
 def test_what_a_port_sends_is_what_leaves_the_node_in_the_trace(
     capsys, collective, algorithm, nodes, width
 ):
-    """Counted message by message, all ports of the busiest node alike."""
+    """It is counted message by message; all ports of the busiest node carry the same."""
     ranks, size, time_s, ports = nodes * width, 1e9, 1e-3, 2
     found = trace(collective, algorithm, ranks)
     leaving: Counter[int] = Counter()

@@ -1,7 +1,7 @@
-"""Whatever is typed: an answer and status 0, or one line and status 2; never anything else.
+"""Any input leads to an answer and status 0, or to one line and status 2, and nothing else.
 
-Words are drawn from what each verb knows and from what people mistype, so that many calls get
-past the first check. Sizes that no machine has must be refused, or answered as fast as others.
+Words are drawn from those that each verb knows and from typos, so that many calls get past the
+first check. Sizes that no machine has must be refused, or answered as fast as others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ABSURD = [
 
 
 def words(*known: str) -> st.SearchStrategy[str]:
-    """Mostly what a verb knows, now and then nonsense."""
+    """Return words that a verb knows, and sometimes nonsense."""
     return st.integers(0, 9).flatmap(
         lambda roll: (
             st.sampled_from(known) if roll else st.sampled_from(ABSURD) | st.text(max_size=6)
@@ -44,7 +44,7 @@ def words(*known: str) -> st.SearchStrategy[str]:
 def call(
     *parts: st.SearchStrategy[str] | str, **options: st.SearchStrategy[str]
 ) -> st.SearchStrategy:
-    """A verb with its positional words and some of its options."""
+    """Return a verb with its positional words and some of its options."""
     fixed = st.tuples(*(st.just(part) if isinstance(part, str) else part for part in parts))
     chosen = st.fixed_dictionaries({}, optional=options)
     return st.tuples(fixed, chosen, st.booleans()).map(
@@ -156,7 +156,7 @@ CALLS = st.one_of(
 
 @st.composite
 def named(draw: st.DrawFn) -> list[str]:
-    """`show` and `eval`, with arguments of the names that the figure or formula has."""
+    """Return a call of `show` or `eval`, with arguments that the figure or formula has."""
     verb = draw(st.sampled_from(["show", "eval"]))
     known = {"show": FIGURES, "eval": FORMULAS}[verb]
     name = draw(st.sampled_from(sorted(known)))

@@ -1,4 +1,4 @@
-"""`figgen ranks`: Megatron's own groups, in the shape that is promised."""
+"""`figgen ranks`: Megatron's own groups, in the promised JSON shape."""
 
 from __future__ import annotations
 

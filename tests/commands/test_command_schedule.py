@@ -1,4 +1,4 @@
-"""`figgen schedule`: recorded orders, both measures of the bubble, and what durations mean."""
+"""`figgen schedule`: recorded orders, both measures of the bubble, and the meaning of durations."""
 
 from __future__ import annotations
 

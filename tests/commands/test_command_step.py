@@ -1,4 +1,4 @@
-"""`figgen step`: what Muon adds, against its products counted one by one."""
+"""`figgen step`: what Muon adds, compared with its matmuls counted one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKED = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8", "--mic
 
 @dataclass
 class Sides:
-    """A matrix of which only the sides are known; its products count themselves."""
+    """A matrix of which only the shape is known, and which counts its matmuls."""
 
     rows: int
     columns: int
@@ -33,7 +33,7 @@ class Sides:
 
 
 def orthogonalised(rows: int, columns: int) -> int:
-    """FLOPs of Jordan et al. 2024, zeropower_via_newtonschulz5, on the side that is shorter."""
+    """Return FLOPs of Jordan et al. 2024, zeropower_via_newtonschulz5, on the shorter side."""
     flops: list[int] = []
     x = Sides(min(rows, columns), max(rows, columns), flops)
     for _ in range(5):

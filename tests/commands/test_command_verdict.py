@@ -1,4 +1,4 @@
-"""`figgen verdict` reads a job and what was measured, and answers in words and in JSON."""
+"""`figgen verdict` reads a job and its measurement, and answers in words and in JSON."""
 
 from __future__ import annotations
 

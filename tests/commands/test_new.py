@@ -1,4 +1,4 @@
-"""`figgen new`: stubs that pass the checks as they are, and names that are refused."""
+"""`figgen new`: stubs that pass all checks unchanged, and names that are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new(root: Path, *arguments: str) -> int:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A copy of the project with one stub of each kind, and the files that are new in it."""
+    """A copy of the project with one stub of each kind, and the list of new files in it."""
     root = copy_of_the_project(tmp_path_factory.mktemp("new") / "project")
     for name in COPIED:
         (root / name).parent.mkdir(exist_ok=True)
@@ -71,7 +71,8 @@ def test_each_kind_comes_with_its_test_and_its_oracle(written: tuple[Path, list[
 def test_the_stubs_pass_style_prose_and_their_tests(
     written: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
-    """Beside the generated pages alone: to compute the guide as well takes half a minute."""
+    """Only the generated pages are included, because computing the guide too takes half
+    a minute."""
     root, files = shutil.copytree(written[0], tmp_path / "project"), written[1]
     few_pages(root, [name.removeprefix("docs/") for name in files if name.endswith(".md")])
     python = [name for name in files if name.endswith(".py")]
@@ -127,7 +128,7 @@ def test_a_bad_or_taken_name_is_refused(
 def test_a_name_that_the_checkout_took_since_is_refused(
     arguments: tuple[str, ...], written: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This process has loaded another checkout, which has none of them."""
+    """This process has loaded a different checkout, which has none of these names."""
     assert new(written[0], *arguments) == 2
     assert "already" in capsys.readouterr().err
 

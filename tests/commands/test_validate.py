@@ -1,4 +1,4 @@
-"""validate: every published run, and steps of one GPU, beside their predictions."""
+"""`figgen validate`: every published run, and steps of one GPU, next to their predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of figures read off a chart, and the frozen points that they hold it against."""
+"""Reads values off charts, and the frozen points that they are compared with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.formulas.points import POINTS
 
 
 def value(chart: Chart, name: str) -> float:
-    """The named number that a caption may quote."""
+    """Return the named number that a caption may quote."""
     return float(chart.values[name].value)
 
 
@@ -31,7 +31,7 @@ def bars(name: str, **arguments: object) -> Bars:
 
 
 def frozen(name: str, **arguments: float) -> float:
-    """The catalogue's value of a formula, by name or by id; arguments not given may be any."""
+    """Return the catalog's value of a formula, by name or id; arguments not given are ignored."""
     return next(
         point.value
         for point in POINTS

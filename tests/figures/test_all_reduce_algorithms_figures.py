@@ -1,4 +1,4 @@
-"""All-reduce algorithms compared: their times and bytes against proven traces run in time."""
+"""Comparing all-reduce algorithms: their times and bytes against proven traces that are timed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_140_gb_on_8_gpus_takes_the_corrected_time(preset: str, nodes: int, seco
 
 
 def busiest_across(algorithm: str, **options: int) -> float:
-    """Most bytes that one rank of 8 nodes of 8 sends to another node, over the message."""
+    """Return the most bytes that a rank of 8 nodes of 8 sends to other nodes, over the message
+    size."""
     out = [0.0] * 64
     for (source, target), sent in bytes_per_link(
         trace("all-reduce", algorithm, 64, **options), 1.0

@@ -1,4 +1,4 @@
-"""Every figure that compares all-reduces: its text, its lines, what it refuses."""
+"""Every figure that compares all-reduces: its text, its lines, and what it refuses."""
 
 from __future__ import annotations
 

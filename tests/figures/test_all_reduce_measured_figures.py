@@ -1,4 +1,4 @@
-"""Figures of NCCL's choices and of measurements, against what NCCL and their authors printed."""
+"""Figures of NCCL's choices and of measurements, compared with what NCCL and authors printed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nccl_on_8_h200_changes_where_it_said_it_does() -> None:
 
 
 def test_the_group_of_64_is_that_of_8_channels_of_48_gb_s() -> None:
-    """Eight channels, as in the graph of issue 1041 of NCCL for H100 with eight 400 Gb/s ports."""
+    """The graph in NCCL's issue 1041 has eight channels, for H100 with eight 400 Gb/s ports."""
     group = nccl_group(link("nvlink4"), 64, 8, link("ib-ndr"))
     assert (group.ranks, group.nodes, group.channels) == (64, 8, 8)
     assert group.network_bytes_per_s == pytest.approx(48e9)
@@ -119,7 +119,7 @@ def test_leaving_the_node_costs_what_its_author_computed() -> None:
 
 @pytest.mark.parametrize("name", BY_SIZE)
 def test_at_worst_and_settled_are_over_the_whole_table(name: str) -> None:
-    """Against a loop over the published rows: what the captions call "at most"."""
+    """A loop over the published rows gives what captions call "at most"."""
     values = build("all-reduce-measured-by-size", {"measurement": name}).values
     table, column = BY_SIZE[name]
     link = {"b200": 900e9, "h200": 450e9, "a100": 300e9}[name[:4]]
@@ -138,7 +138,8 @@ def test_at_worst_and_settled_are_over_the_whole_table(name: str) -> None:
 
 
 def test_what_the_page_says_of_the_worst_misses_holds_over_every_table() -> None:
-    """At most twice too fast where messages take longer as they grow; NCCL near at 16 GiB."""
+    """The model is at most twice too fast where times increase with size, and near NCCL
+    at 16 GiB."""
     for name in BY_SIZE:
         values = build("all-reduce-measured-by-size", {"measurement": name}).values
         assert values["ring_settled"].value < 2
@@ -148,7 +149,7 @@ def test_what_the_page_says_of_the_worst_misses_holds_over_every_table() -> None
 
 
 def test_where_the_tuner_chose_the_catalog_says_so() -> None:
-    """The source names the plug-in for its B200 machines; elsewhere it names none."""
+    """The source names the plug-in for its B200 machines, and none elsewhere."""
     for name, found in MEASUREMENTS.items():
         chosen = name.startswith("b200") and found.algorithm == ""
         assert (found.tuner == "ofi") == chosen, name

@@ -1,4 +1,5 @@
-"""All-reduce algorithms in pictures: against counting, NCCL's tree rules, and closed forms."""
+"""Pictures of all-reduce algorithms, compared with counting, NCCL's tree rules, and
+closed forms."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def test_exchange_partners_differ_in_one_bit_and_messages_halve() -> None:
 
 
 def test_a_switch_that_adds_carries_one_vector_and_an_nth_each_way() -> None:
-    """N + 1 messages of S/N instead of 2(N − 1): NCCL's own count for NVLink SHARP."""
+    """N + 1 messages of S/N instead of 2(N − 1), which is NCCL's own count for NVLink SHARP."""
     values = build("switch-adds", {"ranks": 8}).values
     assert values["switch"].value == pytest.approx(9 / 8)
     assert values["ring"].value == pytest.approx(14 / 8)

@@ -1,4 +1,4 @@
-"""The α–β figures: against arithmetic by hand, traces run in time, and NumPy's fits."""
+"""The α–β figures compared with arithmetic by hand, timed traces, and NumPy's fits."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_fit_in_seconds_finds_a_negative_latency_where_one_in_percent_does_not
 
 
 def test_the_rule_of_thumb_names_the_worst_misses_of_all_tables() -> None:
-    """The page says "a fifth to more than a third", and that one table's first call is apart."""
+    """The page says "a fifth to more than a third", and excludes one table's first call."""
     worst = {}
     for name in FIVE:
         _, sizes, times = measured_times(name)
@@ -114,7 +114,7 @@ def test_the_rule_of_thumb_names_the_worst_misses_of_all_tables() -> None:
 
 
 def test_eight_b200_fit_a_step_of_3_77_microseconds() -> None:
-    """NumPy over all 20 published sizes; over seven of them it was 3.91."""
+    """NumPy gives this for all 20 published sizes; for seven of them it gave 3.91."""
     values = build("alpha-beta-fits", THREE).values
     assert values["relative_1_alpha"].value == pytest.approx(3.77e-6, abs=0.005e-6)
 

@@ -1,4 +1,4 @@
-"""Case studies: what is printed comes from the catalog, what is computed from the models."""
+"""Case studies: printed values come from the catalog, computed ones from the models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = (
 
 @pytest.mark.parametrize("preset", CASES)
 def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
-    """Sizes that are sums or products must agree with the print, where there is one."""
+    """Sizes that are sums or multiples must agree with printed ones, if there are any."""
     found = training_step(preset=preset)
     assert found.run
     printed = found.run.model.published_parameters.value
@@ -130,7 +130,7 @@ def test_rows_that_need_more_than_the_gpu_has_are_marked() -> None:
 
 
 def test_megascale_is_computed_between_its_baseline_and_itself() -> None:
-    """MegaScale, abstract: 55.2%, 1.34 times Megatron-LM on as many GPUs."""
+    """MegaScale, abstract: 55.2%, 1.34 times Megatron-LM on the same number of GPUs."""
     mfu = build("step-breakdown", {"preset": "megascale-175b"}).values["mfu"].value
     assert run("megascale-175b-12288").mfu.value == 0.552
     assert run("megascale-175b-megatron-12288").mfu.value == pytest.approx(0.552 / 1.34, abs=5e-4)
@@ -151,7 +151,7 @@ def test_llama_65b_took_21_days_at_380_tokens_per_second_and_gpu() -> None:
 
 
 def test_deepseek_v3_took_54_days_on_its_2048_gpus() -> None:
-    """Two months for pre-training: 2.664M GPU hours, DeepSeek-V3 report, section 1."""
+    """DeepSeek-V3 report, section 1: pre-training took two months, 2.664M GPU hours."""
     assert training_hours().values["deepseek_v3_days"].value == pytest.approx(54.2, abs=0.05)
 
 
@@ -168,7 +168,8 @@ def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
 
 
 def test_the_405b_run_is_overfull_by_gradients_that_its_report_divides() -> None:
-    """Ends of stages are freed in the count too; FP32 gradients of eight layers of an eighth."""
+    """The count also frees the ends of stages; the excess is an eighth of eight layers' FP32
+    gradients."""
     whole = training_step(preset="llama-3-405b-8k-16384")
     assert not whole.setup.framework_memory.keeps_outputs
     divided = training_step(preset="llama-3-405b-8k-16384", zero_stage=2)

@@ -1,4 +1,4 @@
-"""Casts beside narrow products: bytes against arrays that are cast, widths against a search."""
+"""Casts before narrow matmuls: bytes compared with cast arrays, widths with a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.registry import build
     ("block", "bits", "scale"), [(128, 8, np.float32), (32, 8, np.uint8), (16, 4, np.uint8)]
 )
 def test_bytes_are_those_of_the_arrays(block: int, bits: int, scale: type) -> None:
-    """Both copies of a tensor with scales along its rows, and along its columns."""
+    """It covers both copies of a tensor, with scales along its rows and along its columns."""
     source = np.zeros((256, 384), dtype=np.float16)
     moved = source.nbytes
     for one in (source, np.ascontiguousarray(source.T)):
@@ -40,7 +40,7 @@ def test_a_layer_of_the_break_even_width_gains_nothing() -> None:
 
 
 def test_a_second_read_makes_half_as_much_again_of_a_cast() -> None:
-    """Four bytes and two more; what is left of a doubled peak is most of it."""
+    """Four bytes plus two more; most of the gain of a doubled peak remains."""
     found = build("cast-passes", {}).values
     # Weights of 4,096 × 14,336, read in 16 bits and written twice in 8, at 3.35 TB/s: 70 µs.
     weights = float(found["delayed_weights"].value)

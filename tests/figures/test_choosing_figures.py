@@ -1,4 +1,4 @@
-"""Choosing a layout: limits by hand, and searches that leave nothing better out."""
+"""Choosing a layout: limits by hand, and searches that miss no better layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from figgen.scenarios.stories.journey import job
 
 
 def test_every_mesh_is_there_once_in_its_fastest_way_and_no_layout_is_faster() -> None:
-    """The planner, asked for one mesh after the other, knows none that is faster."""
+    """Planning one mesh at a time gives no faster layout."""
     tried = search("llama-3-70b", 8)
     assert len(set(found(tried))) == len(tried)
     rows = [tried.row(place) for place in range(len(tried))]
@@ -42,13 +42,13 @@ def test_every_mesh_is_there_once_in_its_fastest_way_and_no_layout_is_faster() -
 
 
 def found(tried: Tried) -> list[tuple[int, int]]:
-    """The meshes of a search by TP and number of stages."""
+    """Return the meshes of a search by TP and number of stages."""
     chosen = [tried.row(place).choices for place in range(len(tried))]
     return [(int(str(each["tp"])), int(str(each["pp"]))) for each in chosen]
 
 
 def test_parts_of_every_layout_of_the_search_add_up_to_its_prediction() -> None:
-    """Rings of 512 that pay for the network at each of 511 hops would not."""
+    """Rings of 512 ranks that pay the network's latency at each of 511 hops would not add up."""
     tried = search("llama-3-8b", 64)
     for row in (tried.row(place) for place in range(min(12, len(tried)))):
         step = resolve(tried.plans[0].question.asked.but(**row.choices))
@@ -90,7 +90,7 @@ def test_zero_2_gives_way_to_zero_3_where_a_step_has_one_microbatch_not_where_it
 
 
 def test_what_must_recompute_does_not_fit_otherwise() -> None:
-    """The state of 70B parameters over 64 GPUs fits, the activations of a whole sequence do not."""
+    """The state of 70B parameters fits 64 GPUs, but the activations of a whole sequence do not."""
     tried = search("llama-3-70b", 8)
     labels = {mesh_label(tried.row(place)) for place in range(len(tried))}
     assert "DP 64, ZeRO-3, recomputed" in labels
@@ -116,7 +116,7 @@ def test_a_model_that_nothing_holds_is_refused() -> None:
 
 
 def test_70_billion_parameters_do_not_fit_eight_gpus() -> None:
-    """18 bytes each are 1,260 GB, twice what the node has."""
+    """At 18 bytes each they take 1,260 GB, twice what the node has."""
     assert best_layouts().values["llama_3_70b_8"].value == "none fits"
 
 
@@ -136,7 +136,7 @@ def test_limits_of_an_h100_node_are_those_worked_out_by_hand() -> None:
 
 
 def walked(model: str, nodes: int) -> str:
-    """Where the decision tree ends for sequences of 8,192 tokens on nodes of eight H100."""
+    """Return where the decision tree ends for sequences of 8,192 tokens on nodes of eight H100."""
     asked = "sequence=8192 global_batch=512 zero_stage="
     one = job(model, "nodes=1 gpus_per_node=1", "sequence=8192 global_batch=1 zero_stage=1")
     sharded = job(model, f"nodes={nodes} gpus_per_node=8", f"{asked}3")
@@ -162,7 +162,7 @@ def walked(model: str, nodes: int) -> str:
     ],
 )
 def test_the_tree_ends_where_the_search_does(model: str, nodes: int) -> None:
-    """The search tries every layout and asks none of the tree's questions."""
+    """The search tries every layout and does not use the tree's questions."""
     found = str(best_layouts().values[f"{model.replace('-', '_')}_{8 * nodes}"].value)
     axes, _, rest = found.partition(", ")
     kind = re.sub(r"[ ·0-9]+", " ", axes).strip()

@@ -1,4 +1,4 @@
-"""Collectives in pictures and tables: against definitions, traces, duals and nccl-tests."""
+"""Pictures and tables of collectives, compared with definitions, traces, duals and nccl-tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.renderers.overflows import overflows
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """What the definition of a collective leaves on every rank, with plain lists."""
+    """Return what a collective leaves on every rank by its definition, with plain lists."""
     n = len(vectors)
     sums = [sum(column) for column in zip(*vectors, strict=True)]
     own = [vectors[rank][rank] for rank in range(n)]
@@ -117,7 +117,7 @@ def test_the_text_of_every_cell_fits(collective: str) -> None:
 
 
 def backwards(run: CollectiveTrace) -> CollectiveTrace:
-    """Steps in reverse, messages turned round, a copy becoming an addition and the reverse."""
+    """Reverse the steps and each message, and exchange copying and adding."""
     last = len(run.steps) - 1
     adds = dual(run.collective) in ("reduce", "reduce-scatter", "all-reduce")
     steps = tuple(
@@ -192,7 +192,7 @@ def test_every_cost_is_that_of_its_trace_run_step_by_step(cost: Algorithm) -> No
 
 
 def test_a_broadcast_of_1_gb_to_8_ranks_takes_the_corrected_times() -> None:
-    """60, 35 and 21.9 ms at 50 GB/s without latency, by algorithm."""
+    """60, 35 and 21.9 ms at 50 GB/s without latency, depending on the algorithm."""
     times = [cost.time(machine("h100-ndr", 1), 9e9, 0) for cost in COSTS[:3]]  # at 9 · 50 GB/s
     assert times == pytest.approx([60e-3, 35e-3, 21.875e-3])
 
@@ -205,7 +205,7 @@ DUALS = {
     ("all-gather", "ring"): "ring",
     ("all-gather", "recursive-doubling"): "recursive-halving",
 }
-"""What each algorithm of the table is called when it is run backwards."""
+"""The name of each algorithm of the table when it runs backwards."""
 
 
 def test_what_the_busiest_rank_sends_its_dual_receives_and_no_rank_of_a_gather_sends() -> None:

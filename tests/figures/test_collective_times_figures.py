@@ -1,4 +1,4 @@
-"""Bytes and times of a ring over ranks and sizes, against traces that are run step by step."""
+"""Bytes and times of a ring by ranks and sizes, compared with traces run step by step."""
 
 from __future__ import annotations
 

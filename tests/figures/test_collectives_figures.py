@@ -1,4 +1,4 @@
-"""Figures of the ring all-reduce, message by message, against states checked by hand."""
+"""Figures of the ring all-reduce, message by message, compared with states checked by hand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_rank_0_sends_and_owns_what_the_two_schedules_say(
 
 
 def nccl_loop(rank: int, ranks: int) -> list[int]:
-    """The chunks of NCCL's runRing (src/device/all_reduce.h), send by send."""
+    """Return the chunks of NCCL's runRing (src/device/all_reduce.h), send by send."""
     order = [rank + ranks - 1, *(rank + ranks - j for j in range(2, ranks)), rank]
     order += [rank + ranks - j for j in range(1, ranks - 1)]
     return [chunk % ranks for chunk in order]

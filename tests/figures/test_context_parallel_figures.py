@@ -1,4 +1,4 @@
-"""Context-parallel figures against frozen points and counts of pairs."""
+"""Context-parallel figures compared with frozen points and counts of pairs."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_identity_holds_for_every_cut() -> None:
 
 
 def test_waiting_for_the_longest_documents_is_as_large_as_what_balancing_won() -> None:
-    """WLB-LLM (arXiv:2503.17924) won 1.23 times on average, dynamic CP up to 1.48 times."""
+    """WLB-LLM (arXiv:2503.17924) gained a factor of 1.23 on average, dynamic CP up to 1.48."""
     values = build("packed-imbalance", {}).values
     waits = [values[f"waits_{mean}_64"].value for mean in (2048, 8192, 32768)]
     assert waits == sorted(waits)

@@ -1,4 +1,4 @@
-"""Data parallelism's figures against NumPy, corrected tables and a queue played out by hand."""
+"""Data parallelism's figures compared with NumPy, corrected tables and a queue computed by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_figure_of_these_modules_is_covered() -> None:
 
 
 def numpy_gradient(samples: str) -> float:
-    """The gradient of mean((w·x − y)²) at w = 1 by central differences."""
+    """Return the gradient of mean((w·x − y)²) at w = 1 by central differences."""
     pairs = [pair.split(",") for pair in samples.strip("()").split(") (")]
     x, y = np.array([(float(a), float(b)) for a, b in pairs]).T
     step = 1e-4
@@ -151,7 +151,7 @@ def test_steps_and_samples_trade_as_a_hyperbola() -> None:
 
 
 def test_resnet_50_has_the_parameters_that_torchvision_prints() -> None:
-    """num_params of torchvision.models.ResNet50_Weights."""
+    """Compared with num_params of torchvision.models.ResNet50_Weights."""
     assert resnet_50_parameters() == 25_557_032
     rows = {row[0]: row for row in build("gradient-all-reduce", {}).rows}
     assert rows["ResNet-50"][1:4] == (25_557_032, 4 * 25_557_032, 2 * 25_557_032)

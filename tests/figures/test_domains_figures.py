@@ -1,4 +1,4 @@
-"""Domains of 72 and a layer's operations: their text, and counts by hand."""
+"""NVLink domains of 72 and a layer's operations: their text, and counts by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_larger_domains_never_lose_and_alike_up_to_eight() -> None:
 
 @pytest.mark.parametrize(("columns", "printed"), [(128, 124.1), (8192, 2730)])
 def test_intensity_is_what_nvidia_prints(columns: int, printed: float) -> None:
-    """NVIDIA, Matrix Multiplication Background User's Guide, section 2.1."""
+    """Source: NVIDIA, Matrix Multiplication Background User's Guide, section 2.1."""
     assert product_intensity(8192, 8192, columns, 2) == pytest.approx(printed, rel=5e-4)
 
 
@@ -101,7 +101,10 @@ def test_layers_of_other_kinds_are_refused() -> None:
 
 
 def test_announced_racks_grow_as_their_vendors_say_and_show_the_range_of_reports() -> None:
-    """NVIDIA: 22 TB/s of HBM4 and 3.6 TB/s of NVLink both ways; GB200: 8 and 1.8 TB/s."""
+    """NVIDIA announces 22 TB/s of HBM4 and 3.6 TB/s of NVLink in both directions;
+
+    GB200 has 8 and 1.8.
+    """
     values = build("announced-growth", {}).values
     assert values["vera_bandwidth"].value == 22 / 8
     assert values["vera_link"].value == 3.6 / 1.8
@@ -112,7 +115,7 @@ def test_announced_racks_grow_as_their_vendors_say_and_show_the_range_of_reports
 
 
 def test_what_tp_keeps_in_an_announced_rack_is_what_the_curves_show() -> None:
-    """The chapter's curves are those of the lowest peak, which the catalog takes."""
+    """The chapter's curves use the lowest of the announced peaks, as the catalog does."""
     curves = build("domain-groups", {"chip": "vera-rubin-nvl72"}).values
     rows = build("announced-racks", {"tp": 16}).values
     usual = accelerator("vera-rubin-nvl72").peak_flops_per_s()

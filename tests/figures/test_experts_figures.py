@@ -1,4 +1,4 @@
-"""Figures about experts against counts by hand, frozen points and published numbers."""
+"""Figures about experts compared with counts by hand, frozen points and published numbers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
 
 
 def test_llama_reduces_its_gradient_once_a_step() -> None:
-    """Four bytes of every gradient of a rank leave it, and two of every weight come back."""
+    """A rank sends four bytes per gradient and gets back two per weight."""
     run = catalog.run("llama-3-405b-8k-16384")
     held = run.model.parameters / (8 * 16)
     values = build("moe-step", {}).values

@@ -1,4 +1,5 @@
-"""Which plots a page recomputes: all but those below, each for a reason that DECISIONS.md gives."""
+"""Which plots a page recomputes: all except those below, for each of which DECISIONS.md has a
+reason."""
 
 from __future__ import annotations
 

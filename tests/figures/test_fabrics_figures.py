@@ -76,7 +76,7 @@ def torus_graph(side: int, dimensions: int) -> Graph:
 
 
 def fly_graph(p: int, a: int, h: int) -> Graph:
-    """Group g's far port j goes to the group j + 1 further on, and comes back from there."""
+    """Connect port j of group g to group g + j + 1, counted around, and that group back."""
     groups = a * h + 1
     near = [((g, r), (g, s)) for g in range(groups) for r, s in combinations(range(a), 2)]
     hosts = [((g, r), ("host", g, r, e)) for g in range(groups) for r in range(a) for e in range(p)]
@@ -88,7 +88,7 @@ def fly_graph(p: int, a: int, h: int) -> Graph:
 
 
 def tree_graph(ports: int) -> Graph:
-    """Al-Fares' three tiers: pods of ports/2 edge and as many aggregation switches."""
+    """Build Al-Fares' three tiers: pods of ports/2 edge and as many aggregation switches."""
     half = ports // 2
     edges: list[tuple[object, object]] = []
     for pod, edge in product(range(ports), range(half)):
@@ -154,7 +154,8 @@ def test_sixteen_lanes_are_what_is_published(generation: int) -> None:
 
 
 def test_a_generation_doubles_the_bytes_but_for_the_sixth() -> None:
-    """121 GB/s after 63.015: flits of 242 bytes in 256 where 128 bits in 130 were payload."""
+    """121 GB/s follow 63.015: flits carry 242 of 256 bytes, earlier 128 of 130 bits
+    were payload."""
     values = build("pcie-generations", {}).values
     growth = {key: number.value for key, number in values.items() if key.startswith("growth")}
     assert growth == pytest.approx(
@@ -181,7 +182,8 @@ def test_a_site_waits_no_more_than_was_asked() -> None:
 
 @pytest.mark.parametrize("over", [1, 2])
 def test_no_link_of_a_tree_carries_its_all_to_all_sooner_than_the_bound(over: int) -> None:
-    """Every flow of eight endpoints on leaves of two, whose ways up it shares evenly."""
+    """It counts every flow between eight endpoints on leaves of two, which share their uplinks
+    evenly."""
     leaf, rate, endpoints = 2, 50e9, 8
     up = dict.fromkeys(range(endpoints // leaf), 0.0)
     port = dict.fromkeys(range(endpoints), 0.0)
@@ -193,7 +195,7 @@ def test_no_link_of_a_tree_carries_its_all_to_all_sooner_than_the_bound(over: in
 
 
 def test_a_switched_all_reduce_is_that_of_the_page_on_algorithms() -> None:
-    """2,048 ranks with a port each: around a ring 97.3 ms, by the double tree 40.3 ms."""
+    """2,048 ranks with a port each take 97.3 ms around a ring and 40.3 ms by the double tree."""
     step = nccl().network_latency_s
     ring = ring_all_reduce_time(2048, 1e9, step, 50e9)
     tree = double_binary_tree_all_reduce_time(2048, 1e9, step, 50e9)

@@ -1,4 +1,4 @@
-"""The figures of failures and scaling: their text, and what must hold whatever the numbers."""
+"""The figures of failures and scaling: their text, and what must hold for all numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 def test_clusters_of_one_paper_are_one_source() -> None:
-    """Kokolis et al. 2024 count RSC-1 and RSC-2."""
+    """Kokolis et al. 2024 report both RSC-1 and RSC-2."""
     values = build("interruptions-published", {}).values
     assert (values["count"].value, values["sources"].value) == (5, 4)
 
@@ -83,7 +83,7 @@ def test_a_way_that_nobody_knows_is_named() -> None:
 
 
 def test_weak_scaling_ends_at_twice_the_largest_published_batch() -> None:
-    """Kimi K2, arXiv:2507.20534, section 2.5: 67 million tokens; DeepSeek-V3 took 63."""
+    """Kimi K2, arXiv:2507.20534, section 2.5: 67 million tokens; DeepSeek-V3 used 63."""
     values = build("scaling", {"kind": "weak"}).values
     assert values["tokens"].value == 2048 * 8 * 8192
     assert values["of_published"].value == 2048 * 8 * 8192 / (16_384 * 4096)
@@ -107,7 +107,8 @@ def test_a_size_is_its_run_and_losses_are_the_speed_that_is_missing(weak: bool) 
 
 @pytest.mark.parametrize("gpus", [512, 16384])
 def test_no_faster_layout_that_is_tried_fits(gpus: int) -> None:
-    """Every faster one of the same chips, found one at a time, holds more than a chip has."""
+    """Every faster layout of the same chips, searched one at a time, needs more memory than a chip
+    has."""
     found = scaled("llama-3-405b", "h100-sxm-80gb", "bf16", 2048, False)
     [ours] = [each for each in found if each.run.gpus == gpus]
     faster = 0
@@ -128,7 +129,7 @@ def test_no_faster_layout_that_is_tried_fits(gpus: int) -> None:
 
 
 def test_an_epoch_of_imagenet_is_read_in_its_batches() -> None:
-    """MLPerf Storage: 1,024 files of 1,251 images are ImageNet, 400 in 0.224 s."""
+    """MLPerf Storage: 1,024 files of 1,251 images make up ImageNet; 400 are read in 0.224 s."""
     images, samples, seconds = 1024 * 1251, 400, 0.224
     assert images == pytest.approx(1_281_167, rel=2e-4)
     rate = build("reading-rates", {}).values["resnet_rate"].value

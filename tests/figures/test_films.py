@@ -1,4 +1,4 @@
-"""Films: what they show is the models' traces, and what the player loads is what they show."""
+"""Films show the models' traces, and the player loads what the films show."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_every_copy_goes_to_the_rank_of_its_expert_and_home_again():
 
 
 def _matrix(scene, name):
-    """The entries of a matrix as a reader sees them in a scene."""
+    """Return the entries of a matrix as shown in a scene."""
     found = {}
     for thing in scene.things:
         if thing.name.startswith(f"{name} "):

@@ -1,4 +1,4 @@
-"""Why distribute: growth, state and reach against reports, papers and datasheets."""
+"""Why distribute: growth, state and reach compared with reports, papers and datasheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What leaves the GPU: offloaded state and checkpoints, against printed numbers and definitions."""
+"""What leaves the GPU: offloaded state and checkpoints, compared with printed numbers and
+definitions."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 def test_what_leaves_the_gpu_is_in_the_host() -> None:
-    """18 bytes per parameter in every row, as Megatron-LM's recipe has them."""
+    """Every row has 18 bytes per parameter, as in Megatron-LM's recipe."""
     chart = build("offload-memory", {"gpus": 4})
     assert isinstance(chart, Bars)
     for place in range(len(chart.labels)):
@@ -62,7 +63,7 @@ def test_longer_steps_are_held_up_less_and_faster_gpus_more() -> None:
 
 
 def test_steps_of_prime_rl_are_near_the_longer_of_computing_and_update() -> None:
-    """30.5 billion parameters, 28 bytes each at 285 GB/s; a third off where the update decides."""
+    """30.5 billion parameters with 28 bytes each at 285 GB/s; a third off if the update decides."""
     values = build("offload-measured", {}).values
     assert values["update"].value == pytest.approx(30.53e9 * 28 / 285e9, rel=0.01)
     for key in ("8", "16", "64"):
@@ -70,7 +71,7 @@ def test_steps_of_prime_rl_are_near_the_longer_of_computing_and_update() -> None
 
 
 def test_links_hide_what_their_ratio_of_rates_lets_them() -> None:
-    """A weight of two bytes does two operations per token, so tokens are FLOP over bytes."""
+    """A weight of two bytes needs two operations per token, so tokens equal FLOPs per byte."""
     values = build("offload-links", {}).values
     assert values["h100_tokens"].value == pytest.approx(794.5e12 / 55.4e9, rel=1e-3)
     assert values["gh200_rate"].value == 2 * float(values["gb200_rate"].value)
@@ -97,7 +98,7 @@ def test_each_gpu_that_joins_shortens_the_copy_but_not_the_storage() -> None:
 
 
 def test_packing_needs_as_many_sequences_as_the_best_of_all_ways() -> None:
-    """Best fit of falling lengths against every assignment of small sets."""
+    """Best-fit decreasing, compared with every assignment of small sets."""
 
     def fewest(lengths: tuple[int, ...], sequence: int) -> int:
         best = len(lengths)

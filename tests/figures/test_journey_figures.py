@@ -1,4 +1,5 @@
-"""The journey's figures: rows that fit and add up, and pictures against NumPy and closed forms."""
+"""The journey's figures: rows that fit and add up, and pictures compared with NumPy and closed
+forms."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_figures_of_the_work_of_page_1_take_as_long_as_it_does(page: str) -> Non
 
 
 def test_page_3_plays_the_machine_that_it_is_scored_on() -> None:
-    """Eight servers with one adapter each and gradients in 32 bits, in the film and the ladder."""
+    """Film and ladder both have eight servers with one adapter each and gradients in 32 bits."""
     text_ = (DOCS / "journey/hiding.md").read_text("utf-8")
     fence = next(f for f in text_.split("```") if "figure: bucket-film" in f)
     names = "gradient_bytes", "bucket_mib", "first_bucket_mib", "utilization"
@@ -128,7 +129,8 @@ def test_time_work_and_memory_of_a_job_are_divided_without_a_rest(page: int) -> 
 
 
 def test_a_layer_of_the_first_model_moves_eight_bytes_a_weight() -> None:
-    """Llama 3.2 1B: 2,048 wide, 8 of 32 heads for keys; two gathers of 2 bytes, a scatter of 4."""
+    """Llama 3.2 1B is 2,048 wide with 8 KV heads for 32 heads; two gathers of 2 bytes, one scatter
+    of 4."""
     weights = 2 * 2048 * (2048 + 512) + 3 * 2048 * 8192
     assert job("llama-3-1b", "nodes=1 gpus_per_node=8").layer_sharded_bytes == 8 * weights
 
@@ -177,11 +179,12 @@ def test_tokens_that_hide_are_the_ridge_over_the_work_per_byte() -> None:
 
 
 def test_the_missing_seconds_are_those_of_a_ring_at_a_third_of_a_healthy_one() -> None:
-    """Four gathers and scatters a layer forward, six backward, on 40 layers and 16 microbatches.
+    """A layer has four gathers and scatters forward and six backward, on 40 layers and 16
+    microbatches.
 
-    A healthy ring hides all of them but the fitted share. At a third of its bandwidth they take
-    longer than the matmuls that they can hide behind: 2 · 8,192 · 855.6 million / 8 FLOPs forward
-    and twice that backward.
+    A healthy ring hides all of them except the fitted share. At a third of its bandwidth they take
+    longer than the matmuls that could hide them: 2 · 8,192 · 855.6 million / 8 FLOPs forward and
+    twice that backward.
     """
     found = build("journey-subtract", {}).values
     bytes_ = 7 / 8 * 8192 * 8192 * 2
@@ -199,7 +202,7 @@ def test_the_missing_seconds_are_those_of_a_ring_at_a_third_of_a_healthy_one() -
 
 
 def test_full_sharding_sends_what_replicas_send_where_gradients_have_32_bits() -> None:
-    """2 + 2 + 4 bytes a parameter are 4 + 4; with all in 16 bits they are 6 and 4."""
+    """2 + 2 + 4 bytes per parameter equal 4 + 4; with everything in 16 bits they are 6 and 4."""
     options = "sequence=8192 global_batch=8 zero_stage="
     each = (job("llama-3-8b", "nodes=1 gpus_per_node=8", f"{options}{at}") for at in (0, 3))
     replicas, sharded = (one.near_bytes for one in each)

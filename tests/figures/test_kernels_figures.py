@@ -1,4 +1,4 @@
-"""Passes of unfused kernels, traced through the published code; gpt-fast's bytes a token."""
+"""Passes of unfused kernels, traced through the published code, and gpt-fast's bytes per token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ README = {104.9: 1397.31, 155.58: 1069.20, 196.80: 862.69}
 
 @dataclass
 class Tensor:
-    """A tensor that notes what each kernel reads and writes, in bytes per element of the whole."""
+    """A tensor that records what each kernel reads and writes, in bytes per element of
+    the whole."""
 
     log: list[tuple[float, float]]
     item: int = 2
@@ -48,7 +49,7 @@ class Tensor:
 
 
 def vector() -> Tensor:
-    """One number for each token or for each channel: nothing beside a whole tensor."""
+    """Return one number per token or per channel, which is negligible next to a whole tensor."""
     return Tensor([], part=0.0)
 
 
@@ -89,7 +90,7 @@ def test_fused_kernels_read_their_inputs_once_and_write_their_results_once() -> 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_weights_of_a_token_are_what_gpt_fast_counts(at: int) -> None:
-    """Its bandwidth over its rate; scales of 8 bits and tables in 16 are not in our bytes."""
+    """It divides its bandwidth by its rate; 8-bit scales and 16-bit tables are not in our bytes."""
     rate = GPT_FAST[at][2]
     counted = README[rate] / rate * 1e9
     held = build("decode-techniques", {}).rows[at][1]

@@ -1,4 +1,4 @@
-"""What a launcher hands out, and the bounds of the first checks, against torch and datasheets."""
+"""What a launcher sets, and the bounds of first checks, compared with torch and datasheets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from figgen.registry import build
 
 
 def test_torchrun_counts_ranks_node_by_node() -> None:
-    """RANK = GROUP_RANK · LOCAL_WORLD_SIZE + LOCAL_RANK where all nodes start equally many."""
+    """RANK = GROUP_RANK · LOCAL_WORLD_SIZE + LOCAL_RANK if all nodes start the same number."""
     table = build("process-environment", {"nodes": 3, "gpus_per_node": 4, "cores_per_node": 64})
     assert isinstance(table, Table)
     named = [dict(zip((c.label for c in table.columns), row, strict=True)) for row in table.rows]
@@ -27,7 +27,8 @@ def test_cores_that_the_gpus_do_not_divide_are_refused() -> None:
 
 
 def test_a_healthy_h100_node_shows_what_its_datasheets_promise() -> None:
-    """NVIDIA's DGX H100: 900 GB/s of NVLink both ways, eight ports of 400 Gb/s, 3.35 TB/s HBM3."""
+    """NVIDIA's DGX H100: 900 GB/s of NVLink in both directions, eight 400 Gb/s ports, 3.35 TB/s of
+    HBM3."""
     table = build("first-minutes", {})
     assert isinstance(table, Table)
     assert table.values["inside"].value == 900e9 / 2

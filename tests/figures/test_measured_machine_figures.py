@@ -1,4 +1,4 @@
-"""The measured H100 beside its datasheet, counted from the rows of its file."""
+"""The measured H100 next to its datasheet, counted from the rows of its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What saves memory: the table, and the largest savings by hand."""
+"""What saves memory: the table, and the largest savings computed by hand."""
 
 from __future__ import annotations
 

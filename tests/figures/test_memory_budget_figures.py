@@ -1,4 +1,4 @@
-"""Memory budgets against the papers' formulas, printed tables and the catalog's sums."""
+"""Memory budgets compared with the papers' formulas, printed tables and the catalog's sums."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_parts_of_every_model_add_up_to_all_of_it() -> None:
 
 
 def test_attention_is_a_third_of_gpt_3() -> None:
-    """4h² of 12h² per layer, and embeddings take little of it."""
+    """4h² of 12h² per layer; embeddings take little of the whole."""
     values = parameter_parts().values
     assert values["gpt_3_175b_attention"].value == pytest.approx(1 / 3, rel=0.01)
 
 
 def test_a_layer_of_llama_70b_keeps_what_its_matrices_read_and_no_scores() -> None:
-    """By hand, in 16 bits with flash attention: numbers of every tensor for one of TP 8."""
+    """By hand, in 16 bits with flash attention: every tensor's elements on one rank of TP 8."""
     tokens, hidden, ffn, kv = 8192, 8192, 28672, 1024
     table = layer_tensors_table()
     numbers = 6 * hidden + 2 * kv + 3 * ffn
@@ -57,9 +57,9 @@ def test_a_layer_of_llama_70b_keeps_what_its_matrices_read_and_no_scores() -> No
 
 
 def test_a_budget_of_8b_on_eight_gpus_is_what_the_page_adds_up() -> None:
-    """18 bytes a parameter over eight GPUs; 34 of a token, layer and hidden number; 6 of a logit.
+    """18 bytes per parameter over eight GPUs; 34 per token, layer and hidden element; 6 per logit.
 
-    Besides, activations hold the layers' first input and that of the head.
+    Activations also include the inputs of the first layer and of the head.
     """
     step = written_step(model="llama-3-8b", sizes="nodes=1 gpus_per_node=8", options="zero_stage=3")
     chart = memory_budget(step)

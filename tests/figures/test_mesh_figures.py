@@ -1,4 +1,4 @@
-"""A mesh as lists, strides, orders and checks, against documented groups and nested loops."""
+"""A mesh as lists, strides, orders and checks, compared with documented groups and nested loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.renderers.overflows import overflows
 
 
 def plain(text: str) -> str:
-    """With spaces that may break, as they are easier to type."""
+    """Replace no-break spaces by plain ones, which are easier to type."""
     return text.replace(NBSP, " ")
 
 

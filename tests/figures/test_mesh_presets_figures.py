@@ -1,4 +1,4 @@
-"""The table of named layouts against products and strides worked out here."""
+"""The table of named layouts, compared with products of sizes and strides computed here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_row_multiplies_out_to_its_cluster_on_both_grids() -> None:
 
 
 def test_groups_span_the_nodes_that_their_stride_says() -> None:
-    """TP is fastest and fits a node in all of them; DP neighbours are TP · CP ranks apart."""
+    """In all of them TP is fastest and fits a node; DP neighbors are TP · CP ranks apart."""
     for title, _, gpus, tp, cp, _, dp, _, _, tp_nodes, dp_nodes in rows():
         assert tp_nodes == 1, title
         per_node = max(1, gpus // (tp * cp))  # type: ignore[operator]

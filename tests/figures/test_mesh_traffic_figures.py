@@ -1,4 +1,4 @@
-"""Figures of traffic and crossings, against published layouts and hand-computed volumes."""
+"""Figures of traffic and crossings, compared with published layouts and hand-computed volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The appendix of misprints: computed values against a list that was checked by hand."""
+"""The appendix of misprints: computed values compared with a list that was checked by hand."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_claim_of_the_appendix_names_where_it_was_printed() -> None:
-    """The quotes were read in the texts; one claim is in none of them and says so."""
+    """The quotes were found in the texts; one claim appears in none of them, as it says."""
     oracle = json.loads((ROOT / "tests/oracles/printed_claims.json").read_text("utf-8"))
     page = (ROOT / "docs/appendix/errata.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| “")]

@@ -1,4 +1,4 @@
-"""State-space layers against released models, and the scan in chunks against its recurrence."""
+"""State-space layers compared with released models, and the chunked scan with its recurrence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 def test_a_module_is_worth_a_layer_of_experts_and_a_head_on_the_last_stage() -> None:
-    """Of 37B parameters that a token meets 0.6B are a layer of DeepSeek-V3, 0.9B its head."""
+    """Of 37B parameters that a token uses, 0.6B are a layer of DeepSeek-V3 and 0.9B its head."""
     found = build("mtp-stages", {}).values
     shape = model("deepseek-v3").shape
     layer = weights_met(shape, 0, 1) * 2 * 4096
@@ -39,7 +39,7 @@ def test_sums_are_the_sizes_in_the_models_names(name: str) -> None:
 
 
 def test_deepseeks_module_is_what_its_weights_file_says() -> None:
-    """README_WEIGHTS.md: 11.5B beside the shared tables; with them and 671B, 685B in all."""
+    """README_WEIGHTS.md: 11.5B without the shared tables; with them and 671B, 685B in total."""
     found = model("deepseek-v3")
     shape = found.shape
     assert shape.experts is not None
@@ -55,7 +55,7 @@ def test_deepseeks_module_is_what_its_weights_file_says() -> None:
 
 
 def test_chunks_of_the_scan_are_its_recurrence_and_cost_what_is_counted() -> None:
-    """One head with a scalar decay, arXiv:2405.21060, listing 1; products by shapes."""
+    """One head with a scalar decay, arXiv:2405.21060, listing 1; matmuls counted by shape."""
     rng = np.random.default_rng(3)
     tokens, chunk, width, state = 24, 8, 6, 5
     decay = rng.uniform(0.5, 1.0, tokens)

@@ -1,4 +1,4 @@
-"""Steps timed on one GPU, in figures: the numbers of the records and no others."""
+"""Figures of steps timed on one GPU show the numbers of the records and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Layers, messages and microbatches of a pipeline, against printed tables and the simulator."""
+"""Layers, messages and microbatches of a pipeline, compared with printed tables and the
+simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the closed forms end: against relaxation of the dependencies, and numbers done by hand."""
+"""Where the closed forms end, compared with relaxed dependencies and arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_a_figure_says_what_it_said(name, golden):
 
 
 def relaxed_wall(schedule, stages, microbatches, chunks=None, *, latency=0.0, work=None):
-    """The wall by raising every end until nothing waits for less than it must: no simulator."""
+    """Compute the wall time without a simulator, by raising every end until all
+    dependencies hold."""
     order = build_schedule(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     rank_of, last = order.placement.rank_of_stage, order.placement.stages - 1
     share = work or [1.0] * (last + 1)
@@ -93,7 +94,8 @@ def test_the_path_of_1f1b_is_a_ramp_a_full_rank_and_a_ramp():
 
 
 def test_messages_delay_gpipe_by_one_ramp_each_way_however_long_they_take():
-    """(M + P − 1)(t_f + t_b) + 2(P − 1)λ, and what the wall makes of M(t_f + t_b) of work."""
+    """(M + P − 1)(t_f + t_b) + 2(P − 1)λ, and that wall time in relation to M(t_f +
+    t_b) of work."""
     chart = build("pipeline-latency", {"stages": 4, "microbatches": 8, "most": 0.5, "at": 0.25})
     assert isinstance(chart, Curves)
     gpipe = chart.series[0]
@@ -105,7 +107,8 @@ def test_messages_delay_gpipe_by_one_ramp_each_way_however_long_they_take():
 
 @pytest.mark.parametrize("stages", [2, 4, 8])
 def test_1f1b_waits_for_messages_with_every_microbatch_and_interleaving_once(stages):
-    """2(P − 1) messages for every P microbatches; 2(PV − 1) while one is shorter than a chunk."""
+    """2(P − 1) messages for every P microbatches; 2(PV − 1) if a message is shorter
+    than a chunk."""
     waits = {
         m: build("pipeline-latency", {"stages": stages, "microbatches": m, "at": 0.05}).values
         for m in (16, 32)
@@ -135,7 +138,7 @@ def test_reading_outside_the_curves_is_refused():
 
 
 def test_the_output_layer_of_llama_3_8b_is_worth_nearly_two_layers():
-    """V·h over the 218,103,808 weights of a layer and its attention, 2·s·h per token."""
+    """V·h over the 218,103,808 weights of a layer plus its attention, 2·s·h per token."""
     chart = build("stage-balance", BALANCE)
     head = 128_256 * 4096 / (218_103_808 + 2 * 8192 * 4096)
 
@@ -181,7 +184,7 @@ def test_the_simulated_share_of_a_group_is_that_of_relaxation(microbatches):
 
 @pytest.mark.parametrize(("microbatches", "chunks"), [(8, 2), (12, 2), (8, 3)])
 def test_half_of_megatrons_head_start_is_as_fast_without_messages_and_holds_p(microbatches, chunks):
-    """What the page says that interleaving buys with its (P − 1)/V more microbatches."""
+    """This is what the page says that interleaving gains with its (P − 1)/V more microbatches."""
     stages = 4
     usual = build_schedule(
         "interleaved-1f1b", stages=stages, microbatches=microbatches, chunks=chunks
@@ -212,7 +215,7 @@ UNEVEN = [
 
 @pytest.mark.parametrize(("schedule", "chunks", "layers"), UNEVEN)
 def test_timelines_take_unequal_stages(schedule, chunks, layers):
-    """Work in units of what a rank has on average; idle is what is left of the wall."""
+    """Work is in units of an average rank's; idle time is the rest of the wall time."""
     arguments = {"schedule": schedule, "stages": 4, "microbatches": 8, "chunks": chunks}
     chart = build("pipeline-timeline", arguments | {"layers_per_stage": layers})
     placed = build_schedule(schedule, stages=4, microbatches=8, chunks=chunks).placement

@@ -1,4 +1,4 @@
-"""Placement on pictures and in tables, against closed forms and counts by hand or by loop."""
+"""Pictures and tables of placement, compared with closed forms and counts by hand or by loop."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def test_strategies_on_one_node_send_what_their_closed_forms_say() -> None:
 
 
 def test_one_time_of_computing_is_behind_the_shares_of_every_strategy() -> None:
-    """The Llama rows do the same work, so that bytes over shares give one time, 6 FLOP a weight."""
+    """The Llama rows do the same work, so bytes divided by shares give one time, at 6 FLOPs per
+    weight."""
     chart = build(*CASES["strategy-exchanges"])
     assert isinstance(chart, Table)
     values, nvlink, peak = chart.values, 450e9, 989.4e12

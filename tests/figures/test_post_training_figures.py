@@ -1,4 +1,4 @@
-"""Post-training: goldens, published steps above their floor, and defects of the catalog."""
+"""Post-training: goldens, published steps above their lower bound, and defects of the catalog."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 def test_tokens_of_every_run_over_its_time_are_the_printed_rates() -> None:
-    """The tables print tokens per second and GPU too: means of five steps, prompts included."""
+    """The tables also print tokens per second and GPU: means of five steps, including prompts."""
     printed = {
         "nemo-rl-llama-3-8b-h100-16": 1581,
         "nemo-rl-qwen-3-32b-h100-32": 571,
@@ -54,7 +54,7 @@ def test_tokens_of_every_run_over_its_time_are_the_printed_rates() -> None:
 
 
 def test_no_published_step_is_faster_than_its_floor() -> None:
-    """27 runs of one publisher, none of which fitted anything."""
+    """27 runs of one publisher, none of which was used to fit anything."""
     runs = post_training_runs()
     assert len(runs) == 27
     for name, run in runs.items():
@@ -64,7 +64,7 @@ def test_no_published_step_is_faster_than_its_floor() -> None:
 
 
 def test_floors_rank_the_runs_of_each_chip_as_measured() -> None:
-    """Spearman's rank correlation of floors and measured steps."""
+    """Spearman's rank correlation of lower bounds and measured steps."""
     for chip in ("h100-sxm-80gb", "gb200-nvl72"):
         runs = [run for run in post_training_runs().values() if run.accelerator.name == chip]
         floors = [predicted_post_training(run).time_s for run in runs]
@@ -102,7 +102,7 @@ def test_the_best_split_is_where_neither_group_waits() -> None:
 
 
 def test_ppo_holds_two_trained_models_and_two_frozen_ones() -> None:
-    """18 bytes per parameter for each trained model and 2 for each frozen one, and a whole copy."""
+    """18 bytes per parameter for each trained model, 2 for each frozen one, and a whole copy."""
     values = build("post-training-memory", {"gpus": 1}).values
     count = 8_030_261_248
     assert values["ppo"].value == pytest.approx(count * (2 * 18 + 2 * 2 + 2))

@@ -1,4 +1,4 @@
-"""The poster: its cards say what closed forms say, and hold their text."""
+"""The poster: its cards agree with closed forms and contain their text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_figure_prints_as_before(golden: Callable[[str, str], None]) -> None:
 
 
 def test_the_poster_and_its_caption_fit_one_printed_page() -> None:
-    """A4 at 96 px to the inch, less the margins, leaves about 1,000 px; a caption takes 80."""
+    """A4 at 96 px per inch, without margins, leaves about 1,000 px; a caption takes 80."""
     assert poster().height * unit(poster()) <= 920
 
 

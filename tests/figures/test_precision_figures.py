@@ -1,4 +1,5 @@
-"""Precision's figures against printed limits, datasheets, and bytes counted by hand."""
+"""Figures of number formats, compared with printed limits, datasheets, and bytes
+counted by hand."""
 
 from __future__ import annotations
 

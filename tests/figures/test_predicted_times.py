@@ -1,4 +1,4 @@
-"""Every figure that shows a predicted time says in what interval runs of its class were."""
+"""Every figure that shows a predicted time states the interval of its class of runs."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ WITHOUT = {
     "wall-shares": "shares of the step",
     "verdict-threads": "which cause of a slow run is named first",
 }
-"""Figures that ask for a prediction and show no step's time, or show its interval themselves."""
+"""Figures that request a prediction but show no step time, or show its interval themselves."""
 
 
 def shown() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every figure of the site's pages with its arguments; of figures in tabs, the first."""
+    """Return every figure of the site's pages with its arguments; of tabs, the first."""
     written = {p.relative_to(DOCS).as_posix(): p.read_text("utf-8") for p in DOCS.rglob("*.md")}
     for source in (site_pages(DOCS, {}) | written).values():
         for fence in fences(source):

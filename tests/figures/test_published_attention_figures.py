@@ -1,4 +1,4 @@
-"""Published tables of attention: whole, and counted as the guide counts."""
+"""Published tables of attention: complete, and counted as in the guide."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from figgen.renderers.text import render
 
 
 def test_tables_are_whole() -> None:
-    """20 rows of two passes, and 90 of one each."""
+    """20 rows of two passes, and 90 of one pass each."""
     rows = {chip: len(table.passes) for chip, table in attention_tables().items()}
     assert rows == {"h200-sxm-141gb": 40, "gb200-nvl72": 90, "gb300-nvl72": 90}
 
 
 def test_rates_are_those_that_the_source_prints() -> None:
-    """It counts the masked half out, and two and a half forward passes backward, as the guide."""
+    """Like the guide, it excludes the masked half and counts the backward as two and a half
+    forwards."""
     for table in attention_tables().values():
         for one in table.passes:
             # Microseconds and whole TFLOP/s are what it rounds to.

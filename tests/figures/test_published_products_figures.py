@@ -1,4 +1,4 @@
-"""Published tables of products: whole, one with the catalog's chips, and a line of each size."""
+"""Published tables of matmuls: complete, one with the catalog's chips, and a line per size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_tables_are_whole() -> None:
 
 
 def test_chips_of_the_catalog_have_the_rates_of_the_tables() -> None:
-    """Their stanzas cite the same source."""
+    """Their entries cite the same source."""
     met = 0
     for name in ("best-products-bf16", "best-products-fp8"):
         table = product_table(name)
@@ -47,7 +47,7 @@ def test_chips_of_the_catalog_have_the_rates_of_the_tables() -> None:
 
 
 def test_shares_are_those_that_the_source_prints() -> None:
-    """Efficiencies of its own column, of the same dense peaks."""
+    """Efficiencies in its own column, relative to the same dense peaks."""
     shares = best_products().values
     for name, printed in {
         "a100_sxm_80gb_bf16": 0.869, "h100_sxm_80gb_bf16": 0.803, "mi300x_bf16": 0.514,

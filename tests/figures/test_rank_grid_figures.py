@@ -1,4 +1,4 @@
-"""The rank grid: what is drawn is what Megatron and nested loops place, in blocks and whole."""
+"""The rank grid draws what Megatron and nested loops place, in blocks and as a whole."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOKENS = {
 
 
 def drawn_groups(chart: RankGrid, name: str) -> list[list[int]]:
-    """The groups of a communicator as a reader sees them: ranks with the same number."""
+    """Return the groups of a communicator as a reader sees them: ranks with the same number."""
     view = next(view for view in chart.communicators if view.name == name)
     found = defaultdict(list)
     for cell, group in zip(chart.cells, view.group_of_cell, strict=True):

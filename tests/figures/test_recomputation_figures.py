@@ -1,4 +1,4 @@
-"""What recomputation saves as figures: by hand from DeepSeek-V3's sizes, and as goldens."""
+"""Figures of what recomputation saves: by hand from DeepSeek-V3's sizes, and as goldens."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_step_of_ddp_from_far_and_close_shows_the_same_messages(
 
 
 def test_the_rank_that_came_last_is_in_its_calls_for_the_shortest_time() -> None:
-    """`figgen profile` on the same files, as the page prints it: each came last in one step."""
+    """`figgen profile` on the same files agrees with the page: each rank came last in one step."""
     chart = build("recorded-ranks", {})
     assert isinstance(chart, Timeline)
     spans = [[(s.start, s.end) for s in chart.slots if s.lane == lane] for lane in (1, 3)]

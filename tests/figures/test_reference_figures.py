@@ -1,4 +1,4 @@
-"""Pictures of the reference pages: what they count and multiply must come out."""
+"""Pictures of the reference pages: their counts and multiples must be right."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The roofline's figures against frozen points, a published table and counted traces.
+"""The roofline's figures compared with frozen points, a published table and counted traces.
 
-D.3 of the formula catalogue gives ridge points and critical tokens for D so large that D − 1
-and D are the same; it is met here with very many nodes.
+D.3 of the formula catalog gives ridge points and critical tokens for D so large that D − 1 and D
+are the same; the test uses a very large number of nodes.
 """
 
 from __future__ import annotations
@@ -204,7 +204,8 @@ def test_a_product_is_counted_entry_by_entry_and_its_sum_by_a_ring() -> None:
 
 
 def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
-    """FLOP per byte of one rank, and of one NIC per rank, counted in the trace of a ring."""
+    """Return FLOPs per byte of one rank, and of one NIC per rank, counted in the trace
+    of a ring."""
     ranks, parameters, bytes_per_param = per_node * nodes, 1e6, 2
     ring = trace("all-reduce", "ring", ranks)
     work = 6 * parameters * tokens
@@ -231,7 +232,7 @@ def test_marks_of_ddp_are_what_a_counted_ring_sends_over_the_nics(nodes: int) ->
 
 
 def test_critical_tokens_are_the_ridge_when_d_is_large() -> None:
-    """As in Austin et al. 2025: per chip as many tokens in 16 bits as C / W."""
+    """As in Austin et al. 2025: C / W tokens per chip in 16 bits."""
     found = bars("critical-tokens", nodes=10**9)
     ridges = table("ridge-table")
     for name in ("a100", "h100", "h200", "b200"):
@@ -299,7 +300,8 @@ def test_what_cannot_be_drawn_is_refused(name: str, arguments: dict[str, Any], m
 def test_a_cloud_s_machine_has_the_gigabits_that_its_page_prints(
     network: str, gigabits: float, gpus: int
 ) -> None:
-    """Of a whole machine, by the clouds' own pages; the catalog has bytes, one way."""
+    """Bandwidth of a whole machine from the clouds' own pages; the catalog has bytes
+    per direction."""
     found = link(network)
     whole = found.bandwidth_bytes_per_s * (1 if found.per == "node" else gpus)
     assert 8 * whole == gigabits * 1e9

@@ -1,4 +1,4 @@
-"""Work per byte of models, and the efficiency that follows: frozen points and published runs."""
+"""Work per byte of models, and the resulting efficiency: frozen points and published runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def shares(
     gather: float = 2,
     reduce: float = 2,
 ) -> tuple[float, float]:
-    """Shares of the peak of DDP and FSDP, pass by pass, alone on a port of 50 GB/s."""
+    """Return the shares of the peak of DDP and FSDP, pass by pass, alone on a port of 50 GB/s."""
     forward, backward = 2 * tokens / peak, 4 * tokens / peak
     once = (dp - 1) / dp / 50e9
     work = microbatches * (forward + backward)

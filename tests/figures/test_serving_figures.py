@@ -1,4 +1,5 @@
-"""Caches, decode, adapters, optimizers and layers: against released models and printed numbers."""
+"""Caches, decode, adapters, optimizers and layers, compared with released models and printed
+numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     ("name", "kilobytes"), [("deepseek-v3", 70.272), ("llama-3-405b", 516.096)]
 )
 def test_a_token_leaves_what_is_printed(name: str, kilobytes: float) -> None:
-    """Zhao et al. 2025, arXiv:2505.09343, Table 1."""
+    """Source: Zhao et al. 2025, arXiv:2505.09343, Table 1."""
     assert token_cache_bytes(model(name)) == pytest.approx(1e3 * kilobytes, rel=1e-12)
 
 
@@ -65,7 +66,8 @@ def test_gated_widths_are_those_of_the_released_models(name: str) -> None:
 def test_a_gated_block_keeps_what_the_memory_of_its_framework_counts(
     software: str, value: str
 ) -> None:
-    """Beside 18 bytes a channel of GPT's: its input, and four times as wide two tensors."""
+    """It keeps its input and two tensors four times as wide, next to 18 bytes per channel for
+    GPT's."""
     found = training_step(
         model="llama-1-65b",
         nodes=1,
@@ -117,7 +119,8 @@ def test_pairs_of_a_window_are_those_of_its_mask(context: int, window: int) -> N
 
 
 def test_gemma_3_caches_a_sixth_as_its_report_aims_at() -> None:
-    """Five layers of six with a window of 1,024: of a long context little more than 10 of 62."""
+    """Five layers of six have a window of 1,024, so a long context caches little more than 10 of
+    62."""
     values = build("windowed-models", {}).values
     share = values["gemma_3_27b_cache"].value / values["gemma_3_27b_whole"].value
     assert share == pytest.approx(10 / 62 + 52 / 62 / 128)
@@ -147,7 +150,7 @@ def test_decode_is_bound_by_memory_then_by_arithmetic() -> None:
 
 
 def test_a_token_reads_what_gpt_fast_counts_and_a_shared_table_as_its_head() -> None:
-    """gpt-fast's generate.py: its bandwidth leaves embeddings out of the model's size."""
+    """gpt-fast's generate.py: its bandwidth excludes embeddings from the model's size."""
     llama, small = model("llama-2-7b"), model("llama-3-1b")
     assert llama.read_parameters == 6_738_415_616 - 32_000 * 4_096
     assert small.read_parameters == small.parameters
@@ -208,7 +211,7 @@ def test_a_step_with_adapters_is_faster_by_less_than_its_work_is_less() -> None:
 
 
 def test_muons_share_of_a_step_is_its_bound_times_the_ranks_that_repeat_it() -> None:
-    """Jordan et al. 2024: T·m/B; eight tensor-parallel ranks each do all of it."""
+    """Jordan et al. 2024: T·m/B; each of eight tensor-parallel ranks does all of it."""
     table = build("muon-update", {})
     assert isinstance(table, Table)
     bound = 5 * 8192 / (1024 * 4096)
@@ -216,7 +219,8 @@ def test_muons_share_of_a_step_is_its_bound_times_the_ranks_that_repeat_it() -> 
 
 
 def test_no_published_step_is_faster_than_the_memory_and_its_bytes_are_those_of_llama_2() -> None:
-    """Touvron et al. 2023: 7B has 32 layers of 4,096 without sharing, 70B 80 of 8 heads of 128."""
+    """Touvron et al. 2023: 7B has 32 layers of 4,096 without sharing, 70B 80 with 8
+    heads of 128."""
     rows = build("decode-measured", {}).rows
     assert all(float(row[5]) < float(row[6]) for row in rows)
     for row, weights, token in zip(

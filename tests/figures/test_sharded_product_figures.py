@@ -1,4 +1,4 @@
-"""The pieces of sharded matrices: multiplied and added as the figure says, they are the product."""
+"""The pieces of sharded matrices, multiplied and added as in the figure, give the whole matmul."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor-parallel figures against frozen points, step traffic, and counts done by hand."""
+"""Tensor-parallel figures compared with frozen points, step traffic, and counts by hand."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_step_bytes_are_the_frozen_ones() -> None:
 
 
 def test_most_of_what_64_ranks_of_a_rack_wait_for_is_latency() -> None:
-    """Four sums of 134 MB around 64 ranks at 900 GB/s, over a 64th of a layer's work."""
+    """Four sums of 134 MB around 64 ranks at 900 GB/s, compared with a 64th of a layer's work."""
     values = build("tp-link-ratio", {}).values
     work = 8192 * (6 * 855_638_016 + 6 * 2 * 8192 * 8192) / 64 / 2.5e15
     by_bytes = 4 * 2 * 63 / 64 * 8192 * 8192 * 2 / 900e9 / work

@@ -1,4 +1,4 @@
-"""Figures of a training step, against hand-computed traffic, papers' formulas, and sums."""
+"""Figures of a training step, compared with hand-computed traffic, papers' formulas, and sums."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_preset_has_a_memory_chart_with_its_fullest_rank_and_both_ends(pre
 
 
 def test_mt_nlg_sends_what_six_all_reduces_of_its_activations_take() -> None:
-    """Two in forward, two again in what is recomputed, two in backward; 105 layers, 35 stages."""
+    """Two in forward, two more in recomputation, two in backward; 105 layers, 35 stages."""
     table = build("step-communication", {"preset": "mt-nlg-530b"})
     layers = next(row for row in table.rows if row[:2] == ("TP", "layers"))
     buffer = 2048 * 20480 * 2
@@ -142,7 +142,7 @@ def test_every_preset_multiplies_at_the_peak_of_what_it_multiplies_in(preset: st
 
 
 def test_deepseek_v3_multiplies_in_fp8_and_is_held_against_the_peak_in_bf16() -> None:
-    """DeepSeek-V3 report, section 3.3: all three products of linear layers in FP8."""
+    """DeepSeek-V3 report, section 3.3: all three matmuls of linear layers are in FP8."""
     run = catalog.run("deepseek-v3")
     assert (run.dtype, run.mfu_dtype) == ("fp8", "bf16")
     others = [run for run in catalog.RUNS.values() if run.mfu_dtype != run.dtype]
@@ -199,7 +199,7 @@ def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_na
 
 
 def test_changes_of_a_setup_are_steps_of_their_own() -> None:
-    """1F1B idles for (P−1) microbatches, however many there are."""
+    """1F1B idles for (P − 1) microbatches, however many there are."""
     about = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=4"}
     given = {**about, "options": "microbatches=8"}
     table = build("setup-changes", {**given, "changes": ["microbatches=16", "tp=1", "nic=ib-xdr"]})
@@ -304,7 +304,8 @@ def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) 
 
 
 def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
-    """Read from events by interval arithmetic; on the other side the sums of the step."""
+    """One side is computed from events by interval arithmetic, the other from the sums
+    of the step."""
     table = build("profile-signatures", GOLDEN["profile-signatures"])
     for row, sizes in zip(table.rows[1:], ("tp=8", "tp=2 pp=2"), strict=True):
         model, machine = "llama-3-8b", "nodes=2 gpus_per_node=8"
@@ -320,10 +321,11 @@ def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
 
 
 def test_the_bars_show_the_messages_that_the_predicted_time_holds() -> None:
-    """Nemotron-4 340B, by hand: two blocks of a gather and a scatter each, 2.5 times with backward.
+    """Nemotron-4 340B, by hand: two blocks with a gather and a scatter each, 2.5 times with
+    backward.
 
-    96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; the share that is seen is
-    the fit's.
+    96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; the exposed share is the
+    fit's.
     """
     values = build("step-breakdown", {"preset": "nemotron-4-340b"}).values
     setup = training_step(preset="nemotron-4-340b").setup
@@ -362,7 +364,7 @@ def test_the_shares_of_a_profile_are_the_whole_step() -> None:
 
 
 def test_computed_mfu_counts_attention_as_the_run_does() -> None:
-    """DeepSeek-V3's 38.9% leave the masked half out (Zhao et al. 2025, table 4)."""
+    """DeepSeek-V3's 38.9% exclude the masked half (Zhao et al. 2025, table 4)."""
     found = training_step(preset="deepseek-v3")
     assert found.run
     assert found.run.mfu

@@ -1,4 +1,4 @@
-"""Utilisation against what the papers print."""
+"""Utilization compared with what the papers print."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_megascale_keeps_what_its_table_2_prints() -> None:
 
 
 def test_both_published_series_scale_strongly_and_weak_scaling_costs_a_hundredth() -> None:
-    """MLCommons v5.0: 1,152 sequences on 512 GPUs, 1,536 on 8,192. DGX Cloud: two for each GPU."""
+    """MLCommons v5.0: 1,152 sequences on 512 GPUs, 1,536 on 8,192. DGX Cloud: two per GPU."""
     values = published_scaling().values
     assert (values["batch_1"].value, values["batch_2"].value) == (1, pytest.approx(1536 / 1152))
     assert values["factor_2"].value == 16
@@ -83,7 +83,7 @@ def test_both_published_series_scale_strongly_and_weak_scaling_costs_a_hundredth
 
 
 def test_twice_the_gpus_are_how_far_nine_tenths_of_the_mfu_were_kept() -> None:
-    """The target of the page: Table 2 has 53.0% on 256, 49.9% on 512 and 46.7% on 768."""
+    """The goal on the page: Table 2 has 53.0% on 256, 49.9% on 512 and 46.7% on 768."""
     kept = dict(zip(published_scaling().series[0].x, published_scaling().series[0].y, strict=True))
     first = kept[256]
     assert kept[512] / first > 0.9 > kept[768] / first

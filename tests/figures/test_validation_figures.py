@@ -1,4 +1,4 @@
-"""The figures of the validation page: their text, and numbers counted another way."""
+"""The figures of the validation page: their text, and numbers counted in a different way."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_constants_that_move_no_run_stay_what_was_guessed() -> None:
 
 
 def test_the_page_names_the_size_from_which_dense_models_are_a_class_of_their_own() -> None:
-    """DeepSeek-V3 ran on 2,048, so that mixtures on so many are still a class that was timed."""
+    """DeepSeek-V3 ran on 2,048, so mixtures of experts on as many are in a class that was timed."""
     page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
     assert "- **Dense models on three thousand GPUs and more** take" in page
     sizes = {class_of(run): run.gpus for run in shown_runs() if run.framework == "deepseek"}
@@ -95,8 +95,8 @@ def test_row_wise_scaling_was_fitted_on_two_runs_of_a_larger_model() -> None:
 
 
 def test_one_share_fits_what_paxml_recomputes_and_what_it_does_not() -> None:
-    """NVIDIA/dgxc-benchmarking@35a9aecc, paxml/paxml_mod_configs.py: GPT-3 175B keeps no more than
-    the projections of attention, 5B all products."""
+    """NVIDIA/dgxc-benchmarking@35a9aecc, paxml/paxml_mod_configs.py: GPT-3 175B keeps only the
+    attention projections, 5B all matmuls."""
     paxml = [one for one in judged_runs() if one.run.framework == "paxml"]
     repeated = {one.run.shape.layers: one.run.recompute for one in paxml}
     assert repeated == {96: "mlp", 24: ""}
@@ -104,8 +104,8 @@ def test_one_share_fits_what_paxml_recomputes_and_what_it_does_not() -> None:
 
 
 def test_no_miss_is_laid_to_a_cut_without_balance() -> None:
-    """torchtitan's benchmarks of December 2024 were run with torch 1963fc8, which balances the mask
-    by default (pytorch issue 141429), and torchtitan 9dec370, which leaves that as it is."""
+    """torchtitan's benchmarks of December 2024 ran with torch 1963fc8, which balances the mask by
+    default (pytorch issue 141429), and torchtitan 9dec370, which keeps that default."""
     (ring,) = [j for j in judged_runs() if j.run.framework == "torchtitan" and j.run.cp > 1]
     assert abs(ring.error) > 0.2
     assert explained(ring) == "not explained"
@@ -119,7 +119,7 @@ def test_what_holds_a_run_back_explains_no_prediction_that_is_too_long() -> None
 
 
 def test_a_run_that_ends_before_its_host_was_predicted_to_is_laid_to_the_host() -> None:
-    """Qwen3-30B: 48 layers, 512 sequences on eight GPUs with a microbatch each."""
+    """Qwen3-30B: 48 layers, 512 sequences on eight GPUs with one microbatch each."""
     name = "mbridge-26.02-qwen3-30b-a3b-b200-mxfp8-g8-b512"
     (found,) = [one for one in judged_runs() if one.run.name == name]
     launching_s = 48 * 512 / 8 * predicted_step(found.run).parts.expert.host_s
@@ -128,7 +128,7 @@ def test_a_run_that_ends_before_its_host_was_predicted_to_is_laid_to_the_host() 
 
 
 def test_the_page_says_how_long_the_worst_miss_takes_on_every_size() -> None:
-    """34.168, 34.194 and 34.274 s in the README of release 25.05, on 128, 256 and 512."""
+    """The README of release 25.05 has 34.168, 34.194 and 34.274 s on 128, 256 and 512 GPUs."""
     page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
     name = "dgxc-v25.05-deepseek-v3-gb200"
     runs = [run for run in measured_runs() if run.name.startswith(name)]
@@ -169,7 +169,8 @@ def test_points_are_the_tests_and_the_diagonal_is_where_both_are_alike() -> None
 
 
 def test_the_quarter_that_is_drawn_is_the_one_that_is_counted() -> None:
-    """Of the measured time: at 1/1.25 of it a prediction is a fifth shorter, not a quarter."""
+    """It is relative to measured time: a prediction at 1/1.25 of it is a fifth shorter, not a
+    quarter."""
     chart = build("validation-scatter", {})
     assert isinstance(chart, Curves)
     lines = {one.name: one for one in chart.series}
@@ -194,7 +195,7 @@ def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:
 
 
 def test_errors_of_a_group_are_those_of_a_hand() -> None:
-    """Four runs of ten seconds: half too fast, and 10, 30 and 25 percent too slow."""
+    """Four runs of ten seconds: one half too fast, and others 10, 30 and 25 percent too slow."""
     run = judged_runs()[0].run
     found = errors_of(
         "a",
@@ -212,7 +213,8 @@ def test_errors_of_a_group_are_those_of_a_hand() -> None:
 
 
 def test_layouts_are_ranked_as_pairs_are_ordered() -> None:
-    """Spearman by its definition over ranks, the choice by looking at every layout."""
+    """Spearman's correlation from its definition over ranks, the choice from looking at every
+    layout."""
     for every in (True, False):
         groups: dict[tuple[str, int], list[JudgedRun]] = {}
         for one in judged_runs():
@@ -250,7 +252,8 @@ def test_layouts_are_ranked_as_pairs_are_ordered() -> None:
 
 
 def test_runs_that_slept_have_stages_and_lost_the_same_for_each_slot() -> None:
-    """Half a second on two stages and about one on more, whatever the layout beside them."""
+    """They lost half a second on two stages and about one second on more, whatever the
+    other sizes."""
     slept = polling_runs()
     lost: dict[bool, list[float]] = {True: [], False: []}
     for one in slept:
@@ -263,7 +266,8 @@ def test_runs_that_slept_have_stages_and_lost_the_same_for_each_slot() -> None:
 
 
 def test_most_runs_that_were_unlikely_to_fit_crawled_and_few_others() -> None:
-    """Which is why such layouts are not offered: 80B on 64 GPUs as TP 16 took 122 s, not 41."""
+    """This is why such layouts are not offered: 80B on 64 GPUs as TP 16 took 122 s
+    instead of 41."""
     tight, crawling = tight_runs()
     assert len(crawling) > 2 / 3 * len(tight)
     swept = [one for one in judged_runs() if one.run.framework == "nanotron"]

@@ -1,4 +1,4 @@
-"""Schedules with split backwards, against the idle times and memories that papers print."""
+"""Schedules with split backwards, compared with the idle times and memory that papers print."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_every_microbatch_crosses_every_boundary_between_ranks_twice(name: str) 
 
 
 def test_parts_of_a_layer_are_its_training_work_with_attention_as_its_authors_count_it() -> None:
-    """Dao's own benchmark: 4·s²·d per head forward, half if causal, and 2.5 times that backward."""
+    """Dao's own benchmark: 4·s²·d per head forward, half of it if causal, and 2.5 times that
+    backward."""
     shape = model("llama-3-8b").shape
     for sequence in SEQUENCES:
         forward, inputs, weights = layer_parts(shape, sequence)
@@ -106,7 +107,7 @@ def test_1f1b_idles_alike_whatever_a_backward_is_made_of_and_zb1p_does_not() -> 
 
 
 def test_at_131072_tokens_zbv_idles_a_little_more_than_interleaving_as_the_caption_says() -> None:
-    """Interleaving with two chunks idles 7 / (64 + 7), whatever a backward is made of."""
+    """Interleaving with two chunks idles 7 / (64 + 7), however a backward is split."""
     asked = {
         "sequences": (2048, 131072),
         "schedules": ("1f1b", "interleaved-1f1b", "zb1p", "zbv", "v-half"),

@@ -1,4 +1,5 @@
-"""ZeRO's figures against the corrected tables (7B, 10B), counted rings and played-out streams."""
+"""ZeRO's figures compared with the corrected tables (7B, 10B), counted rings and
+simulated streams."""
 
 from __future__ import annotations
 
@@ -155,7 +156,8 @@ def test_every_place_further_away_is_slower() -> None:
 
 
 def test_the_tokens_that_hide_a_gather_are_one_number_in_both_figures() -> None:
-    """2,638 stood beside 7,915 once: one gather behind all work, three behind all work."""
+    """The figures used to show 2,638 and 7,915: one gather and three gathers hidden behind all
+    work."""
     homes, curve = table("state-homes"), build("zero3-tokens", {})
     assert value(homes, "nodes_tokens") == value(curve, "h100_ib_ndr") == pytest.approx(7_915.2)
     parameters = 6_738_415_616
@@ -165,8 +167,9 @@ def test_the_tokens_that_hide_a_gather_are_one_number_in_both_figures() -> None:
 
 
 def test_adams_state_of_llama_2_7b_takes_1283_ms_over_pcie_5() -> None:
-    """Matrix by matrix as the checkpoint lists them, over what sixteen lanes can carry; 1.33 s
-    stood in a sentence once, for seven billion parameters.
+    """Matrix by matrix as in the checkpoint, at the capacity of sixteen lanes.
+
+    A sentence used to say 1.33 s, which is for seven billion parameters.
     """
     hidden, ffn, vocabulary, layers = 4096, 11_008, 32_000, 32
     products = 4 * hidden * hidden + 3 * hidden * ffn  # q, k, v, o; gate, up, down

@@ -1,4 +1,4 @@
-"""Formulas that are registered for the length of one test."""
+"""Formulas that are registered for the duration of one test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Register = Callable[[Written], Formula]
 
 @pytest.fixture
 def register() -> Iterator[Register]:
-    """Registers a function for the length of one test."""
+    """Registers a function for the duration of one test."""
     added = []
 
     def add(function: Written, **overrides: str) -> Formula:

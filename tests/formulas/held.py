@@ -1,7 +1,7 @@
-"""Which tests hold each formula, and how closely: read from the tests themselves.
+"""Which tests hold each formula, and how closely, as read from the tests themselves.
 
-`figgen/formulas/held.json` has it for the pages, since a build reads no tests;
-`pytest tests/formulas/test_held.py --update-golden` rewrites it.
+`figgen/formulas/held.json` stores it for the pages, since a build reads no tests; `pytest
+tests/formulas/test_held.py --update-golden` rewrites it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from figgen.formulas import FORMULAS
 ROOT = Path(__file__).parents[2]
 POINTS = "tests/formulas/test_points.py::test_value_at_point_is_the_catalogues"
 ROOMS = ("formulas/test_published.py", "formulas/test_identities_*.py", "models/**/test_*.py")
-"""Where formulas are held against what others printed, each other, and simulations; the first."""
+"""Folders of tests that compare formulas with printed values, with each other, and with
+simulations; the first match counts."""
 
 USUAL = "1e-6 relative"
-"""What pytest.approx allows unless it is told otherwise."""
+"""The default tolerance of pytest.approx."""
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """The tests of a file."""
+    """Return the tests of a file."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node
 
 
 def named(test: ast.FunctionDef) -> set[str]:
-    """Formulas that a test calls, or evaluates by their names."""
+    """Return the formulas that a test calls, or evaluates by name."""
     found = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Call):
@@ -41,7 +42,7 @@ def named(test: ast.FunctionDef) -> set[str]:
 
 
 def tolerance(test: ast.FunctionDef) -> str:
-    """How closely a test compares; empty where it compares no values."""
+    """Return how closely a test compares; empty if it compares no values."""
     found: list[str] = []
     for node in ast.walk(test):
         called = node.func if isinstance(node, ast.Call) else None
@@ -64,7 +65,7 @@ def tolerance(test: ast.FunctionDef) -> str:
 
 
 def held() -> Mapping[str, list[dict[str, str]]]:
-    """For each formula its point of the catalogue, and the first other test that holds it."""
+    """Return for each formula its point of the catalog, and the first other test that holds it."""
     points = ast.parse((ROOT / POINTS.partition("::")[0]).read_text(encoding="utf-8"))
     [test] = [one for one in functions(points) if POINTS.endswith(f"::{one.name}")]
     found = {name: [{"test": POINTS, "within": tolerance(test)}] for name in sorted(FORMULAS)}

@@ -1,4 +1,4 @@
-"""The frozen test points of the formula catalogue, as evaluations to be made."""
+"""The frozen test points of the formula catalog, as evaluations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORACLE = json.loads(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A formula at `arguments` and the value that somebody else computed."""
+    """A formula at `arguments`, and the value that was computed independently."""
 
     catalogue_id: str | None
     formula: str

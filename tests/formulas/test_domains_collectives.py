@@ -1,4 +1,4 @@
-"""Where the formulas of collectives hold: counted out, against algorithms run step by step."""
+"""The domains of the collectives' formulas, counted out with algorithms run step by step."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_the_switch_needs_two_ranks() -> None:
 
 @pytest.mark.parametrize("name", ["ring_chunk_sent", "ring_chunk_received"])
 def test_chunks_of_a_ring_are_defined_for_the_steps_that_a_ring_has(name: str) -> None:
-    """A ring of n ranks reduces in n − 1 steps, and two schedules are in use, offset 0 and −1."""
+    """A ring of n ranks reduces in n − 1 steps, and two schedules are in use, with offsets 0 and
+    −1."""
     for ranks in range(1, 9):
         steps = len([phase for phase in ring_all_reduce(ranks).phases if "scatter" in phase])
         assert steps == ranks - 1

@@ -1,4 +1,4 @@
-"""What evaluate takes, and what it says about what it does not take."""
+"""What evaluate accepts, and its errors for what it doesn't."""
 
 import math
 from fractions import Fraction

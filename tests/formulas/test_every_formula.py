@@ -82,9 +82,9 @@ SPOILERS = (-2, -1, 0, 1, 2, 3, 4, 5, 7, 0.5, 1.5, 10**6, 1e15)
 
 
 def spoiled(point: Point, condition: ast.expr) -> bool:
-    """Whether changing one argument of the point makes it break just this condition.
+    """Return whether changing one argument of the point violates exactly this condition.
 
-    Two arguments where one of two conditions is enough.
+    Two arguments are changed if either of two conditions is sufficient.
     """
     together = 2 if isinstance(condition, ast.BoolOp) else 1
     for names in itertools.combinations(point.arguments, together):
@@ -120,7 +120,7 @@ QUANTITY = re.compile(rf"[\d,]*\.?\d+(?:{NBSP}×{NBSP}10[⁻⁰¹²³⁴⁵⁶�
 
 
 def computed(line: str) -> float:
-    """The value of a worked line's left side, read as a reader would with a calculator."""
+    """Return the value of a worked line's left side, as computed with a pocket calculator."""
     source = QUANTITY.sub(lambda match: repr(parse_quantity(match[0]).value), line)
     for shown, meant in READ_BACK.items():
         source = source.replace(shown, meant)
@@ -202,7 +202,7 @@ CONSTANTS = {
 
 
 def dimension_of(node: ast.expr, units: dict[str, Counter[str]]) -> Counter[str] | None:
-    """Powers of the base units; None for a number, which may stand for any."""
+    """Return powers of the base units; None for a number, which may have any unit."""
     match node:
         case ast.Constant():
             return None

@@ -1,4 +1,4 @@
-"""The pages say of each formula which test holds it and how closely; it is so."""
+"""The pages name for each formula the test that holds it, and its tolerance."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Formulas of parallel training that must agree with each other and with what is counted."""
+"""Formulas of parallel training that must agree with each other and with counts."""
 
 import itertools
 from collections.abc import Callable
@@ -103,13 +103,14 @@ def test_ccr_is_work_over_bytes_sent() -> None:
 
 
 def step_share(peak: float, bandwidth: float, passes: list[tuple[float, float]]) -> float:
-    """Compute time over the time of passes that each hide their own bytes behind their own work."""
+    """Return compute time over step time, where each pass hides its own bytes behind
+    its own work."""
     work = sum(flops for flops, _ in passes) / peak
     return work / sum(max(flops / peak, sent / bandwidth) for flops, sent in passes)
 
 
 def ddp_passes(tokens: float, dp: int, microbatches: int = 1) -> list[tuple[float, float]]:
-    """(FLOP, bytes) of every pass of a 7B model: only the last backward sends."""
+    """Return (FLOPs, bytes) of every pass of a 7B model: only the last backward sends."""
     n = 7e9
     quiet = [(2 * n * tokens, 0.0), (4 * n * tokens, 0.0)] * microbatches
     return [*quiet[:-1], (4 * n * tokens, data_parallel_bytes(n, 2, dp))]
@@ -124,7 +125,8 @@ def fsdp_passes(tokens: float, dp: int) -> list[tuple[float, float]]:
 def test_from_the_critical_tokens_on_each_pass_hides_what_it_sends_and_not_before(
     passes: Callable[[float, int], list[tuple[float, float]]],
 ) -> None:
-    """One limit for both, as in Austin et al. 2025: gradients have no forward to hide behind."""
+    """Both have the same limit, as in Austin et al. 2025: gradients have no forward that could hide
+    them."""
     for dp in range(2, 65):
         tokens = critical_tokens_of_group(989.4e12, 50e9, 2, dp)
         assert step_share(989.4e12, 50e9, passes(1.0001 * tokens, dp)) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""The printed module, run in a real browser, against the Python functions: bit for bit."""
+"""The printed module, run in a real browser, equals the Python functions bit for bit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUN = """async ([source, cases]) => {
 
 @cache
 def cases() -> list[tuple[str, dict[str, float], float]]:
-    """Every point and forty variations of it: name, arguments, Python's value."""
+    """Return every point and forty variations of it: name, arguments, Python's value."""
     rng = random.Random(0)
     found = []
     for point in POINTS:
@@ -68,7 +68,7 @@ def browser_results(page: Page, ran: dict[str, Any]) -> dict[str, Any]:
 
 
 def uses_a_power_function(formula: Formula) -> bool:
-    """Whether some power is not a small whole one, which is printed as a product."""
+    """Return whether some power is not a small whole one, which is printed as a product."""
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Pow)

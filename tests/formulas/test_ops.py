@@ -68,7 +68,7 @@ def test_rounding_goes_the_right_way_below_zero() -> None:
 
 
 def test_arrays_are_rounded_as_numbers_are_on_every_processor() -> None:
-    """NumPy's own logarithms and powers differ from C's in the last digit where AVX-512 is."""
+    """With AVX-512, NumPy's own logarithms and powers differ from C's in the last digit."""
     x, y = np.linspace(0.001, 3, 5000), np.linspace(0.1, 9, 5000)
     for operator in (log2, exp):
         assert [*operator(x)] == [operator(float(one)) for one in x]

@@ -1,4 +1,4 @@
-"""Formulas against the frozen points, and the coverage of the catalogue."""
+"""Formulas compared with the frozen points, and the coverage of the catalog."""
 
 from html import escape
 from importlib import import_module

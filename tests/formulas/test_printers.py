@@ -1,4 +1,4 @@
-"""The printers against lines written by hand, and against LaTeX and JavaScript that run."""
+"""The printers compared with handwritten lines, and with LaTeX and JavaScript that run."""
 
 import pytest
 from latex2mathml.converter import convert

@@ -1,4 +1,4 @@
-"""Formulas against published tables and recorded outputs of other people's code."""
+"""Formulas compared with published tables and recorded outputs of other people's code."""
 
 import itertools
 import json
@@ -148,13 +148,13 @@ def test_activations_are_those_of_korthikantis_figures(model: str) -> None:
 
 
 def sizes(name: str) -> tuple[int, int, int]:
-    """Stages, microbatches and chunks out of "P4 M8 v2"."""
+    """Parse stages, microbatches and chunks from "P4 M8 v2"."""
     found = {word[0]: int(word[1:]) for word in name.split()}
     return found["P"], found["M"], found.get("v", 1)
 
 
 def peak(actions: str) -> int:
-    """Most forwards without their backward at any point of one rank's order."""
+    """Return the most forwards without their backward at any point of one rank's order."""
     held = most = 0
     for action in actions.split():
         held += 1 if "F" in action else -1
@@ -212,7 +212,8 @@ CASES = oracle("megatron_rank_groups")["cases"]
 
 
 def agree(groups: list[list[int]], recorded: Any) -> bool:
-    """Whether the groups are the recorded ones; of large worlds only some were kept."""
+    """Return whether the groups equal the recorded ones; for large worlds only some
+    were recorded."""
     if isinstance(recorded, list):
         return groups == recorded
     few = {"n": len(groups), "first3": groups[:3], "last": groups[-1]}
@@ -220,7 +221,7 @@ def agree(groups: list[list[int]], recorded: Any) -> bool:
 
 
 def groups_of(axis: int, shape: Place, rank: Callable[..., int]) -> list[list[int]]:
-    """Groups along `axis` (0 is the fastest), in the order of their first ranks."""
+    """Return groups along `axis` (0 is the fastest), ordered by their first ranks."""
     starts = (place[::-1] for place in itertools.product(*(range(n) for n in shape[::-1])))
     return [
         [

@@ -1,4 +1,4 @@
-"""What may be written in a formula, and how every printer prints it."""
+"""The syntax that a formula may use, and how every printer prints it."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ CONSTRUCTS: list[tuple[Written, str, str, str]] = []
 
 
 def printed(plain: str, math: str, script: str) -> Callable[[Written], Written]:
-    """What a function prints as: plain text, LaTeX, JavaScript."""
+    """Return what a function prints as: plain text, LaTeX, JavaScript."""
 
     def keep(function: Written) -> Written:
         CONSTRUCTS.append((function, plain, math, script))

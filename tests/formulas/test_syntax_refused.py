@@ -1,4 +1,4 @@
-"""What no printer knows is refused by name, as is what a page would lack at registration."""
+"""Unsupported syntax is refused by name, and so is a registration that lacks what a page needs."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ REFUSED: list[tuple[Written, str]] = []
 
 
 def refused(named: str) -> Callable[[Written], Written]:
-    """What a refusal of a function names."""
+    """Return the message with which a function is refused."""
 
     def keep(function: Written) -> Written:
         REFUSED.append((function, named))
@@ -159,7 +159,8 @@ def test_registration_wants_all_that_a_page_shows(
 
 
 def test_notation_defines_each_name_once() -> None:
-    """A dict would keep the last one in silence: `layer_parameters` was W_i and N_layer."""
+    """A dict would silently keep the last one: `layer_parameters` used to be both W_i
+    and N_layer."""
     first = positive("layer_parameters", "W_i", "param", "parameters of one layer")
     second = count("layer_parameters", r"N_\text{layer}", "param", "parameters of one layer")
     with pytest.raises(InputError, match="layer_parameters twice: expected one line, as W_i"):

@@ -1,4 +1,4 @@
-"""Figures that pages of formulas borrow from the guide show formulas of their topic."""
+"""Pages of formulas show figures of the guide that belong to their topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the catalog: every entry, every value with a source that the page lists."""
+"""Tables of the catalog: every entry, and every value with a source that the page lists."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)">'
 
 
 def test_texts_that_are_markup_stay_text_on_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalog refuses such texts; where one got in all the same, it is shown and not obeyed."""
+    """The catalog refuses such texts; if one gets in anyway, it is shown as text and
+    has no effect."""
     texts = {"title": HOSTILE, "note": HOSTILE, "source": HOSTILE}
     for table in ("ACCELERATORS", "LINKS", "MODELS", "RUNS"):
         for name, entry in list(getattr(catalog, table).items())[:2]:

@@ -1,4 +1,4 @@
-"""The reference of formulas: all of them, with an example that its test freezes, and their uses."""
+"""The reference of formulas: all of them, each with a tested example and its uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Glossary and notation: every term and every symbol, each once and linked."""
+"""Glossary and notation: every term and every symbol, once each and linked."""
 
 from __future__ import annotations
 

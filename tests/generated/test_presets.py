@@ -1,4 +1,4 @@
-"""Pages of presets: one for each, complete, and with nothing in them that does not exist."""
+"""Pages of presets: one per preset, complete, and without references to missing things."""
 
 from __future__ import annotations
 
@@ -84,14 +84,15 @@ def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> Non
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_ridge_below_that_of_the_peak_is_said_to_be_one(name: str) -> None:
-    """Conventions names the ridge at the peak, 19,788 FLOP a byte for an H100 and its port."""
+    """Conventions names the ridge at the peak, 19,788 FLOPs per byte for an H100 and its port."""
     page = pages()[f"reference/presets/{name}.md"]
     assert "at the peak the ridge is higher" in page
     assert build("step-breakdown", {"preset": name}).values["compute_efficiency"].value < 1
 
 
 def test_a_peak_of_memory_without_what_the_driver_takes_is_said_to_be_one() -> None:
-    """66.6 GB printed by torchtitan stood beside 72.2 GB, under a figure that needs 74.2 GB."""
+    """66.6 GB printed by torchtitan used to stand next to 72.2 GB, under a figure that needs 74.2
+    GB."""
     name = "llama-3-8b-fsdp"
     needs = build("memory-by-stage", {"preset": name}).values["fullest"].value
     line = next(s for s in pages()[f"reference/presets/{name}.md"].splitlines() if "peak_mem" in s)

@@ -1,4 +1,4 @@
-"""Generated pages that a site leaves out are not computed."""
+"""Generated pages that a site excludes are not computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension with Python-Markdown alone: no MkDocs anywhere."""
+"""The extension with Python-Markdown alone, without MkDocs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Converted(NamedTuple):
 
 @pytest.fixture
 def convert() -> Callable[..., Converted]:
-    """`convert(text)`: the HTML and everything that was found wrong."""
+    """`convert(text)` returns the HTML and all problems."""
 
     def run(text: str, extensions: tuple[str, ...] = (), **site_options: object) -> Converted:
         site = Site(**site_options)

@@ -1,4 +1,4 @@
-"""Claims: sentences of a page that hold while their condition does."""
+"""Claims: sentences of a page that are true if their condition holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure fences: what a page gets, and what its author is told."""
+"""Figure fences: what a page gets, and which errors its author sees."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ See [](#fig-pipeline-timeline).
 
 
 def changed(**replacements: str | None) -> str:
-    """The fence with lines replaced (or dropped, for None) or added."""
+    """Return the fence with lines replaced, added, or (for None) removed."""
     lines = FENCE.splitlines()
     for key, value in replacements.items():
         at = next((i for i, line in enumerate(lines) if line.startswith(f"{key}:")), None)

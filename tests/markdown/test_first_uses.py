@@ -1,4 +1,5 @@
-"""The first use of TP and the like in a chapter leads to the glossary, unless it is written out."""
+"""The first use of TP and similar terms in a chapter links to the glossary, unless it is spelled
+out."""
 
 from __future__ import annotations
 

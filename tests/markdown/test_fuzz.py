@@ -1,4 +1,5 @@
-"""Whatever an author types: the declared error or a page, and nothing unescaped in it."""
+"""Any text that an author types gives the declared error or a page, with nothing
+unescaped in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inline values: numbers that know where they come from."""
+"""Inline values: numbers that know their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Glossary and references: a slip in either is told with its line, and all of them at once."""
+"""Glossary and references: mistakes are reported with their line, all of them at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_
 
 
 def test_a_slip_in_the_glossary_is_told_by_the_linter_too(tmp_path: Path) -> None:
-    """It ended in a traceback, or found that every page follows the rules."""
+    """The linter used to end in a traceback, or to report that every page follows the rules."""
     (tmp_path / "glossary.toml").write_text('[a]\nmeans = "b"\nnever = "abc"\n')
     with pytest.raises(
         InputError, match=r"glossary\.toml:3: \[a\] never: a value: expected a list"
@@ -50,7 +50,7 @@ def test_a_slip_in_the_glossary_is_told_by_the_linter_too(tmp_path: Path) -> Non
 
 
 def test_a_reference_leads_to_no_script(tmp_path: Path) -> None:
-    """A browser runs `javascript:` where somebody opens the link."""
+    """Browsers run `javascript:` when someone opens the link."""
     shutil.copy(DOCS / "references.toml", tmp_path)
     path = tmp_path / "references.toml"
     begin = path.read_text("utf-8").count("\n")

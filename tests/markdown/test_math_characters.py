@@ -1,4 +1,4 @@
-"""The math font has what the browser draws, not only what the markup spells."""
+"""The math font contains what the browser draws, and not only the characters of the markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Numbers in math come out whole: decimal points, thousands, powers; on every built page."""
+"""Numbers in math are displayed correctly, with decimal points, thousands and powers, on every
+page."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 
 
 def literals(tex: str) -> Counter[str]:
-    """Every number that the source is written with, a separator of thousands being part of it."""
+    """Return every number of the source; a thousands separator is part of it."""
     return Counter(re.findall(NUMBER, tex.replace("{,}", ",")))
 
 
 def shown(markup: str) -> Counter[str]:
-    """Every number that one element of the markup shows whole."""
+    """Return every number that one element of the markup shows in full."""
     elements = re.findall(r"<m(?:n|text)\b[^>]*>([^<]*)</m(?:n|text)>", markup)
     return Counter(found for text in elements for found in re.findall(NUMBER, unescape(text)))
 

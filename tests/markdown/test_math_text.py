@@ -1,4 +1,4 @@
-"""What stands in a formula is set as text, whatever it looks like: no element, link or style."""
+"""Text in a formula is displayed as text, whatever it looks like: no element, link or style."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ alt: Four lanes.
 def test_what_stands_in_math_is_text_and_never_an_element(
     way: str, text: str, convert: Callable
 ) -> None:
-    """Whatever math is made of, it is a tree of math alone, in a page and in a caption."""
+    """Any text in math becomes a tree of math elements only, in a page and in a caption."""
     formula = f"${way % text}$"
     quoted = formula.replace("'", "''")
     for page in (formula, f"x\n\n$${formula.strip('$')}$$", CAPTION.format(text=quoted)):

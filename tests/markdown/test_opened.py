@@ -19,14 +19,14 @@ PAGES = sorted(path.stem for path in JOURNEY.glob("*.md"))
 STEP = {"step_time_s", "mfu", "tokens_per_second", "tokens_per_second_and_gpu", "trillion_tokens_s",
         "idle_share", "straggling_share", "speed_up"}  # fmt: skip
 LOOKED_UP = {"accelerator", "interruption", "link", "model", "preset"}
-"""What the catalog lists with its source."""
+"""Values that the catalog lists with their source."""
 
 MEMORY = {"total_bytes", *HELD_KINDS}
 SENT = {"near_bytes", "far_bytes"}
 
 
 def shaded(page: str) -> list[Computed]:
-    """The numbers of a page's text; those of captions belong to their figure's data."""
+    """Return the numbers of a page's text; those of captions belong to their figure's data."""
     text = re.sub(r"```.*?```", "", (JOURNEY / f"{page}.md").read_text("utf-8"), flags=re.DOTALL)
     return [compute(found[1])[0] for found in re.finditer(PATTERN, text)]
 

@@ -1,4 +1,5 @@
-"""Questions that take an answer: computed by the formula of their fold, in Python and in a page."""
+"""Questions with an answer field, computed by the formula of their fold, in Python and
+in a page."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def slips_of(asked: CallData) -> list[Candidate]:
 
 
 def shown(one: AnsweredQuestion) -> tuple[str, str, float]:
-    """The answer as the fold writes it, its unit and its value."""
+    """Return the answer as written in the fold, with its unit and value."""
     found, _ = compute(one.call)
     assert isinstance(found.value, int | float)
     return found.text(one.spec), found.unit, found.value

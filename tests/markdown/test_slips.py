@@ -1,4 +1,4 @@
-"""Slips that Markdown passes over in silence are told with their line."""
+"""Slips that Markdown ignores are reported with their line."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ ENDLESS = {
 def test_a_page_that_would_take_hours_is_given_up_with_a_message(
     kind: str, convert: Callable
 ) -> None:
-    """50,000 brackets, or 1,000 nested lists, kept a build waiting without a message."""
+    """50,000 brackets, or 1,000 nested lists, used to block a build without a message."""
     extensions = ("admonition", "attr_list", "def_list", "footnotes", "tables")
     page = f"# A\n\nA sentence.\n\n{ENDLESS[kind]}\n"
     found = convert(page, extensions)

@@ -1,4 +1,4 @@
-"""Tables of data reach the page as they are, and what is in them can be linked to."""
+"""Data tables reach the page unchanged, and their contents can be linked to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BLOOM's layout sweep, one node type under a hundred layouts, and its rows as training setups."""
+"""BLOOM's layout sweep, a hundred layouts on one node type, and its rows as training setups."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ORACLE = Path(__file__).parents[1] / "oracles" / "bloom_sweep.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRow:
-    """One row; `line` is where the log has it, `slip` what is wrong with it there.
+    """A row; `line` is its place in the log, `slip` what is wrong with it there.
 
-    Memory and time are measured, the FLOP rate is printed per GPU; a row that ran out of memory
-    has none of the three.
+    Memory and time are measured, the FLOP rate is printed per GPU; a row that ran out of memory has
+    none of the three.
     """
 
     line: int
@@ -43,7 +43,7 @@ class SweepRow:
 
     @property
     def gpus(self) -> int:
-        """GPUs of the row's nodes; the layout may leave a few idle."""
+        """GPUs of the row's nodes; the layout may leave a few of them idle."""
         return 8 * self.nodes
 
 
@@ -83,7 +83,7 @@ ROWS = tuple(
 
 
 def bloom(row: SweepRow, heads: int = 64) -> TrainingSetup:
-    """A row as a setup; DeepSpeed reduces after the last backward."""
+    """Return a row as a setup; DeepSpeed reduces gradients after the last backward."""
     assert row.hidden is not None
     assert row.layers is not None
     assert row.dp is not None

@@ -1,4 +1,4 @@
-"""Schedules written out as one line of actions for each rank."""
+"""Writes schedules as one line of actions per rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def of_orders(
     microbatches: int = 1,
     overlapped: tuple[str, ...] = (),
 ) -> Schedule:
-    """The schedule of these orders, `0F0 0B0` for rank 0 and so on."""
+    """Return the schedule of these orders, `0F0 0B0` for rank 0 and so on."""
     return Schedule(
         name="by hand",
         placement=placement or contiguous(len(orders)),

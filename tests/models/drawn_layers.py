@@ -1,7 +1,7 @@
-"""Layers of published models on layouts and rates that are drawn by name, for any of 300 cases.
+"""Draws layers of published models with random layouts and rates, for 300 reproducible cases.
 
-Every number is drawn by the name of its field and that of the case, so that a field that is added
-later leaves the others as they were.
+Every number is drawn from a seed of its field's name and its case, so that adding a field leaves
+the others unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RECORDED_AS = {
 
 
 def case(number: int) -> tuple[Job, Attained]:
-    """One layer's job and rates."""
+    """Return one layer's job and rates."""
 
     def draw(name: str) -> random.Random:
         return random.Random(f"{number} {name}")
@@ -52,7 +52,7 @@ def case(number: int) -> tuple[Job, Attained]:
 
 
 def _rate(name: str, draw: random.Random) -> float:
-    """A rate of one order with what chips reach."""
+    """Return a rate of the order of magnitude that chips attain."""
     if name in DOES:
         return draw.randint(1, DOES[name])
     if name.endswith("flops_per_s"):

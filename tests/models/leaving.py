@@ -1,4 +1,4 @@
-"""What the GPUs of each node send to other nodes in one step."""
+"""Counts what the GPUs of each node send to other nodes in one step."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from figgen.models.step.nic_load import FloatArray, leaving_bytes
 
 
 def leaving_by_gpu(setup: TrainingSetup) -> FloatArray:
-    """Bytes of all axes together, shape (nodes, GPUs of a node)."""
+    """Return bytes over all axes, with shape (nodes, GPUs of a node)."""
     world = np.zeros(setup.parallel.world_size)
     return sum(leaving_bytes(setup).values(), world).reshape(-1, setup.parallel.gpus_per_node)

@@ -1,7 +1,7 @@
-"""A step of training counted kernel by kernel and message by message, for one GPU of a job.
+"""A training step counted kernel by kernel and message by message, for one GPU of a job.
 
-The closed forms of `figgen.models.step.layer_time` and `timed_step` are products of sums; here
-every kernel says what it multiplies, reads and writes, every ring is walked hop by hop, and experts
+The closed forms of `figgen.models.step.layer_time` and `timed_step` multiply sums. Here every
+kernel lists what it multiplies, reads and writes, every ring is followed hop by hop, and experts
 are dealt to nodes in every possible way.
 """
 
@@ -44,7 +44,7 @@ from tests.models.ledger_messages import (
 
 
 def launched(job: Job, at: Attained, *, experts: bool) -> float:
-    """Seconds for the launches of a layer that no graph holds."""
+    """Return seconds for those launches of a layer that no graph contains."""
     graphs = job.cuda_graphs or (at.cuda_graphs if experts else 0)
     least = at.host_expert_layer_s if experts else at.host_layer_s
     if graphs == 3 or (graphs == 2 and not experts):
@@ -65,7 +65,7 @@ def host_s(job: Job, at: Attained, layer_s: float) -> float:
 
 
 def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
-    """The parts of one layer and microbatch, as `LayerSeconds` names them."""
+    """Return the parts of one layer and microbatch, with the names of `LayerSeconds`."""
     tokens = job.tokens / job.tp  # a rank's, or its part of the width of all
     routed = fullest_tokens(job) * job.top_k if experts else 0.0
     weights = job.attention_weights + (
@@ -125,8 +125,8 @@ def layer(job: ShapedJob, at: Attained, *, experts: bool) -> dict[str, float]:
 
 
 def passes_s(parts: dict[str, float]) -> tuple[float, float, float]:
-    """Forward, gradients of inputs and gradients of weights of a layer, whose waits for the host
-    fall on all of them alike."""
+    """Return forward, input gradients and weight gradients of a layer, which share waits for the
+    host evenly."""
     forward = parts["forward_s"] + parts["ahead_s"]
     longer = _layer_s(parts) / _device_s(parts)
     inputs = _device_s(parts) - forward - parts["weight_s"]
@@ -134,7 +134,7 @@ def passes_s(parts: dict[str, float]) -> tuple[float, float, float]:
 
 
 def copies_s(job: Job, at: Attained, parts: dict[str, float], *, experts: bool) -> float:
-    """Activations down behind a forward, and up behind a backward; what is left of both."""
+    """Return exposed copies of activations: down during a forward, up during a backward."""
     together = min(job.gpus, job.gpus_per_node)
     rate = min(at.host_link_bytes_per_s, at.host_bytes_per_s / together)
     way = job.tokens * (job.away_experts if experts else job.away_dense) / rate
@@ -145,7 +145,8 @@ def copies_s(job: Job, at: Attained, parts: dict[str, float], *, experts: bool) 
 
 
 def projection(job: Job, at: Attained) -> tuple[float, float, float]:
-    """Two hidden states to one, by pass; once more where backward repeats layers."""
+    """Return the projection of two hidden states to one, by pass; once more if backward repeats
+    layers."""
     each = matmuls_s(
         2 * job.hidden**2, job.tokens / job.tp, at.matmul_flops_per_s, at.matmul_start_s, ("one",)
     )
@@ -154,7 +155,7 @@ def projection(job: Job, at: Attained) -> tuple[float, float, float]:
 
 
 def head(job: Job, at: Attained) -> tuple[float, float, float]:
-    """By pass; of what the loss moves, twice as much backward as forward."""
+    """Return the head by pass; backward moves twice as many bytes of the loss as forward."""
     logits = job.tokens * job.vocab / job.tp
     tokens, rate = job.tokens / job.tp, at.plain_flops_per_s
     each = matmuls_s(job.vocab * job.hidden, tokens, rate, at.matmul_start_s, ("one",))
@@ -163,12 +164,13 @@ def head(job: Job, at: Attained) -> tuple[float, float, float]:
 
 
 def meet(one: float, other: float) -> float:
-    """The sixth norm of two times: a little over the longer one where they are alike."""
+    """Return the sixth norm of two times, a little above the longer one if they are similar."""
     return float((one**6 + other**6) ** (1 / 6))
 
 
 def sharded_s(job: Job, at: Attained, compute_s: float, ahead_share: float) -> float:
-    """A microbatch with ZeRO-2 or 3: weights on their way to each pass, gradients from backward."""
+    """Return a microbatch's messages with ZeRO-2 or 3: weights for each pass, gradients after
+    backward."""
     forward = compute_s * ahead_share
     ahead = [passed_s(job, at, HALF, weights=True)] if job.gathers else []
     behind = [*ahead, *([passed_s(job, at, job.gradient_bytes)] if job.scatters else [])]
@@ -184,7 +186,8 @@ def sharded_s(job: Job, at: Attained, compute_s: float, ahead_share: float) -> f
 
 
 def update_s(job: Job, at: Attained) -> float:
-    """Gradient, moments and master read; three written, a weight; cleared; read for its norm."""
+    """Return the update: gradient, moments and master weight are read, three are written and the
+    weight too, gradients are cleared, and read for the norm."""
     moved = [4, 4, 4, 4, 4, 4, 4, HALF, 4, 4]
     divided = job.zero_stage > 0
     dense, routed = trained(job)
@@ -198,7 +201,7 @@ def update_s(job: Job, at: Attained) -> float:
 
 
 def step_parts(job: ShapedJob, at: Attained) -> dict[str, float]:
-    """The parts of a step, as `StepSeconds` names them."""
+    """Return the parts of a step, with the names of `StepSeconds`."""
     kinds = {kind: layer(job, at, experts=kind) for kind in (False, True)}
     took = {kind: _layer_s(parts) for kind, parts in kinds.items()}
     copied = {kind: copies_s(job, at, parts, experts=kind) for kind, parts in kinds.items()}
@@ -240,8 +243,8 @@ def step_parts(job: ShapedJob, at: Attained) -> dict[str, float]:
 
 
 def idle_of(job: Job, shares: list[float]) -> tuple[float, float]:
-    """What a stage idles over a step and in every microbatch besides, by the chains that are said
-    to be the longest."""
+    """Return a stage's idle time per step and per microbatch, from the chains of dependencies that
+    are longest."""
 
     def longest(lines: Any) -> float:
         chains = [(line.forward, line.inputs, line.weights) for line in lines]

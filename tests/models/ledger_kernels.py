@@ -1,4 +1,4 @@
-"""Kernels of a step counted one by one: what each multiplies, reads and writes."""
+"""Kernels of a step, counted one by one: what each multiplies, reads and writes."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from figgen.models.step.job import Job
 HALF = 2  # bytes of a 16-bit number
 TRAINED = ("outputs", "inputs", "weights")
 Kernel = tuple[int, int, float]
-"""Tensors read, tensors written, their width."""
+"""A kernel: tensors read, tensors written, and their width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapedJob(Job):
-    """A job with the model that its numbers are of."""
+    """A job with the model that its numbers describe."""
 
     shape: ModelShape
 
 
 def passes_of(job: Job) -> tuple[str, ...]:
-    """Passes of a matmul with weights of the model: frozen ones have no gradient."""
+    """Return the passes of a matmul with model weights; frozen weights have no gradient."""
     return TRAINED[:2] if job.lora_rank else TRAINED
 
 
 def matmuls_s(
     weights: float, tokens: float, rate: float, starts_s: float, passes: tuple[str, ...] = TRAINED
 ) -> float:
-    """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each, and
-    what their products wait to start."""
+    """Return seconds of outputs, input gradients and weight gradients: a matmul and a sum each, and
+    the wait before matmuls start."""
     return fsum(2 * weights * tokens / rate + starts_s for _ in passes)
 
 
 def core_s(job: Job, at: Attained, passes: int) -> float:
-    """Products over the visible pairs of queries and keys: scores and values forward. A query of
-    a layer with a window sees the keys before it, or so many of them. A mixer's scan goes at a
-    quarter of the rate. Tiles of a query begin, as long as some keys take."""
+    """Return seconds of matmuls over visible pairs of queries and keys: scores and values forward.
+
+    A query of a windowed layer sees at most a window of earlier keys. A mixer's scan runs at a
+    quarter of the rate. Starting a tile of queries costs as much as some keys.
+    """
     window = min(job.window, job.sequence)
     within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
     whole = 1 - job.windowed_share - job.mixer_share
@@ -54,14 +56,14 @@ def core_s(job: Job, at: Attained, passes: int) -> float:
 
 
 def trading(job: Job) -> float:
-    """Context ranks that have traded tokens for heads hold the tokens of all of them."""
+    """Return context ranks that exchange tokens for heads, and so hold each other's tokens."""
     if job.trades_heads:
         return float(job.cp)
     return max(1, min(job.cp, job.gpus_per_node / job.tp)) if job.trades_in_node else 1
 
 
 def fullest_tokens(job: Job) -> float:
-    """Tokens of which the fullest rank of experts gets copies; at most those of all ranks."""
+    """Return the tokens copied to the fullest rank of experts, at most those of all ranks."""
     return min(job.ep, job.expert_skew) * job.tokens / job.tp
 
 
@@ -71,7 +73,7 @@ def kernels_s(at: Attained, tokens: float, kernels: list[Kernel]) -> float:
 
 
 def queries_keys_values(shape: ModelShape) -> int:
-    """Channels of all heads' queries, keys and values."""
+    """Return the channels of all heads' queries, keys and values."""
     heads = [(shape.heads, shape.head_dim), (2 * shape.kv_heads, shape.head_dim)]
     if shape.latent:
         key = shape.latent.nope_head_dim + shape.latent.rope_head_dim
@@ -80,8 +82,8 @@ def queries_keys_values(shape: ModelShape) -> int:
 
 
 def block_kernels(job: ShapedJob) -> list[Kernel]:
-    """Two norms, two residual sums, positions rotated into queries and keys, or what a mixer makes
-    of a token, convolved, scanned and gated."""
+    """Return the other kernels of a block: two norms, two residual sums and rotated positions, or a
+    mixer's convolution, scan and gate."""
     mixers, share = job.shape.state_space, job.mixer_share
     return [
         *[(1, 1, job.hidden)] * 2,
@@ -92,19 +94,20 @@ def block_kernels(job: ShapedJob) -> list[Kernel]:
 
 
 def matrices(job: ShapedJob) -> int:
-    """Matrices of a feed-forward block."""
+    """Return the number of matrices of a feed-forward block."""
     return 3 if job.shape.ffn == "swiglu" else 2
 
 
 def gate(job: ShapedJob, width: float) -> list[Kernel]:
-    """What a block does between its matrices: the last one has its output for an input."""
+    """Return the kernels between the matrices of a block; the last matrix reads their output."""
     return [(matrices(job) - 1, 1, width)]
 
 
 def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float, float, float]:
-    """Adapters of a layer with `held` weights: matmuls of one pass, passes forward and backward.
+    """Return adapters of a layer with `held` weights: matmuls of one pass, passes forward and
+    backward.
 
-    As many inputs as outputs; quantized weights are read and written in 16 bits in each pass.
+    They have as many inputs as outputs. Each pass reads and writes quantized weights in 16 bits.
     """
     if not job.lora_rank:
         return 0.0, 0.0, 0.0
@@ -126,8 +129,8 @@ def beside(job: Job, at: Attained, *, experts: bool, held: float) -> tuple[float
 def cast_s(
     job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Inputs of products in 8 bits forward, and gradients of their outputs backward: read, written
-    in rows, in columns, scaled."""
+    """Return seconds to cast inputs of 8-bit matmuls in forward, and output gradients in backward:
+    read, write by rows and by columns, and scale."""
     if not job.quantized:
         return 0.0, 0.0
     each = tokens * at.cast * (HALF + 1 + 1 + 1) / at.memory_bytes_per_s
@@ -135,7 +138,7 @@ def cast_s(
 
 
 def attention_ends(job: ShapedJob) -> list[tuple[float, float]]:
-    """Channels into and out of the first and the last matrix, of the mean layer."""
+    """Return channels into and out of the first and the last matrix, for the mean layer."""
     hidden, mixers, share = job.hidden, job.shape.state_space, job.mixer_share
     found = [(hidden, queries_keys_values(job.shape)), (job.attention_width, hidden)]
     if not mixers:

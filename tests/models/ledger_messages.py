@@ -1,4 +1,4 @@
-"""Messages of a step counted one by one: rings hop by hop, experts dealt to nodes in every way."""
+"""Messages of a step, counted one by one: rings hop by hop, experts dealt to nodes in every way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.models.ledger_kernels import HALF, core_s, fullest_tokens, trading
 
 
 def ring_s(ranks: float, size: float, rate: float, alpha: float) -> float:
-    """One gather or scatter: every hop a rank's part of `size`."""
+    """Return seconds of one gather or scatter, in which every hop sends a rank's part of `size`."""
     return fsum(size / ranks / rate + alpha for _ in range(int(ranks) - 1))
 
 
@@ -23,8 +23,11 @@ def tensor_call_s(job: Job, at: Attained) -> float:
 
 
 def context_s(job: Job, at: Attained) -> tuple[float, float]:
-    """Keys and values forward; the same and their gradients backward; to the next each time, or
-    gathered; or queries, keys, values and outputs traded, and their gradients."""
+    """Return seconds of keys and values forward, and of these and their gradients backward: passed
+    on, or gathered.
+
+    With an exchange for heads, queries, keys, values and outputs move instead.
+    """
     near = job.tp * job.cp <= job.gpus_per_node
     rate = at.scale_up_bytes_per_s if near else at.network_bytes_per_s
     one = job.tokens * job.key_value_width * HALF / job.tp
@@ -51,7 +54,7 @@ def context_s(job: Job, at: Attained) -> tuple[float, float]:
 
 
 def reachable(parts: float, job: Job) -> int:
-    """Ranks or nodes with experts that the router lets a token have."""
+    """Return ranks or nodes among which the router may choose a token's experts."""
     if job.expert_groups == 1:
         return int(parts)
     groups_each = job.expert_groups / parts
@@ -59,7 +62,8 @@ def reachable(parts: float, job: Job) -> int:
 
 
 def copies_elsewhere(nodes: int, choices: int, once: bool, within: int) -> float:
-    """Copies of a token that leave its node, over all ways to deal its experts to nodes."""
+    """Return the copies of a token that leave its node, over all ways to deal its
+    experts to nodes."""
     if once and within < nodes:
         ways = list(product(range(within), repeat=choices))
         return fsum(len(set(way)) for way in ways) / len(ways) * (nodes - 1) / nodes
@@ -69,8 +73,8 @@ def copies_elsewhere(nodes: int, choices: int, once: bool, within: int) -> float
 
 
 def shuffle_s(job: Job, at: Attained, hiding_s: float) -> float:
-    """Tokens to their experts or back, in the node and between nodes at the same time; behind the
-    products of another microbatch where they overlap."""
+    """Return seconds to send tokens to their experts or back, within and between nodes at the same
+    time, minus what another microbatch's matmuls hide."""
     sent = dispatched_s(job, at)
     overlap = job.expert_overlap or at.expert_overlap
     # Both ways together hide behind the products of a forward.
@@ -81,13 +85,14 @@ def shuffle_s(job: Job, at: Attained, hiding_s: float) -> float:
 
 
 def ranks_reached(job: Job) -> float:
-    """Ranks that get a token, over all ways to deal its experts to ranks."""
+    """Return the number of ranks that a token reaches, over all ways to deal its
+    experts to ranks."""
     ways = list(product(range(reachable(job.ep, job)), repeat=job.top_k))
     return fsum(len(set(way)) for way in ways) / len(ways)
 
 
 def dispatched_s(job: Job, at: Attained) -> float:
-    """What a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends once."""
+    """Return the bytes that a dispatcher (1: all-to-all, 2: DeepEP, 3: HybridEP) sends once."""
     dispatcher = job.dispatcher or at.dispatcher
     token = fullest_tokens(job) * job.hidden * HALF
     nodes = max(1, job.ep * job.etp / job.gpus_per_node)
@@ -99,7 +104,7 @@ def dispatched_s(job: Job, at: Attained) -> float:
 
 
 def sorted_s(job: Job, at: Attained) -> float:
-    """What reads and writes of sorting take once, tokens or their outputs."""
+    """Return seconds for one sort of tokens or their outputs, which reads and writes them."""
     dispatcher = job.dispatcher or at.dispatcher
     token = fullest_tokens(job) * job.hidden * HALF
     copies = token * job.top_k
@@ -112,7 +117,8 @@ def sorted_s(job: Job, at: Attained) -> float:
 
 
 def stage_hop_s(job: Job, at: Attained) -> float:
-    """Activations to the next stage and their gradients back, between chunks of a rank."""
+    """Return seconds to send activations to the next stage and gradients back, between chunks of a
+    rank."""
     if job.pp == 1:
         return 0.0
     near = job.gpus // job.pp < job.gpus_per_node
@@ -124,7 +130,7 @@ def stage_hop_s(job: Job, at: Attained) -> float:
 
 
 def data_link(job: Job, at: Attained) -> tuple[float, float, bool]:
-    """Rate and latency of a data-parallel ring, and whether it leaves the node."""
+    """Return rate and latency of a data-parallel ring, and whether it leaves the node."""
     if job.gpus // job.pp <= job.gpus_per_node:
         return at.scale_up_bytes_per_s, at.near_latency_s, False
     lanes = max(1, min(job.gpus_per_node / job.tp, job.dp * job.cp))
@@ -132,7 +138,7 @@ def data_link(job: Job, at: Attained) -> tuple[float, float, bool]:
 
 
 def trained(job: Job) -> tuple[float, float]:
-    """Parameters that a GPU trains without routed ones, and routed ones, layer by layer."""
+    """Return the parameters that a GPU trains, without and in routed experts, layer by layer."""
     if not job.lora_rank:
         dense = job.dense_parameters / job.tp / job.pp
         return dense, job.routed_parameters / (job.ep * job.etp) / job.pp
@@ -143,7 +149,8 @@ def trained(job: Job) -> tuple[float, float]:
 
 
 def frozen(job: Job) -> tuple[float, float]:
-    """Bytes of frozen weights beside them; all but matrices of layers are in 16 bits."""
+    """Return bytes of the frozen weights next to them; all except layers' matrices are
+    in 16 bits."""
     if not job.lora_rank:
         return 0.0, 0.0
     inner = 0.0
@@ -161,8 +168,8 @@ def expert_replicas(job: Job) -> int:
 
 
 def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
-    """Once a step: rings over the shards of dense parameters, and over replicas of experts; at
-    least what is left of them when all has been computed."""
+    """Return seconds once per step for rings over the shards of dense parameters and over replicas
+    of experts, at least those left when computation ends."""
     shards, layers = job.dp * job.cp, ceil(job.layers / job.pp)
     rate, alpha, far = data_link(job, at)
     dense, routed = trained(job)
@@ -184,8 +191,8 @@ def gradients_s(job: Job, at: Attained, computing_s: float) -> float:
 
 
 def passed_s(job: Job, at: Attained, width: float, *, weights: bool = False) -> float:
-    """All that a stage trains once around its rings, experts in theirs, a message a layer; with
-    `weights` what is frozen too."""
+    """Return seconds to send all that a stage trains around its rings, a message per layer; with
+    `weights` also what is frozen."""
     shards = job.dp * job.cp
     rate, alpha, _ = data_link(job, at)
     apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate

@@ -1,7 +1,7 @@
-"""A training step predicted in plain code that shares nothing with the models but the shape.
+"""A training step predicted by plain code that shares only the shape with the models.
 
-What one writes first for a dense model: loops over all ranks to see who sits on which node, loops
-over layers for what they send, and a simulator that scans all ranks until nothing moves.
+This is a first draft for a dense model: loops over all ranks find who is on which node, loops over
+layers what they send, and a simulator scans all ranks until nothing moves.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ H100 = Cluster(
 NODES, WIDTH = 16, 8
 
 Config = tuple[int, int, int, int, float]
-"""TP, PP, microbatches, tokens of a sequence, share of the peak."""
+"""TP, PP, microbatches, tokens of a sequence, and share of the peak."""
 
 
 def configs() -> Iterator[Config]:
-    """100,000 different steps, neighbours in the list sharing a layout as a search would."""
+    """Return 100,000 different steps; neighbors in the list share a layout as in a search."""
     efficiencies = (0.3 + step / 100 for step in range(25))
     return itertools.product(
         (1, 2, 4, 8), (1, 2, 4, 8), range(8, 33), range(1024, 10_241, 1024), tuple(efficiencies)
@@ -53,7 +53,7 @@ def predicted(config: Config) -> float:
 
 
 def plain_all_reduce_s(ranks: list[int], size: float) -> float:
-    """A ring over `ranks`; those of one node lend each other their adapters."""
+    """Return seconds of a ring over `ranks`; ranks of one node share each other's adapters."""
     n, nodes = len(ranks), {rank // WIDTH for rank in ranks}
     if n == 1:
         return 0.0
@@ -68,7 +68,7 @@ def plain_all_reduce_s(ranks: list[int], size: float) -> float:
 
 
 def plain_layers(shape: ModelShape, pp: int) -> list[int]:
-    """Dealt out one by one, the ends of the pipeline last."""
+    """Return the layers per stage, dealt out one by one, the ends of the pipeline last."""
     stages = [*range(1, pp - 1), 0, pp - 1] if pp > 1 else [0]
     layers = [shape.layers // pp] * pp
     for stage in stages[: shape.layers % pp]:
@@ -121,7 +121,7 @@ def plain_step(config: Config) -> float:
 def plain_1f1b_ends(
     microbatches: int, forward: list[float], backward: list[float], hop_s: float
 ) -> list[float]:
-    """When every stage ends: each runs its order, scanned again and again, as inputs arrive."""
+    """Return the end of every stage, scanning all orders repeatedly as inputs arrive."""
     stages = len(forward)
     orders = []
     for stage in range(stages):

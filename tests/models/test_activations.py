@@ -1,4 +1,5 @@
-"""Activations on a GPU, against Korthikanti's figures, Megatron's estimate and simulated time."""
+"""Activations on a GPU, compared with Korthikanti's figures, Megatron's estimate and a
+simulation."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def korthikanti(model: str, **options: Any) -> TrainingSetup:
 
 
 def layers_gib(run: TrainingSetup) -> float:
-    """The paper's first stage: layers only, without tables, loss or recomputation."""
+    """Return the paper's first stage: layers only, without tables, loss or recomputation."""
     layers = run.shape.layers / run.parallel.pp
     return run.in_flight[0] * layers * layer_bytes(run) / GIB
 
@@ -157,7 +158,7 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
 
 
 def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() -> None:
-    """Of scores with dropout 5·a·s² bytes, Korthikanti's; of a GELU block 2·4h twice."""
+    """Scores with dropout need 5·a·s² bytes (Korthikanti); a GELU block needs 2·4h, twice."""
     run = TrainingSetup(
         shape=gpt(8, 1024, 16),
         parallel=layout(nodes=1, gpus_per_node=8, tp=2),
@@ -224,7 +225,8 @@ def test_activations_of_the_first_stage_are_megatrons_own_estimate(case: dict[st
 
 
 def brute_force_peak(run: TrainingSetup, rank: int) -> float:
-    """Bytes held at every moment of a simulated step: forwards begun, backwards not yet over."""
+    """Return bytes held at every moment of a simulated step: forwards begun, backwards not yet
+    ended."""
     held = [stage_bytes(run, share) for share in virtual_stage_shares(run)]
     lane = simulate(
         run.order, Durations(forward=1.0, backward_input=1.0, backward_weight=1.0)
@@ -357,7 +359,10 @@ def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:
 @pytest.mark.parametrize("name", ["llama-3-8b", "llama-3-70b", "llama-3-405b"])
 @pytest.mark.parametrize("tp", [1, 8])
 def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> None:
-    """34·s·b·h/T is GPT's layer with dropout; Llama 3.1 405B's keeps 533 MB of 8,192 tokens."""
+    """34·s·b·h/T is for GPT's layer with dropout;
+
+    Llama 3.1 405B's keeps 533 MB for 8,192 tokens.
+    """
     shape = catalog.model(name).shape
     setup = TrainingSetup(
         shape=shape, parallel=layout(nodes=1, gpus_per_node=8, tp=tp), microbatches=1, sequence=8192

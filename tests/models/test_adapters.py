@@ -144,7 +144,7 @@ def test_double_quantization_saves_what_qlora_prints() -> None:
 
 
 def test_a_65b_model_is_tuned_on_48_gb_as_qlora_says() -> None:
-    """780 GB with Adam, below 48 with QLoRA: rank 64 beside all matrices, batch 1, 512 tokens."""
+    """780 GB with Adam, below 48 with QLoRA: rank 64 at all matrices, batch 1, 512 tokens."""
     run = one_gpu(
         "llama-1-65b",
         sequence=512,
@@ -169,7 +169,8 @@ def test_a_65b_model_is_tuned_on_48_gb_as_qlora_says() -> None:
 
 @pytest.mark.parametrize("row", AUTOGRAD["rows"], ids=lambda row: row["matrices"])
 def test_what_a_layer_keeps_is_what_autograd_saves(row: dict[str, Any]) -> None:
-    """In any layer but the first, whose input nobody needs; eager code keeps its gates."""
+    """This is any layer except the first, whose input needs no gradient; eager code keeps its
+    gates."""
     sizes, tokens = AUTOGRAD["shape"], AUTOGRAD["tokens"]
     shape = ModelShape(vocab=100, sequence=tokens, **sizes)
     run = TrainingSetup(
@@ -206,8 +207,8 @@ def test_frozen_weights_cost_four_flops_and_adapters_six() -> None:
 def test_peaks_of_torchtunes_single_gpu_recipes_are_met() -> None:
     """Llama 3.1 8B, two packed sequences of 2,048, torchtune's README: 16.2 and 7.4 GiB.
 
-    Adapters of rank 8 in BF16; recomputation of every layer. Its loss works in chunks, which this
-    model does not know: it is left out of both.
+    Adapters of rank 8 in BF16; every layer is recomputed. Its loss works in chunks, which this
+    model does not support, so the loss is excluded on both sides.
     """
     for frozen, printed in (("16-bit", 16.2), ("nf4", 7.4)):
         run = one_gpu(
@@ -300,7 +301,7 @@ def test_adapters_beside_experts_take_as_long_as_nvidias_cards_say(
 
 @pytest.mark.parametrize("row", WORK["rows"], ids=lambda row: row["matrices"])
 def test_a_layer_multiplies_and_moves_what_pytorch_does(row: dict[str, Any]) -> None:
-    """PyTorch's eager code scales an output in a pass of its own, forward and backward: 8 bytes."""
+    """PyTorch's eager code scales an output in a separate pass, forward and backward: 8 bytes."""
     shape = ModelShape(vocab=100, sequence=WORK["tokens"], **WORK["shape"])
     which, adapted = row["matrices"], row["matrices"] in ADAPTED
     run = TrainingSetup(

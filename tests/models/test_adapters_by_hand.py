@@ -1,4 +1,4 @@
-"""LoRA on a rank by hand: what it holds and trains, what a token meets, what is kept."""
+"""LoRA on a rank by hand: what it holds and trains, what a token uses, what is kept."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ from figgen.models.setup.training_setup import TrainingSetup
 def test_what_is_frozen_is_the_model_and_the_quantized_part_its_matrices(
     model: str, matrices: str
 ) -> None:
-    """Two bytes of every parameter that a rank holds; in 8 bits one of each weight of a layer's
-    matrices, routers apart, and a scale of four bytes for each of their outputs."""
+    """Every parameter that a rank holds takes two bytes.
+
+    In 8 bits, each weight of a layer's matrices except routers takes one, and each of their outputs
+    has a scale of four bytes.
+    """
     shape = catalog.model(model).shape
     sizes = {"tp": 2 - shape.heads % 2, "pp": 2} | ({"ep": 2, "etp": 2} if shape.experts else {})
     parallel = layout(nodes=1, gpus_per_node=8, **sizes)
@@ -66,7 +69,7 @@ def test_what_is_frozen_is_the_model_and_the_quantized_part_its_matrices(
 @pytest.mark.parametrize("tp", [1, 2, 4])
 def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: int) -> None:
     """Mixtral 8×7B by hand: column-parallel matrices divide their outputs, row-parallel ones their
-    inputs; two of eight experts, each whole, on a rank of four."""
+    inputs; a rank of four holds two of eight experts, each whole."""
     h, kv, f, layers, rank = 4096, 1024, 14336, 32, 5
     run = TrainingSetup(
         shape=catalog.model("mixtral-8x7b").shape,
@@ -134,7 +137,7 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
 
 
 def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
-    """Mixtral: two visits of each token of this rank and of the other that shares its experts."""
+    """Mixtral: two visits per token of this rank and of the other rank that shares its experts."""
     run = TrainingSetup(
         shape=catalog.model("mixtral-8x7b").shape,
         parallel=layout(nodes=1, gpus_per_node=8, tp=2, etp=2),
@@ -154,7 +157,7 @@ def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
 
 
 def test_an_input_that_only_frozen_matrices_read_is_not_kept() -> None:
-    """The router is frozen and without an adapter; a shared expert reads what it reads."""
+    """The router is frozen without an adapter, but a shared expert reads the same input."""
     dense, routed = (
         {"ffn input", "ffn products"},
         {"router input", "routed inputs", "routed products"},

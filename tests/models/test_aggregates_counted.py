@@ -1,7 +1,7 @@
-"""Means, maxima and busiest ports of 100 random layouts, against every rank looked at by itself.
+"""Means, maxima and busiest ports of 100 random layouts, compared with a count over every rank.
 
-What one call of a virtual stage sends is counted in `test_step_traffic_counted`; who sends it to
-whom is worked out here from the definition of a rank order, without the package's meshes.
+`test_step_traffic_counted` counts what one call of a virtual stage sends. Here its senders and
+receivers are derived from the definition of a rank order, without the package's meshes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class World:
 
     @cached_property
     def places(self) -> list[dict[str, int]]:
-        """For every rank its index along each axis of both grids, fastest axis first."""
+        """The index of every rank along each axis of both grids, fastest axis first."""
         p, order = self.parallel, self.parallel.convention.order
         axes = [*order, *(axis for axis in ("tp", "cp", "ep", "dp", "pp") if axis not in order)]
         grids = [[axis for axis in axes if axis != "ep"]]
@@ -88,7 +88,8 @@ class World:
         return places
 
     def group(self, rank: int, axis: str) -> list[int]:
-        """All ranks that differ from `rank` along `axis` (or several, joined by "-") at most."""
+        """Return all ranks that differ from `rank` only along `axis` (or several,
+        joined by "-")."""
         moving = set(axis.split("-"))
         grid = {"tp", "cp", "dp", "pp"} if moving <= {"tp", "cp", "dp", "pp"} else {
             "etp", "ep", "edp", "pp"}  # fmt: skip
@@ -108,7 +109,7 @@ class World:
         return [list(group) for group in found]
 
     def targets(self, rank: int, axis: str, collective: str) -> list[tuple[int, float]]:
-        """Whom a rank sends the bytes of a collective to, in shares."""
+        """Return the ranks to which a rank sends the bytes of a collective, with shares."""
         group = self.group(rank, axis)
         at, size = group.index(rank), len(group)
         if size == 1:
@@ -171,7 +172,7 @@ def setups() -> tuple[TrainingSetup, ...]:
 
 
 def calls_of(setup: TrainingSetup, place: int) -> Iterator[tuple[int, Traffic, int]]:
-    """Virtual stage, call and number of calls in a step of a GPU of one pipeline rank."""
+    """Return virtual stage, call and number of calls in a step, for a GPU of one pipeline rank."""
     for stage, holder in enumerate(setup.placement.rank_of_stage):
         if holder == place:
             passing = len(setup.order.microbatches_of(stage))
@@ -180,7 +181,8 @@ def calls_of(setup: TrainingSetup, place: int) -> Iterator[tuple[int, Traffic, i
 
 
 def counted(setup: TrainingSetup) -> list[dict[tuple[str, str], list[float]]]:
-    """For every rank, by axis and purpose: calls, largest buffer, bytes sent, bytes leaving."""
+    """Return for every rank, by axis and purpose: calls, largest buffer, bytes sent,
+    bytes leaving."""
     world, holder = World(setup.parallel), setup.placement.rank_of_stage
     found = []
     for rank, place in enumerate(world.places):

@@ -1,4 +1,5 @@
-"""A fitted line: against NumPy's weighted polynomial fit, exact lines, and its own optimum."""
+"""A fitted line, compared with NumPy's weighted polynomial fit, exact lines, and its
+own optimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traffic by axis, against published and hand-computed volumes."""
+"""Traffic by axis, compared with published and hand-computed volumes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_sequence_parallelism_sends_a_quarter_more_for_the_inputs_that_it_does_n
 
 
 def test_llama_405b_sends_301_gb_in_a_full_stage_and_a_64th_less_in_the_mean() -> None:
-    """126 layers on 16 stages: eight each, seven at either end; 16 sequences of 8,192 tokens."""
+    """126 layers on 16 stages: eight each, seven at both ends; 16 sequences of 8,192 tokens."""
     parallel = layout(nodes=2048, gpus_per_node=8, tp=8, pp=16)
     found = by_axis("llama-3-405b", parallel, 8192, microbatches=16)["tp"]
     stage = 8 * 16 * 10 * 7 / 8 * 8192 * 16384 * 2
@@ -119,9 +119,10 @@ def test_interleaved_stages_send_from_the_last_rank_to_the_first() -> None:
 def test_context_sends_less_than_tensor_parallelism_where_heads_share_keys(
     model: str, most: int
 ) -> None:
-    """Per layer and token 3 · 2(C - 1) widths of keys and values over T against 10 (T - 1) / T.
+    """Per layer and token: 3 · 2(C − 1) widths of keys and values over T, and 10 (T − 1) / T.
 
-    So with TP 8 up to C = 12 without sharing, and nearly as many times that as heads share.
+    So it does with TP 8 up to C = 12 without sharing, and up to nearly a multiple of that if heads
+    share keys.
     """
     shape = catalog.model(model).shape
     wide = shape.kv_heads * shape.head_dim / shape.hidden
@@ -138,7 +139,7 @@ def test_context_sends_less_than_tensor_parallelism_where_heads_share_keys(
 def test_gpt_3_sends_most_for_tensor_parallelism_from_three_microbatches_on(
     microbatches: int,
 ) -> None:
-    """4.23 GB a microbatch with TP 8 and PP 8, 10.2 GB of gradients a step with DP 16."""
+    """4.23 GB per microbatch with TP 8 and PP 8, 10.2 GB of gradients per step with DP 16."""
     parallel = layout(nodes=128, gpus_per_node=8, tp=8, pp=8)
     found = by_axis(
         "gpt-3-175b", parallel, 2048, microbatches=microbatches, sequence_parallel=False

@@ -1,4 +1,4 @@
-"""A schedule that a reader makes one action at a time."""
+"""A schedule that a reader builds one action at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Traces that are exported: a schedule's slots and a step's calls, as viewers and profilers say."""
+"""Exported traces: a schedule's slots and a step's calls, in the formats of viewers and
+profilers."""
 
 from __future__ import annotations
 

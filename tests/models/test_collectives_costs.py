@@ -1,4 +1,4 @@
-"""Traces, timed step by step, against the closed forms and published values of them."""
+"""Traces, timed step by step, compared with their closed forms and published values."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ LINKS = [(1.0, 1e30), (0.0, 1.0), (5e-6, 50e9)]
 
 
 def small(collective: str, algorithm: str) -> list[tuple[CollectiveTrace, dict[str, int]]]:
-    """Every number of ranks up to 16 that the algorithm and its formula serve."""
+    """Return every number of ranks up to 16 that the algorithm and its formula support."""
     halving = algorithm.startswith("recursive")
     made = []
     for n in (1, 2, 4, 8, 16) if halving else range(1, 17):

@@ -101,7 +101,7 @@ def test_bruck_never_sends_more_than_half_the_buffer_per_step(n: int) -> None:
 
 
 def phase_time_s(made, message_bytes: float, links: dict[str, tuple[float, float]]) -> float:
-    """Time if the phases whose name contains a word run on the link of that word."""
+    """Return the time if phases whose name contains a word run on the link of that word."""
     total = 0.0
     for phase, size in zip(made.phases, largest_message_per_step(made, message_bytes), strict=True):
         (latency_s, bandwidth) = next(link for word, link in links.items() if word in phase)

@@ -1,7 +1,7 @@
-"""`verify` accepts what adds up.
+"""`verify` accepts traces that add up.
 
-What adds up is decided here by running the messages on numbers: an executor that knows nothing
-of contributor sets moves and adds integers, and the results are compared with sums.
+Here integers decide what adds up: an executor that knows nothing of contributor sets moves and adds
+them, and the results are compared with sums.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ POWERS_OF_TWO_ONLY = {
 
 
 def option_sets(ranks: int, accepted: Iterable[str]) -> list[dict[str, int | str]]:
-    """Every schedule and node width, the first and last root, a few numbers of segments."""
+    """Return every schedule and node width, the first and last root, and some numbers
+    of segments."""
     values: dict[str, list[int | str]] = {
         "schedule": ["nccl", "textbook"],
         "root": sorted({0, ranks // 2, ranks - 1}),
@@ -45,7 +46,7 @@ def option_sets(ranks: int, accepted: Iterable[str]) -> list[dict[str, int | str
 
 @cache
 def small_traces(key: tuple[str, str]) -> list[CollectiveTrace]:
-    """The traces of an algorithm for every number of ranks up to 16 that it must support."""
+    """Return the traces of an algorithm for every number of ranks up to 16 that it must support."""
     allowed = (1, 2, 4, 8, 16) if key in POWERS_OF_TWO_ONLY else range(1, 17)
     return [
         trace(*key, ranks, **options)
@@ -58,7 +59,7 @@ every_algorithm = pytest.mark.parametrize("key", list(TRACES), ids="-".join)
 
 
 def run_on_numbers(trace: CollectiveTrace, held: np.ndarray) -> np.ndarray:
-    """Buffers [rank, chunk] after all messages were applied to `held`."""
+    """Return buffers [rank, chunk] after all messages are applied to `held`."""
     held = held.copy()
     for sends in trace.steps:
         leaving = [held[send.source, list(send.chunks)] for send in sends]
@@ -155,7 +156,7 @@ def test_the_registry_says_what_it_knows() -> None:
     ("algorithm", "sends"), [("ring", 2 * 255 * 256), ("double-binary-tree", 2 * 2 * 255)]
 )
 def test_an_all_reduce_of_256_is_built_and_proved(algorithm: str, sends: int) -> None:
-    """Large enough for a proof that does more than a little work for each message to be felt."""
+    """At this size, a proof that does much work per message would be noticeably slow."""
     assert sum(len(step) for step in trace("all-reduce", algorithm, 256).steps) == sends
 
 

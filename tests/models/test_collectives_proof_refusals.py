@@ -1,4 +1,4 @@
-"""`verify` refuses every kind of broken trace and names what is wrong."""
+"""`verify` refuses every kind of broken trace and names the fault."""
 
 from __future__ import annotations
 

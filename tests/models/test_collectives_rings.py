@@ -1,4 +1,4 @@
-"""Ring traces against a hand-checked 4-rank trace, the published index rules, and totals."""
+"""Ring traces compared with a hand-checked 4-rank trace, the published index rules, and totals."""
 
 from __future__ import annotations
 

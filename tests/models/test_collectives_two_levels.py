@@ -1,4 +1,4 @@
-"""Rings and posted all-to-alls over nodes, against closed forms and times that others measured."""
+"""Rings and posted all-to-alls over nodes, compared with closed forms and measured times."""
 
 from __future__ import annotations
 

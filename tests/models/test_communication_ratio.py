@@ -1,4 +1,4 @@
-"""Work per byte against frozen points of the formula catalogue and against closed forms."""
+"""Work per byte compared with frozen points of the formula catalog and with closed forms."""
 
 import pytest
 

@@ -1,7 +1,8 @@
-"""FLOPs and utilisation by convention, against printed MFUs and HFUs and Megatron's own count.
+"""FLOPs and utilization by convention, compared with printed MFUs and HFUs and Megatron's own
+count.
 
-That a run's printed MFU follows from its throughput is tested with the catalog; here, that the
-conventions say the same, and that those with recomputation give the printed HFUs.
+The catalog's tests check that a run's printed MFU follows from its throughput. Here the conventions
+must agree, and those with recomputation must give the printed HFUs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bytes of the exchanges against a count of every element that changes its rank."""
+"""Bytes of the exchanges compared with a count of every element that changes its rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from figgen.models.algorithms.context_exchange import kv_elements_per_token, uly
 
 
 def sent_by_rank_0(heads: int, kv_heads: int, width: int, cp: int, tokens: int) -> int:
-    """Elements that rank 0 sends, head by head: rank r attends with a run of query heads."""
+    """Return the elements that rank 0 sends, head by head; rank r attends with a run of query
+    heads."""
     run = heads // cp
     sent = 0
     for rank in range(1, cp):

@@ -1,4 +1,4 @@
-"""How context ranks exchange keys and heads, against steps that others timed each way."""
+"""How context ranks exchange keys and heads, compared with steps timed in each way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GLM_45_AIR = {
 
 
 def on_tpus(model: str, cp: int, sequence: int, batch: int, exchange: str) -> float:
-    """A step of MaxText on 64 v5p, whose ring does not send behind attention."""
+    """Return a step of MaxText on 64 v5p, whose ring does not overlap with attention."""
     step = training_step(
         model=model,
         accelerator="tpu-v5p",
@@ -52,7 +52,7 @@ def on_tpus(model: str, cp: int, sequence: int, batch: int, exchange: str) -> fl
 
 
 def test_a_torus_makes_the_ring_slow_and_gather_and_all_to_all_alike() -> None:
-    """A neighbor gets one of six links; the other two ways use them all."""
+    """A neighbor is reached by one of six links; the other two exchanges use them all."""
     measured = MEASURED["maxtext_4687_llama2_7b_32k_cp16_64_v5p_s"]
     times = {way: on_tpus("llama-2-7b", 16, 32_768, 64, way) for way in measured}
     assert times["p2p"] / times["all-gather"] == pytest.approx(

@@ -1,5 +1,5 @@
-"""Other open models of training time on the runs of the catalog: `make rivals`.
+"""Runs other open models of training time on the runs of the catalog: `make rivals`.
 
-It has an environment of its own, because it needs the rivals; what they answer is frozen in
+It needs an environment of its own with the rivals. Their answers are frozen in
 `figgen/catalog/rivals.json`, which the site reads.
 """

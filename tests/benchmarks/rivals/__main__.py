@@ -1,8 +1,8 @@
-"""Ask every rival about every run of the catalog and write `figgen/catalog/rivals.json`.
+"""Run every rival on every run of the catalog and write `figgen/catalog/rivals.json`.
 
-Each has one constant. It is taken twice: as its own documentation has it, and as it errs least on
-the runs that calibrate this project's model too, for each kind of run apart (which no user of it
-does, and which can only help it). Nothing is chosen on a test run.
+Each rival has one constant, which takes two values: the documented one, and the one with the least
+error on the runs that also calibrate this project's model, separately for each kind of run. No user
+of the rival does the latter, and it can only help. Nothing is chosen on a test run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tests.benchmarks.rivals import with_calculon, with_llm_analysis, with_mlsys
 from tests.benchmarks.rivals.refusal import Refusal
 
 COARSE, FINE = 0.1, 0.02
-"""Steps in which constants are tried: all up to a tool's largest, then around the best."""
+"""Step sizes of the search for constants: coarse over the whole range, then fine around
+the best."""
 
 TOOLS: Mapping[str, tuple[ModuleType, dict[str, object]]] = {
     "llm-analysis": (
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def _seconds(module: ModuleType, one: JudgedRun, constant: float) -> float | str:
-    """Seconds, or why the tool has no answer."""
+    """Return seconds, or why the tool has no answer."""
     try:
         return float(f"{module.seconds(one.run, constant):.4g}")
     except Refusal as reason:
@@ -88,7 +89,8 @@ def _seconds(module: ModuleType, one: JudgedRun, constant: float) -> float | str
 
 
 def _best(module: ModuleType, judged: tuple[JudgedRun, ...], kind: str, largest: float) -> float:
-    """The constant with the least mean absolute error on the calibration runs; 0 without runs."""
+    """Return the constant with the least mean absolute error on the calibration runs; 0 without
+    runs."""
     chosen = [one for one in judged if not one.tested and kind_of(one.run) == kind]
     chosen = [one for one in chosen if isinstance(_seconds(module, one, 0.5), float)]
     if not chosen:
@@ -110,7 +112,8 @@ def _steps(first: float, last: float, step: float) -> list[float]:
 def _answers(
     module: ModuleType, facts: dict[str, object], fitted: dict[str, float], one: JudgedRun
 ) -> list[float] | str:
-    """Seconds with the documented constant and with the fitted one, or why there are none."""
+    """Return seconds with the documented constant and with the fitted one, or why there
+    are none."""
     documented = _seconds(module, one, float(str(facts["documented"])))
     constant = fitted[kind_of(one.run)]
     if isinstance(documented, str):
@@ -119,7 +122,7 @@ def _answers(
 
 
 def _text(tools: dict[str, dict[str, object]], rows: dict[str, list[object]]) -> str:
-    """JSON with a line for each run."""
+    """Return JSON with one line per run."""
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     head = json.dumps(
         {

@@ -1,8 +1,8 @@
-"""Ask every rival about the leaderboard's frozen split and write `figgen/catalog/leaderboard.json`.
+"""Run every rival on the leaderboard's frozen split and write `figgen/catalog/leaderboard.json`.
 
-Constants are those of `rivals.json`: the documented one, and the one that errs least on the runs
-that calibrate this project's model, for each kind of run.  The split itself stays as the file has
-it; without a file it is made from the publishers who only test.
+The constants are those of `rivals.json`: the documented one, and the one with the least error on
+the runs that calibrate this project's model, for each kind of run. The split is the one in the
+file; without a file it is made of the publishers that only test.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def write() -> None:
 
 
 def _seconds(module: ModuleType, run: DescribedRun, constant: float) -> float | None:
-    """Seconds to four digits; None where the tool has no answer or no constant."""
+    """Return seconds to four digits; None if the tool has no answer or no constant."""
     if not constant:
         return None
     try:

@@ -1,6 +1,6 @@
-"""How many layouts of one job the rivals evaluate in a processor second, beside the planner.
+"""How many layouts of one job the rivals evaluate per processor second, compared with the planner.
 
-`bench_planner` runs it in the rivals' environment and prints what it says.
+`bench_planner` runs it in the rivals' environment and prints its output.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ SAMPLED = 300
 
 
 def layouts() -> tuple[Plan, float]:
-    """The layouts of 70B on 64 GPUs that rivals have words for, and the seconds of the search."""
+    """Return layouts of 70B on 64 GPUs that the rivals can express, and the seconds of
+    the search."""
     asked = scenario(model="llama-3-70b", nodes=8, gpus_per_node=8, cp=1, recompute="full")
     question = plan_question(asked)
     plan(question)  # what a process computes once is not counted of anybody
@@ -35,7 +36,7 @@ def layouts() -> tuple[Plan, float]:
 
 
 def run_of(found: Plan, place: int) -> DescribedRun:
-    """A layout of the plan as the runs that rivals are asked about."""
+    """Return a layout of the plan as a run that rivals can be given."""
     given, columns = choices_of(found, place), found.found.columns
     axes = {name: int(given[name]) for name in ("tp", "cp", "pp", "ep", "etp", "zero_stage")}
     return replace(
@@ -51,7 +52,7 @@ def run_of(found: Plan, place: int) -> DescribedRun:
 
 
 def rate(module: ModuleType, runs: list[DescribedRun]) -> tuple[float, int]:
-    """Layouts a processor second of those that it can answer, and how many these are."""
+    """Return layouts per processor second among those the rival can answer, and their number."""
     known = [run for run in runs if _answers(module, run)]
     started = time.process_time()
     for run in known:

@@ -1,4 +1,4 @@
-"""What a rival cannot express, and the runs that all are asked about."""
+"""Says what a rival cannot express, and defines the runs that all rivals are given."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Callable
 from figgen.scenarios.runs.described import DescribedRun
 
 Seconds = Callable[[DescribedRun, float], float]
-"""A rival: seconds of a run's step for one constant. Raises Refusal for what it cannot express."""
+"""A rival: returns seconds of a run's step for one constant.
+
+Raises Refusal for what it cannot express.
+"""
 
 
 class Refusal(Exception):
-    """What of a run a rival has no word for."""
+    """A property of a run that a rival cannot express."""
 
 
 def refuse(unsaid: bool, what: str) -> None:
-    """Raises Refusal with `what` where `unsaid`."""
+    """Raise Refusal with `what` if `unsaid` is true."""
     if unsaid:
         raise Refusal(what)

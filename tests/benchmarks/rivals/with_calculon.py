@@ -1,8 +1,8 @@
 """calculon: kernels of a block by their FLOPs and bytes, messages by tiers of network.
 
-https://github.com/calculon-ai/calculon. It has no constant: its system files say what products of
-a size reach. They are taken as they are, with the datasheet's numbers of each run's chip and
-links; the constant multiplies the rate of products.
+https://github.com/calculon-ai/calculon. It has no constant: its system files give the attained rate
+of matmuls by size. They are used with the datasheet's numbers of each run's chip and links; the
+constant multiplies the rate of matmuls.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FOLDER = Path(os.environ.get("CALCULON", ".cache/rivals/calculon"))
 DTYPES = {"bf16": "float16", "fp16": "float16", "fp8": "float8"}
 RECOMPUTED = {"full": "full", "selective": "attn_only"}
 UNLIMITED_GIB = 1e6
-"""Every run ran, so none is refused for memory."""
+"""Every run did fit, so none is refused for lack of memory."""
 
 IN_NODE, BETWEEN = 0, 1
 
 
 def seconds(run: DescribedRun, constant: float) -> float:
-    """Seconds of a step with products `constant` times as fast as its system files say."""
+    """Return the seconds of a step with matmuls `constant` times as fast as in its system files."""
     shape = run.shape
     refuse(shape.experts is not None, "experts")
     refuse(run.cp > 1, "context parallelism")

@@ -20,13 +20,13 @@ RECOMPUTED = {
 }
 BITS = {"fp8": 8, "fp4": 4}
 UNLIMITED_GB = 1e6
-"""Every run ran, so none is refused for memory."""
+"""Every run did fit, so none is refused for lack of memory."""
 
 logging.disable(logging.CRITICAL)
 
 
 def seconds(run: DescribedRun, constant: float) -> float:
-    """Seconds of a step at that `flops_efficiency`."""
+    """Return the seconds of a step for this `flops_efficiency`."""
     shape, chip = run.shape, run.accelerator
     refuse(shape.experts is not None, "FLOPs of experts")
     refuse(run.cp > 1, "context parallelism")

@@ -1,7 +1,7 @@
 """mlsysim: roofline of a replica, exposed collectives and the bubble, by `DistributedModel`.
 
 https://mlsysbook.ai/mlsysim. Sizes, chips, links and layout are the run's; the constant is its
-`efficiency`, 0.5 by default. Gradients are overlapped as its documentation says Megatron-LM does.
+`efficiency`, 0.5 by default. Gradients overlap as its documentation says Megatron-LM does.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.benchmarks.rivals.refusal import refuse
 
 PRECISIONS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "int4", "tf32": "tf32"}
 UNLIMITED = Q_("1e6 GB")
-"""Every run ran, so none is priced as if it had spilled to the host."""
+"""Every run did fit, so none is penalized for spilling to the host."""
 
 
 def seconds(run: DescribedRun, constant: float) -> float:
-    """Seconds of a step at that `efficiency`."""
+    """Return the seconds of a step for this `efficiency`."""
     refuse(run.cp > 1, "context parallelism")
     replica = run.tp * run.pp * run.ep
     refuse(bool(run.gpus % replica), "experts spread over less than whole replicas")

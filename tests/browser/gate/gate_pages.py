@@ -1,4 +1,4 @@
-"""Every page of the site on a slow phone, and where links to its places end."""
+"""Every page of the site on a slow phone, and where links to places in it lead."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ OFF = """(id) => {
 
 
 def pages() -> list[str]:
-    """All pages that are built, generated ones by what the site's folder has, else by the nav."""
+    """Return all pages that are built: generated ones from the site's folder, others
+    from the nav."""
     from tests.browser.paths import PATHS
 
     return [*PATHS, "/search/", "/404.html"]
 
 
 def blocked_ms(trace: bytes) -> float:
-    """Total blocking time on a phone with a quarter of this machine's speed.
+    """Return the total blocking time on a phone with a quarter of this machine's speed.
 
-    Each task's own processor time counts, not the clock's, so that other programs do not matter:
-    what is beyond 50 ms of every task after the first paint of text. Of the task that paints it
-    counts, as in Lighthouse, the share after it: of the time and of the 50 ms.
+    The processor time of each task counts instead of wall time, so that other programs don't
+    matter. It adds up what exceeds 50 ms in every task after the first paint of text. For the task
+    that paints, as in Lighthouse, only the share after the paint counts, both of the time and of
+    the 50 ms.
     """
     events = json.loads(trace)["traceEvents"]
     paint = next(e for e in events if e["name"] == "firstContentfulPaint")
@@ -103,7 +105,7 @@ def test_page_is_quick_and_still_on_a_slow_phone(
 def test_links_to_places_of_the_page_end_there(
     page: Page, site: str, path: str, record_property: Callable[[str, Any], None]
 ) -> None:
-    """The middle and the last place, each in a page that was just opened, on desk and phone."""
+    """The middle and the last anchor, each in a newly opened page, on a desktop and a phone."""
     page.goto(f"{site}{path}")
     places = page.evaluate(PLACES)
     asked = {places[len(places) // 2], places[len(places) * 3 // 4], places[-1]} if places else ()
@@ -123,7 +125,7 @@ def test_links_to_places_of_the_page_end_there(
 
 
 def test_the_pages_looked_at_are_of_every_kind(site_folder: Path) -> None:
-    """A generated page is like the sample of its kind; written ones are all looked at."""
+    """A generated page resembles the sample of its kind; all written pages are visited."""
     built = {
         f"/{p.parent.relative_to(site_folder).as_posix()}/".replace("/./", "/")
         for p in site_folder.rglob("index.html")

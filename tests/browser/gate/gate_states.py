@@ -1,4 +1,4 @@
-"""The tools in each of their states, and a reader's way through the site."""
+"""The tools in each of their states, and a reader's path through the site."""
 
 from __future__ import annotations
 

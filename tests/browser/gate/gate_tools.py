@@ -1,6 +1,7 @@
-"""What other programs say of the built site: the Nu HTML checker and Lighthouse.
+"""What other programs report about the built site: the Nu HTML checker and Lighthouse.
 
-They come from the package.json beside this file where Node and Java are installed; else skipped.
+They come from the package.json in this folder if Node and Java are installed; otherwise the tests
+are skipped.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_lighthouse_gives_full_marks_on_a_phone(
 
 
 def marked(program: Path, browser: str, url: str, told: Path, best: dict[str, float]) -> Any:
-    """The last report of a few tries; `best` gets the best mark of each category."""
+    """Return the last report of a few tries; `best` gets the best score of each category."""
     command = [
         str(program),
         url,

@@ -1,4 +1,4 @@
-"""What the gate measured of each page, by kind, as a table; tests tell it as properties."""
+"""What the gate measured on each page, by kind, as a table; tests record it as properties."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ KINDS = {
     "other": ("/",),
 }
 LIMIT_KB = {"chapter": 120, "tool": 155, "reference": 90, "other": 90, "validation": 90}
-"""What a first visit may fetch before its reader acts, in kB as sent."""
+"""Limit in kB, as sent, on what a first visit fetches before its reader does anything."""
 
 PUBLISHED_KB = 0.9
-"""What a page weighs more where it is published, with an address, a repository and a card."""
+"""Additional kB of a published page, which has an address, a repository and a card."""
 
 LIMIT_TBT_MS = 200
 """Total blocking time on a slow phone."""
@@ -31,7 +31,7 @@ FORMATS = {
     "off anchor px": "{:.0f}", "invalid": "{:.0f}", "performance": "{:.0f}",
 }  # fmt: skip
 LEAST = ("no-JS %", "performance")
-"""Quantities whose worst is their smallest."""
+"""Quantities of which smaller values are worse."""
 
 
 def kind_of(path: str) -> str:
@@ -39,7 +39,8 @@ def kind_of(path: str) -> str:
 
 
 def table(told: Iterable[tuple[str, Mapping[str, float]]]) -> list[str]:
-    """Lines of two tables, of every page and of the worst by kind, and the worst pages."""
+    """Return the lines of two tables, for all pages and for the worst by kind, and the
+    worst pages."""
     pages: dict[str, dict[str, float]] = {}
     for page, values in told:
         pages.setdefault(page, {}).update(values)
