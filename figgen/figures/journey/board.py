@@ -102,7 +102,7 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
         for entry in RUNGS[:page]
         for one in [rung(entry.page)]
     ]
-    shown += [_written(text) for text in also]
+    shown += [written(text) for text in also]
     return memory_bars(shown)
 
 
@@ -121,7 +121,7 @@ def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
     )
 
 
-def _written(text: str) -> tuple[str, JourneyJob]:
+def written(text: str) -> tuple[str, JourneyJob]:
     """Return label and job of `label | model | sizes | options`. Raises InputError otherwise."""
     parts = [part.strip() for part in text.split("|")]
     if len(parts) not in (3, 4):
@@ -132,13 +132,13 @@ def _written(text: str) -> tuple[str, JourneyJob]:
 @figure("journey-fit", follows=True)
 def journey_fit(*, jobs: tuple[str, ...]) -> Bars:
     """Memory of the fullest GPU by kind for jobs written as `label | model | sizes | options`."""
-    return memory_bars([_written(text) for text in jobs])
+    return memory_bars([written(text) for text in jobs])
 
 
 @figure("journey-layouts", follows=True)
 def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
     """Predicted seconds of a step by part, for jobs as `label | model | sizes | options`."""
-    shown = [_written(text) for text in jobs]
+    shown = [written(text) for text in jobs]
     steps = [one for _, one in shown]
     parts = [parts_of_step(one) for one in steps]
     values = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from figgen.charts import Axis, Bars, Named, Segment, interval_values
+from figgen.figures.journey.board import written
 from figgen.models.step.level_loads import port_bytes
 from figgen.models.step.step import StepEstimate
 from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
@@ -105,9 +106,12 @@ def rank_layers(found: JourneyJob) -> int:
 
 
 @figure("journey-ledger", of_reference=True)
-def journey_ledger(*, page: int) -> Bars:
-    """Bytes that a GPU sends in the step of a page, by purpose and link, with their calls."""
-    found = rung(page)
+def journey_ledger(*, page: int, job: str = "") -> Bars:
+    """Bytes that a GPU sends in the step of a page, by purpose and link, with their calls.
+
+    `job` is one that the page works through instead, written as for `journey-layouts`.
+    """
+    found = written(job)[1] if job else rung(page)
     layers = rank_layers(found)
     listed = entries(found)
     near, far = (tuple(getattr(one, f"{at}_bytes") for one in listed) for at in ("near", "far"))
