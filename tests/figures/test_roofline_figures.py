@@ -44,6 +44,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "decode-techniques": {},
     "two-times": {},
     "two-times-remedies": {},
+    "shared-ports": {},
     "product-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},
@@ -174,6 +175,19 @@ def test_a_remedy_shortens_the_longer_of_two_times_or_nothing() -> None:
     assert after["gathers"] == pytest.approx(sending * 4 / 6)
     assert after["ports"] == pytest.approx(work)
     assert after["sending_ports"] == pytest.approx(sending / 8)
+
+
+def test_a_shared_port_brings_in_its_part_of_one_copy_of_the_weights() -> None:
+    found = build("shared-ports", {})
+    assert isinstance(found, Diagram)
+    sent = {
+        name: [box.height for box in found.boxes if box.name.startswith(f"{name} port")]
+        for name in ("alone", "shared")
+    }
+    assert len(sent["alone"]) == len(sent["shared"]) == 8
+    assert sum(sent["shared"]) == pytest.approx(sent["alone"][0])
+    assert found.values["alone"].value == 2 * 8030261248
+    assert found.values["shared"].value == pytest.approx(2 * 8030261248 / 8)
 
 
 def test_the_longer_of_two_times_is_the_step() -> None:
