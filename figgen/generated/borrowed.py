@@ -13,7 +13,7 @@ BORROWED = {
     "alpha-beta": ("alpha-beta", "message-time"),
     "collectives": ("ring-all-reduce", "ring-bus-bandwidth"),
     "compute-and-roofline": ("strategies-on-the-roofline", "strategies-roofline"),
-    "context-parallel": ("context-parallelism", "cp-volume"),
+    "context-parallel": ("context-parallelism", "ring-step-times"),
     "data-parallel": ("data-parallelism", "bucket-tradeoff"),
     "experts": ("experts", "moe-ccr"),
     "fine-tuning": ("fine-tuning", "fine-tuning-memory"),
