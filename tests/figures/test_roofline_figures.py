@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from figgen.catalog import link
+from figgen.charts import Diagram
 from figgen.errors import InputError
 from figgen.models.collectives import bytes_per_link, bytes_sent_per_rank, trace
 from figgen.registry import FIGURES, build
