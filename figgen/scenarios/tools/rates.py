@@ -100,8 +100,8 @@ def _differences(row: Row, base: Row) -> Row:
     return {key: value for key, value in row.items() if base[key] != value}
 
 
-# Larger than the number of rows, so that a changed chip computes only its own rows again.
-@remembered(4096)
+# Larger than the number of rows for all software, so that a changed chip computes only its own.
+@remembered(16_384)
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Row:
     found = rate_row(_stub(software, chip, dtype))
     rates, unit = found.rates, chip.peak_flops_per_s(dtype)
