@@ -1,4 +1,4 @@
-"""What pages that tests write have in common."""
+"""Parts shared by the pages that tests write."""
 
 from types import SimpleNamespace
 
@@ -11,11 +11,11 @@ caption: Bubbles.
 alt: A table.
 ```
 """
-"""A figure that takes no time: a table of bubbles."""
+"""A figure that takes no time to draw: a table of bubbles."""
 
 
 def host_page() -> SimpleNamespace:
-    """What a build keeps of a page of MkDocs that it has converted."""
+    """Return what a build keeps of a MkDocs page that it has converted."""
     return SimpleNamespace(
         toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
     )

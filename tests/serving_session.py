@@ -1,8 +1,8 @@
-"""A server's builds without its server, as a program: one at once and one for each line read.
+"""A program that does a server's builds without its server: one at once and one per line read.
 
-The arguments are the configuration, the folder for the site, and the command, where that is not
-`serve` but `build`; `shown` is printed when a reader has the pages, `built` when what is left for
-later is done too.
+The arguments are the configuration, the folder for the site, and the command, if it is `build`
+instead of `serve`. `shown` is printed when readers can see the pages, `built` when deferred work is
+done too.
 """
 
 from __future__ import annotations

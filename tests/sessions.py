@@ -1,4 +1,4 @@
-"""Drives `serving_session.py`: the builds of a server, each when it is asked for."""
+"""Drives `serving_session.py`: a server's builds, each on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 30
 class Session:
     """A running session on the sources in `folder`, which has built the site once.
 
-    Raises RuntimeError with the last of what was said where a build ends it.
+    Raises RuntimeError with the end of the output if a build ends the session.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Session:
         self._wait()
 
     def replace(self, name: str, old: str, new: str) -> None:
-        """Edit a file where `old` first stands in it."""
+        """Edit a file at the first occurrence of `old`."""
         path = self.folder / name
         text = path.read_text(encoding="utf-8")
         assert old in text, f"{name} has changed: say what to edit there now"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def build(self) -> float:
-        """Build again, and whatever is left for later; seconds until a reader had the pages."""
+        """Build again including deferred work; return seconds until readers had the pages."""
         assert self.process.stdin is not None
         began = time.perf_counter()
         self.process.stdin.write("\n")
@@ -83,7 +83,7 @@ def session(
     environment: Mapping[str, str],
     command: str = "serve",
 ) -> Iterator[Session]:
-    """A session that ends with the block; see `Session`."""
+    """Open a session that ends with the block; see `Session`."""
     running = Session(folder, configuration, site, environment, command)
     try:
         yield running

@@ -1,4 +1,4 @@
-"""The tools for agents, asked as an agent asks them: over the streams of a process."""
+"""The tools for agents, called as an agent calls them: over a process's streams."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRONG = {
 
 
 async def session() -> dict[str, Any]:
-    """One session: the tools, every right and wrong answer."""
+    """One session: the tools, and every correct and incorrect call."""
     program = StdioServerParameters(
         command=sys.executable, args=["-m", "figgen", "serve-tools"], cwd=ROOT
     )
@@ -120,11 +120,11 @@ def test_the_skill_names_every_tool(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 QUESTIONS = json.loads((ROOT / "tests" / "agent_questions.json").read_text("utf-8"))["questions"]
-"""Fifty questions as an agent asked them, each with its answer as a reckoning by hand."""
+"""Fifty questions as an agent asked them, each with an answer calculated by hand."""
 
 
 def test_fifty_questions_have_the_answers_of_a_reckoning_by_hand() -> None:
-    """At least 45 were right at the first try with the descriptions alone (49); now all are."""
+    """With the descriptions alone, 49 were right at the first try (45 required); now all are."""
     assert len(QUESTIONS) == 50
     assert {asked["tool"] for asked in QUESTIONS} == set(FUNCTIONS)
     for asked in QUESTIONS:

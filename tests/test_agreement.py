@@ -1,4 +1,5 @@
-"""One quantity with the same inputs is one value on every page, and another convention is named."""
+"""A quantity with the same inputs has one value on all pages, and different conventions
+are named."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def told(*shown: Number) -> list[str]:
 
 
 def shown_on(site: Path) -> Iterator[Number]:
-    """The numbers of a built site, each with the text that it stands in."""
+    """Return the numbers of a built site, each with its surrounding text."""
     docs = ROOT / "docs"
     pages = {p.relative_to(docs).as_posix(): p.read_text("utf-8") for p in docs.rglob("*.md")}
     lines = {name: text.split("\n") for name, text in (pages | subject().pages(docs, {})).items()}
@@ -129,7 +130,8 @@ def test_a_unit_of_another_kind_is_no_value_of_the_quantity() -> None:
 
 
 def test_a_step_is_the_same_however_it_was_asked_for() -> None:
-    """Page 7 of the journey by its number, and written out; with another batch it is another."""
+    """Page 7 of the journey by its number, and written out; a different batch gives a different
+    step."""
     by = {
         name: Way(kind="lookup", source=name, value=name, expansions={"step": ("time",)})
         for name in ("rung", "job")
@@ -191,7 +193,8 @@ def test_a_layout_is_the_same_however_it_was_asked_for_and_not_in_another_order(
 
 
 def test_the_busiest_adapter_is_held_against_the_bytes_of_an_all_reduce() -> None:
-    """DP over four nodes with two members on each: 2·7/8 of a message, in two rings half of it."""
+    """For DP over four nodes with two members each: 2·7/8 of a message; two rings send half of it
+    each."""
     ours = [found for found in quantities() if "busiest adapter" in found.name]
     inputs = {"sizes": "nodes=4 gpus_per_node=8 tp=4", "message_bytes": 8e9}
     for name, sent in (("dp_nic_bytes", 14e9), ("dp_shared_nic_bytes", 7e9)):

@@ -1,4 +1,4 @@
-"""What a build takes over from the last one is what it would have computed."""
+"""What a build reuses from the last one is what it would have computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIGURE = ("pipeline-timeline", {"schedule": "1f1b"})
 
 
 def asked(answers: Answers, made: list[str], *requests: str) -> list[str]:
-    """The answers to these requests; those that had to be made are noted."""
+    """Return the answers to these requests, and record those that had to be computed."""
 
     def make(request: str) -> str:
         made.append(request)

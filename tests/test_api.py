@@ -1,4 +1,4 @@
-"""The functions that people call: what their docstrings show is what they answer."""
+"""The public functions: the examples in their docstrings are what they return."""
 
 from __future__ import annotations
 

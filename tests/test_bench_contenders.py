@@ -1,6 +1,6 @@
-"""Every contender of `make bench` builds two pages with all their pictures, where it is installed.
+"""Every installed contender of `make bench` builds two pages with all their pictures.
 
-The others are not in the project's own environment; of them the parts that draw are run.
+The others are not in the project's own environment; their drawing code is run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INSTALLED = contenders.ROOT / ".cache" / "benchmarks" / "bin" / "python"
 
 
 class Two(NamedTuple):
-    """Two pages of this site: its copy, what stands on them, and the peers' data."""
+    """Two pages of this site: the copy of the site, their contents, and the peers' data."""
 
     root: Path
     pages: list[Content]
@@ -54,7 +54,7 @@ def drawn(two: Two) -> int:
 
 
 def built(contender: Contender) -> int:
-    """How many pictures a build shows; it fails where the build does."""
+    """Return how many pictures a build shows; fail if the build fails."""
     measure.build(contender)
     return len(pictures(contender.site))
 
@@ -75,7 +75,7 @@ def test_a_cold_build_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
 
 
 def test_this_site_is_built_with_the_shared_pictures(two: Two) -> None:
-    """With its own ones it is what the literal floor has, and what the browser tests read."""
+    """The literal floor and the browser tests cover it with its own pictures."""
     assert built(contenders.own("this site", two.root, two.work, "drawing.yml")) == drawn(two) > 1
 
 
@@ -90,7 +90,7 @@ def test_the_literal_floor_has_the_pictures_in_its_pages(two: Two) -> None:
 
 
 def installed(contender: Contender, module: str) -> Contender | None:
-    """The contender with an interpreter that has its tool, if there is one."""
+    """Return the contender with an interpreter that has its tool, if there is one."""
     if find_spec(module) is not None:
         return contender
     if INSTALLED.exists():
@@ -149,7 +149,7 @@ def test_a_gallery_draws_from_scripts(
 def test_a_site_is_stale_that_shows_the_total_before_the_edit(
     tmp_path: Path, page: str, shows: str
 ) -> None:
-    """30 K · (110 · 1.4 + 18 · 2.8 + 80 · 1.0) W/K, and with 10 m² more of windows."""
+    """30 K · (110 · 1.4 + 18 · 2.8 + 80 · 1.0) W/K, and the same with 10 m² more of windows."""
     assert float(example.OLD[0]) == pytest.approx(30 * 284.4)
     assert float(example.NEW[0]) == pytest.approx(30 * (284.4 + 28))
     (tmp_path / "index.html").write_text(page, encoding="utf-8")

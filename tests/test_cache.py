@@ -1,4 +1,4 @@
-"""Pictures on disk: whole or not at all, and never a wrong one."""
+"""Pictures on disk are complete or missing, and never wrong."""
 
 from __future__ import annotations
 

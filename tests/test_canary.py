@@ -1,4 +1,4 @@
-"""The comparison behind `make canary`: words from markup, what is missing from what is new."""
+"""The comparison behind `make canary`: words from markup, missing words and new words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slip in what a figure's function returns is told in its own words."""
+"""A slip in the result of a figure's function is reported in its own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make check` asks is asked by `make test` too, so that it cannot be lost unseen."""
+"""What `make check` checks, `make test` checks too, so that it cannot be lost unnoticed."""
 
 from __future__ import annotations
 

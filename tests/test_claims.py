@@ -1,4 +1,4 @@
-"""What pages say of other people's work, against that work."""
+"""Claims of pages about other people's work, compared with that work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page(name: str) -> str:
 
 
 def test_every_stage_of_zero_has_megatrons_option() -> None:
-    """docs/user-guide/parallelism-guide.md of Megatron-LM: optim, optim_grads and the third."""
+    """docs/user-guide/parallelism-guide.md of Megatron-LM: optim, optim_grads and the third one."""
     rows = re.findall(r"^\| ([0-3])[ ,].*\|$", page("zero-fsdp"), re.M)
     assert rows == ["0", "1", "2", "3"]
     table = re.search(r"\| Stage \| Divided .*?\n\n", page("zero-fsdp"), re.S)
@@ -48,7 +48,7 @@ def reduced(parts: list[np.ndarray], how: str, calls: list[str]) -> np.ndarray:
 
 
 def test_a_loss_over_a_split_vocabulary_takes_three_all_reduces() -> None:
-    """As in Megatron's cross_entropy.py: the maximum, the right token's logit, the sum."""
+    """As in Megatron's cross_entropy.py: the maximum, the correct token's logit, the sum."""
     drawn = np.random.default_rng(7)
     logits, right = drawn.normal(size=(5, 64)), drawn.integers(0, 64, size=5)
     shards, calls = np.split(logits, 4, axis=1), []
@@ -133,7 +133,7 @@ def test_nodes_that_are_sorted_as_text_cross_their_pods_fourteen_times() -> None
 
 
 def test_pytorchs_sharded_optimizer_sends_three_halves_of_ddp() -> None:
-    """Its reference: DDP beside it, and each rank broadcasts the parameters that it updated."""
+    """Its reference: DDP runs as well, and each rank broadcasts the parameters that it updated."""
     ranks, share = 8, 1 / 8
     ddp = trace("all-reduce", "ring", ranks)
     broadcasts = [trace("broadcast", "chain", ranks, root=rank) for rank in range(ranks)]
@@ -147,7 +147,8 @@ def test_pytorchs_sharded_optimizer_sends_three_halves_of_ddp() -> None:
 
 @pytest.mark.parametrize("group", [8, 16, 64])
 def test_an_expert_has_the_rows_of_its_whole_group(group: int) -> None:
-    """Tokens of every rank pick 8 of 64 experts; the advice is a larger group, not a smaller."""
+    """Tokens of every rank pick 8 of 64 experts; the advice is a larger group, not a
+    smaller one."""
     drawn = np.random.default_rng(3)
     tokens, experts, top = 64, 64, 8
     rows = np.zeros(experts)
@@ -184,7 +185,7 @@ def test_a_healthy_ring_is_told_by_what_was_measured() -> None:
 
 
 def test_what_a_rank_of_a_ring_sends_grows_with_the_ranks_and_stays_below_two_buffers() -> None:
-    """So it is neither "almost twice" for every ring nor equal for all of them."""
+    """It is therefore neither "almost twice" for every ring nor equal for all of them."""
     sent = [max(bytes_sent_per_rank(trace("all-reduce", "ring", n), 1.0)) for n in range(2, 17)]
     assert sent[0] == 1.0
     assert all(fewer < more < 2 for fewer, more in pairwise(sent))
@@ -221,7 +222,7 @@ def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_i
 
 
 def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() -> None:
-    """Passes of a ring over the parameters in a step: an all-reduce is two of them."""
+    """It counts passes of a ring over the parameters in a step; an all-reduce is two of them."""
 
     def passes(stage: int, microbatches: int) -> int:
         setup = TrainingSetup(
@@ -256,7 +257,7 @@ def test_no_chapter_says_that_gradients_hide_best_where_a_pipeline_asks_for_less
 def test_a_ring_is_within_a_tenth_of_what_the_least_steps_and_bytes_would_take(ranks: int) -> None:
     """Thakur et al. 2005: halving-doubling sends a ring's bytes in fewer steps, so it is quicker.
 
-    Never by more than the ring's own latency, a tenth from nine times its crossover on.
+    It never gains more than the ring's own latency, which is a tenth at nine times its crossover.
     """
     latency, rate = 14e-6, 50e9
     for message in (9 * ranks * latency * rate, 1e12):
@@ -268,7 +269,8 @@ def test_a_ring_is_within_a_tenth_of_what_the_least_steps_and_bytes_would_take(r
 
 
 def test_1f1b_waits_for_nearly_two_messages_with_every_microbatch() -> None:
-    """Events by hand, as the chapter on placement says beside what a pipeline may hide."""
+    """Counted by hand from events, as the placement chapter says next to what a
+    pipeline may hide."""
     ranks, batch, forward, backward, message = 8, 32, 1 / 3, 2 / 3, 0.05
     ahead = [min(ranks - rank - 1, batch) for rank in range(ranks)]
     orders = [

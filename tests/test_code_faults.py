@@ -1,4 +1,4 @@
-"""Faults of Python modules are told in one line, with their place."""
+"""Errors in Python modules are reported in one line, with their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one verb a question, status 2 and one line for bad input."""
+"""The command line: one verb per question; status 2 and one line for bad input."""
 
 from __future__ import annotations
 

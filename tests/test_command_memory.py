@@ -1,4 +1,4 @@
-"""figgen memory: the numbers of the papers from the command line, and one line for bad input."""
+"""figgen memory: the papers' numbers from the command line, and one line for bad input."""
 
 from __future__ import annotations
 

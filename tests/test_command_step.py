@@ -1,4 +1,4 @@
-"""figgen step: bytes and seconds that add up from the command line, one line for bad input."""
+"""figgen step: bytes and seconds that add up, and one line for bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Said = Callable[..., str]
 CLUSTER = ("--nodes", "8", "--gpus-per-node", "8", "--tp", "8", "--pp", "8")
 GPT_3 = ("--model", "gpt-3-175b", *CLUSTER, "--microbatches", "16")
 LATENCIES = ("3.4us", "6.8us", "13.6us")
-"""NCCL's of a hop over NVLink, twice and four times as long."""
+"""NCCL's latency of a hop over NVLink, and two and four times as much."""
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""What the tools load: the whole catalog in SI, and published steps that the command line takes."""
+"""What the tools load: the whole catalog in SI units, and published steps that the command line
+accepts."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_map_presets_lay_out_their_own_sizes() -> None:
 
 
 def options(choices: dict[str, Any]) -> list[str]:
-    """Choices as options of the command line."""
+    """Return choices as options of the command line."""
     words = []
     for name, value in choices.items():
         option = OPTIONS[name]

@@ -1,4 +1,4 @@
-"""What lies beside pages is written once, whole, and by another process where that lives."""
+"""Files next to pages are written once, completely, and by another process if that is alive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="builds fork on 
 
 
 class ByWhom(File):
-    """A file that holds the number of the process that copied it."""
+    """A file that contains the number of the process that copied it."""
 
     def copy_file(self, dirty: bool = False) -> None:
         self._content = str(os.getpid())
@@ -23,7 +23,7 @@ class ByWhom(File):
 
 
 def beside(folder: Path, path: str, level: InclusionLevel = InclusionLevel.INCLUDED) -> ByWhom:
-    """A file that a build in `folder` is to publish."""
+    """Return a file that a build in `folder` should publish."""
     return ByWhom(path, None, str(folder / "site"), use_directory_urls=True, inclusion=level)
 
 

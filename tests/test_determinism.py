@@ -1,4 +1,5 @@
-"""The same sources give the same site, byte for byte, whoever builds it, where, and after what."""
+"""The same sources give the same site, byte for byte, on every machine and after any
+other build."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ FEW = one_in(
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Every file of a built site with its digest."""
+    """Return every file of a built site with its digest."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -29,7 +30,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """The files that are not in both sites, or not the same."""
+    """Return the files that are missing in one site or differ."""
     left, right = tree(one), tree(other)
     assert len(left) > 50
     return sorted(name for name in left | right if left.get(name) != right.get(name))
@@ -39,7 +40,7 @@ ROUND = 40
 
 
 def history(copy: Path) -> dict[str, str]:
-    """What lets git find in a copy when its pages changed, where there is a history at all."""
+    """Give a copy the history from which git tells when its pages changed, if there is one."""
     asked = ["git", "-C", str(built.ROOT), "rev-parse", "--absolute-git-dir"]
     found = subprocess.run(asked, capture_output=True, text=True)
     known = found.returncode == 0
@@ -47,7 +48,7 @@ def history(copy: Path) -> dict[str, str]:
 
 
 def damage(content: bytes, index: int) -> bytes:
-    """Five entries of forty spoilt as by a disk, a crash or a hand, the others as they were."""
+    """Corrupt five of forty entries as a disk, a crash or a person would, and keep the others."""
     spoilt = {
         0: b"",
         1: content[: len(content) // 2],
@@ -62,7 +63,7 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     tmp_path: Path, site_folder: Path
 ) -> None:
     """They run together, in different folders, with different hash seeds, one of them on a single
-    processor and adding floats as other versions of Python do, on pages of every kind but runs.
+    processor and adding floats as other versions of Python do, on pages of every kind except runs.
 
     The site that the other tests read was built elsewhere, and drew all its pictures once.
     """

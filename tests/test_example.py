@@ -1,4 +1,4 @@
-"""A site of another field, the heat of a house, built by MkDocs and by ProperDocs."""
+"""A site about a different subject, the heat of a house, built by MkDocs and by ProperDocs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = ROOT / "tests" / "example"
 
 
 def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """One build of the copy of the example in a folder."""
+    """Build the copy of the example in a folder."""
     settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
     return subprocess.run(
         [sys.executable, "-m", host, "build", "--config-file", "mkdocs.yml", *options],
@@ -114,7 +114,7 @@ OF_CODE = {
 
 
 def changed_example(tmp_path: Path, file: str, old: str, new: str) -> Path:
-    """A copy of the example with one text of a file replaced."""
+    """Return a copy of the example with one text of a file replaced."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     text = (folder / file).read_text("utf-8")
@@ -153,7 +153,7 @@ def test_a_mistake_fails_the_build_with_its_place(tmp_path: Path, file: str) -> 
 
 
 def test_a_changed_formula_or_entry_changes_what_the_next_build_shows(tmp_path: Path) -> None:
-    """The cache knows the code and data of a site's own modules."""
+    """The cache tracks the code and data of a site's own modules."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     energy = 'heating_energy(power="6 kW", hours="24 h")'

@@ -1,4 +1,4 @@
-"""What a build meets on a bad day: hostile text, a disk that is full, a process that is killed."""
+"""Builds under adverse conditions: hostile text, a full disk, a killed process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_list_without_end_is_refused(tmp_path: Path) -> None:
 
 
 def malformed(rng: random.Random) -> str:
-    """A figure with one thing wrong of each kind that an author's hand slips into."""
+    """Return figures with one mistake each, of every kind that authors make."""
     sound = FIGURE.format(alt="A table.")
     number = rng.randrange(10**6)
     return rng.choice([
@@ -92,7 +92,7 @@ def test_a_thousand_malformed_figures_are_told_each_with_its_line_and_lose_nothi
 
 
 def unwritable(folder: Path, how: str) -> Path:
-    """A cache folder that takes nothing."""
+    """A cache folder that cannot be written to."""
     if how == "is a file":
         folder.write_text("")
     elif how == "has folders for keys":
@@ -189,7 +189,7 @@ def test_a_batch_that_many_gpus_cannot_share_is_refused(name: str) -> None:
 
 
 def extremes(default: object) -> list[object]:
-    """Values of the parameter's own kind that no reader would give and every attacker tries."""
+    """Return values of the parameter's type that no reader would give but an attacker might."""
     if isinstance(default, bool):
         return []
     if isinstance(default, int):

@@ -1,4 +1,4 @@
-"""All 135 figures of the plan: each has a place that exists, or the reason why it has none."""
+"""All 135 figures of the plan have a place that exists, or a reason for having none."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ EMPTY_ALLOWED = False
 
 @cache
 def pages() -> dict[str, str]:
-    """Every page of the site as Markdown, the generated ones too."""
+    """Every page of the site as Markdown, including generated ones."""
     written = {p.relative_to(DOCS).as_posix(): p.read_text("utf-8") for p in DOCS.rglob("*.md")}
     return site_pages(DOCS, {}) | written
 
 
 @cache
 def anchors(path: str) -> frozenset[str]:
-    """What links to a page may point at."""
+    """Return the anchors of a page to which links may point."""
     return anchors_in(pages()[path])
 
 
 def anchors_in(source: str) -> frozenset[str]:
-    """What links may point at: figures, headings and what has an id of its own."""
+    """Return the targets of links: figures, headings and elements with ids."""
     headings = (line.text for line in prose_lines(source) if line.kind == "heading")
     slugs = {slugify(re.sub(r"[⟦⟧⟪⟫\[\]]", "", text), "-") for text in headings}
     given = set(re.findall(r"\{[^}\n]*#([\w-]+)[^}\n]*\}|id=\"([\w-]+)\"", source))

@@ -1,4 +1,5 @@
-"""A build looks for garbage neither as it runs nor as its process ends; a server does again."""
+"""Garbage collection is off during a build and at the end of its process; a server turns it on
+again."""
 
 from __future__ import annotations
 

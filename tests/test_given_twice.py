@@ -1,4 +1,4 @@
-"""What is given twice has no value: one of the two would win in silence, and be published."""
+"""Duplicates are errors, because one of the two values would silently win and be published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The golden comparison tells what changed, and what to do about it."""
+"""The golden comparison reports what changed, and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of who imports whom, in CONTRIBUTING.md, are those of the code; nothing circles."""
+"""The diagrams of imports in CONTRIBUTING.md match the code, and no imports are circular."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.test_layers import ROOT, SOURCES, imports, module_of
 
 Arrows = dict[str, set[str]]
-"""What imports what: modules, or the rooms that they are in."""
+"""Imports: module by module, or room by room."""
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 FENCED = re.compile(r"(<!-- rooms of ([\w.]+) -->\n```\n)(.*?)(```\n<!-- /rooms -->)", re.S)
 HOUSES = ("figgen", "figgen.models", "figgen.scenarios")
@@ -22,7 +22,7 @@ HOUSES = ("figgen", "figgen.models", "figgen.scenarios")
 
 @cache
 def arrows() -> Arrows:
-    """Every module of figgen and every hook, with those of them that it imports anywhere in it."""
+    """Return every module of figgen and every hook, with those among them that it imports."""
     paths = {module_of(path.relative_to(ROOT)): path for path in SOURCES}
     found: Arrows = {}
     for module, path in paths.items():
@@ -32,16 +32,16 @@ def arrows() -> Arrows:
 
 
 def known(name: str, modules: Collection[str]) -> str:
-    """The module that an imported name is, or is in; "" if it is not ours."""
+    """Return our module that an imported name is or is in; "" if it is not ours."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name
 
 
 def rooms(house: str) -> Arrows:
-    """Every folder and file directly in a package, and the others of them that each imports.
+    """Return every folder and file directly in a package, and which of the others each imports.
 
-    The hooks stand beside the rooms of `figgen`.
+    Hooks are listed along with the rooms of `figgen`.
     """
     found: Arrows = {}
     for module, others in arrows().items():
@@ -52,7 +52,8 @@ def rooms(house: str) -> Arrows:
 
 
 def room_of(module: str, house: str) -> str:
-    """`models` for `figgen.models.machine.mesh` in `figgen`, "" for what is not in the house."""
+    """Return `models` for `figgen.models.machine.mesh` in `figgen`, "" for modules outside the
+    house."""
     if module.startswith("hooks") and house == "figgen":
         return "hooks"
     inside = module.removeprefix(f"{house}.")
@@ -60,7 +61,7 @@ def room_of(module: str, house: str) -> str:
 
 
 def reach(found: Arrows, start: str) -> set[str]:
-    """All that is below."""
+    """Return everything that is imported directly or indirectly."""
     below: set[str] = set()
     open_ends = list(found.get(start, ()))
     while open_ends:
@@ -72,7 +73,7 @@ def reach(found: Arrows, start: str) -> set[str]:
 
 
 def picture(house: str) -> str:
-    """Floors of rooms, the top one first; each with what it imports that no other brings along.
+    """Return rooms by floor from the top, each with its imports that no other import implies.
 
     The ground floor, whose rooms import nothing, is one line.
     """
@@ -101,7 +102,8 @@ def test_no_room_imports_what_imports_it(house: str) -> None:
 
 
 def test_no_file_imports_what_imports_it() -> None:
-    """Not for its types alone either: what two files need of each other is a third one."""
+    """This includes imports of types: what two files need from each other belongs in a
+    third one."""
     found = arrows()
     assert len(found) > 300
     assert {module for module in found if module in reach(found, module)} == set()
@@ -122,11 +124,11 @@ def test_the_pictures_in_contributing_are_those_of_the_code(pytestconfig: pytest
 
 MOST_LINES_OF_A_FUNCTION, MOST_LINES_OF_A_FILE = 60, 500
 LONG_FILES = {"docs/tools/measure/measure.py"}
-"""Readers download this program as one file, and run it where nothing else of ours is."""
+"""Readers download this program as one file, and run it without any other file of ours."""
 
 
 def test_functions_and_files_are_short() -> None:
-    """Of the package, of hooks, and of the programs that readers download."""
+    """This covers the package, the hooks, and the programs that readers download."""
     functions, files = set(), set()
     for path in [*SOURCES, *(ROOT / "docs").rglob("*.py")]:
         name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
@@ -142,18 +144,19 @@ def test_functions_and_files_are_short() -> None:
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
-    """There were three `Job`, four `Plan` and three `Kept`, each of another thing."""
+    """There used to be three `Job`, four `Plan` and three `Kept`, all different."""
     declared = re.compile(r"^class (\w+)", re.M)
     names = [name for path in SOURCES for name in declared.findall(path.read_text("utf-8"))]
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 HOMONYMS = {"double-binary-tree", "oversubscription", "packing", "send-recv"}
-"""Figures named after an algorithm, an argument, a trainer's option and an operation of NCCL."""
+"""Names that figures share with an algorithm, an argument, a trainer's option or an
+NCCL operation."""
 
 
 def named_in(word: str, *folders: str) -> set[str]:
-    """Files of ours in which `word` stands by itself."""
+    """Return our files in which `word` stands on its own."""
     pattern = re.compile(rf"(?<![\w-]){word}(?![\w-])")
     suffixes = (".py", ".js", ".html")
     return {
@@ -167,7 +170,7 @@ def named_in(word: str, *folders: str) -> set[str]:
 def test_an_option_is_a_field_and_a_line_of_the_table_and_nothing_in_a_script() -> None:
     """The command line, pages and forms are made from the line, and models are printed.
 
-    An option of which no figure and no advice has anything to say of its own.
+    The tested option is one for which no figure and no advice has special code.
     """
     found = named_in("overlap_data_parallel", "figgen", "docs")
     at_work = {file for file in found if file.startswith("figgen/models/")}
@@ -181,7 +184,7 @@ def test_an_option_is_a_field_and_a_line_of_the_table_and_nothing_in_a_script() 
 
 
 def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
-    """Pages that nobody writes have fences in `generated`; `api.py` has an example that runs."""
+    """Generated pages have their fences in `generated`, and `api.py` has an example that runs."""
     declared = re.compile(r'@figure\(\s*"([\w-]+)"')
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "figgen").rglob("*.py")}
     names = [name for text in texts.values() for name in declared.findall(text)]
@@ -197,7 +200,7 @@ def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
 
 
 UNFINISHED = "figgen/models/step/"
-"""The room whose records may still be made by position."""
+"""The room whose records may still be constructed with positional arguments."""
 PYTHON = sorted(
     path
     for folder in ("figgen", "hooks", "tests")
@@ -209,7 +212,8 @@ DISPLAY = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 
 
 def positional_records(tree: ast.Module) -> list[str]:
-    """Dataclasses of more than three fields whose constructors accept positional arguments."""
+    """Return dataclasses of more than three fields whose constructors accept positional
+    arguments."""
     return [
         node.name
         for node in ast.walk(tree)
@@ -229,7 +233,7 @@ def positional_records(tree: ast.Module) -> list[str]:
 
 
 def unformatted(text: str) -> list[int]:
-    """Lines that switch the formatter off for something other than a table of literals."""
+    """Return lines that turn the formatter off for something other than a table of literals."""
     if "# fmt: skip" not in text:
         return []
     tables = {
@@ -242,7 +246,7 @@ def unformatted(text: str) -> list[int]:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether a display nests nothing but constants, names and arithmetic with them."""
+    """Return whether a display contains nothing but constants, names and arithmetic with them."""
     if isinstance(node, ast.Dict):
         return all(is_literal(item) for item in (*filter(None, node.keys), *node.values))
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
@@ -275,5 +279,5 @@ def test_the_formatter_is_switched_off_for_tables_of_literals_alone() -> None:
 
 
 def test_contributing_is_read_in_a_few_minutes() -> None:
-    """A rule more replaces one, or shortens another: the file has at most 9,000 bytes."""
+    """A new rule replaces or shortens an old one: the file has at most 9,000 bytes."""
     assert CONTRIBUTING.stat().st_size <= 9000

@@ -1,4 +1,5 @@
-"""What pages of the journey claim about layouts, against the planner's search of all layouts."""
+"""What the journey's pages claim about layouts, compared with the planner's search of
+all layouts."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def page(name: str) -> str:
 
 
 def quoted(name: str, model: str, sizes: str, options: str) -> JourneyJob:
-    """A job that a page quotes in an inline value and in a figure."""
+    """Return a job that a page quotes in an inline value and in a figure."""
     text = page(name)
     assert f'job("{model}", "{sizes}", "{BATCH} {options}")' in text
     assert f"| {model} | {sizes} | {BATCH} {options}" in text
@@ -30,7 +31,7 @@ def quoted(name: str, model: str, sizes: str, options: str) -> JourneyJob:
 
 
 def best(model: str, nodes: int, fit_chance: float = SAFE, **fixed: object) -> PlanRow:
-    """The fastest layout that fits with such a chance; what is fixed is not searched."""
+    """Return the fastest layout that fits with this chance; fixed options are not searched."""
     batch = {"sequence": 8192, "global_batch": 512}
     asked = scenario(model=model, nodes=nodes, gpus_per_node=8, **(batch | fixed))
     return plan_rows(fastest(plan_question(asked, fit_chance=fit_chance)), [0])[0]

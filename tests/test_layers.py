@@ -1,7 +1,9 @@
-"""Who may import whom. The law keeps the numbers free of pictures, and the site free of its host.
+"""Which modules may import which.
 
-It is checked twice: in the syntax of every file, imports inside functions included, and in what is
-really loaded when a layer is imported by a fresh interpreter.
+The law keeps numbers independent of pictures, and the site of its host.
+
+It is checked twice: in the syntax of every file, including imports inside functions, and by what a
+fresh interpreter loads when it imports a layer.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ SUBJECT = (
     "figgen.agents",
     "figgen.api",
 )
-"""What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""
+"""What this site is about. `figgen.guide` registers it with the press through `figgen.subject`."""
 PRESS = (
     *(*TEXTS, "figgen.charts", "figgen.chart_check", "figgen.theme", "figgen.policy"),
     "figgen.json_text",
@@ -69,7 +71,7 @@ PRESS = (
     *("figgen.publish", "figgen.translation", "figgen.plugin", "figgen.project"),
     *("figgen.entries", "figgen.tables", "figgen.author"),
 )
-"""What makes a site of any subject: it imports nothing of this one's."""
+"""What makes a site of any subject, and so imports nothing of this one's."""
 
 # The renderers know units besides, to label axes; which libraries they may import is in OWNERS.
 RENDERERS = {"figgen.renderers": (*TEXTS, "figgen.charts", "figgen.theme")}
@@ -98,12 +100,12 @@ def within(name: str, package: str) -> bool:
 
 
 def module_of(path: Path) -> str:
-    """`figgen/models/mesh.py` → `figgen.models.mesh`; a package is named by its folder."""
+    """Return a module's name, such as `figgen.models.mesh`; a package is named by its folder."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports(path: Path, source: str) -> Iterator[tuple[int, str]]:
-    """Line and full dotted name of everything that `source` imports, wherever it does."""
+    """Return line and full dotted name of everything that `source` imports, at any level."""
     package = module_of(path) if path.name == "__init__.py" else module_of(path.parent)
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -122,7 +124,7 @@ def imports(path: Path, source: str) -> Iterator[tuple[int, str]]:
 
 
 def allowed(importer: str, name: str) -> bool:
-    """Whether the law lets the module `importer` import `name`."""
+    """Return whether the law lets the module `importer` import `name`."""
     library = name.split(".")[0]
     if any(within(name, banned) for banned in NEVER):
         return False
@@ -144,7 +146,8 @@ def allowed(importer: str, name: str) -> bool:
 
 
 def violations(path: Path, source: str) -> list[str]:
-    """`figgen/models/mesh.py:3: must not import yaml`, for each import that breaks the law."""
+    """Return `figgen/models/mesh.py:3: must not import yaml` for each import that
+    breaks the law."""
     return [
         f"{path}:{line}: must not import {name}"
         for line, name in imports(path, source)
@@ -241,7 +244,7 @@ def test_every_room_is_of_the_press_or_of_the_subject() -> None:
 
 
 def loaded_by(modules: list[str]) -> set[str]:
-    """Names of the modules that a fresh interpreter has loaded after importing `modules`."""
+    """Return names of the modules that a fresh interpreter has loaded after importing `modules`."""
     program = f"import sys; before = set(sys.modules); import {', '.join(['figgen', *modules])}; "
     program += "print(*(set(sys.modules) - before), sep='\\n')"
     done = subprocess.run(
@@ -280,13 +283,13 @@ def test_page_without_a_changed_picture_loads_no_drawing_library_and_no_host(lay
 
 
 def test_the_press_loads_nothing_of_the_subject() -> None:
-    """Not by way of another room either, nor by a name that is imported."""
+    """This includes imports through other rooms, and imports by name."""
     loaded = loaded_by([name for room in PRESS for name in modules_in(room)])
     assert {name for name in loaded if any(within(name, room) for room in SUBJECT)} == set()
 
 
 def test_telling_the_press_of_the_subject_loads_no_model() -> None:
-    """Every build imports `figgen.guide`, a warm one without need of anything behind it."""
+    """Every build imports `figgen.guide`, and a warm build needs nothing that it refers to."""
     loaded = loaded_by(["figgen.guide"])
     assert {name for name in loaded if any(within(name, room) for room in SUBJECT)} == {
         "figgen.guide",
@@ -320,5 +323,6 @@ def test_hook_is_short_and_imports_figgen_when_called(path: Path) -> None:
 
 
 def test_configuration_names_no_function_of_ours() -> None:
-    """MkDocs resolves `!!python/name:` before hooks run, and then serves code one edit behind."""
+    """MkDocs resolves `!!python/name:` before hooks run, and would then serve code one
+    edit behind."""
     assert "!!python/name:figgen" not in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

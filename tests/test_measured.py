@@ -1,4 +1,4 @@
-"""The gate's tables tell every page, the worst of each kind and the page that has it."""
+"""The gate's tables list every page, the worst of each kind, and its page."""
 
 from __future__ import annotations
 

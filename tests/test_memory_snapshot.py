@@ -143,7 +143,7 @@ OTHER_ACTIONS = (
 
 
 def random_trace(rng: random.Random) -> tuple[list[dict[str, Any]], list[int], dict[int, int]]:
-    """Events from any moment on, bytes in use after each, and what is there in the end."""
+    """Return events from a random moment on, bytes in use after each, and the final contents."""
     live: dict[int, int] = {}
     events: list[dict[str, Any]] = []
     sums: list[int] = []
@@ -176,7 +176,7 @@ def test_peaks_are_those_of_a_replay_wherever_the_trace_begins(seed: int) -> Non
 
 
 def test_what_a_trace_did_not_see_allocated_was_there_before() -> None:
-    """As in snapshots of a course's exercises, recorded once the model stands: 13.6 GB of them."""
+    """Snapshots of a course's exercises are recorded after the model is built: 13.6 GB of it."""
     weights = {**block(900, "active_allocated"), "frames": []}
     kept = segment(1, [weights, block(100, "active_allocated", "activations")])
     trace = [event("alloc", 901, 100, "activations")]
@@ -306,7 +306,7 @@ def test_an_allocation_that_failed_is_told(said: Said) -> None:
 
 
 def test_a_recorded_job_holds_no_gradient_at_its_peak(said: Said) -> None:
-    """At the peak the loss has just begun its backward pass; the file is packed."""
+    """At the peak the loss has just begun its backward pass; the file is compressed."""
     data = json.loads(said(str(RECORDED), "--json"))
     kinds = data["peak"]["kinds"]
     assert kinds["activations"] == pytest.approx(19.571e9, abs=1e6)
@@ -355,7 +355,7 @@ def test_a_path_begins_at_its_package() -> None:
 
 
 def test_reserved_bytes_follow_the_events_of_segments() -> None:
-    """512 are got, 100 used; another 512 come and go again before the snapshot."""
+    """512 bytes are reserved and 100 used; another 512 come and go before the snapshot."""
     trace = [
         event("segment_alloc", 0, 512),
         event("alloc", 0, 100, "activations"),

@@ -1,4 +1,4 @@
-"""What `make mutants` says of itself: its interval, its reasons, its lock. It runs in no test."""
+"""The report of `make mutants`: its interval, its reasons, its lock. No test runs the mutants."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_tests_of_the_modules_room_come_before_quicker_ones_of_others() -> None:
 
 
 def test_a_mutant_that_no_test_runs_has_nothing_to_run() -> None:
-    """With all tests that are loaded it would be taken for killed, by the limit of its time."""
+    """If all loaded tests ran instead, it would count as killed by its time limit."""
     untested = Question(
         path="figgen/models/a.py",
         function="f",

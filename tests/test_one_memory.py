@@ -1,4 +1,4 @@
-"""What planner, modeler, command line and page say of a job's memory is one number."""
+"""Planner, modeler, command line and page give one number for a job's memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESERVE_BYTES = 1.25e9
 
 
 def jobs_that_can_be() -> Iterator[TrainingStep]:
-    """Random jobs that can be."""
+    """Return random valid jobs."""
     rng = random.Random(25)
     while True:
         choices = random_choices(rng)
@@ -47,7 +47,7 @@ def any_job() -> PlannedJob:
 
 
 def only_layout(setup: TrainingSetup, job: PlannedJob) -> Pipeline | None:
-    """What a search lists whose only layout is this one; None where none would try it."""
+    """Return what a search with only this layout lists; None if no search would try it."""
     again, parallel = setup.recomputation, setup.parallel
     searched = again.method != "block" and again.number == 1 and not setup.layers_per_stage
     if setup.schedule not in CHUNKS or not searched:
@@ -70,7 +70,7 @@ def only_layout(setup: TrainingSetup, job: PlannedJob) -> Pipeline | None:
 
 
 def lines(held: RankBytes) -> dict[str, float]:
-    """Every component, of the only layout."""
+    """Return every component of the only layout."""
     return {f.name: float(getattr(held, f.name)) for f in fields(held)}
 
 
@@ -100,7 +100,7 @@ def test_planner_and_step_hold_the_same_by_component_on_every_rank(any_job: Plan
 
 
 def kinds_of(setup: TrainingSetup) -> Iterator[str]:
-    """What a job is an example of."""
+    """Return the categories of jobs that a job is an example of."""
     shape = setup.shape
     yield "experts" if shape.experts else "dense"
     yield from ["latent"] * (shape.latent is not None)

@@ -1,4 +1,4 @@
-"""What command line, planner, modeler, timeline, trace and journey say of one job is one number."""
+"""Command line, planner, modeler, timeline, trace and journey give one number for a job's time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SAME = 1e-9
 
 
 def jobs_that_can_be(count: int) -> list[tuple[Choices, TrainingStep]]:
-    """Random jobs that can be."""
+    """Return random valid jobs."""
     rng, found = random.Random(2025), list[tuple[Choices, TrainingStep]]()
     while len(found) < count:
         choices = random_choices(rng)
@@ -65,7 +65,7 @@ def jobs() -> list[tuple[Choices, TrainingStep]]:
 
 
 def printed(choices: Choices, verb: str = "step") -> Any:
-    """What `figgen step --json` or another verb prints of a job."""
+    """Return what `figgen step --json` or a different verb prints for a job."""
     words = [verb, "--json"]
     for name, value in choices.items():
         option = OPTIONS[name]
@@ -96,7 +96,7 @@ console.log(JSON.stringify(cases.map((choices) => shown(answered(choices)))));
 
 
 def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, float]]:
-    """Seconds, MFU and bytes of the fullest GPU as the modeler's printed engine has them."""
+    """Return seconds, MFU and bytes of the fullest GPU from the modeler's printed engine."""
     hand = {
         f"{FOLDER}/engine/{name}": (ENGINE / name).read_text("utf-8")
         for name in ("job.js", "records.js")
@@ -113,7 +113,7 @@ def on_page(folder: Path, cases: list[Choices]) -> list[tuple[float, float, floa
 
 
 def on_command_line(choices: Choices) -> tuple[float, float, float]:
-    """The same as `figgen step --json` and `figgen memory --json` print them."""
+    """Return the same numbers as printed by `figgen step --json` and `figgen memory --json`."""
     step, memory = printed(choices), printed(choices, "memory")
     held = memory["ranks"][memory["fullest_rank"]]["total_bytes"]
     return step["step_time_s"], step["model_flops_utilisation"], held
@@ -206,7 +206,7 @@ def test_arrays_of_the_planner_have_the_time_of_each_layout(
 
 
 def won(rng: random.Random) -> Iterator[tuple[Choices, tuple[float, float, float]]]:
-    """Layouts that the planner offers for random jobs, with what it says of them."""
+    """Return layouts that the planner offers for random jobs, with its numbers for them."""
     names = sorted(catalog.MODELS)
     while True:
         job: Choices = {

@@ -1,4 +1,5 @@
-"""Everything that others computed is compared with something, and the list of it is complete."""
+"""Every independently computed value is compared with something, and the list of them
+is complete."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ ROWS = [
 
 
 def parts() -> Iterator[str]:
-    """Every table in every file, as the list should name it."""
+    """Return every table in every file, by its name in the list."""
     for path in FILES:
         content = json.loads(path.read_text(encoding="utf-8"))
         for name in content.keys() - ABOUT:

@@ -1,4 +1,4 @@
-"""Processes go through pieces of work from both ends; neither waits for one that is gone."""
+"""Processes take pieces of work from both ends; none waits for one that has ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def begun() -> Iterator[list[Others]]:
 
 
 def done_by(running: Others) -> list[str | None]:
-    """What the fork made of every piece, asked for from the first on."""
+    """Return the fork's result for every piece, requested from the first on."""
     return [running.made(piece) for piece in PIECES]
 
 

@@ -1,4 +1,4 @@
-"""Evaluate always, draw only what changed, and never serve a stale or broken picture."""
+"""Always evaluate, draw only what changed, and never serve a stale or broken picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLOTS = [("bubble-curves", {"stages": [4, p]}, f"fig-{p}") for p in (8, 16)]
 
 
 def drawn(folder, *requests) -> tuple[int, int, list[str]]:
-    """(drawn, cached, pictures) of one build with these figures."""
+    """Return (drawn, cached, pictures) of one build with these figures."""
     build = pictures.Pictures(folder=folder)
     figures = [build.evaluated(*request) for request in requests]
     svgs = [build.picture(figure) for figure in figures]

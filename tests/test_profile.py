@@ -1,4 +1,4 @@
-"""figgen profile: three recorded jobs against a count by hand, and kernels of a GPU."""
+"""figgen profile: three recorded jobs compared with a count by hand, and kernels of a GPU."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ WORK = ("aten::", "fsdp::", "torch.distributed.ddp.reducer::", "torch::distribut
 
 
 def counted_by_hand(path: Path) -> dict[str, float]:
-    """Seconds of the same parts: every beginning and end in turn, and what runs between them."""
+    """Return seconds of the same parts, from every start and end in turn and what runs
+    in between."""
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     moments: list[tuple[float, int, str, int]] = []
     steps = [e for e in events if str(e["name"]).startswith("ProfilerStep#")]
@@ -233,7 +234,7 @@ SIZES = (
 def test_the_modelled_step_reads_as_modelled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What trace-export writes, profile finds again: a step as long, whose parts are scaled alike.
+    """profile reads back what trace-export writes: an equally long step with equally scaled parts.
 
     The closed form of the pipeline idles a little less than the simulated one, whose head is on the
     last stage, so that everything else is shorter by that.
@@ -284,7 +285,8 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
 
 
 def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:
-    """Gaps of 10 µs at 10, 30 and 50; what ends them has been launched by 5, 35 and 59."""
+    """Gaps of 10 µs begin at 10, 30 and 50; the kernels that end them were launched by 5, 35 and
+    59."""
     launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
     begun = {1: (20.0, 5.0), 2: (40.0, 35.0), 3: (60.0, 59.0)}
     found = device_trace(
@@ -307,7 +309,8 @@ def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:
 
 
 def test_bus_bandwidth_is_over_the_time_of_whoever_came_last() -> None:
-    """Two calls of 16,000 bytes over eight ranks: 5 and 9 µs here, 7 and 5 µs there."""
+    """Two calls of 16,000 bytes over eight ranks take 5 and 9 µs on one rank, 7 and 5 µs on the
+    other."""
 
     def recorded(name: str, *took: float) -> RankProfile:
         calls = [

@@ -1,7 +1,7 @@
-"""figgen profile on what public traces hold: ROCm, old releases, libraries that are not NCCL.
+"""figgen profile on what public traces contain: ROCm, old releases, libraries other than NCCL.
 
-The cases were written for this project after public files on which the reader went wrong; the
-recorded job is a Llama of 1.1B parameters under autocast on one H100.
+The cases were written for this project after public files on which the reader failed; the recorded
+job is a Llama of 1.1B parameters under autocast on one H100.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_a_gpus_job_without_kernels_is_refused(capsys: pytest.CaptureFixture[str
 
 
 def test_a_device_whose_records_are_not_known_is_no_cpu() -> None:
-    """Meta's MTIA, as in HolisticTraceAnalysis' tests: operators are those of the host."""
+    """Meta's MTIA, as in HolisticTraceAnalysis' tests, where operators are those of the host."""
     with pytest.raises(InputError, match="1 launches, but no kernels"):
         made([event("cpu_op", "aten::mm", 0, 9), event("mtia_runtime", "runFunction - job", 1, 2)])
 
@@ -149,7 +149,8 @@ def test_sends_of_a_host_that_asks_for_all_to_alls_only_are_those() -> None:
 
 
 def gapped(long_us: float) -> RankProfile:
-    """Two kernels, the second launched `long_us` after the first has ended, and no step marked."""
+    """Return two kernels, the second launched `long_us` after the first ended, with no
+    step marked."""
     return made(
         [
             event("cuda_runtime", "cudaLaunchKernel", 0, 5, correlation=1),
@@ -202,7 +203,8 @@ def test_two_recordings_are_compared_in_one_sentence() -> None:
     ],
 )
 def test_kinds_of_kernels_in_traces_of_meta_and_amd(name: str, kind: str) -> None:
-    """By hand, of HolisticTraceAnalysis' and TraceLens' tests: vision, recommendation, serving."""
+    """By hand, from tests of HolisticTraceAnalysis and TraceLens: vision,
+    recommendation, serving."""
     assert kind_of_kernel(name) == kind
 
 
@@ -214,7 +216,8 @@ def test_a_job_of_a_cpu_needs_no_kernels() -> None:
 
 @pytest.mark.parametrize("asks", ["annotation", "operator", "launch"])
 def test_the_host_names_the_collective_that_a_kernel_does_not(asks: str) -> None:
-    """By the number of the annotation or operator, on the kernel or on what launched it."""
+    """It does so by the number of the annotation or operator, on the kernel or on what
+    launched it."""
     number = {} if asks == "launch" else {"External id": 5}
     found = made(
         [
@@ -271,9 +274,9 @@ def test_one_gpu_is_never_sent_to_pipelines(recorded: RankProfile) -> None:
 
 
 def test_recorded_kernels_are_divided_by_what_they_do(recorded: RankProfile) -> None:
-    """As the author of the recording counted: 32 % products, 11 % optimizer, 7 % attention.
+    """The author of the recording counted 32% matmuls, 11% optimizer, 7% attention.
 
-    He left the small kernels of cuDNN's attention (1.4 %) to the rest, 49 % with them.
+    He counted the small kernels of cuDNN's attention (1.4%) with the rest, which is 49% with them.
     """
     shares = {one.kind: one.share for one in recorded.all_kinds}
     assert shares["product"] == pytest.approx(0.32, abs=0.005)
@@ -297,7 +300,7 @@ def test_kinds_of_a_step_add_up_to_its_computing(recorded: RankProfile) -> None:
 
 
 def test_a_step_ends_with_the_last_kernel_that_it_launched(recorded: RankProfile) -> None:
-    """The device's annotations leave out what the optimizer's own annotation launched."""
+    """The device's annotations exclude what the optimizer's own annotation launched."""
     events = [one for _, one in trace_events(str(RECORDED))]
     launched = {
         one["args"]["correlation"]: one["ts"]
@@ -379,7 +382,8 @@ def test_a_name_that_says_nothing_is_the_operators() -> None:
 
 
 def test_kernels_belong_to_the_module_that_launched_them() -> None:
-    """Forward by the call around the launch, backward by the number of the forward operator."""
+    """In forward it is found by the call around the launch, in backward by the forward operator's
+    number."""
     backward = "autograd::engine::evaluate_function: MmBackward0"
     found = made(
         [

@@ -1,4 +1,4 @@
-"""The progress line: drawn on a terminal, silent in a log."""
+"""The progress line is drawn on a terminal and silent in a log."""
 
 from __future__ import annotations
 

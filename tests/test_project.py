@@ -1,4 +1,4 @@
-"""The promises of README.md about setting up: locked packages, listed commands, clear refusals."""
+"""README.md's promises about setting up: locked packages, listed commands, clear refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SUPPORTED = ("3.11.0", "3.11.9", "3.12.4", "3.13.0", "3.14.0")
 
 @cache
 def locked(lock: str = LOCK) -> list[tuple[Requirement, list[str]]]:
-    """Every entry of a lock with its hashes."""
+    """Return every entry of a lock file with its hashes."""
     entries = re.sub(r" *\\\n *", " ", lock)
     lines = [line for line in entries.splitlines() if line and not line.lstrip().startswith("#")]
     parts = [line.split(" --hash=") for line in lines]
@@ -146,7 +146,7 @@ def test_the_gate_s_lock_has_hashes_and_names_no_registry() -> None:
 
 
 def test_every_lock_is_resolved_again_by_one_target() -> None:
-    """`make lock` names the file of each, and so does every set-up that installs one."""
+    """`make lock` names each file, and so does every setup that installs one."""
     told = make("--dry-run", "lock").stdout
     for lock in LOCKS:
         assert f"--output-file {lock}" in told
@@ -179,14 +179,14 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 @pytest.fixture
 def bare_machine(tmp_path: Path) -> Path:
-    """A folder with what set-up reads, and no .venv."""
+    """A folder with what the setup reads, and no .venv."""
     for name in ("Makefile", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
 
 def stand_in(folder: Path, script: str) -> str:
-    """A program that plays an unsuitable Python."""
+    """Write a program that stands in for an unsuitable Python."""
     path = folder / "some-python"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -222,7 +222,7 @@ def test_newer_python_is_found_next_to_an_old_one(bare_machine: Path) -> None:
 
 
 def test_setup_that_did_not_finish_starts_afresh(bare_machine: Path) -> None:
-    """The stand-in makes an environment whose pip fails: nothing may then claim to be ready."""
+    """The stand-in creates an environment whose pip fails; nothing may then count as ready."""
     python = stand_in(
         bare_machine,
         'case "$2" in venv) echo "$@" >>calls; mkdir -p .venv/bin; cp /bin/false .venv/bin/python;;'
@@ -235,7 +235,7 @@ def test_setup_that_did_not_finish_starts_afresh(bare_machine: Path) -> None:
 
 
 def test_a_fresh_machine_gets_its_browser_while_pip_installs(bare_machine: Path) -> None:
-    """And pip tells what is wrong where neither can be had."""
+    """If neither can be had, pip reports what is wrong."""
     python = stand_in(bare_machine, 'case "$2" in *chromium*) echo "$1" >>calls;; esac; exit 1')
     done = make("test", folder=bare_machine, PYTHON=python)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""A server that builds only what an edit concerns shows what a new one would, byte for byte.
+"""A server that builds only what an edit affects shows what a new server would, byte for byte.
 
 `EDITS=200` makes the session a long one.
 """
@@ -69,7 +69,7 @@ CHANGES = (
 
 @dataclass
 class Server:
-    """A running session in a working copy; `edited` are the changes that are made at the moment."""
+    """A running session in a working copy; `edited` are the changes currently made."""
 
     session: Session
     edited: set[int]
@@ -95,7 +95,7 @@ def environment(work: Path) -> dict[str, str]:
 
 
 def differences(server: Server, work: Path, number: int) -> list[str]:
-    """The files in which the server's site is not what a new server makes of the same sources."""
+    """Return files in which the server's site differs from a new server's for the same sources."""
     clean = work / f"clean-{number}"
     with session(server.session.folder, "few.yml", clean, environment(work)):
         pass
@@ -278,13 +278,13 @@ LOOK_NOTHING_UP = {
     "figgen.scenarios.runs.names.plain",
     "figgen.scenarios.runs.names.recompute_of",
 }
-"""What `functools` keeps in modules that know the catalog: of files of its own, or of none."""
+"""`functools` caches in modules that use the catalog, which only depend on own files or on none."""
 
 
 def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_they_are_noted() -> (
     None
 ):
-    """A server keeps the modules when a constant changes: what they hold would stay as it was."""
+    """A server keeps the modules when a constant changes, so stored values would not change."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
     )
@@ -294,7 +294,7 @@ def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_t
 
 
 def test_the_subject_follows_from_all_that_a_number_does_and_from_no_figure() -> None:
-    """Numbers are remembered by the subject, which a server reloads with its dependencies."""
+    """The subject caches numbers, and a server reloads it with its dependencies."""
     code = SourceCode()
     code.look()
     below = code.closure("figgen.guide")
@@ -371,7 +371,7 @@ def test_the_next_build_waits_for_what_was_left_for_later() -> None:
 def test_a_server_that_ends_waits_for_what_is_written_into_the_folder_that_it_removes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """MkDocs ends with `Directory not empty` else, and nobody reads what the reason was."""
+    """Otherwise MkDocs ends with `Directory not empty`, which doesn't tell the reason."""
     memory, begun, done = Memory(), Event(), list[str]()
     memory.later(lambda: begun.wait() and done.append("written"))
     monkeypatch.setattr(serving, "_current", [memory])

@@ -1,4 +1,4 @@
-"""What a server shows when a build fails: a red box that goes away when the mistake does."""
+"""What a server shows when a build fails: a red box that disappears when the mistake is fixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from figgen.units import parse_quantity
 
 
 class Server:
-    """The part of MkDocs' server that is told of builds and asked for pages."""
+    """The part of MkDocs' server that is notified of builds and asked for pages."""
 
     def __init__(self, build: Callable[[], None]) -> None:
         self.builder: Callable[..., None] = build
@@ -36,7 +36,7 @@ class Server:
 
 
 def broken(what: str) -> BaseException:
-    """An error as a build ends with it."""
+    """Return an error as it ends a build."""
     try:
         if what == "glossary":
             raise InputError("docs/glossary.toml: tp.means", expected="a text", got=3)
@@ -68,7 +68,8 @@ SAID = {
 
 @pytest.mark.parametrize("what", SAID)
 def test_a_failed_build_is_a_red_box_until_the_next_one_works(what: str) -> None:
-    """The server gave no answer, or the terminal a traceback whose last line alone was of use."""
+    """The server used to give no answer, or the terminal a traceback of which only the last line
+    helped."""
     ends: list[BaseException | None] = [broken(what), None]
 
     def build() -> None:

@@ -1,4 +1,4 @@
-"""A site that `figgen start` wrote, with what its author changes next and gets wrong."""
+"""A site that `figgen start` wrote, with an author's first changes and mistakes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=("kettles.toml", "data/by_maker/kettles.toml"))
 def catalog(request: pytest.FixtureRequest, site: Path) -> str:
-    """The path of the site's catalog: beside the module, or in a folder that the module names."""
+    """Return the path of the site's catalog: next to the module, or in a folder that it names."""
     beside, path = "kettles.toml", str(request.param)
     if path != beside:
         (site / path).parent.mkdir(parents=True)

@@ -172,7 +172,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """One build as continuous integration starts it."""
+    """Build as continuous integration does."""
     settings = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "GITHUB_ACTIONS": "true"}
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", *options],
@@ -223,13 +223,14 @@ def test_mistakes_are_red_in_their_place_and_the_rest_is_published(
 def test_a_mistake_is_reported_where_it_is_made_and_once(
     strict: subprocess.CompletedProcess[str],
 ) -> None:
-    """Three pages that refer to a page with mistakes were blamed, by figgen and by its host."""
+    """Three pages that refer to a page with mistakes used to be blamed, by figgen and
+    by its host."""
     assert "innocent" not in strict.stdout
     assert strict.stdout.count("fig-none") == 2  # as a warning, and as an annotation of its line
 
 
 def test_a_list_that_cannot_be_read_is_one_line(project: Path, tmp_path: Path) -> None:
-    """It was a traceback whose last line was good."""
+    """It used to be a traceback of which only the last line helped."""
     shutil.copytree(project / "docs", tmp_path / "docs")
     shutil.copy(project / "mkdocs.yml", tmp_path)
     (tmp_path / "docs" / "glossary.toml").write_text("[tp]\nmeans = 3\n", encoding="utf-8")

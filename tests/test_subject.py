@@ -1,4 +1,4 @@
-"""A site of another subject: what the press prints when it is told of a module that is not ours."""
+"""A site about a different subject: what the press prints for a module that is not ours."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SUBJECT = Subject(lookups={"wall": lambda name: Wall()})
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A subject of one module, outside of this package."""
+    """A subject with one module outside of this package."""
     (tmp_path / "heat_of_a_house.py").write_text(HOUSE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(subject, "_modules", [])

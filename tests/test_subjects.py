@@ -21,7 +21,7 @@ TESTS = {row["test"] for row in ROWS.values() if "test" in row}
 
 @cache
 def anchors(path: str) -> frozenset[str]:
-    """What links to a written page may point at."""
+    """Return the anchors of a written page to which links may point."""
     return anchors_in((ROOT / "docs" / path).read_text(encoding="utf-8"))
 
 
@@ -60,7 +60,7 @@ def test_tests_are_there(name: str) -> None:
 
 
 def test_what_is_missing_is_counted() -> None:
-    """Lower these when a row is filled; a row that comes has to be said to be there or not."""
+    """Lower these numbers when a row is filled; a new row must be listed as present or missing."""
     found = {
         part: Counter(row.get("state", "yes") for row in rows.values())
         for part, rows in PARTS.items()

@@ -108,7 +108,7 @@ def seen(colour: str, matrix: Matrix = NORMAL) -> Triple:
 
 
 def difference(first: str, second: str) -> float:
-    """The smallest CIEDE2000 between two colours over normal vision and the dichromacies."""
+    """Return the smallest CIEDE2000 between two colors over normal vision and the dichromacies."""
     return min(
         ciede2000(seen(first, matrix), seen(second, matrix))
         for matrix in (NORMAL, *MACHADO.values())
@@ -202,7 +202,7 @@ def test_ranks_differ_for_every_eye_and_stand_out(palette: str) -> None:
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_no_rank_has_the_colour_of_a_kind_of_work(palette: str) -> None:
-    """The front page shows ranks around the forward and backward passes of a step."""
+    """The home page shows ranks around the forward and backward passes of a step."""
     for role in ("forward", "backward", "exposed"):
         work = getattr(theme.SOFT[role], palette)
         for rank, (_, surface) in enumerate(theme.RANKS):
@@ -220,7 +220,7 @@ def test_no_colour_of_an_axis_means_a_kind_of_work_or_a_series(palette: str) -> 
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_series_are_clear_colours(palette: str) -> None:
-    """Muddy greys dominated half of the figures."""
+    """Muddy grays used to dominate half of the figures."""
     for index in range(1, 7):
         _, a, b = seen(getattr(theme.ROLES[f"series-{index}"], palette))
         assert math.hypot(a, b) > 25, index
@@ -274,7 +274,7 @@ def test_an_unknown_role_is_refused(call: object) -> None:
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_series_differ_for_every_eye_from_each_other_and_from_grey(palette: str) -> None:
-    """Bars of unnamed things are solid, so that their colours alone must do."""
+    """Bars without labels are solid, so only their colors distinguish them."""
     roles = (*(f"series-{number}" for number in range(1, 7)), "neutral")
     for (one, first), (two, second) in itertools.combinations(
         inks(theme.ROLES, roles, palette).items(), 2

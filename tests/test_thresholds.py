@@ -1,4 +1,5 @@
-"""One threshold, one value: from how many tokens on data parallelism hides its messages."""
+"""One threshold, one value: the number of tokens above which data parallelism hides its
+messages."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ PORT, NODE = 989.4e12 / 50e9, 989.4e12 / 400e9
 
 
 def calls(name: str) -> list[tuple[str, str]]:
-    """(page and line, inline text) of every value that this formula gives a page."""
+    """Return (page and line, inline text) of every value that this formula gives a page."""
     found = []
     for page in sorted(DOCS.rglob("*.md")):
         for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
@@ -30,7 +31,7 @@ def calls(name: str) -> list[tuple[str, str]]:
 
 
 def test_every_rule_for_the_reference_machine_gives_one_of_two_numbers() -> None:
-    """12,368, 12,986 and 13,179 stood on three pages, for groups of unsaid sizes."""
+    """12,368, 12,986 and 13,179 used to stand on three pages, for groups of unstated sizes."""
     ours = [
         (where, compute(text)[0].value)
         for where, text in calls("critical_tokens")

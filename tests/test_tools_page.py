@@ -1,4 +1,4 @@
-"""The page of all tools: each has its picture, and is reached from home."""
+"""The page of all tools: each has its picture, and is reached from the home page."""
 
 from __future__ import annotations
 

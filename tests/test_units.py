@@ -1,4 +1,4 @@
-"""Quantities in and out of SI, against values written down by hand."""
+"""Quantities to and from SI, compared with values written down by hand."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Numbers by name, as pages and the command line ask for them."""
+"""Numbers by name, as pages and the command line request them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_bare_name_is_a_value_of_the_figure_and_of_nothing_else():
 
 
 def test_a_value_that_is_looked_up_knows_all_that_it_was_asked():
-    """A job without its options was the same as any other of its sizes."""
+    """A job without its options used to count as the same as any other job of its sizes."""
     job = 'job("llama-3-1b", "nodes=1 gpus_per_node=1", "sequence=8192").gpus'
     (found, _) = compute(job)
     sizes, options = "nodes=1 gpus_per_node=1", "sequence=8192"

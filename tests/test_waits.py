@@ -1,4 +1,4 @@
-"""No test waits for time to pass, and none waits longer than half a minute for anything."""
+"""No test waits a fixed time, and none waits longer than half a minute for anything."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sleeps(tree: ast.AST) -> Iterator[str]:
 
 
 def limits(tree: ast.AST) -> Iterator[tuple[str, float]]:
-    """What is given as `timeout…=` or kept as a constant of such a name, in seconds."""
+    """Return timeouts in seconds: given as `timeout…=` or stored as a constant with such a name."""
     for node in ast.walk(tree):
         named: list[tuple[str, ast.expr]] = []
         if isinstance(node, ast.Call):
@@ -48,7 +48,7 @@ def limits(tree: ast.AST) -> Iterator[tuple[str, float]]:
 
 
 def unbounded(path: Path) -> list[str]:
-    """The waits of a file that are for time alone, or too long."""
+    """Return the waits of a file that only wait for time, or too long."""
     text, name = path.read_text(encoding="utf-8"), path.relative_to(FOLDER).as_posix()
     if path.suffix == ".js":
         return [f"{name}: setTimeout"] * ("setTimeout" in text)
@@ -84,7 +84,7 @@ def test_a_wait_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_clock_that_stands_is_in_a_profile_of_its_own() -> None:
-    """It belongs to a whole profile, whose later pages saw no `performance` entries."""
+    """A fake clock affects a whole profile, whose later pages had no `performance` entries."""
     shared = []
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))) if path.suffix == ".py" else ():

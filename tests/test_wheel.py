@@ -1,4 +1,5 @@
-"""The wheel: what another project installs, and what a new user's first ten minutes need of it."""
+"""The wheel: what another project installs, and what a new user's first ten minutes
+need from it."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment in which figgen is installed by its name, beside the locked packages."""
+    """An environment with figgen installed by name, next to the locked packages."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -79,7 +80,8 @@ def test_the_wheel_holds_all_that_a_site_is_made_with(wheel: Path) -> None:
 def test_a_new_user_starts_builds_and_tests_a_site(
     programs: Path, wheel: Path, tmp_path: Path
 ) -> None:
-    """With nothing of this checkout: the package, its data and its entry points are the wheel's."""
+    """Nothing of this checkout is used: the package, its data and its entry points are
+    the wheel's."""
     python, site = programs / "python", tmp_path / "my-site"
     place = run(tmp_path, python, "-c", "import figgen; print(figgen.__file__)").strip()
     assert Path(place).is_relative_to(programs.parent)

@@ -1,6 +1,6 @@
-"""How much of a large domain the tests look at: a part of it, or all with `THOROUGH=1 make test`.
+"""How much of a large domain the tests cover: a part, or all with `THOROUGH=1 make test`.
 
-A run of every commit has ten minutes; a scheduled one looks at all.
+A run for a commit has ten minutes; a scheduled one covers everything.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ Case = TypeVar("Case")
 
 
 def drawn(usually: int, thoroughly: int) -> int:
-    """How many random cases a test draws."""
+    """Return how many random cases a test draws."""
     return thoroughly if THOROUGH else usually
 
 
 def one_in(step: int, cases: Sequence[Case]) -> list[Case]:
-    """Every `step`-th of listed cases, the first among them; all of them in a thorough run."""
+    """Return every `step`-th of the listed cases, including the first; all of them in a thorough
+    run."""
     return list(cases if THOROUGH else cases[::step])

@@ -72,7 +72,7 @@ def test_a_ring_of_64_adds_what_was_measured(sequence: int) -> None:
 
 
 def test_a_ring_cut_in_order_waits_for_its_last_rank(tmp_path: Path) -> None:
-    """prime-rl cuts sequences in order; what CP changes there, in points of the throughput."""
+    """prime-rl cuts sequences in order; compared by how many points of throughput CP changes."""
     model = tmp_path / "config.json"
     model.write_text(json.dumps(GLM_45_AIR), encoding="utf-8")
     measured = MEASURED["prime_rl_2418_glm_4_5_air_64k_8_h200_tokens_per_s"]
@@ -157,7 +157,7 @@ def over_nodes(exchange: str, sequence: int, **options: Any) -> TrainingStep:
 
 
 def test_a_ring_between_nodes_beats_a_ring_over_all_ranks_and_less_so_on_long_sequences() -> None:
-    """LoongTrain's MFU was up to so many times that of rings and of all-to-alls alone."""
+    """LoongTrain's MFU was up to this many times that of rings alone and of all-to-alls alone."""
     most = PUBLISHED_GRIDS["loongtrain_most_times"]
     gains = [
         over_nodes("p2p", tokens).predicted.step_time_s
@@ -171,7 +171,7 @@ def test_a_ring_between_nodes_beats_a_ring_over_all_ranks_and_less_so_on_long_se
 
 
 def test_llama_at_208k_on_two_nodes_reaches_the_published_share_of_the_peak() -> None:
-    """The share counts the causal half of attention: with the whole square it would be 84%."""
+    """The share counts the causal half of attention; with the whole square it would be 84%."""
     published = PUBLISHED_GRIDS["usp_llama_3_8b_208k_16_a800_mfu"]
     shares = {}
     for exchange in ("p2p", "a2a+p2p"):

@@ -1,4 +1,4 @@
-"""Sharded attention against the whole, and its work against a count of every pair."""
+"""Sharded attention compared with the whole, and its work with a count of every pair."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ PUBLISHED = json.loads(
 
 @pytest.mark.parametrize("lengths", [(5, 3), (1, 1, 6), (2, 2, 2, 2), (7, 1)])
 def test_lengths_that_are_given_count_pairs_inside_each_document(lengths: tuple[int, ...]) -> None:
-    """A token counts half with itself, and every other pair twice: the masked half is included."""
+    """A token counts half with itself, and every other pair twice, because the masked half is
+    included."""
     owner = [at for at, length in enumerate(lengths) for _ in range(length)]
     seen = sum(
         2 if key < query else 1
@@ -98,7 +99,7 @@ def test_memory_is_that_of_the_sequence() -> None:
 
 
 def test_a_ring_hides_less_behind_shorter_documents() -> None:
-    """Every rank still sends all keys, and has less to compute meanwhile."""
+    """Every rank still sends all keys, and has less to compute in the meantime."""
     times = [
         dict(
             training_step(
@@ -116,7 +117,8 @@ def test_a_ring_hides_less_behind_shorter_documents() -> None:
 def test_published_kernels_are_in_the_order_of_pairs_and_gain_less(
     sequence: str, kernel: str
 ) -> None:
-    """Blocks of 128 tokens, and kernels of a millisecond: pairs are the most that can be gained."""
+    """With blocks of 128 tokens and kernels of a millisecond, the ratio of pairs is the upper
+    bound."""
     rows = PUBLISHED["pytorch_172464_ms"][sequence]
     for (few, one), (many, other) in pairwise(rows.items()):
         measured = sum(other[kernel]) / sum(one[kernel])
@@ -124,7 +126,7 @@ def test_published_kernels_are_in_the_order_of_pairs_and_gain_less(
 
 
 def test_nanochats_speedup_is_that_of_its_attention(tmp_path: Path) -> None:
-    """Documents of about 1,000 tokens in a sequence of 2,048, three of four layers windowed."""
+    """Documents of about 1,000 tokens in a sequence of 2,048; three of four layers are windowed."""
     shape = {
         "model_type": "gemma3_text", "hidden_size": 1536, "num_hidden_layers": 24,
         "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 128,

@@ -1,4 +1,4 @@
-"""Without a second buffer nothing is fetched ahead: what that costs and what it saves."""
+"""Without a second buffer nothing is prefetched: the cost in time and the savings in memory."""
 
 from __future__ import annotations
 

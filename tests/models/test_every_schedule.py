@@ -1,8 +1,8 @@
 """All twelve schedules over the whole domain P ≤ 8, M ≤ 16, V ≤ 4.
 
-Each is built exactly where it is defined, and carried out with stages that all differ. The times
-are then held against the rule of the simulator, written down again here from the words alone: an
-action starts at the moment its rank is free and its last input has arrived, not before, not after.
+Each can be built exactly where it is defined, and runs with stages that all differ. The times are
+then compared with the simulator's rule, written down again from its description: an action starts
+exactly when its rank is free and its last input has arrived.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ every_schedule = pytest.mark.parametrize("name", SCHEDULES)
 
 
 def defined(name: str, stages: int, microbatches: int, chunks: int) -> bool:
-    """Whether a schedule has a meaning for these sizes."""
+    """Return whether a schedule is defined for these sizes."""
     if name in ONE_CHUNK and chunks != 1:
         return False
     if name in TWO_CHUNKS and chunks != 2:
@@ -74,7 +74,7 @@ def test_a_schedule_is_refused_exactly_where_it_is_not_defined(name: str) -> Non
 
 
 def times(schedule: Schedule, pair: PerStage | None) -> Durations:
-    """Times that differ from stage to stage, exact in binary."""
+    """Return times that differ from stage to stage and are exact in binary."""
     stages = range(schedule.placement.stages)
     return Durations(
         forward=tuple(1 + s % 3 for s in stages),
@@ -86,7 +86,8 @@ def times(schedule: Schedule, pair: PerStage | None) -> Durations:
 
 
 def check_every_action_once(sizes: Sizes, schedule: Schedule) -> None:
-    """One F, and one B or one I and one W, of each stage and microbatch, on the stage's rank."""
+    """Check for one F, and either one B or one I and one W, per stage and microbatch on the stage's
+    rank."""
     ranks, microbatches, chunks = sizes
     split, folded = schedule.name in SPLIT, schedule.name in (*TWO_CHUNKS, "dualpipe")
     done: dict[tuple[int, int], str] = {}
@@ -110,7 +111,8 @@ def check_every_action_once(sizes: Sizes, schedule: Schedule) -> None:
 
 
 def inputs(action: PlacedAction, last_stages: tuple[int, ...], depth: int) -> list[tuple]:
-    """Keys of what an action needs: its own forward, its own I, and its neighbour's result."""
+    """Return the keys of an action's inputs: its own forward, its own I, and its
+    neighbor's result."""
     stage, microbatch = action.action.stage, action.action.microbatch
     match action.action.kind:
         case "F":
@@ -166,7 +168,7 @@ FROM_P: dict[str, tuple[Callable[[int], int], Idle]] = {
     "dualpipe": (lambda p: 2 * p, lambda p, f, i, w: (p // 2 - 1) * (2 * f + i - w)),
     "dualpipev": (lambda p: 2 * p, lambda p, f, i, w: (p - 1) * (2 * f + i - w)),
 }
-"""Smallest M from which the published idle time holds (DeepSeek-V3 table 2; Qi et al. 2023)."""
+"""Smallest M for which the published idle time holds (DeepSeek-V3 table 2; Qi et al. 2023)."""
 
 TIMES = [(1, 1, 1), (2, 2, 1), (4, 4, 3)]
 

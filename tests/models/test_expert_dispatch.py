@@ -1,4 +1,4 @@
-"""How tokens reach their experts, against layers and steps that others timed each way."""
+"""How tokens reach their experts, compared with layers and steps timed in each way."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WAYS = ("all-to-all", "deepep", "hybridep")
 
 
 def layer_ms(name: str) -> dict[str, float]:
-    """One layer of experts alone on eight H100, behind which no message hides."""
+    """Return the time of one layer of experts alone on eight H100, where nothing hides messages."""
     found = training_step(
         model="deepseek-v3", nodes=1, gpus_per_node=8, ep=8, sequence=4096, software="megatron-lm"
     ).predicted
@@ -83,7 +83,7 @@ def test_dispatchers_differ_by_what_a_layer_of_deepseek_took_with_each() -> None
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_layer_of_experts_takes_as_long_as_megatrons_own_tests_of_it(name: str) -> None:
-    """With matmuls at the rate of a lone one; ours has norms and sums of gradients besides."""
+    """Its matmuls run at the rate of isolated ones; ours also has norms and sums of gradients."""
     found = layer_ms(name)
     for way, passes in MEASURED["moe_perf_ms"][name].items():
         assert found[way] == pytest.approx(sum(passes), rel=0.25), way
@@ -91,7 +91,8 @@ def test_a_layer_of_experts_takes_as_long_as_megatrons_own_tests_of_it(name: str
 
 
 def test_dispatchers_are_alike_where_every_choice_is_another_rank() -> None:
-    """Two of eight experts on eight ranks: there is nothing to send once, nothing to sort."""
+    """With two of eight experts on eight ranks, there are no duplicates to save and nothing to
+    sort."""
     measured = {way: sum(ms) for way, ms in MEASURED["moe_perf_ms"]["mixtral"].items()}
     found = layer_ms("mixtral")
     assert max(measured.values()) < 1.05 * min(measured.values())
@@ -100,7 +101,7 @@ def test_dispatchers_are_alike_where_every_choice_is_another_rank() -> None:
 
 
 def qwen_30b(**options: Any) -> float:
-    """Seconds of a step of Qwen3-30B-A3B on 16 H100 as NVIDIA compared overlap."""
+    """Return seconds of a step of Qwen3-30B-A3B on 16 H100, on which NVIDIA compared overlap."""
     size: dict[str, Any] = {"nodes": 2, "gpus_per_node": 8, "ep": 16, "microbatches": 64}
     job = size | {"model": "qwen-3-30b-a3b", "sequence": 4096, "software": "megatron-bridge"}
     return training_step(**job, accelerator="h100-sxm-80gb", **options).predicted.step_time_s
@@ -108,7 +109,8 @@ def qwen_30b(**options: Any) -> float:
 
 @pytest.mark.parametrize(("at", "within"), [(0, 0.1), (1, 0.4)])
 def test_overlap_of_messages_saves_as_nvidia_measured(at: int, within: float) -> None:
-    """HybridEP with graphs; a plain all-to-all without, whose host is predicted to be slower."""
+    """HybridEP is with graphs, the plain all-to-all without, where the host is predicted to be
+    slower."""
     case = MEASURED["nvidia_overlap_step_s"][at]
     chosen = {"dispatcher": case["dispatcher"], "cuda_graphs": case["cuda_graphs"]}
     found = {way: qwen_30b(expert_overlap=way, **chosen) for way in ("off", "on")}
@@ -128,7 +130,7 @@ def test_graphs_shorten_a_step_that_waits_for_its_host_and_no_other() -> None:
 
 
 def qwen(dispatcher: str, **options: Any) -> TrainingStep:
-    """Qwen3-235B-A22B on 256 H800 as InternLM ran it."""
+    """Return Qwen3-235B-A22B on 256 H800 as InternLM ran it."""
     return training_step(
         **{
             "model": "qwen-3-235b-a22b",
@@ -152,7 +154,7 @@ def qwen(dispatcher: str, **options: Any) -> TrainingStep:
 
 
 def test_experts_over_four_nodes_take_what_was_measured_with_each_dispatcher() -> None:
-    """The release is that of the runs, whose usual dispatcher is DeepEP."""
+    """The release is the one of the runs, whose default dispatcher is DeepEP."""
     measured = MEASURED["xtuner_ep32_step_s"]
     found = {way: qwen(way).predicted.step_time_s for way in measured}
     for way, seconds in measured.items():
@@ -169,7 +171,7 @@ def test_the_usual_dispatcher_is_one_of_the_others_in_every_release(software: st
 
 
 def test_a_token_is_sent_once_to_each_of_four_nodes_that_has_experts_of_it() -> None:
-    """On average to 4 (1 − (3/4)⁸) of four nodes instead of eight times."""
+    """It goes to 4 (1 − (3/4)⁸) of four nodes on average, instead of being sent eight times."""
     sent = {
         way: sum(
             entry.calls * entry.sent_bytes
@@ -194,7 +196,8 @@ def test_an_unknown_dispatcher_is_refused() -> None:
 
 
 def test_a_token_that_comes_once_takes_less_memory() -> None:
-    """In the layer of DeepSeek: copies that arrive on the ranks that get some of a token's."""
+    """In DeepSeek's layer, only copies on ranks that receive some of the token's experts take
+    memory."""
     measured = MEASURED["moe_perf_allocated_bytes"]
     one = training_step(model="deepseek-v3", nodes=1, gpus_per_node=8, ep=8, sequence=4096).setup
     shape = replace(one.shape, experts=SHAPE_EXPERTS)
@@ -208,7 +211,7 @@ def test_a_token_that_comes_once_takes_less_memory() -> None:
 
 
 def mixture(**options: Any) -> TrainingStep:
-    """Qwen3-30B-A3B on eight GB200, as Megatron-Bridge's cards have it."""
+    """Return Qwen3-30B-A3B on eight GB200, as in Megatron-Bridge's cards."""
     return training_step(
         **{
             "model": "qwen-3-30b-a3b",

@@ -1,4 +1,4 @@
-"""What tools and commands say first follows from facts that are counted by hand."""
+"""The first sentences of tools and commands follow from facts that are counted by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from figgen.scenarios.options.resolve import parallel_layout
 
 
 def test_ranks_of_1f1b_idle_before_between_and_after_as_counted_by_hand() -> None:
-    """Rank r starts at r, and ends 2r before the end; each idles 9 of 33 units of time."""
+    """Rank r starts at r and ends 2r before the end; each idles 9 of 33 units of time."""
     trace = simulate(build("1f1b", stages=4, microbatches=8))
     idle = idle_shares(trace)
     assert (idle.filling, idle.draining) == pytest.approx((1.5 / 33, 3 / 33))

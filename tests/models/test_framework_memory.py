@@ -1,4 +1,4 @@
-"""What frameworks keep besides, each line against the program that it was read in."""
+"""What frameworks hold in addition, each line compared with the program it was found in."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ def nanotron(dp: int, microbatches: int, zero_stage: int = 0, **sizes: int) -> T
 
 
 def dealt(layers: int, layer: int, head: int, stages: int) -> tuple[tuple[int, ...], int]:
-    """nanotron's build_model: blocks go to a rank until their running cost passes its threshold.
+    """Deal blocks as nanotron's build_model does: to a rank until their cost passes its threshold.
 
-    Embedding, layers, norm, head, cast and loss; the layers of every rank, and the head's rank.
+    Return the layers of every rank, and the rank of the head; the blocks are embedding, layers,
+    norm, head, cast and loss.
     """
     blocks = ["embedding", *["layer"] * layers, "norm", "head", "cast", "loss"]
     costs = {"layer": layer, "head": head}
@@ -151,7 +152,7 @@ def test_an_allocators_share_is_of_what_comes_and_goes() -> None:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_logs_print_the_first_rank_the_fullest_or_the_device(name: str) -> None:
-    """Of stages of which the last has most; contexts are 2 GB."""
+    """The last of the stages needs most; contexts are 2 GB."""
     parallel = layout(nodes=1, gpus_per_node=8, pp=4)
     setup = TrainingSetup(
         shape=LLAMA,
@@ -298,7 +299,7 @@ def test_the_cheapest_change_that_fits_is_offered(zero_stage: int) -> None:
 
 
 def _qwen_on_b200(**chosen: Any) -> MemoryEstimate:
-    """NVIDIA's recipe of Qwen3 30B on eight B200 (Megatron-Bridge, scripts/performance)."""
+    """Return NVIDIA's recipe of Qwen3 30B on eight B200 (Megatron-Bridge, scripts/performance)."""
     return resolve(
         scenario(
             model="qwen-3-30b-a3b",

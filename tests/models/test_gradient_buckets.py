@@ -1,4 +1,4 @@
-"""The best number of buckets, against every number played out one bucket after the other."""
+"""The best number of buckets, compared with simulating every number, one bucket after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ H100 = Cluster(
 
 
 def played_out(communication_s: float, compute_s: float, buckets: int, overhead_s: float) -> float:
-    """What a queue of buckets adds to a backward that makes them ready one by one."""
+    """Return what a queue of buckets adds to a backward that makes them ready one by one."""
     free_at = 0.0
     for bucket in range(1, buckets + 1):
         ready = compute_s * bucket / buckets

@@ -1,4 +1,4 @@
-"""Gradients in order, buckets by PyTorch's rule, and their queue against the closed form."""
+"""Gradients in order, buckets by PyTorch's rule, and their queue compared with the closed form."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_last_layers_come_first_and_the_embedding_last(name: str) -> None:
 def test_a_matrix_is_ready_when_as_much_was_multiplied_as_up_to_it(
     name: str, sizes: dict[str, int], table: int
 ) -> None:
-    """The output layer's table first, tied or not, then each layer's matrices in reverse."""
+    """The output layer's table is first, tied or not, then each layer's matrices in reverse."""
     shape = catalog.model(name).shape
     tensors = gradient_tensors(shape)
     total = table + shape.layers * sum(sizes.values())

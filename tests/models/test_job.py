@@ -1,4 +1,4 @@
-"""The numbers of a model that its time depends on, counted from the sizes of published ones."""
+"""The numbers of a model that its time depends on, counted from the sizes of published models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_grouped_heads_project_queries_keys_and_values(name: str) -> None:
 
 
 def test_deepseek_v3_s_numbers_are_those_of_its_report() -> None:
-    """arXiv:2412.19437, section 4.2; 671B with 14B of one module that predicts a token more."""
+    """arXiv:2412.19437, section 4.2; 671B, plus 14B of one module that predicts one more token."""
     found = of("DeepSeek-V3")
     layers = {"layers": 61, "expert_layers": 58, "experts": 256, "top_k": 8, "shared": 1}
     assert {name: found[name] for name in layers} == layers
@@ -66,7 +66,7 @@ def test_deepseek_v3_s_numbers_are_those_of_its_report() -> None:
 
 
 def test_means_of_mixers_and_attention_are_over_all_layers() -> None:
-    """Bamba: 29 mixers of 128 heads of 64 channels, three layers of attention."""
+    """Bamba has 29 mixers with 128 heads of 64 channels, and three layers of attention."""
     found = of("Bamba-9B-v1")
     inner = 128 * 64
     projected = 2 * inner + 2 * 128 + 128

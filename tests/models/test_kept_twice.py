@@ -1,5 +1,8 @@
-"""What a layer keeps for backward is written twice: once for layouts of many GPUs, by tensor, and
-once for one GPU, by operation. Both say the same bytes."""
+"""What a layer keeps for backward is coded twice: by tensor, for layouts of many GPUs, and by
+operation, for one GPU.
+
+Both must give the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from figgen.scenarios.options.resolve import training_step
 
 SEQUENCE = 4096
 NORM_BYTES = 8
-"""Bytes a token of the reciprocals of two norms, which the list by tensor leaves out."""
+"""Bytes per token of the reciprocals of two norms, which the list by tensor omits."""
 SUM_BYTES = 4
-"""Bytes a token and head of attention's sums of exponentials, which it leaves out too."""
+"""Bytes per token and head of attention's sums of exponentials, which it omits too."""
 
 
 @pytest.mark.parametrize("name", ["llama-3-1b", "llama-3-8b", "llama-3-70b", "llama-2-7b"])

@@ -1,4 +1,4 @@
-"""Kinds of kernels, by names as public traces have them."""
+"""Kinds of kernels, by their names in public traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The list of matrices against checkpoints' sizes and the count of weights that a token meets."""
+"""The list of matrices compared with checkpoints' sizes and the count of weights that a
+token uses."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def weights(shape: ModelShape, stages: int = 1, mtp_layers: int = 0) -> int:
 def test_matrices_tables_and_norms_are_all_of_a_checkpoint(
     model: str, checkpoint_bytes: int
 ) -> None:
-    """`total_size` in model.safetensors.index.json of the released checkpoints, 16 bits each."""
+    """`total_size` in model.safetensors.index.json of the released checkpoints, at 16 bits each."""
     shape = catalog.model(model).shape
     vectors = 2 * shape.layers + 1
     assert 2 * (weights(shape) + (2 * shape.vocab + vectors) * shape.hidden) == checkpoint_bytes

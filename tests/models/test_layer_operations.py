@@ -1,4 +1,5 @@
-"""Layers as lists of operations against the sums that they replaced, and counts of their work."""
+"""Layers as lists of operations, compared with the sums that they replaced, and counts of their
+work."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def test_a_list_grows_with_tokens_and_divides_by_tensor_parallel_ranks(tp: int) 
 
 
 def test_passes_and_casts_of_llama_add_up_to_what_they_were_counted_as() -> None:
-    """A token: 20 B a channel of norms and sums, 4 of the rotation's and 2 of the gate's."""
+    """Per token and channel: 20 B for norms and sums, 4 B for the rotation, 2 B for the gate."""
     shape = catalog.model("llama-3-70b").shape
     hidden, projected, ffn = 8192, 8192 + 2 * 1024, 28672
     work = layer_work(dense_operations(shape, 1, 1))

@@ -1,4 +1,5 @@
-"""The network that drifts: its gradients by differences, its roundings by the format's own."""
+"""The drifting network: its gradients compared with differences, its rounding with the format's
+own."""
 
 from __future__ import annotations
 

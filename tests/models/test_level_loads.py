@@ -1,4 +1,4 @@
-"""Bytes on a GPU's own links against the bytes of every NIC, and the bandwidth that they need."""
+"""Bytes on a GPU's own links compared with the bytes of every NIC, and the bandwidth they need."""
 
 from __future__ import annotations
 

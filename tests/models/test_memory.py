@@ -113,7 +113,7 @@ def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:
 
 
 def test_muon_leaves_only_the_tables_to_adam() -> None:
-    """Two moments of them, one of the rest: as figure optimizer-states counts it, norms apart."""
+    """Tables have two moments, all else one, as in figure optimizer-states, except norms."""
     shape = catalog.model("llama-3-8b").shape
     run = TrainingSetup(
         shape=shape,
@@ -221,7 +221,8 @@ def test_buffers_are_those_that_the_layout_needs() -> None:
 
 
 def test_the_larger_kind_of_layer_is_gathered() -> None:
-    """DeepSeek-V3 on 64 ranks: of 256 experts each keeps four, less than a dense layer has."""
+    """DeepSeek-V3 on 64 ranks: each keeps four of 256 experts, fewer bytes than a dense
+    layer has."""
     attention, norms = 187_105_280, 2 * 7168 + 1536 + 512
     dense = attention + norms + 3 * 7168 * 18432
     experts = attention + norms + 7168 * 256 + (4 + 1) * 3 * 7168 * 2048
@@ -232,7 +233,7 @@ def test_the_larger_kind_of_layer_is_gathered() -> None:
 
 
 def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> None:
-    """Its stages together hold the model once, whose two tables are apart."""
+    """Its stages together hold the model once, except for the two tables."""
     whole = [name for name in FRAMEWORKS if framework_memory(name).whole_in_pipeline]
     assert whole
     model = catalog.model("llama-3-8b")
@@ -257,7 +258,8 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
 
 
 def test_frozen_tables_are_gathered_in_16_bits_and_have_no_gradients() -> None:
-    """Llama 3 8B: a table is larger than a layer, whose adapters of rank 8 alone have gradients."""
+    """Llama 3 8B: a table is larger than a layer, and only layers' adapters of rank 8 have
+    gradients."""
     found = buffers("llama-3-8b", {}, zero_stage=3, lora_rank=8)
     assert found["gathered weights"] == 2 * 128256 * 4096 * 2
     thin = 8 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336))
@@ -284,7 +286,7 @@ BLOOM = [row for row in ROWS if row.line != 634]
 
 
 def unmodelled(row: SweepRow) -> float:
-    """Measured bytes beyond state, activations and buffers."""
+    """Return measured bytes beyond state, activations and buffers."""
     assert row.memory_bytes is not None
     run = bloom(row, row.heads or 64)
     found = memory(run, reserve_bytes=0, allocator_share=0)
@@ -292,10 +294,10 @@ def unmodelled(row: SweepRow) -> float:
 
 
 def test_bloom_needed_2_to_19_gigabytes_beyond_state_and_activations() -> None:
-    """Measured device memory holds what no model of tensors knows.
+    """Measured device memory includes what no model of tensors contains.
 
-    CUDA and NCCL contexts, DeepSpeed's flat buffers, temporaries of backward and fragmentation
-    were 13 GB in the middle, never under 2.7 and never over 19, while the rows themselves span
+    CUDA and NCCL contexts, DeepSpeed's flat buffers, temporaries of backward and fragmentation took
+    13 GB in the median, never less than 2.7 or more than 19, while the rows themselves range from
     29 to 79 GB; the model explains the rest.
     """
     measured = [row for row in BLOOM if row.memory_bytes is not None]

@@ -1,4 +1,4 @@
-"""Which gradients there are at the peak of a step, against what was recorded on an H100."""
+"""Which gradients exist at the peak of a step, compared with recordings on an H100."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FREED = [name for name, one in FRAMEWORKS.items() if one.frees_gradients]
 
 
 def recorded_step(name: str) -> tuple[dict[str, Any], TrainingSetup]:
-    """A measured step of plain PyTorch on one GPU, and its setup."""
+    """Return a measured step of plain PyTorch on one GPU, and its setup."""
     (record,) = (one for one in measured_steps() if one["id"] == name)
     said = {"framework": "PyTorch", "habits": "hf-trainer", "state_bytes": [2, 2, 4]}
     return record, run_setup(described_run({**record, **said}))
@@ -39,7 +39,8 @@ def first_rank(setup: TrainingSetup, **options: Any) -> RankMemory:
 def test_a_step_of_one_backward_has_no_gradients_at_the_peak_of_its_forward(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The snapshot of that step holds next to none at its peak, and so does the prediction."""
+    """The snapshot of that step has almost no gradients at its peak, and neither does the
+    prediction."""
     assert main(["memory-snapshot", str(RECORDED), "--json"]) == 0
     kinds = json.loads(capsys.readouterr().out)["peak"]["kinds"]
     parameters = catalog.model("llama-3-1b").parameters
@@ -50,7 +51,7 @@ def test_a_step_of_one_backward_has_no_gradients_at_the_peak_of_its_forward(
 
 
 def test_where_layers_are_recomputed_the_end_of_backward_needs_most() -> None:
-    """Llama 3 8B all in BF16: all gradients, no activations but those of one layer."""
+    """Llama 3 8B all in BF16: all gradients, and the activations of only one layer."""
     record, setup = recorded_step("llama8b-bf16-full")
     found = first_rank(setup)
     assert found.bytes_of("gradients") == 2 * found.parameters
@@ -85,7 +86,8 @@ def test_gradients_are_there_from_the_second_microbatch_on_or_always(name: str) 
 
 
 def test_a_norm_written_out_keeps_its_input_in_fp32_and_its_product() -> None:
-    """Eager layers of transformers: 16 bytes a hidden element and token beside 8 of the others."""
+    """Eager layers of transformers: 16 bytes per hidden element and token, next to 8 of
+    the others."""
     shape = catalog.model("llama-3-8b").shape
     setup = TrainingSetup(
         shape=shape, parallel=layout(nodes=1, gpus_per_node=1), microbatches=2, sequence=1024
@@ -101,7 +103,7 @@ def test_a_norm_written_out_keeps_its_input_in_fp32_and_its_product() -> None:
 
 
 def test_the_update_needs_most_where_gradients_are_widened_and_little_is_kept() -> None:
-    """Gradients in BF16 beside FP32 copies of a rank's share: Megatron-LM at d98e8a64,
+    """Gradients in BF16 next to FP32 copies of a rank's share: Megatron-LM at d98e8a64,
     core/optimizer/distrib_optimizer.py, `_copy_model_grads_to_main_grads`."""
     setup = TrainingSetup(
         shape=catalog.model("llama-3-8b").shape,
@@ -122,7 +124,7 @@ def test_the_update_needs_most_where_gradients_are_widened_and_little_is_kept() 
 
 
 def test_an_optimizer_in_backward_leaves_one_gradient() -> None:
-    """The largest, of the table: torchtune's `optimizer_in_bwd`."""
+    """It is the largest one, of the table: torchtune's `optimizer_in_bwd`."""
     setup = TrainingSetup(
         shape=catalog.model("llama-3-8b").shape,
         parallel=layout(nodes=1, gpus_per_node=1),

@@ -1,6 +1,6 @@
-"""The memory model against every measured peak, and against layouts that ran and that did not.
+"""The memory model compared with every measured peak, and with layouts that ran and that did not.
 
-Shares of allocators are fitted here again, on the calibration half; what is held is the other.
+The allocators' shares are fitted here again on the calibration half; the other half is tested.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from tests.models.bloom_sweep import ROWS, bloom
 
 
 class Peak(NamedTuple):
-    """A measured peak beside the model's: bytes without the allocator's share, and what moves."""
+    """A measured peak and the model's: bytes without the allocator's share, and bytes it applies
+    to."""
 
     run: DescribedRun
     found: MemoryEstimate
@@ -39,13 +40,13 @@ class Peak(NamedTuple):
     moving: float
 
     def error(self, share: float) -> float:
-        """Modelled over measured, less one."""
+        """Modeled divided by measured bytes, minus one."""
         assert self.run.peak_memory_bytes is not None
         return (self.fixed + share * self.moving) / self.run.peak_memory_bytes - 1
 
     @property
     def printed_error(self) -> float:
-        """With the share of the framework."""
+        """The error with the framework's share."""
         assert self.run.peak_memory_bytes is not None
         return self.found.printed_bytes / self.run.peak_memory_bytes - 1
 
@@ -63,7 +64,7 @@ def peaks() -> tuple[Peak, ...]:
 
 
 def of(framework: str, side: str) -> list[Peak]:
-    """Peaks of a framework of one half."""
+    """Return peaks of a framework in one half."""
     sides = run_sides()
     return [p for p in peaks() if p.run.framework == framework and sides[p.run.name] == side]
 

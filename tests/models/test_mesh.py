@@ -1,4 +1,4 @@
-"""The mesh against nested loops, and against groups that Megatron-LM itself printed."""
+"""The mesh compared with nested loops, and with groups that Megatron-LM itself printed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mesh(**sizes: int) -> RankMesh:
 
 
 def all_sizes(world_limit: int, axes: int) -> Iterator[tuple[int, ...]]:
-    """Every tuple of `axes` sizes whose product is at most `world_limit`."""
+    """Return every tuple of `axes` sizes whose product is at most `world_limit`."""
     if axes == 0:
         yield ()
         return
@@ -47,7 +47,8 @@ def all_sizes(world_limit: int, axes: int) -> Iterator[tuple[int, ...]]:
 
 
 def nested_loop_coordinates(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Coordinates of every rank, by the nested loop that defines them (last axis outermost)."""
+    """Return every rank's coordinates from the nested loop that defines them (last axis
+    outermost)."""
     slowest_first = itertools.product(*(range(size) for size in reversed(sizes)))
     return [point[::-1] for point in slowest_first]
 

@@ -1,4 +1,4 @@
-"""Rank orders against the examples that the frameworks' own documents and papers print."""
+"""Rank orders compared with the examples printed in the frameworks' documentation and papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts: the presets of the source document, what does not fit, and what is offered instead."""
+"""Layouts: the source document's presets, invalid layouts, and the suggested alternatives."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def divisors(number: int) -> list[int]:
 
 
 def dividing(world: int) -> Iterator[dict[str, int]]:
-    """Every TP, CP, PP, EP, ETP whose two products divide the world."""
+    """Return every TP, CP, PP, EP, ETP whose two products divide the world."""
     for pp in divisors(world):
         for tp, ep in itertools.product(divisors(world // pp), repeat=2):
             for cp, etp in itertools.product(
@@ -166,7 +166,7 @@ def test_every_configuration_offered_for_12_gpus_fits_when_typed() -> None:
 
 
 def changed(offered: Sizes, wanted: Sizes) -> float:
-    """One for a size that changes and one for every doubling; half of that for DP."""
+    """Return one per changed size and one per doubling; half of that for DP."""
     cost = 0.0
     for axis in ("tp", "cp", "pp", "ep", "etp", "dp"):
         new, old = getattr(offered, axis), getattr(wanted, axis)
@@ -323,7 +323,7 @@ def test_every_layout_up_to_64_gpus_fills_both_meshes_and_keeps_its_pipelines(na
 def test_experts_have_the_tensor_parallel_size_that_the_framework_gives_them(
     order: str, only: int
 ) -> None:
-    """Neither a smaller nor a larger one; what it gives by itself is accepted."""
+    """Smaller and larger sizes are refused; giving the framework's own size is accepted."""
     for etp in (1, 2, 4):
         found = problem(8, Sizes(tp=2, cp=1, pp=1, ep=1, etp=etp), CONVENTIONS[order])
         assert (found is None) == (etp == only)

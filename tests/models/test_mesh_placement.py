@@ -1,4 +1,4 @@
-"""Placement against plain loops over ranks, and bytes per NIC against a conservation law."""
+"""Placement compared with plain loops over ranks, and bytes per NIC with a conservation law."""
 
 from __future__ import annotations
 

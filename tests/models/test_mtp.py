@@ -33,7 +33,7 @@ def setup(pp: int = 4, tp: int = 1, *, shape: Any = V3, **options: Any) -> Train
 
 
 def test_the_module_of_deepseek_v3_has_the_parameters_of_its_weights_file() -> None:
-    """README_WEIGHTS.md: 11.5B, shared embedding and head not among them."""
+    """README_WEIGHTS.md: 11.5B, not counting the shared embedding and head."""
     assert sum(module_parameters(V3)) == pytest.approx(11.5e9, rel=0.01)
 
 
@@ -55,9 +55,9 @@ def test_layouts_are_those_of_megatron_bridge() -> None:
 
 @pytest.mark.parametrize("modules", [1, 2])
 def test_work_is_that_of_megatrons_formula(modules: int) -> None:
-    """num_floating_point_operations counts the modules' layers, 2h² + 3h of each, heads.
+    """num_floating_point_operations counts the modules' layers, 2h² + 3h each, and heads.
 
-    The 3h are norms, which are no products here.
+    The 3h are norms, which are not matmuls here.
     """
     run = setup(mtp_layers=modules)
     weights = sum(stage_work(run, share).weights for share in virtual_stage_shares(run))
@@ -68,8 +68,10 @@ def test_work_is_that_of_megatrons_formula(modules: int) -> None:
 
 @pytest.mark.parametrize(("shape", "copies"), [(V3, 1), (TIED, 1)])
 def test_ranks_hold_the_model_its_modules_and_one_table_twice(shape: Any, copies: int) -> None:
-    """A module looks tokens up in a copy of the embedding, or in the tied head's; with both ends
-    of the pipeline on one rank, as DualPipe has them, in the embedding itself."""
+    """A module uses a copy of the embedding, or of the tied head's table.
+
+    If both ends of the pipeline are on one rank, as in DualPipe, it uses the embedding itself.
+    """
     one = parameter_counts(shape).total + sum(module_parameters(shape))
     table = shape.vocab * shape.hidden
     piped, alone = setup(shape=shape), setup(pp=1, shape=shape)
@@ -87,8 +89,8 @@ def test_tensor_parallelism_divides_the_projection_and_no_norm() -> None:
 
 
 def test_the_heads_stage_keeps_logits_twice_and_a_layer_more() -> None:
-    """Kept beside a layer, in 16 bits: the module's embedded tokens, both halves of the
-    projection's input, what the last norm reads and the head's input; logits in FP32."""
+    """In addition to a layer, these are kept in 16 bits: the module's embedded tokens, both halves
+    of the projection's input, the input of the last norm and of the head; logits are in FP32."""
     given = (16, 16, 16, 13)
     with_it, without = (setup(mtp_layers=n, layers_per_stage=given) for n in (1, 0))
     last = [virtual_stage_shares(run)[-1] for run in (with_it, without)]
@@ -151,7 +153,8 @@ def test_full_recomputation_runs_the_module_again_with_its_projection_but_not_it
 
 
 def test_deepseek_v3_was_trained_with_one_module_and_a_cut_that_makes_up_for_it() -> None:
-    """The module adds a layer and a head, its usual cut takes layers away from their stage."""
+    """The module adds a layer and a head, and its usual split takes layers away from
+    their stage."""
     found = training_step(preset="deepseek-v3")
     assert found.setup.mtp_layers == 1
     assert "mtp_layers" not in found.assumed

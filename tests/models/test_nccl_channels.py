@@ -1,4 +1,4 @@
-"""The channels that NCCL finds, against its logs and against what its own rules allow."""
+"""The channels that NCCL finds, compared with its logs and with what its own rules allow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from figgen.models.machine.nccl_channels import (
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "nccl_channels.json").read_text())
 LANE_GB_S = {"volta": 20.0, "ampere": 20.0, "hopper": 20.6, "blackwell": 40.1}
-"""Of src/graph/topo.h."""
+"""From NCCL's src/graph/topo.h."""
 
 
 def gb_s(found: Channels | None) -> list[float]:
@@ -50,7 +50,8 @@ def test_the_bandwidths_that_are_tried_are_those_of_nccl(architecture: str) -> N
 
 
 def test_nvls_between_nodes_stops_at_exactly_twice_the_bandwidth_within_one() -> None:
-    """search.cc raises bwInter while it is below 2 × bwIntra; 90 GB/s would be next in its list."""
+    """search.cc raises bwInter while it is below 2 × bwIntra; the next value in its list is 90
+    GB/s."""
     assert switch_channels("blackwell", 9 * 40e9 + 1e6, 8) == Channels(8, 40e9, 80e9)
 
 
@@ -71,7 +72,7 @@ def test_a100_fills_all_lanes_and_b200_nearly() -> None:
 def test_no_listed_bandwidth_carries_more_than_what_was_found(
     architecture: str, gb_s: float
 ) -> None:
-    """Every bandwidth from half of the one that was found up, tried by hand."""
+    """Every bandwidth from half of the result upward is tried by hand."""
     found = ring_channels(architecture, gb_s * 1e9, 8)
     total = found.count * found.inside_bytes_per_s / 1e9
     assert total <= gb_s
@@ -84,7 +85,8 @@ def test_no_listed_bandwidth_carries_more_than_what_was_found(
 
 
 def carried(count: int, gb_s: float, gpus: int, link: float, port: float) -> bool:
-    """Whether so many rings fit: each leaves by one GPU's port and crosses all others' links."""
+    """Return whether this many rings fit: each leaves by one GPU's port and crosses all others'
+    links."""
     leaving = [len(range(gpu, count, gpus)) for gpu in range(gpus)]
     ports = all(rings * gb_s <= port + 1e-4 for rings in leaving)
     return ports and all((count - rings) * gb_s <= link + 1e-3 for rings in leaving)
@@ -97,7 +99,7 @@ def carried(count: int, gb_s: float, gpus: int, link: float, port: float) -> boo
 def test_between_nodes_nothing_listed_carries_more(
     architecture: str, gpus: int, link: float, port: float
 ) -> None:
-    """Every number of rings at every bandwidth, laid on ports and links one by one."""
+    """Every number of rings at every bandwidth is laid on ports and links one by one."""
     tried = [speed for speed in SPEEDS_GB_S[architecture][1] if speed <= port]
     best = count_then = speed_then = 0.0
     for speed in tried:

@@ -1,4 +1,4 @@
-"""The tuning model against NCCL's own code, and its constants against measurements."""
+"""The tuning model compared with NCCL's own code, and its constants with measurements."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_ring_all_reduce_of_8_over_nvlink_has_the_published_latency(
 def test_a_large_ring_comes_close_to_the_measured_bus_bandwidth(
     architecture: str, link_gb_s: float, measured_gb_s: float, within: float
 ) -> None:
-    """With the channels that NCCL finds on the lanes of one GPU; measured at 16, 16 and 8 GiB."""
+    """It uses the channels that NCCL finds on one GPU's lanes; measured at 16, 16 and 8 GiB."""
     found = ring_channels(architecture, link_gb_s * 1e9, 8)
     group = NcclGroup(
         ranks=8,

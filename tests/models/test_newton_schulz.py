@@ -1,4 +1,4 @@
-"""Muon: one matrix counted product by product, how matrices are dealt, the published bound."""
+"""Muon: one matrix counted matmul by matmul, how matrices are dealt, the published bound."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER = Cluster(
 
 
 class Counting:
-    """A matrix that counts what its products cost: 2·m·k·n."""
+    """A matrix that counts the FLOPs of its matmuls: 2·m·k·n."""
 
     flops = 0
 
@@ -49,7 +49,7 @@ class Counting:
 
 
 def orthogonalized(given: np.ndarray, iterations: int) -> np.ndarray:
-    """Jordan et al. 2024, zeropower_via_newtonschulz5, with their coefficients."""
+    """Run zeropower_via_newtonschulz5 of Jordan et al. 2024, with their coefficients."""
     a, b, c = 3.4445, -4.7750, 2.0315
     turned = given.shape[0] > given.shape[1]
     x = Counting((given.T if turned else given) / np.linalg.norm(given))
@@ -125,7 +125,8 @@ def test_dealing_counts_pieces_alike_as_one_kind() -> None:
 
 @pytest.mark.parametrize("model", ["llama-3-8b", "llama-3-70b", "llama-3-405b"])
 def test_all_of_it_is_below_the_bound_that_its_author_prints(model: str) -> None:
-    """Jordan et al. 2024: at most T·m/B of forward and backward, m the shorter side, B tokens."""
+    """Jordan et al. 2024: at most T·m/B of forward and backward, with m the shorter side and B
+    tokens."""
     run = replace(muon(model, nodes=1), zero_stage=0)
     one_replica = update_flops(run, 0)
     shape = run.shape
@@ -137,9 +138,9 @@ def test_all_of_it_is_below_the_bound_that_its_author_prints(model: str) -> None
 
 
 def test_moonlights_step_is_one_to_three_percent_longer() -> None:
-    """Liu et al. 2025, arXiv:2502.16982, section 2.3: 1 % to 3 % of forward and backward.
+    """Liu et al. 2025, arXiv:2502.16982, section 2.3: 1% to 3% of forward and backward.
 
-    Of a model of its shape, 16B with 64 experts of which 6 work, and some 8M tokens a step.
+    The model has its shape, 16B with 64 experts of which 6 are active, and some 8M tokens per step.
     """
     shape = replace(
         catalog.model("deepseek-v3").shape,

@@ -44,7 +44,7 @@ MIXTURE = ModelShape(
 
 
 def counted(run: TrainingSetup) -> list[list[float]]:
-    """[node][local rank]: every call of every rank, one after the other, peer by peer."""
+    """Return [node][local rank], counted over every call of every rank, peer by peer."""
     parallel, width = run.parallel, run.parallel.gpus_per_node
     load: Counter[tuple[int, int]] = Counter()
 
@@ -75,7 +75,7 @@ def counted(run: TrainingSetup) -> list[list[float]]:
 def peers(
     rank: int, group: tuple[int, ...], collective: str, width: int
 ) -> list[tuple[int, float]]:
-    """Whom a rank sends to, and what share of its bytes."""
+    """Return the ranks to which a rank sends, with the share of its bytes."""
     if collective == "all-to-all":
         return [(peer, 1 / (len(group) - 1)) for peer in group if peer != rank]
     if collective == "send":

@@ -1,4 +1,4 @@
-"""The search over numbers of nodes against asking every one of them."""
+"""The search over numbers of nodes compared with trying every number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _searched(goal: Goal, training_s: dict[int, float], least: int = 1) -> list[
 
 
 def _scaling(rng: random.Random, fits_from: int) -> dict[int, float]:
-    """Amdahl's law: days of a training of which a share does not get faster."""
+    """Return the days of a training by Amdahl's law, of which a share does not get faster."""
     whole, serial = 10 ** rng.uniform(1, 5), rng.uniform(0, 0.02)
     return {n: whole * (serial + (1 - serial) / n) for n in range(fits_from, 2100)}
 

@@ -1,4 +1,4 @@
-"""Formats against NumPy, against printed limits, and against every code that they have."""
+"""Formats compared with NumPy, with printed limits, and with every code that they have."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_limits_are_numpys(name: str, kind: type[np.floating]) -> None:
 
 
 def every_value(found: FloatFormat) -> np.ndarray:
-    """All finite non-negative numbers, decoded from their bits."""
+    """Return all finite nonnegative numbers, decoded from their bits."""
     values = []
     top = 2**found.exponent_bits - 1
     for exponent, mantissa in itertools.product(range(top + 1), range(2**found.mantissa_bits)):

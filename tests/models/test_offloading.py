@@ -1,4 +1,4 @@
-"""State and activations in the host's memory: what they free on the GPU and add to a step."""
+"""State and activations in the host's memory: what that frees on the GPU and adds to a step."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def one_gpu(model: str, fraction: float, overlap: bool = True) -> TrainingStep:
 
 
 def test_an_offloaded_optimizer_adds_what_nemo_rl_measured(model: str) -> None:
-    """The constants are those of ZeRO-Offload's table, of torch's Adam on another machine."""
+    """The constants are from ZeRO-Offload's table, for torch's Adam on a different machine."""
     without = one_gpu(model, 0).estimate.step_time_s
     base_s = MEASURED[0]["step_s"]
     for row in MEASURED[1:]:
@@ -62,7 +62,7 @@ def test_an_offloaded_optimizer_adds_what_nemo_rl_measured(model: str) -> None:
 
 
 def test_an_offloaded_optimizer_frees_what_nemo_rl_measured(model: str) -> None:
-    """Moments leave, weights in FP32 stay; the half was sampled while copies were on the GPU."""
+    """Moments leave, FP32 weights stay; the half was sampled while copies were on the GPU."""
     whole = one_gpu(model, 0).memory.fullest.bytes_of("optimizer")
     freed = [
         (whole - one_gpu(model, row["fraction"]).memory.fullest.bytes_of("optimizer")) / 2**30
@@ -76,7 +76,7 @@ def test_an_offloaded_optimizer_frees_what_nemo_rl_measured(model: str) -> None:
 
 
 def test_processes_of_a_node_share_the_memory_of_its_host() -> None:
-    """Of eight GPUs each updates an eighth, but no faster than the node's memory lets them."""
+    """Each of eight GPUs updates an eighth, but no faster than the node's memory allows."""
     options = {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "zero_stage": 1}
     software = "megatron-deepspeed"
     base = training_step(software=software, **options).estimate.step_time_s
@@ -147,7 +147,7 @@ def away(row: dict[str, Any], folder: Path, share: float) -> TrainingStep:
 def test_inputs_of_recomputed_layers_free_and_add_what_prime_rl_measured(
     row: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Eight GPUs share the host's memory, at a rate that another kind of work reached there."""
+    """Eight GPUs share the host's memory, at a rate measured there for a different kind of work."""
     kept, gone = (away(row, tmp_path, share) for share in (0.0, 1.0))
     freed = kept.memory.fullest.allocated_bytes - gone.memory.fullest.allocated_bytes
     assert freed / 2**30 == pytest.approx(row["kept_gib"] - row["away_gib"], rel=0.05)
@@ -157,7 +157,8 @@ def test_inputs_of_recomputed_layers_free_and_add_what_prime_rl_measured(
 
 
 def test_copies_that_overlap_are_as_free_as_torchtune_measured() -> None:
-    """Llama 3.2 3B on one A100; gradients are freed in backward there, so none fill its peak."""
+    """Llama 3.2 3B on one A100, where gradients are freed in backward and do not add to
+    the peak."""
     shape = (
         "layers=28, hidden=3072, heads=24, kv_heads=8, head_dim=128, ffn=8192, vocab=128256, "
         "tied=on"
@@ -186,7 +187,7 @@ def test_copies_that_overlap_are_as_free_as_torchtune_measured() -> None:
 
 @pytest.mark.parametrize("row", PUBLISHED["transformers_48444"])
 def test_all_inputs_but_those_at_work_leave(row: dict[str, int]) -> None:
-    """It was measured after forward, when no layer has come back."""
+    """It was measured after forward, when no layer has come back yet."""
     shape = f"layers={row['layers']}, hidden={row['hidden']}, heads=16, vocab=1000"
     kept, gone = (
         training_step(
@@ -218,7 +219,8 @@ def test_half_of_the_activations_is_half_of_the_copies() -> None:
 
 
 def test_megatrons_activations_leave_behind_computing() -> None:
-    """Nearly all that theory says left, and the step was as long but for a third of a percent."""
+    """Nearly all that theory predicts was offloaded, and the step was only a third of a percent
+    longer."""
     measured = PUBLISHED["megatron_1752"]
     options: dict[str, Any] = {"model": "llama-3-70b", "nodes": 8, "tp": 8, "recompute": "full"}
     kept, gone = (training_step(**options, offloaded_activations=share) for share in (0, 1))
@@ -231,7 +233,8 @@ def test_megatrons_activations_leave_behind_computing() -> None:
 
 
 def test_grace_carries_what_pcie_holds_up() -> None:
-    """All that layers keep: NVLink-C2C has eight times the rate of PCIe, and memory of its own."""
+    """NVLink-C2C has eight times the rate of PCIe, and its host memory of its own; all of it is
+    offloaded."""
     slower = {}
     for chip, gpus in (("h100-sxm-80gb", 8), ("gh200-96gb", 1), ("gb200-nvl72", 72)):
         times = [

@@ -1,4 +1,4 @@
-"""Lists of operations against what PyTorch dispatched, saved and traced."""
+"""Lists of operations compared with what PyTorch dispatched, saved and traced."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ DENSE_NAMES = [name for name, one in zip(NAMES, RECORDED, strict=True) if not on
 
 
 def total_flops(operations: tuple[Operation, ...]) -> float:
-    """FLOPs of operations, each as often as it runs."""
+    """Return FLOPs of operations, each counted as often as it runs."""
     return sum(one.flops * one.count for one in operations)
 
 
 def total_moved_bytes(operations: tuple[Operation, ...]) -> float:
-    """Bytes that the passes of operations read and write."""
+    """Return bytes that the passes of operations read and write."""
     return sum(one.moved_bytes * one.count for one in operations)
 
 
 def experts_of(one: dict[str, Any]) -> ExpertShape | None:
-    """The experts of a recorded model."""
+    """Return the experts of a recorded model."""
     if not one["experts"]:
         return None
     count, top_k = one["experts"]
@@ -54,7 +54,7 @@ def experts_of(one: dict[str, Any]) -> ExpertShape | None:
 
 
 def recorded_job(one: dict[str, Any]) -> DeviceJob:
-    """The job that was recorded: 2 sequences of 64 tokens."""
+    """Return the recorded job: 2 sequences of 64 tokens."""
     gpt2 = one["class"] == "gpt2"
     shape = ModelShape(
         layers=2,
@@ -124,7 +124,7 @@ def test_matmuls_of_experts_cost_six_flops_a_weight_and_routed_token() -> None:
 
 
 def tinyllama() -> DeviceJob:
-    """The job of the trace."""
+    """Return the job of the trace."""
     shape = ModelShape(
         layers=22,
         hidden=2048,
@@ -145,7 +145,7 @@ def test_a_step_launches_the_kernels_of_the_trace() -> None:
 
 
 def test_gelu_new_in_eager_autocast_moves_194_bytes_an_element() -> None:
-    """As counted from the operators of `NewGELUActivation`, in step-evidence.md."""
+    """Counted from the operators of `NewGELUActivation`, in step-evidence.md."""
     one = next(one for one in RECORDED if one["class"] == "gpt2")
     job = recorded_job({**one, "autocast": True})
     names = ("half", "cube", "scale", "sum", "tanh", "plus one", "product", "square", "triple")

@@ -1,7 +1,7 @@
-"""Pairs of DualPipe in the step: as long as their own two stages say, and what they leave exposed.
+"""Pairs of DualPipe in the step: how long they take and what they leave exposed.
 
-The times are held against a simulation that knows nothing but a clock: at every tick each rank
-that is free looks whether what its next actions need is there.
+The times are compared with a simulation that only has a clock: at every tick, each free rank checks
+whether the inputs of its next actions are ready.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ H100 = Cluster(
 )
 V3 = catalog.model("deepseek-v3").shape
 EQUAL = replace(V3, layers=16, vocab=64, experts=replace(V3.experts, dense_layers=0))
-"""Sixteen layers that are all alike, and tables that take no time."""
+"""Sixteen equal layers, and tables that take no time."""
 
 BOTH = pytest.mark.parametrize(
     ("name", "ranks", "microbatches"),
@@ -48,7 +48,8 @@ def run_of(schedule: str, ranks: int, microbatches: int) -> TrainingSetup:
 
 
 def staged(run: TrainingSetup, parts: Sequence[Sequence[int]]) -> tuple[StageTime, ...]:
-    """Stages of (forward, again, inputs, weights, sent forward, sent back), whole seconds."""
+    """Return stages of (forward, repeated forward, inputs, weights, sent forward, sent back) in
+    seconds."""
     known = {entry.traffic.phase: entry for entry in stage_times(run, H100, 0.5)[1].traffic}
     return tuple(
         StageTime(
@@ -63,7 +64,7 @@ def staged(run: TrainingSetup, parts: Sequence[Sequence[int]]) -> tuple[StageTim
 
 
 def drawn(run: TrainingSetup, seed: int) -> list[list[int]]:
-    """Parts of every stage that all differ, one stage being much slower than the others."""
+    """Return parts that differ on every stage, with one stage much slower than the others."""
     rng = np.random.default_rng(seed)
     parts = rng.integers(1, 9, (run.placement.stages, 6))
     parts[rng.integers(run.placement.stages)] *= 5
@@ -71,7 +72,7 @@ def drawn(run: TrainingSetup, seed: int) -> list[list[int]]:
 
 
 def length_of(parts: Sequence[Sequence[int]]) -> Callable[[tuple[Action, ...]], int]:
-    """How long an action takes, or a pair: either half computes while the other one sends."""
+    """Return how long an action or a pair takes: each half computes while the other one sends."""
 
     def halves(action: Action) -> tuple[int, int]:
         forward, again, inputs, weights, on, back = parts[action.stage]
@@ -103,7 +104,7 @@ def needed(action: Action, depth: int) -> set[tuple[str, int, int]]:
 
 
 def ticked(schedule: Schedule, length: Callable[[tuple[Action, ...]], int]) -> list[list[int]]:
-    """When each block of each rank starts, found second by second."""
+    """Return when each block of each rank starts, found second by second."""
     depth, ranks = schedule.placement.depth, range(schedule.placement.ranks)
     left = [list(schedule.blocks(rank)) for rank in ranks]
     there: dict[tuple[str, int, int], int] = {}

@@ -1,4 +1,4 @@
-"""Pickles of plain data: what is read, what is refused, and that neither takes memory."""
+"""Pickles of plain data: which are read, which are refused, and that neither takes much memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RECORDED = ROOT / "tests" / "oracles" / "profiles" / "llama1b-amp-eager.pickle.g
 
 
 def stacks(rng: random.Random) -> list[dict[str, Any]]:
-    """Events whose frames are written again and again, as torch writes them."""
+    """Return events whose frames are repeated, as torch writes them."""
     names = [f"name {number}" for number in range(300)]
 
     def frame() -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_frames_that_are_written_again_are_read_as_they_stand(protocol: int) -> 
 
 
 def test_a_place_that_is_named_twice_is_read_as_it_stands() -> None:
-    """The same bytes mean another dict once a file has written over a place of its memo."""
+    """Once a file has overwritten a place of its memo, the same bytes mean a different dict."""
     same = b"}\x94(h\x00K\x01u"
     rows = b"(" + same + same + b"e"
     file = b"X\x01\x00\x00\x00b\x94]" + rows + b"X\x01\x00\x00\x00aq\x000]" + rows + b"."
@@ -91,7 +91,7 @@ def test_a_recorded_snapshot_is_read_in_less_than_half_of_the_memory(
 
 
 def test_a_long_text_is_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joining each piece to all before it took time that grows with the square of the length."""
+    """Joining each piece to the earlier ones took time quadratic in the length."""
     monkeypatch.setattr("figgen.models.memory.plain_pickle.PIECE", 1 << 10)
     long = {"text": "é" * 2**20, "bytes": b"b" * 2**22}
     written = pickle.dumps([long, long], protocol=4)
@@ -125,7 +125,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"""
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
 @pytest.mark.parametrize("name", FEW_BYTES)
 def test_a_few_bytes_take_no_memory(name: str) -> None:
-    """CPython makes a memo of two gigabytes for nine bytes, and more of a length alone."""
+    """CPython allocates a memo of two gigabytes for nine bytes, and more for a length alone."""
     words = [sys.executable, "-c", PEAK, FEW_BYTES[name].hex()]
     limit = (4 * 2**30, 4 * 2**30)
     done = subprocess.run(
@@ -164,7 +164,7 @@ def test_what_is_broken_or_no_plain_data_is_said_in_words(content: bytes, why: s
 
 
 def damaged(seed: int, count: int) -> list[bytes]:
-    """Pickles with bytes that were changed, lost or added, and operations in any order."""
+    """Return pickles with changed, lost or added bytes, and operations in random order."""
     rng = random.Random(seed)
     found = []
     small = PLAIN | {"texts": ["a"], "bytes": []}

@@ -1,6 +1,7 @@
-"""The planner's bytes of a layout against the ledger of memory, for layouts drawn at random.
+"""The planner's bytes compared with the memory model, for random layouts.
 
-`tests/scenarios/test_planner_space.py` tries all layouts of a few jobs; these are one each of many.
+`tests/scenarios/test_planner_space.py` tries all layouts of a few jobs; these are single layouts of
+many jobs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ RECOMPUTED = ("none", "full", "selective", "layernorm,moe_act", "mlp")
 
 
 def drawn(draw: random.Random) -> tuple[TrainingSetup, dict[str, object]]:
-    """A step of a small model, and what a search is told so that it has no other one."""
+    """Return a step of a small model, and options with which a search lists only this step."""
     while True:
         shape = draw.choice((SMALL_DENSE, SMALL_EXPERTS, SMALL_HYBRID))
         shape = replace(

@@ -1,4 +1,4 @@
-"""Two recordings compared, a slow rank named, lanes for the picture, the job of a trace."""
+"""Comparing two recordings, naming a slow rank, lanes for the picture, the job of a trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rank_of(events: list[dict[str, Any]], number: int = 0, size: int = 4) -> Ran
 
 
 def step(gemm: float, call: float, extra: int = 0, number: int = 0) -> RankProfile:
-    """A matmul, elementwise kernels of 5 µs each, an all-reduce, and 10 µs of nothing."""
+    """Return a matmul, elementwise kernels of 5 µs each, an all-reduce, and 10 µs of idling."""
     parts = [kernel("nvjet_gemm", 0.0, gemm)]
     parts += [
         kernel("vectorized_elementwise_kernel<4>", gemm + 5.0 * at, 5.0) for at in range(extra)

@@ -1,4 +1,4 @@
-"""Parameters of a GPU: nothing lost, nothing twice, in every small layout."""
+"""Parameters of a GPU: nothing is lost or counted twice, in every small layout."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SHAPES = {
 
 
 def small_layouts(shape: ModelShape) -> list[ParallelLayout]:
-    """Every layout of 16 GPUs with axes of 1, 2 and 4."""
+    """Return every layout of 16 GPUs with axes of 1, 2 and 4."""
     found = []
     for tp, cp, pp, ep, etp in itertools.product((1, 2, 4), (1, 2), (1, 2, 4), (1, 2, 4), (1, 2)):
         if shape.experts is None and (ep > 1 or etp > 1):
@@ -108,7 +108,7 @@ def setup(shape: ModelShape, parallel: ParallelLayout, **options: Any) -> Traini
 
 
 def arrays_of_layer(shape: ModelShape, layer: int) -> list[tuple[str, int, str]]:
-    """Name, size and splitting axis ("" for none) of every array of a layer, one by one."""
+    """Return name, size and splitting axis ("" for none) of every array of a layer, one by one."""
     h, heads, d = shape.hidden, shape.heads, shape.head_dim
     vectors = 2 if shape.norm == "layernorm" else 1
     found = [(f"norm{i}", h * vectors, "") for i in range(shape.norms_per_layer)]
@@ -156,7 +156,7 @@ def arrays_of_ffn(
 
 
 def pieces(run: TrainingSetup, stage_layers: list[int], first: bool, last: bool, place: dict):
-    """(array, index of the piece, size of the piece) of everything on one GPU."""
+    """Return (array, index of the piece, size of the piece) for everything on one GPU."""
     shape, parallel = run.shape, run.parallel
     arrays = [
         ((layer, name), size, split)
@@ -285,7 +285,8 @@ def test_a_v_shaped_pipeline_shares_a_tied_table_where_both_its_ends_meet() -> N
 
 
 def without_biases(name: str) -> ModelShape:
-    """Megatron's estimate knows no biases, learned positions or norms inside attention."""
+    """Return sizes without biases, learned positions and norms in attention, as Megatron's
+    estimate."""
     shape = catalog.model(name).shape
     return replace(shape, bias=False, learned_positions=False, extra=0, qk_norm="none")
 

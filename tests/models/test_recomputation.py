@@ -1,4 +1,5 @@
-"""What recomputing modules or layers drops and costs, against published tables and by hand."""
+"""What recomputation of modules or layers drops and costs, compared with published tables and by
+hand."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ RANK = PUBLISHED["pipeline_rank"]
 
 
 def megatron(**options: Any) -> TrainingSetup:
-    """The published run; the third rank has four chunks of four mixtures, as all have here."""
+    """Return the published run; the third rank has four chunks of four MoE layers, as all have
+    here."""
     shape = catalog.model("deepseek-v3").shape
     assert shape.experts is not None
     return TrainingSetup(
@@ -158,7 +160,7 @@ def test_any_modules_leave_what_they_do_not_drop(shape: ModelShape, flash: bool)
 
 
 def layer_by_layer(run: TrainingSetup, share: StageShare, kept_every: int, first: int) -> float:
-    """Bytes of a stage's layers when the first `first` keep one input per `kept_every`."""
+    """Return a stage's bytes if its first `first` layers keep one input per `kept_every` layers."""
     found = 0.0
     for layer in range(share.layers):
         if layer >= first:
@@ -189,7 +191,8 @@ def test_uniform_and_block_keep_the_inputs_that_megatrons_loop_keeps(number: int
 
 
 def matrices(shape: ModelShape, experts: bool) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Weights that a token meets in one layer, with the modules that compute with them again."""
+    """Return the weights that a token uses in one layer, by the module whose recomputation repeats
+    them."""
     mla, mixture, h = shape.latent, shape.experts, shape.hidden
     if mla is None:
         half = h * (shape.heads + shape.kv_heads) * shape.head_dim

@@ -1,4 +1,5 @@
-"""Goodput against a job that really fails, intervals against Daly's simulations, spares counted."""
+"""Goodput compared with a simulated failing job, intervals with Daly's simulations, and spares
+counted."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ HOUR, DAY = 3600.0, 86_400.0
 def simulated(
     interval_s: float, stall_s: float, lag_s: float, restart_s: float, mtbf_s: float, failures: int
 ) -> float:
-    """Goodput of a job that is followed from one event to the next."""
+    """Return the goodput of a job that is followed from one event to the next."""
     draw = random.Random(7).expovariate
     now = kept = 0.0
     fails_at = draw(1 / mtbf_s)
@@ -111,7 +112,7 @@ def test_llama_3_stopped_every_three_hours() -> None:
 
 
 def test_llama_3_s_goodput_is_reached_with_what_was_at_hand() -> None:
-    """The report says more than 90%, and neither interval nor restart."""
+    """The report says more than 90%, but gives neither interval nor restart time."""
     size = 405e9 * 14
     mtbf_s = float(job_mtbf(16_384, interruption("llama-3-405b").gpu_mtbf_s))
     for way in WAYS:
@@ -121,7 +122,8 @@ def test_llama_3_s_goodput_is_reached_with_what_was_at_hand() -> None:
 
 
 def test_spares_are_enough_as_often_as_promised() -> None:
-    """Failures and repairs followed for a while: how often more nodes are out than are spare."""
+    """A simulation of failures and repairs counts how often more nodes are out than
+    spares exist."""
     draw = random.Random(3)
     gpus, gpu_mtbf_s, repair_s = 16_384, 2000 * DAY, DAY
     mean = float(nodes_in_repair(gpus, gpu_mtbf_s, repair_s))

@@ -1,4 +1,5 @@
-"""Writing a batch of answers: against closed forms, a token-by-token simulation, and its mean."""
+"""Generating a batch of answers, compared with closed forms, a token-by-token simulation, and its
+mean."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ STEP = Decoding(
 
 
 def token_by_token(lengths: list[int], prompt: int, slots: int) -> float:
-    """Follow every token of every answer; the longest that waits takes a place that is free."""
+    """Follow every token of every answer; the longest waiting answer takes a free slot."""
     waiting = sorted(max(1, each - prompt) for each in lengths)
     writing: list[list[int]] = []
     time_s = 0.0
@@ -33,7 +34,7 @@ def token_by_token(lengths: list[int], prompt: int, slots: int) -> float:
 
 
 def test_equal_answers_take_their_closed_form() -> None:
-    """s steps read the weights s times and caches that grow by one token each."""
+    """s steps read the weights s times, and caches that grow by one token each."""
     count, length, prompt = 32, 1000, 200
     done = rollout(STEP, [length] * count, prompt=prompt, slots=count)
     steps = length - prompt

@@ -1,4 +1,4 @@
-"""Routing against small cases done by hand and sums over every outcome."""
+"""Routing compared with small cases done by hand and sums over every outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activations that a schedule holds, counted moment by moment, and its slots as a table."""
+"""Activations that a schedule holds, counted at every moment, and its slots as a table."""
 
 from __future__ import annotations
 

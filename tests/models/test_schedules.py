@@ -1,4 +1,4 @@
-"""Orders against Megatron's and torch's own, closed forms and exact-once counts."""
+"""Orders compared with Megatron's and torch's own, closed forms and exact-once counts."""
 
 import itertools
 import json
@@ -27,7 +27,7 @@ ORACLES = json.loads(
 
 
 def oracle_rows(section):
-    """(P, M, V, rows of words) of each order in a section of the frozen file."""
+    """Return (P, M, V, rows of words) of each order in a section of the frozen file."""
     for key, rows in ORACLES[section]["orders"].items():
         sizes = [int(part[1:]) for part in key.split()[-3:] if part[0] in "PMv"]
         yield key, (*sizes, 1)[:3], rows

@@ -1,4 +1,4 @@
-"""DualPipe and DualPipeV against the orders of their authors and their published idle time."""
+"""DualPipe and DualPipeV compared with their authors' orders and published idle time."""
 
 import itertools
 import json
@@ -16,7 +16,8 @@ ORACLES = json.loads(
 
 
 def words(schedule):
-    """Orders in the notation of the frozen file: kind, direction or chunk, microbatch of it."""
+    """Return orders in the notation of the frozen file: kind, direction or chunk, its
+    microbatch."""
     placement = schedule.placement
     rows = []
     for order in schedule.orders:
@@ -52,7 +53,7 @@ SIZES = [
 
 
 def published(title, forward_and_backward, backward, weights, stages):
-    """Idle time and activations of a row of the table, PP stages."""
+    """Return idle time and activations of a row of the table, for PP stages."""
     rows = {row[0]: row[1:] for row in ORACLES["published"]["dualpipe_bubble"]["rows"]}
     formula, _, activations = rows[title]
     assert (formula, activations) == ("(PP/2-1)(F&B+B-3W)", "PP+1")

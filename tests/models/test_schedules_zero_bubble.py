@@ -1,4 +1,5 @@
-"""ZB1P, ZB2P, ZBV, V-Half and V-Min against torch's orders and Sea AI Lab's published table."""
+"""ZB1P, ZB2P, ZBV, V-Half and V-Min compared with torch's orders and Sea AI Lab's
+published table."""
 
 import itertools
 import json
@@ -98,9 +99,12 @@ def test_zero_bubble_holds_between_steps_but_not_before_a_flush(name):
 
 
 def test_from_how_many_microbatches_and_stages_on_the_chapter_compares_schedules():
-    """ZB2P is as long as ZB1P from 2P − 2 microbatches on, ZBV idles less than DualPipe from P = 4.
+    """ZB2P is as long as ZB1P from 2P − 2 microbatches on;
 
-    DualPipe's idle time is (P/2 − 1)(F&B + B − 3W) in DeepSeek-V3's Table 2: nothing for P = 2.
+    ZBV idles less than DualPipe from P = 4.
+
+    DualPipe's idle time is (P/2 − 1)(F&B + B − 3W) in DeepSeek-V3's Table 2, which is zero for P =
+    2.
     """
     for stages in range(2, 9):
         for microbatches in range(stages, 4 * stages + 1):

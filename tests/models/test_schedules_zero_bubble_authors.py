@@ -1,9 +1,9 @@
-"""ZB1P, ZB2P, V-Half and V-Min beside the orders that the papers' authors' scheduler prints.
+"""ZB1P, ZB2P, V-Half and V-Min compared with the orders that their authors' scheduler prints.
 
-Their scheduler searches, for given times and a limit of memory; ours follows a rule. Where F, I
-and W are equal the late weights come out alike but for the drain; wherever a memory and a wall
-time can be compared they are the same, but for four units that the search saves V-Half and V-Min
-by pulling passes of the first microbatches into the gap of their blocks.
+Their scheduler searches, given times and a memory limit; ours follows a rule. If F, I and W are
+equal, delayed weight gradients are at the same places except in the drain. Wherever memory and wall
+time can be compared they are equal, except for four units that the search saves for V-Half and
+V-Min by moving passes of the first microbatches into the gap of their blocks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_order_of_late_weights_is_the_authors_but_for_the_drain(key: str) -> Non
 
 
 def has_gap(name: str, stages: int) -> bool:
-    """Whether two passes of the bare block would meet, so that the block has a gap."""
+    """Return whether two passes of the bare block would overlap, so that the block has a gap."""
     return stages % 2 == 0 if name == "v-half" else stages % 3 == 0
 
 

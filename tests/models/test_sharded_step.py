@@ -1,4 +1,4 @@
-"""A sharded step's two streams against the closed forms and against what each action needs."""
+"""A sharded step's two streams compared with the closed forms and with each action's inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What any simulated trace must keep, and what small orders take by hand."""
+"""What every simulated trace must satisfy, and the times of small orders by hand."""
 
 import itertools
 
@@ -34,7 +34,7 @@ def all_schedules():
 
 
 def uneven(schedule, latency, overlapped_pair=None):
-    """Durations that differ on every stage, exact in binary."""
+    """Return durations that differ on every stage and are exact in binary."""
     stages = schedule.placement.stages
     return Durations(
         forward=tuple(1 + s % 3 for s in range(stages)),

@@ -1,4 +1,4 @@
-"""Simulated schedules against closed forms and an independent simulation."""
+"""Simulated schedules compared with closed forms and an independent simulation."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ SMALL = list(itertools.product(range(1, 9), range(1, 17)))
 
 
 def slots(trace, unit):
-    """One word per unit of time on each rank, `.` for idle."""
+    """Return one word per unit of time on each rank, `.` for idle."""
     rows = []
     for lane in trace.placed:
         row = ["."] * int(trace.makespan / unit)

@@ -1,4 +1,4 @@
-"""What all stages compute together: as much as a token takes by the conventions, and no more."""
+"""All stages together compute exactly what a token requires by the conventions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stages(run: TrainingSetup) -> list[StageWork]:
 def test_stages_together_do_what_a_token_takes(
     model: str, sizes: dict[str, int], lora_rank: int | None
 ) -> None:
-    """Forward and twice as much back, less what frozen weights spare."""
+    """It is a forward and twice as much backward, minus what frozen weights save."""
     run = setup(model, lora_rank=lora_rank, **sizes)
     if lora_rank and run.shape.latent:
         return  # no convention

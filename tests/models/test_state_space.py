@@ -1,4 +1,4 @@
-"""Layers with Mamba-2 mixers in the step and memory models, against their reference code."""
+"""Layers with Mamba-2 mixers in the step and memory models, compared with their reference code."""
 
 from __future__ import annotations
 
@@ -81,8 +81,11 @@ def test_parameters_are_those_of_megatrons_mixer() -> None:
 
 
 def test_work_is_the_sum_of_the_scans_products_and_near_megatrons_formula() -> None:
-    """Per token: scores and their product with inputs in a chunk, states in and out. Megatron-LM's
-    own formula takes 7 FLOP a state and channel for the scan, "a small percent" of a layer."""
+    """Per token: scores and their matmul with inputs in a chunk, states in and out.
+
+    Megatron-LM's own formula counts 7 FLOPs per state and channel for the scan, "a small percent"
+    of a layer.
+    """
     core = 2 * 128 * (GROUPS * STATE + IN) + 4 * STATE * IN
     attention = 12 * HYBRID.attention_width * keys_met(HYBRID, 4096)
     assert keys_met(HYBRID, 4096) == 4 * 4096
@@ -96,8 +99,11 @@ def test_work_is_the_sum_of_the_scans_products_and_near_megatrons_formula() -> N
 
 
 def test_a_mixer_keeps_what_its_kernel_saves() -> None:
-    """ssd_combined.py saves zxbcdt and the output before the gate; Megatron's norm and out_proj
-    save what they read; in_proj its input. The kernel recomputes everything else."""
+    """ssd_combined.py saves zxbcdt and the output before the gate;
+
+    Megatron's norm and out_proj save their inputs, in_proj its own. The kernel recomputes
+    everything else.
+    """
     run = setup(tp=4)
     mine = {t.name: t.bytes for t in layer_tensors(run, mixer=True)}
     other = {t.name for t in layer_tensors(run)}
@@ -137,8 +143,10 @@ def test_full_recomputation_keeps_inputs_only_and_runs_mixers_again() -> None:
 
 @pytest.mark.parametrize("heads", [128, 8])
 def test_backward_makes_the_kind_of_layer_anew_that_takes_more(heads: int) -> None:
-    """A whole layer but its input; with few heads a mixer keeps less than attention does. Its
-    gradients are those of what the mixer projects, where that is wider than the other block."""
+    """A whole layer except its input; with few heads a mixer keeps less than attention does.
+
+    Its gradients are those of the mixer's projections if these are wider than the other block.
+    """
     shape = replace(
         HYBRID,
         ffn_hidden=512,
@@ -155,8 +163,8 @@ def test_backward_makes_the_kind_of_layer_anew_that_takes_more(heads: int) -> No
 
 
 def test_layers_recomputed_first_leave_other_mixers_where_attention_stands_elsewhere() -> None:
-    """Stages of four layers, of which the third and the fifth have one layer of attention each:
-    layer 10, which keeps its tensors, and layer 17, which is recomputed."""
+    """Stages of four layers, of which the third and the fifth have one attention layer each: layer
+    10, which keeps its tensors, and layer 17, which is recomputed."""
     run = setup(pp=7, recompute="block:2")
     held = peak_activation_bytes(run)
     # Five and three microbatches in flight; one mixer is kept by the third, two by the fifth.
@@ -167,7 +175,8 @@ def test_layers_recomputed_first_leave_other_mixers_where_attention_stands_elsew
 
 
 def test_tensor_parallel_messages_are_those_of_attention() -> None:
-    """Both projections are column- and row-parallel as attention's are: the same exchanges."""
+    """Both projections are column- and row-parallel like attention's, and so have the same
+    exchanges."""
     for options in ({"tp": 4}, {"tp": 2, "sequence_parallel": False}):
         plain = setup(replace(HYBRID, state_space=None), **options)
         mine, other = (
@@ -179,7 +188,7 @@ def test_tensor_parallel_messages_are_those_of_attention() -> None:
 
 def test_context_parallel_mixers_exchange_heads_for_tokens() -> None:
     """mamba_context_parallel.py: all-to-alls of z, x, B, C and dt before the scan, of y after it,
-    and the same of gradients; with 2 groups on a rank of CP 4 each map is sent twice."""
+    and the same for gradients; with 2 groups on a rank of CP 4, B and C are each sent twice."""
     run = setup(tp=4, cp=4)
     found: Counter[tuple[str, float]] = Counter()
     for entry in stage_traffic(run, 0):
@@ -210,7 +219,8 @@ def test_what_the_mixer_asserts_is_refused(shape: Any, sizes: dict[str, int]) ->
 
 
 def test_the_memory_of_a_hybrid_is_its_parameters_state_and_its_layers() -> None:
-    """18 bytes a parameter without sharding, and what its stages keep in flight."""
+    """18 bytes per parameter without sharding, and the activations that its stages have
+    in flight."""
     run = setup(pp=2, zero_stage=0)
     found = memory(run)
     for rank in found.ranks:
@@ -221,8 +231,8 @@ def test_the_memory_of_a_hybrid_is_its_parameters_state_and_its_layers() -> None
 
 
 def test_a_hybrid_is_a_little_slower_than_attention_at_4k_and_much_faster_at_128k() -> None:
-    """Bounds only: no published seconds of training such a model were found to hold it to, and
-    the interval is that of hardware that nobody timed."""
+    """These are only bounds: no published times for training such a model were found, and the
+    interval is that of hardware that nobody has timed."""
 
     def seconds(sequence: int, **changes: Any) -> float:
         found = training_step(

@@ -1,4 +1,4 @@
-"""Time of a step: it adds up, it follows the closed forms, and BLOOM's measured steps."""
+"""Time of a step: it adds up, follows the closed forms, and agrees with BLOOM's measured steps."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_parts_add_up_to_the_step_and_rows_to_the_parts(
 
 @pytest.mark.parametrize("microbatches", [1, 3, 7, 12])
 def test_one_stage_never_idles(microbatches: int) -> None:
-    """Nor by a femtosecond of rounding: a page said that a run idles −0.888 fs."""
+    """This includes rounding errors: a page used to say that a run idles −0.888 fs."""
     found = step(setup("gpt-3-175b", {"nodes": 2, "tp": 8}, microbatches=microbatches), H100)
     assert found.bubble_s == 0
 
@@ -327,11 +327,11 @@ JEAN_ZAY = Cluster(
 
 
 def test_blooms_steps_are_predicted_within_a_third_at_half_the_peak() -> None:
-    """Products at 50 % of the peak, fixed in advance and for all rows; nothing is fitted.
+    """Matmuls run at 50% of the peak, fixed in advance for all rows; nothing is fitted.
 
-    The median prediction is a tenth too long, since the large matrices of these models run
-    faster than that; layouts with a microbatch of one, or with heads that miss the fused
-    kernels, ran slower and are predicted too short.
+    The median prediction is a tenth too long, since these models' large matrices run faster.
+    Layouts with a microbatch of one, or with heads that the fused kernels don't support, ran slower
+    and are predicted too short.
     """
     ratios = []
     predicted = cache(lambda run: step(run, JEAN_ZAY, compute_efficiency=0.5).step_time_s)

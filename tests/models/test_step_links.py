@@ -1,4 +1,5 @@
-"""Links of a step's calls: their level by looking at every group, their time by the formulas."""
+"""Links of a step's calls: their level from looking at every group, their time from the
+formulas."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def test_ranks_on_a_node_lend_each_other_their_adapters(members: int, bandwidth:
 def test_as_many_hops_of_a_ring_are_between_nodes_as_nccl_reckons(
     collective: str, ranks: int, nodes: int
 ) -> None:
-    """A millisecond more on the network: by how many both models grow."""
+    """It compares by how much both models grow if the network's latency is a millisecond longer."""
     late_s, near = 1e-3, ranks // nodes
     known = CONSTANTS.step_latency_s | {
         "net": {name: s + late_s for name, s in CONSTANTS.step_latency_s["net"].items()}

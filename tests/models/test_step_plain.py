@@ -1,4 +1,4 @@
-"""The time of a step against a prediction written from the words alone."""
+"""The time of a step compared with a prediction written from its description alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modelled step as events: as long as the step, and a trace that viewers read."""
+"""The modeled step as events: as long as the step, and a trace that viewers can read."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _timeline(found: Simulated, **how: bool) -> StepTimeline:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_predicted_step_is_carried_out_in_the_time_that_was_predicted(name: str) -> None:
-    """All work of the pictures is as long as in the table, but for one factor near 1: the closed
-    form of a pipeline idles a little more or less than its simulation."""
+    """All work in the pictures takes as long as in the table up to one factor near 1, because a
+    pipeline's closed form idles a little more or less than its simulation."""
     found = training_step(**CASES[name])
     timeline = step_timeline(found.setup, found.stages)
     estimate = found.estimate
@@ -160,7 +160,7 @@ def test_the_step_is_as_long_and_nothing_happens_outside(
 def test_what_computing_waits_for_is_what_the_step_leaves_exposed(
     case: tuple[Simulated, StepTimeline],
 ) -> None:
-    """The bottleneck's gaps are idle or exposed; within a pass they are calls and nothing else."""
+    """The bottleneck's gaps are idle or exposed; within a pass they are only calls."""
     found, timeline = case
     estimate = found.estimate
     mine = [event for event in timeline.events if event.rank == estimate.bottleneck]

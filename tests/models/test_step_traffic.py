@@ -43,7 +43,8 @@ def setup(model: str, sizes: dict[str, int], sequence: int, **options: Any) -> T
 
 
 def sent(run: TrainingSetup, stage: int, axis: str, *purposes: str) -> float:
-    """Bytes of a rank of `stage` per microbatch or step, of these purposes or of all."""
+    """Return bytes that a rank of `stage` sends per microbatch or step, for these
+    purposes or all."""
     return sum(
         entry.calls * entry.sent_bytes
         for entry in stage_traffic(run, stage)

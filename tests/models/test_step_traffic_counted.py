@@ -1,7 +1,7 @@
 """Bytes of a step: every call of every rank of small layouts, counted one by one.
 
-The count below goes through the order of a rank action by action and layer by layer, and takes
-what a call sends from the trace of its algorithm.
+The count follows a rank's order action by action and layer by layer, and takes what a call sends
+from the trace of its algorithm.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ COSTS = Recipe(
 
 @cache
 def one_rank_sends(collective: str, size: int) -> float:
-    """Share of the buffer that a rank sends, from the trace of the algorithm."""
+    """Return the share of the buffer that a rank sends, from the trace of the algorithm."""
     if size == 1:
         return 0.0
     algorithm = "pairwise" if collective == "all-to-all" else "ring"
@@ -70,9 +70,9 @@ def one_rank_sends(collective: str, size: int) -> float:
 def calls_of_layer(
     run: TrainingSetup, experts: bool
 ) -> Iterator[tuple[str, str, float, tuple[str, ...]]]:
-    """Axis, collective and buffer of one layer's forward; backward has them mirrored.
+    """Return axis, collective and buffer of one layer's forward calls; backward mirrors them.
 
-    Last are the modules whose recomputation makes the call again.
+    The last element lists modules whose recomputation repeats the call.
     """
     shape, p = run.shape, run.parallel
     tokens = run.microbatch_size * run.sequence / p.cp
@@ -102,9 +102,9 @@ def calls_of_layer(
 def mirrored(
     run: TrainingSetup, call: tuple[str, str, float, tuple[str, ...]]
 ) -> tuple[str, str, float]:
-    """The same call in backward: a gather becomes the sum of its shards, and the other way.
+    """Return the same call in backward, where a gather becomes a reduce-scatter and vice versa.
 
-    Gradients go to the experts as tokens do in forward, and come back as those do.
+    Gradients go to the experts as tokens do in forward, and come back in the same way.
     """
     axis, collective, buffer, _ = call
     if axis == "etp" and run.activations == "fp8-deepseek":
@@ -114,7 +114,7 @@ def mirrored(
 
 
 class Count:
-    """Bytes of a rank of one virtual stage by axis, over one step."""
+    """Count a rank's bytes for one virtual stage by axis, over one step."""
 
     def __init__(self, run: TrainingSetup, stage: int) -> None:
         self.run, self.stage = run, stage

@@ -1,4 +1,4 @@
-"""Sharded blocks against the whole block, and the whole block against finite differences."""
+"""Sharded blocks compared with the whole block, and the whole block with finite differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def block_of(kind: str) -> Block:
 
 
 def test_attention_is_a_softmax_of_scaled_products_over_earlier_tokens() -> None:
-    """Vaswani et al. 2017, arXiv:1706.03762, equation 1, by numbers; two heads share a key."""
+    """Vaswani et al. 2017, arXiv:1706.03762, equation 1, in numbers; two heads share a key."""
     given, x = weights("attention"), drawn(TOKENS, HIDDEN)
     q, k, v = (x @ each for each in given[:3])
     joined = np.zeros((TOKENS, HEADS * HEAD_DIM))
@@ -113,7 +113,8 @@ def test_attention_is_causal() -> None:
 
 
 def test_the_tanh_form_is_the_gaussian_one_to_a_thousandth() -> None:
-    """Hendrycks and Gimpel 2016, arXiv:1606.08415: x times the normal distribution at x."""
+    """Hendrycks and Gimpel 2016, arXiv:1606.08415: x times the normal distribution
+    function at x."""
     x = np.linspace(-5, 5, 101)
     normal = np.array([(1 + math.erf(value / math.sqrt(2))) / 2 for value in x])
     assert gelu(x) == pytest.approx(x * normal, abs=1e-3)

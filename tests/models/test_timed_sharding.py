@@ -1,4 +1,4 @@
-"""Time of updates and of sharding against bytes that are counted and streams one by one."""
+"""Time of updates and of sharding, compared with counted bytes and separately timed streams."""
 
 from __future__ import annotations
 

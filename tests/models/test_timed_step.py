@@ -1,4 +1,5 @@
-"""The model of time against what is not it: counted work, simulated schedules, measured runs."""
+"""The model of time compared with independent results: counted work, simulated schedules, measured
+runs."""
 
 from __future__ import annotations
 
@@ -118,7 +119,7 @@ def test_more_of_anything_takes_longer() -> None:
 
 
 def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_node() -> None:
-    """EP 32 on nodes of eight: six of eight copies leave, to 2.7 nodes on average."""
+    """EP 32 on nodes of eight: six of eight copies leave, for 2.7 nodes on average."""
     run = RUNS[MIXED]
     job = replace(run_job(run), ep=32, tp=1, etp=1, gpus_per_node=8, top_k=8)
     job = replace(job, dispatcher=0.0, expert_overlap=1.0)
@@ -147,7 +148,8 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
 
 @pytest.mark.parametrize("etp", [1, 2])
 def test_experts_send_between_the_nodes_that_their_group_has_and_no_others(etp: int) -> None:
-    """TP 2 · EP 64 on domains of 64 GPUs: whole experts (ETP 1) stay in one, halves span two."""
+    """TP 2 · EP 64 on domains of 64 GPUs: whole experts (ETP 1) stay in one domain, halves span
+    two."""
     run = replace(RUNS["dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096"], etp=etp)
     group = group_link(run_setup(run).parallel, "ep")
     assert (group.size, group.size // group.members_per_node) == (64, etp)
@@ -246,7 +248,7 @@ def test_a_fit_finds_constants_that_made_the_data() -> None:
 
 
 def test_a_fit_ends_in_the_deepest_of_the_valleys_that_it_is_shown() -> None:
-    """A constant of which x² and x are measured, as 1 and 1: from −1 no step goes up to 0."""
+    """Both x² and x of a constant are measured as 1: starting at −1, no step crosses 0."""
     measured, guess, free = np.exp([1.0, 0.1]), np.array([-1.0]), np.array([10.0])
 
     def predicted(at: np.ndarray) -> np.ndarray:
@@ -285,7 +287,7 @@ THIRDS = (1 / 3, 1 / 3, 1 / 3)
 def idle(
     name: str, stages: int, microbatches: int, chunks: int, split: tuple[float, ...] = THIRDS
 ) -> tuple[float, float]:
-    """What a stage idles over a step, and in every microbatch besides."""
+    """Return a stage's idle time over a step, and additionally per microbatch."""
     forward, inputs, weights = split
     passes = Passes(forward=forward, inputs=inputs, weights=weights)
     return idle_times(pipeline_idle(name, stages, microbatches, chunks), passes)
@@ -313,7 +315,7 @@ def test_schedules_that_split_the_backward_fill_faster() -> None:
 
 @pytest.mark.parametrize("split", [(0.3, 0.5, 0.2), (0.25, 0.5, 0.25), (0.2, 0.6, 0.2)])
 def test_zero_bubble_schedules_idle_as_their_paper_says(split: tuple[float, ...]) -> None:
-    """Qi et al. 2023, arXiv:2401.10241, table 2; F and W take no longer than B."""
+    """Qi et al. 2023, arXiv:2401.10241, table 2, if F and W are no longer than B."""
     forward, inputs, weights = split
     for stages in (2, 4, 8):
         short = (stages - 1) * (forward + inputs - weights)
@@ -328,7 +330,7 @@ def test_zero_bubble_schedules_idle_as_their_paper_says(split: tuple[float, ...]
      ("dualpipe", 1), ("dualpipev", 2)],
 )  # fmt: skip
 def test_a_split_backward_idles_as_the_simulator_says(name: str, chunks: int) -> None:
-    """However long its passes are, and beyond the microbatches that are carried out for it."""
+    """This holds for passes of any length, and for more microbatches than are simulated."""
     rng = np.random.default_rng(7)
     for stages in (2, 4, 6):
         splits = [*rng.dirichlet((4, 6, 3), 2).tolist(), *rng.dirichlet((1, 1, 1), 3).tolist()]
@@ -350,9 +352,9 @@ def test_a_split_backward_idles_as_the_simulator_says(name: str, chunks: int) ->
 def test_a_predicted_step_takes_what_its_own_passes_take_in_the_simulator(
     schedule: str, sequence: int
 ) -> None:
-    """Passes of equal length, as assumed before, err by up to 7.5% on these twelve.
+    """With passes of equal length, as assumed before, errors reached 7.5% on these twelve.
 
-    What is left is a head that only one stage has.
+    The remaining error is due to a head that only one stage has.
     """
     one = training_step(
         model="llama-3-8b", software="torchtitan", nodes=4, gpus_per_node=8, pp=8, tp=2,
@@ -387,7 +389,8 @@ def test_kinds_of_computing_add_up_to_it(name: str) -> None:
 
 
 def test_kinds_of_a_rank_with_all_layers_are_counted_from_its_kernels() -> None:
-    """One rank has all layers and the head: matmuls and attention are FLOPs over attained rates."""
+    """One rank has all layers and the head: matmuls and attention take FLOPs divided by attained
+    rates."""
     one = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8, tp=2, global_batch=32)
     job, at = one.predicted.job, one.predicted.attained
     kinds, microbatches, layers = dict(one.estimate.kinds), 8, 32

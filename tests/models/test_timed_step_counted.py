@@ -1,4 +1,4 @@
-"""The closed form of a step against kernels, messages and experts counted one by one."""
+"""The closed form of a step compared with kernels, messages and experts counted one by one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s
 
 
 def drawn_constants(draw: random.Random) -> Attained:
-    """Chips that nobody built: all parts of a step take times of one order."""
+    """Return made-up chips on which all parts of a step take times of the same order."""
     found = {field.name: 2 ** draw.uniform(-2, 2) for field in fields(Attained)}
     does = {"dispatcher": 3, "expert_overlap": 2, "cuda_graphs": 3}
     return Attained(**found | {name: draw.randint(1, most) for name, most in does.items()})
 
 
 def drawn_shape(draw: random.Random) -> ModelShape:
-    """A model of experts whose every width is a few channels, with any kind of attention."""
+    """Return a model with experts, all widths of a few channels, and any kind of attention."""
 
     def few() -> int:
         return draw.randint(1, 9)
@@ -123,7 +123,7 @@ def drawn_job(draw: random.Random) -> ShapedJob:
 
 
 def drawn_idle(draw: random.Random) -> PipelineIdle:
-    """Any chains, by which a stage of half of the jobs idles in every microbatch too."""
+    """Return random chains, by which a stage of half of the jobs also idles in every microbatch."""
 
     def lines(low: float) -> tuple[Passes, ...]:
         return tuple(
@@ -135,7 +135,7 @@ def drawn_idle(draw: random.Random) -> PipelineIdle:
 
 
 def drawn_adapters(draw: random.Random) -> dict[str, float]:
-    """None for half of the jobs."""
+    """Return adapters for half of the jobs."""
     rank = draw.choice((0, 0, 4, 16))
     names = ("tuned_dense", "tuned_experts", "tuned_routed", "adapters", "expert_adapters")
     beside = {name: draw.randint(1, 9) * (rank > 0) for name in names}

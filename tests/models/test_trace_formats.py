@@ -1,4 +1,4 @@
-"""Exports of Nsight Systems and traces of JAX, read as those of PyTorch's profiler."""
+"""Exports of Nsight Systems and traces of JAX are read like those of PyTorch's profiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces in pieces: what is read of them, and what is wrong with those that are refused."""
+"""Traces in pieces: what is read from them, and why some are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def event(name: str, start: float, **args: Any) -> dict[str, Any]:
 
 
 def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With pieces of seven characters every value is cut; what comes out is what json reads."""
+    """With pieces of seven characters every value is split; the result equals that of json."""
     monkeypatch.setattr(trace_reader, "PIECE", 7)
     whole = {
         "schemaVersion": 123456789,
@@ -42,7 +42,7 @@ def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_end_of_an_event_is_searched_once_a_window(
     tmp_path: Path, separators: tuple[str, str], nested: Any
 ) -> None:
-    """Each search reads a megabyte: one per event made a small packed trace take a minute."""
+    """Each search reads a megabyte, so one per event made a small packed trace take a minute."""
     events = [event("gemm", 1.0 + i, b=nested) for i in range(2_000)]
     file = tmp_path / "trace.json"
     file.write_text(json.dumps({"traceEvents": events}, separators=separators), encoding="utf-8")
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 def test_a_packed_file_unpacks_to_no_more_than_is_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A few kilobytes of gzip hold gigabytes of blanks, which were read in silence to the end."""
+    """A few kilobytes of gzip can contain gigabytes of spaces, which used to be read to the end."""
     bomb = tmp_path / "bomb.json.gz"
     bomb.write_bytes(gzip.compress(b" " * 200_000_000))
     assert main(["profile", str(bomb), "--most-bytes", "5000000"]) == 2

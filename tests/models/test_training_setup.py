@@ -112,8 +112,11 @@ def test_the_largest_sizes_are_accepted() -> None:
 def test_zero_gathers_before_both_passes_and_scatters_behind_one(
     zero_stage: int, calls: tuple[int, int], piped: bool
 ) -> None:
-    """In every microbatch; torchtitan keeps a stage of a pipeline whole and does so once a step.
-    The next layer's weights need a buffer of their own to come early, gradients do not."""
+    """This is so in every microbatch; torchtitan keeps a pipeline stage whole and does it once per
+    step.
+
+    To arrive early, the next layer's weights need a buffer of their own, gradients do not.
+    """
     parallel = layout(nodes=2, gpus_per_node=8, pp=2 if piped else 1)
     for framework in ("megatron", "torchtitan"):
         run = setup(LLAMA, parallel, zero_stage=zero_stage, framework=framework)

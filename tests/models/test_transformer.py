@@ -1,4 +1,4 @@
-"""Parameter counts and FLOPs of a token, against checkpoints, papers and a built-up model."""
+"""Parameter counts and FLOPs per token, compared with checkpoints, papers and a model built up."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_deepseek_v3_has_671_billion_and_37_active_without_its_embedding_table()
 
 
 def matrices(shape: ModelShape) -> list[tuple[int, ...]]:
-    """Every weight array of a small model, written out one by one."""
+    """Return every weight array of a small model, written out one by one."""
     found: list[tuple[int, ...]] = [(shape.vocab, shape.hidden)]
     if not shape.tied_embeddings:
         found.append((shape.hidden, shape.vocab))

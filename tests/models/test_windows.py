@@ -1,4 +1,4 @@
-"""Sliding windows: pairs of a mask, layers of published patterns, work and time of a step."""
+"""Sliding windows: pairs under a mask, layers of published patterns, work and time of a step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLUSTER = Cluster(
 
 @pytest.mark.parametrize("sequence", range(1, 13))
 def test_keys_of_a_window_are_those_of_its_mask(sequence: int) -> None:
-    """As in a full square, of which s²/2 stands for the s(s + 1)/2 pairs of a causal mask."""
+    """As for a full square, s²/2 stands for the s(s + 1)/2 pairs of a causal mask."""
     for window in range(1, 15):
         seen = sum(
             max(0, at - window + 1) <= key <= at
@@ -66,7 +66,7 @@ def test_layers_with_a_window_are_those_of_the_published_code(
 
 
 def test_gemma_3_has_the_parameters_of_its_report() -> None:
-    """arXiv:2503.19786, table 1: 25,600M beside the embedding of the text model."""
+    """arXiv:2503.19786, table 1: 25,600M plus the embedding of the text model."""
     counts = catalog.model("gemma-3-27b").counts
     assert counts.total - counts.embedding == pytest.approx(25_600e6, rel=1e-4)
 
@@ -80,7 +80,7 @@ def test_a_window_of_the_whole_sequence_is_none() -> None:
 
 
 def test_a_window_saves_work_where_a_kernel_skips_what_is_masked() -> None:
-    """At 32K 52 of 62 layers meet a 16th of the keys."""
+    """At 32K, 52 of 62 layers use a 16th of the keys."""
     bare, sequence = replace(GEMMA, window=0, full_every=0), 32768
     share = keys_met(GEMMA, sequence) / keys_met(bare, sequence)
     assert share == pytest.approx((10 + 52 * (1 / 16 - 1 / 2**10)) / 62)
@@ -149,7 +149,7 @@ def test_a_window_shortens_the_step_and_keeps_its_memory_and_messages() -> None:
 
 
 def test_a_narrow_window_leaves_less_to_hide_a_ring_behind() -> None:
-    """A send waits for the attention to one block, which a window shrinks."""
+    """A send is hidden by the attention to one block, which a window makes smaller."""
     exposed = []
     for window in (0, 1024, 16):
         shape = replace(GEMMA, window=window, full_every=0)

@@ -1,7 +1,7 @@
-"""`make mutants`: change the code in one place at a time and see whether a test fails.
+"""`make mutants`: changes the code in one place at a time and checks whether a test fails.
 
 A seeded sample of places in `equations/`, `formulas/`, `models/` and `scenarios/`; each mutant
-meets only tests that run the changed statement, in a copy of the checkout, one process at a time.
+faces only tests that run the changed statement, in a copy of the checkout, one process at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _copy(tree: Path) -> str:
-    """Copy what git knows or could add to `tree`; the digest of code and tests."""
+    """Copy what git tracks or could add to `tree`; return the digest of code and tests."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     shutil.rmtree(tree, ignore_errors=True)
@@ -71,7 +71,8 @@ def _copy(tree: Path) -> str:
 
 
 def _outcomes(asked: argparse.Namespace, tree: Path, digest: str) -> Iterator[Outcome]:
-    """Ask the tests for every mutant of the sample, in random order, so that a part is a sample."""
+    """Run the tests on every mutant of the sample, in random order so that any part is a sample
+    too."""
     mutants = [mutant for path in _files(asked.paths) for mutant in sites.mutants_of(tree, path)]
     if asked.again:
         chosen = _survivors_of_last_time(tree, mutants)
@@ -93,7 +94,7 @@ def _outcomes(asked: argparse.Namespace, tree: Path, digest: str) -> Iterator[Ou
 
 
 def _verdicts(tree: Path, todo: list[tuple[Outcome, Question]]) -> Iterator[tuple[Outcome, str]]:
-    """Quickly where that can be, else in a process that loads everything afresh."""
+    """Return verdicts, quickly if possible, else from a process that loads everything anew."""
     fast = [(found, question) for found, question in todo if quick.applies(question)]
     slow = [(found, question) for found, question in todo if not quick.applies(question)]
     answers = quick.verdicts(tree, [question for _, question in fast])
@@ -127,7 +128,8 @@ def _survivors_of_last_time(tree: Path, mutants: list[Mutant]) -> list[Mutant]:
 
 
 def _cover(tree: Path, digest: str, asked: argparse.Namespace) -> cover.Cover:
-    """What the tests run, measured unless nothing has changed since or the last one is to do."""
+    """Return what the tests run, measured again unless nothing has changed or `last` is
+    requested."""
     notes = NOTES / "cover"
     told = notes / "digest"
     kept = asked.keep or asked.measure

@@ -1,4 +1,4 @@
-"""A plugin of pytest: writes the seconds of every test to the file named in the environment."""
+"""A pytest plug-in that writes the seconds of every test to the file named in the environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which test runs which line, and how long each takes: one run of the tests, measured.
+"""Which test runs which line, and how long each takes, measured in one run of the tests.
 
-Values that are computed once (`functools.cache`, fixtures of a module) are noted at the first test
-that asks.  So the other tests of a file that runs a line come after those noted at it.
+Values that are computed once (`functools.cache`, module fixtures) are recorded for the first test
+that uses them. Other tests in a file that runs a line are therefore tried after the recorded ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLUGINS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not browser", "-q"
 
 @dataclass(frozen=True)
 class Cover:
-    """By file and line the tests that run it; seconds of every test."""
+    """The tests that run each line by file, and the seconds of every test."""
 
     lines: dict[str, dict[int, frozenset[str]]]
     seconds: dict[str, float]
@@ -44,9 +44,10 @@ class Cover:
         object.__setattr__(self, "files", dict(found))
 
     def tests(self, path: str, statement: range) -> frozenset[str]:
-        """The tests that run a statement; for what runs at import, those that use the module.
+        """Return the tests that run a statement; for what runs at import, those that use the
+        module.
 
-        Of a module without functions nothing tells who uses it: all tests.
+        For a module without functions its users are unknown, so all tests are returned.
         """
         lines = self.lines.get(path, {})
         found = frozenset().union(*(lines.get(line, ()) for line in statement))
@@ -58,7 +59,7 @@ class Cover:
 
 
 def measure(root: Path, notes: Path, only: Sequence[str] = ()) -> None:
-    """Run the tests of the copy at `root`, which have to pass, or only these files, to add them."""
+    """Run the tests of the copy at `root`, which must pass, or only these files to add them."""
     told, new = notes / "seconds.json", notes / "seconds-new.json"
     before = json.loads(told.read_text("utf-8")) if only else {}
     options = [f"--cov=figgen.{room}" for room in ROOMS] + ["--cov-context=test", "--cov-report="]
@@ -72,7 +73,7 @@ def measure(root: Path, notes: Path, only: Sequence[str] = ()) -> None:
 
 
 def read(root: Path, notes: Path) -> Cover:
-    """What `measure` wrote, whatever the copy was called then, of the files that still exist."""
+    """Read what `measure` wrote for files that still exist, wherever the copy was then."""
     from coverage import CoverageData  # in this tool's own environment
 
     data = CoverageData(str(notes / "coverage"))
@@ -93,7 +94,7 @@ def read(root: Path, notes: Path) -> Cover:
 
 
 def statement(source: str, line: int) -> range:
-    """The lines of the innermost statement there; of one with a body its head."""
+    """Return the lines of the innermost statement at a line; for a compound statement its head."""
     best = range(line, line + 1)
     least = float("inf")
     for node in ast.walk(ast.parse(source)):

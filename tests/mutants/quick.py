@@ -1,7 +1,8 @@
-"""Verdicts of one process that has loaded everything: a mutant costs a fork and its tests.
+"""Verdicts from one process that has loaded everything, so a mutant costs a fork and its tests.
 
-In the fork the changed function gets its new code where it is, so whoever imported it runs it.
-What runs at import, and formulas, whose text is read, cannot be changed so: `verdict.afresh`.
+In the fork, the changed function gets its new code in place, so that everyone who imported it runs
+it. What runs at import, and formulas, whose text is read, cannot be changed that way:
+`verdict.afresh`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Key = tuple[str, str]  # file and qualified name
 
 
 def function_at(source: str, line: int) -> str:
-    """The qualified name of the function whose body has the line; empty for what runs at import."""
+    """Return the qualified name of the function whose body has the line; "" for what runs at
+    import."""
     tree = ast.parse(source)
     classes = [(f"{node.name}.", node.body) for node in tree.body if isinstance(node, ast.ClassDef)]
     for prefix, body in [("", tree.body), *classes]:
@@ -41,7 +43,7 @@ def function_at(source: str, line: int) -> str:
 
 
 def code_of(module: types.CodeType, name: str) -> types.CodeType | None:
-    """The code of a function of a compiled module."""
+    """Return the code of a function of a compiled module."""
     for part in name.split("."):
         inner = [each for each in module.co_consts if isinstance(each, types.CodeType)]
         found = next((each for each in inner if each.co_name == part), None)
@@ -57,7 +59,7 @@ def applies(question: Question) -> bool:
 
 
 def verdicts(root: Path, questions: Sequence[Question]) -> Iterator[str | None]:
-    """The verdict on each question in turn; None for what has to be asked afresh."""
+    """Yield the verdict on each question in turn; None if a new process is needed."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -84,7 +86,7 @@ def _serve(root: Path, questions: Sequence[Question], out: object) -> None:
 
 
 class Session(Chosen):
-    """A run of pytest whose loop asks question after question, each in a fork."""
+    """A run of pytest whose loop answers one question after the other, each in a fork."""
 
     def __init__(self, root: Path, questions: Sequence[Question], out: object) -> None:
         super().__init__(())
@@ -130,7 +132,7 @@ class Session(Chosen):
 
 
 def _functions(root: Path) -> dict[Key, list[types.FunctionType]]:
-    """The functions of figgen by file and name, whoever holds them."""
+    """Return the functions of figgen by file and name, whatever object holds them."""
     found: dict[Key, list[types.FunctionType]] = {}
     for each in gc.get_objects():
         if isinstance(each, types.FunctionType):

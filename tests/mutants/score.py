@@ -1,4 +1,4 @@
-"""The score of a sample and what it says of all mutants."""
+"""The score of a sample, and what it implies for all mutants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REASONS = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One mutant: where it is, the line before and after, and the test that fails on it."""
+    """One mutant: its place, the line before and after, and the test that fails on it."""
 
     path: str
     line: int
@@ -31,7 +31,7 @@ class Outcome:
 
 
 def wilson(killed: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share of which `killed` of `total` were seen (Wilson, 1927)."""
+    """Return the 95% interval of a share, if `killed` of `total` were seen (Wilson, 1927)."""
     share, tail = killed / total, Z * Z / total
     middle = (share + tail / 2) / (1 + tail)
     half = Z * math.sqrt(share * (1 - share) / total + tail / total / 4) / (1 + tail)
@@ -40,7 +40,8 @@ def wilson(killed: int, total: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalent:
-    """Mutants that no test can find, and why: patterns of the operator and of the two lines."""
+    """Mutants that no test can detect, with the reason: patterns of the operator and of the two
+    lines."""
 
     reason: str
     operator: str = ""
@@ -62,7 +63,7 @@ def equivalents() -> tuple[Equivalent, ...]:
 
 
 def table(outcomes: Iterable[Outcome]) -> list[str]:
-    """A line for every module, for every room and for all; survivors below."""
+    """Return a line per module, per room and for all; survivors are listed below."""
     found = list(outcomes)
     rooms = sorted({"/".join(each.path.split("/")[:2]) for each in found})
     modules = sorted({each.path for each in found})

@@ -1,4 +1,4 @@
-"""What a mutant is: one place of the code changed by one operator of cosmic-ray."""
+"""A mutant: one place of the code, changed by one operator of cosmic-ray."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATIONS = ("arith_expr", "term", "power", "expr", "and_expr", "xor_expr", "sh
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class Mutant:
-    """The `occurrence`-th place that `operator` finds in the file at `path`."""
+    """The `occurrence`-th place that `operator` matches in the file at `path`."""
 
     path: str
     line: int
@@ -32,16 +32,16 @@ class Mutant:
 
     @property
     def site(self) -> tuple[str, int, int, str]:
-        """Place and kind of operator: `a + b` counts once, whatever + becomes."""
+        """The place and kind of operator: `a + b` counts once, whatever + becomes."""
         return self.path, self.line, self.column, self.operator.partition("_")[0]
 
     def applied(self, source: str) -> str:
-        """The file with this one change."""
+        """Return the file with this one change."""
         return str(mutate_code(source, operators()[self.operator](), self.occurrence))
 
 
 def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
-    """Every mutant of a file that could mean something, by place."""
+    """Return every meaningful mutant of a file, by place."""
     nodes = list(ast_nodes(get_ast((root / path).read_text("utf-8"))))
     for name, kind in operators().items():
         operator, occurrence = kind(), -1
@@ -55,7 +55,8 @@ def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
 
 
 def operators() -> dict[str, type]:
-    """The operators by name: arithmetic becomes arithmetic, and `==` does not become `is`."""
+    """Return the operators by name: arithmetic becomes arithmetic, and `==` does not
+    become `is`."""
     names = cosmic_ray.plugins.operator_names()
     found = {name: cosmic_ray.plugins.get_operator(name) for name in names}
     return {name: kind for name, kind in found.items() if _wanted(name) and not kind.arguments()}
@@ -83,7 +84,8 @@ def _means_something(name: str, node: object) -> bool:
 
 
 def _is_annotation(node: object) -> bool:
-    """Annotations are never evaluated here (`from __future__ import annotations`)."""
+    """Return whether a node is an annotation, never evaluated (`from __future__ import
+    annotations`)."""
     while parent := node.parent:  # type: ignore[attr-defined]
         before = parent.children[max(parent.children.index(node) - 1, 0)]
         if getattr(before, "value", "") == (":" if parent.type != "funcdef" else "->"):
@@ -93,7 +95,7 @@ def _is_annotation(node: object) -> bool:
 
 
 def sample(mutants: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
-    """`size` sites (all where there are fewer), each module by its share; one mutant of each."""
+    """Return `size` sites (or all, if fewer), in proportion to modules, with one mutant each."""
     draw = random.Random(seed)
     modules: dict[str, dict[tuple[str, int, int, str], list[Mutant]]] = defaultdict(dict)
     for mutant in sorted(mutants):

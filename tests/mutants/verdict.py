@@ -1,4 +1,4 @@
-"""Which tests are asked about a mutant, and what the first that fails is called."""
+"""Which tests run on a mutant, and the name of the first that fails."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FIRST = 2  # files
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A file's text with one change, in the function of this name, and the tests in their order.
+    """A file's text with one change, in the named function, and the tests in order.
 
-    Without a name the change is in what runs at import.
+    Without a name, the change is in code that runs at import.
     """
 
     path: str
@@ -42,10 +42,10 @@ class Question:
 
 
 def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> list[str]:
-    """The tests to ask: those that run the line before others of their files.
+    """Order tests so that those that run the line come before others of their files.
 
-    Files named like the module come first, then those of its room, then the quick ones; of a test
-    with many parameters one is asked before the others, since it mostly tells what they tell.
+    Files named after the module come first, then those of its room, then the quick ones. For a test
+    with many parameters one case comes before the others, since it usually has the same result.
     """
     stem, room = Path(path).stem, f"tests/{Path(path).parts[1]}/"
     seconds: dict[str, float] = defaultdict(float)
@@ -73,7 +73,7 @@ def file_of(test: str) -> str:
 
 
 class Chosen:
-    """Keeps the tests that are asked, in their order, and the name of the first that fails."""
+    """Keeps the chosen tests in their order, and the name of the first that fails."""
 
     def __init__(self, tests: Sequence[str]) -> None:
         self.tests = tests
@@ -111,9 +111,11 @@ def files_of(tests: Sequence[str]) -> list[str]:
 
 
 def afresh(root: Path, question: Question) -> str:
-    """The verdict of a process that loads the mutated file with all that depends on it.
+    """Return the verdict of a process that loads the mutated file with everything that depends on
+    it.
 
-    Most mutants fall to the tests of one file, so those of the others are loaded only then.
+    Most mutants are detected by the tests of one file, so the other test files are only loaded
+    after those.
     """
     killer = SURVIVED
     first = files_of(question.tests)[:FIRST]
@@ -135,7 +137,7 @@ def _run(root: Path, tests: Sequence[str]) -> str:
 
 
 def enter(root: Path) -> None:
-    """Go to the copy and forget what the checkout's own modules are."""
+    """Change to the copy and unload the checkout's own modules."""
     os.chdir(root)
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -145,7 +147,7 @@ def enter(root: Path) -> None:
 
 
 def forked(ask: Callable[[], str], limit_s: float) -> str:
-    """What `ask` answers in a process of its own that may not take much longer than this."""
+    """Return the result of `ask` in a separate process with a time limit of about this length."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -177,7 +179,8 @@ def _limit(limit_s: float) -> None:
 
 @contextlib.contextmanager
 def _written(file: Path, text: str) -> Iterator[None]:
-    """The file with other text; with its own time afterwards, so that compiled files stay good."""
+    """Write the file with other text, and restore its time afterwards so that compiled files stay
+    valid."""
     before, stat = file.read_bytes(), file.stat()
     file.write_text(text, encoding="utf-8")
     try:

@@ -1,6 +1,7 @@
-"""`sum` as the other Pythons add floats: with a correction before 3.12, one after the other since.
+"""Makes `sum` add floats as other Python versions do: corrected since 3.12, plain before.
 
-A build under it (`PYTHONPATH`) tells on one Python what a digit owes to the way floats are added.
+A build with it (`PYTHONPATH`) shows on one Python version which digits depend on how floats are
+added.
 """
 
 import builtins
@@ -11,7 +12,7 @@ _sum = builtins.sum
 
 
 def corrected(items, /, start=0):
-    """The sum by Neumaier's algorithm, which `sum` takes for floats from Python 3.12 on."""
+    """Return the sum by Neumaier's algorithm, which `sum` uses for floats from Python 3.12 on."""
     items = list(items)
     plain = _sum(items, start)
     if type(plain) is not float or not isfinite(plain):
@@ -25,7 +26,7 @@ def corrected(items, /, start=0):
 
 
 def plain(items, /, start=0):
-    """The sum as Python 3.11 has it."""
+    """Return the sum as in Python 3.11."""
     for item in items:
         start = start + item
     return start

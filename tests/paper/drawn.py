@@ -1,7 +1,7 @@
-"""What a PDF paints and what an SVG draws, each read by programs that are not ours.
+"""What a PDF paints and what an SVG draws, each read by third-party programs.
 
-The PDF's operators are pypdf's, the SVG's paths fontTools'; both become lists of the same marks in
-px of the drawing, in the order of painting.
+pypdf reads the PDF's operators, fontTools the SVG's paths. Both become lists of the same marks in
+px of the drawing, in painting order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARES = {"start": 0.0, "middle": 0.5, "end": 1.0}
 
 @dataclass(kw_only=True)
 class Painted:
-    """A path with its points, or a text at its anchor; colours are `#rrggbb`, None for none."""
+    """A path with its points, or a text at its anchor; colors are `#rrggbb`, or None for none."""
 
     kind: str
     points: list[tuple[float, float]] = field(default_factory=list)
@@ -47,7 +47,7 @@ def colour(parts: list[Any]) -> str:
 
 
 class Fonts:
-    """The fonts of a page: what a string says and how far it advances, by the file's tables."""
+    """The fonts of a page: the text of a string and its advance, from the file's tables."""
 
     def __init__(self, page: Any) -> None:
         self.fonts = {
@@ -58,7 +58,7 @@ class Fonts:
         self.widths = {name: self._widths(font) for name, font in self.fonts.items()}
 
     def embedded(self) -> bool:
-        """Whether the file has every font's outlines."""
+        """Return whether the file contains the outlines of all fonts."""
         found = [font["/DescendantFonts"][0].get_object() for font in self.fonts.values()]
         return all("/FontFile2" in font["/FontDescriptor"].get_object() for font in found)
 
@@ -87,7 +87,7 @@ class Fonts:
         return found
 
     def read(self, name: str, parts: list[Any]) -> tuple[str, float]:
-        """The text of a `TJ` and its advance in thousandths of its size."""
+        """Return the text of a `TJ` and its advance in thousandths of its size."""
         text, advance = "", 0.0
         for part in parts:
             if isinstance(part, int | float):
@@ -102,14 +102,14 @@ class Fonts:
 
 
 def _painted(now: Painted, points: list[tuple[float, float]], paint: str) -> Painted:
-    """A path that an operator fills, strokes, or both."""
+    """Return a path that an operator fills, strokes, or both."""
     fill = None if paint in "Ss" else now.fill
     stroke = None if paint == "f" else now.stroke
     return replace(now, points=points, fill=fill, stroke=stroke)
 
 
 def of_pdf(data: bytes, width_px: float) -> list[Painted]:
-    """What the one page of a PDF paints, without its white ground."""
+    """Return what the single page of a PDF paints, without its white background."""
     reader = PdfReader(io.BytesIO(data))
     (page,) = reader.pages
     px, high = width_px / float(page.mediabox.width), float(page.mediabox.height)
@@ -171,7 +171,7 @@ def of_pdf(data: bytes, width_px: float) -> list[Painted]:
 
 
 def of_svg(svg: str, shape: str = "wide") -> list[Painted]:
-    """What an SVG draws in one of its shapes, as CSS and SVG define it, in the light palette."""
+    """Return what an SVG draws in one of its shapes, by CSS and SVG, in the light palette."""
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     if "xmlns=" not in svg.partition(">")[0]:
         svg = svg.replace("<svg", f"<svg {spaces}", 1)
@@ -181,7 +181,7 @@ def of_svg(svg: str, shape: str = "wide") -> list[Painted]:
 
 
 def _styled(part: etree.Element, inherited: dict[str, str], above: list[str]) -> dict[str, str]:
-    """The properties of an element: attributes below rules, both over what it inherits."""
+    """Return the properties of an element: attributes, overridden by rules, over inherited ones."""
     style = inherited | {k: v for k, v in part.attrib.items() if ":" not in k}
     for selector, declared in theme.rules().items():
         outer, inner = selector.replace(".", "").split()
@@ -270,14 +270,14 @@ def _points(d: str, at: tuple[float, float]) -> list[tuple[float, float]]:
 
 
 def _between(end: tuple[float, float], handle: tuple[float, float]) -> tuple[float, float]:
-    """The handle of the cubic curve that equals a quadratic one."""
+    """Return the handle of the cubic curve that equals a quadratic one."""
     return end[0] + 2 / 3 * (handle[0] - end[0]), end[1] + 2 / 3 * (handle[1] - end[1])
 
 
 def _tiled(
     pattern: etree.Element, points: list[tuple[float, float]], above: list[str]
 ) -> Iterator[Painted]:
-    """The ground of a pattern and its lines, of which only colour and width are compared."""
+    """Return a pattern's background and its lines, of which only color and width are compared."""
     for part in pattern:
         style = _styled(part, {"fill": "var(--fig-ink)"}, above)
         line = part.tag == f"{SVG}path"
@@ -316,7 +316,7 @@ CLOSE_PX = 0.02
 
 
 def differences(printed: list[Painted], shown: list[Painted], text_scale: float) -> list[str]:
-    """What the two do not share, in words; `text_scale` is the size of letters on paper."""
+    """Return differences in words; `text_scale` is the scale of text on paper."""
     if len(printed) != len(shown):
         return [f"{len(printed)} marks instead of {len(shown)}"]
     pairs = zip(printed, shown, strict=True)

@@ -1,4 +1,4 @@
-"""A figure on paper is the figure of the page: the same marks, labels, colours and places."""
+"""A figure on paper equals the figure of the page: the same marks, labels, colors and places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a built site as PDFs beside them."""
+"""PDFs of a built site's pictures, published next to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def built(folder: Path) -> Path:
 
 
 def embedded(pdf: Path) -> bool:
-    """Whether every font of a PDF lies in it."""
+    """Return whether a PDF contains all of its fonts."""
     (sheet,) = PdfReader(pdf).pages
     fonts = [font.get_object() for font in sheet["/Resources"]["/Font"].values()]
     inner = [font.get("/DescendantFonts", [font])[0].get_object() for font in fonts]

@@ -1,4 +1,4 @@
-"""What a reader sees first: a picture stands above the first section of every page that teaches."""
+"""On every page that teaches, a picture comes before the first section."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("journey/*.md"), *DOCS.glob("guide/*.md")])
 MOST_WORDS = 210
-"""Words above the picture: a column of them is half a screen of 900 pixels."""
+"""Most words before the picture: a column of this many is half a screen of 900 pixels."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")

@@ -1,4 +1,4 @@
-"""What the guide's programs print: as recorded from PyTorch, and computed again without it."""
+"""The output of the guide's programs: as recorded from PyTorch, and computed again without it."""
 
 from __future__ import annotations
 

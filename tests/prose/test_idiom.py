@@ -1,4 +1,4 @@
-"""Mannered phrases and dense pages, on text that has them and on text beside it that does not."""
+"""Mannered phrases and dense pages, tested on text with them and on similar text without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journey's programs print: as recorded from PyTorch, and computed again without it."""
+"""The output of the journey's programs: as recorded from PyTorch, and computed again without it."""
 
 from __future__ import annotations
 

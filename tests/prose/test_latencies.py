@@ -1,6 +1,6 @@
-"""A step of a collective has one latency by the kind of its link, in all figures and on all pages.
+"""The latency of a collective's step depends only on the kind of link, in all figures and pages.
 
-Two pages that took 6 µs and 14 µs for the same ring said 40.1 ms and 41.1 ms of it.
+Two pages used to take 6 µs and 14 µs for the same ring, and to give 40.1 ms and 41.1 ms.
 """
 
 from __future__ import annotations

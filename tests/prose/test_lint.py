@@ -1,4 +1,4 @@
-"""Every rule for prose, on text that breaks it and on text beside it that does not."""
+"""Every rule for prose, tested on text that violates it and on similar text that does not."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def test_a_quantity_that_is_typed_in_a_caption_is_found(caption: str, what: str)
 
 
 def test_a_caption_may_type_what_its_figure_is_drawn_with() -> None:
-    """As written, by default, by name, and in the name of a value that it quotes."""
+    """It may do so in the form written, by default, by name, and in the name of a value that it
+    quotes."""
     said = "2,048 ranks, 8,192 tokens, 25 MiB and 40% of the peak, 1,600 messages at least in {{ cap_1600_buckets }}."  # noqa: E501
     assert found(FIGURE.format(caption=said, alt=said)) == []
     assert found(FIGURE.format(caption="A job of 1,600 messages.", alt="A curve.")) != []

@@ -47,7 +47,7 @@ alt: A table.
 
 
 def built(folder: Path, source: str = PAGE) -> tuple[SiteBuild, str]:
-    """The building of a site that is this page, closed, and what it says of itself."""
+    """Build and close a site with this page only, and return the build and its summary."""
     building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/")
     building.scan([("page.md", "1", source)])
     options = {"site": building.site, "page": building.page("page.md", "page/", source)}
@@ -60,7 +60,7 @@ def about(
     data: Mapping[str, Callable[[], str]],
     pages: Callable[..., dict[str, str]],
 ) -> None:
-    """Let the site be about tools with this data, and these generated pages."""
+    """Give the site tools with this data, and these generated pages."""
     tools = replace(TOOLS, data=data)
     monkeypatch.setattr("figgen.guide.SUBJECT", replace(SUBJECT, tools=lambda: tools, pages=pages))
 

@@ -1,4 +1,4 @@
-"""What goes beside the pages: twins with their numbers, the feed, cards, dates of change."""
+"""Files next to the pages: twins with their numbers, the feed, cards, dates of change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts joined into one file are the same programs."""
+"""Scripts joined into one file do the same as before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCRIPTS = {
 
 
 def printed(program: str) -> str:
-    """What a module prints, run by the Node that comes with Playwright."""
+    """Return what a module prints under the Node that comes with Playwright."""
     command = [str(NODE), "--input-type=module", "-e", program]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -142,7 +142,8 @@ def test_what_is_loaded_later_comes_along_and_what_is_unknown_stays_apart() -> N
 
 
 def test_a_later_part_takes_what_the_first_has_from_there() -> None:
-    """It is the same object; what one part alone needs stands in it, what two need in the first."""
+    """It is the same object; what only one part needs is in that part, what two need is in the
+    first."""
     scripts = {
         "entry.js": 'import { kept } from "./b.js";\nexport const mine = () => kept;\n',
         "b.js": "export const kept = { count: 0 };\n"
@@ -181,6 +182,7 @@ def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:
 
 
 def test_a_part_that_is_loaded_later_is_of_one_tool() -> None:
-    """It takes what both have from its tool's file, and would bring one tool to another's page."""
+    """It imports shared code from its tool's file, and would load that tool on a different tool's
+    page."""
     parts = [part for tool in JOINED.values() for part in tool]
     assert len(parts) == len({*parts})

@@ -1,4 +1,4 @@
-"""A build that takes pages over from the last one gives what one without a cache would."""
+"""A build that reuses the last one's pages gives the same result as one without a cache."""
 
 from __future__ import annotations
 
@@ -59,13 +59,14 @@ CODE = (
 
 
 def begun(work: Path, few: str, name: str) -> AbstractContextManager[Session]:
-    """Builds in one process of the project in `work` into a folder, with a cache beside it."""
+    """Return builds in one process of the project in `work` into a folder, with a cache
+    next to it."""
     settings = {"FIGGEN_CACHE": str(work / f"{name}-cache"), "SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH}
     return session(work / "project", few, work / name, settings, "build")
 
 
 def project(folder: Path) -> str:
-    """A copy of the project with a page of everything that pages take from elsewhere."""
+    """A copy of the project with a page that uses everything that pages take from elsewhere."""
     few = few_pages(copy_of_the_project(folder), PAGES)
     for path, text in zip(PAGES, (HOME, PAGE), strict=True):
         (folder / "docs" / path).write_text(text)
@@ -73,7 +74,7 @@ def project(folder: Path) -> str:
 
 
 def forget(cache: Path, *names: str) -> None:
-    """Take answers of these names out of a cache, or all."""
+    """Remove answers of these names, or all, from a cache."""
     for answer in map(file_of, names) if names else [p.name for p in cache.glob(f"{PREFIX}*")]:
         (cache / answer).unlink()
 

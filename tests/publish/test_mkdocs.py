@@ -1,7 +1,7 @@
-"""The parts of MkDocs on which the plug-in relies though its documentation does not promise them.
+"""Undocumented parts of MkDocs that the plug-in relies on.
 
-Each was last checked with the version below.  A newer one fails here first: look at what each test
-says is relied on, and then write the new version down.
+Each was last checked with the version below. When a newer version fails here, check what each test
+says the plug-in relies on, and then update the version.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ def test_mkdocs_is_the_version_that_these_tests_were_written_for() -> None:
 
 
 def test_a_build_cleans_the_sites_folder_by_the_function_that_serving_replaces() -> None:
-    """`figgen/plugin/serving.py` puts a function in its place, so that unchanged pages stay."""
+    """`figgen/plugin/serving.py` replaces it by its own function, so that unchanged
+    pages are kept."""
     assert inspect.getsource(build.build).count("utils.clean_directory(config.site_dir)") == 1
     assert inspect.getsource(build).count("clean_directory(") == 1
 
 
 def test_a_skipped_page_is_told_in_the_words_that_serving_leaves_out() -> None:
-    """`figgen/plugin/serving.py` filters them from the log of builds."""
+    """`figgen/plugin/serving.py` filters that message from the log of builds."""
     assert 'log.info(f"Page skipped' in inspect.getsource(build)
 
 
@@ -56,7 +57,7 @@ def test_a_page_remembers_the_title_that_its_text_begins_with(config: MkDocsConf
 
 
 def test_a_file_that_is_generated_has_no_path_of_a_source(config: MkDocsConfig) -> None:
-    """`figgen.serving.files` tells by it whether to look at the content or at the file's date."""
+    """By this, `figgen.serving.files` knows whether to compare the content or the file's date."""
     file = File.generated(config, "a.css", content="a")
     assert (file.abs_src_path, file.content_bytes) == (None, b"a")
 
@@ -69,7 +70,7 @@ def test_converting_a_page_is_the_events_that_the_plug_in_sends() -> None:
 
 
 def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:
-    """`figgen/plugin/serving.py` gives it one that is told of changes."""
+    """`figgen/plugin/serving.py` gives it an observer that reports changes."""
     server = LiveReloadServer(lambda: None, host="127.0.0.1", port=0, root=str(tmp_path))
     server.watch(str(tmp_path))
     server.unwatch(str(tmp_path))
@@ -83,7 +84,7 @@ def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:
 def test_a_server_answers_requests_and_counts_builds_as_the_error_page_expects(
     tmp_path: Path,
 ) -> None:
-    """`figgen.serving.refused` replaces both methods and waits for the build that is under way."""
+    """`figgen.serving.refused` replaces both methods and waits for the build in progress."""
     server = LiveReloadServer(lambda: None, host="127.0.0.1", port=0, root=str(tmp_path))
     try:
         assert server._visible_epoch == server._wanted_epoch

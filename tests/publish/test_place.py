@@ -1,4 +1,4 @@
-"""A built site takes the last one's place whole, wherever that is, and everybody can read it."""
+"""A built site replaces the last one at once, wherever that is, and everyone can read it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_site_that_is_mounted_is_written_as_in_a_container(tmp_path: Path) -> 
 
 
 def test_no_reader_meets_a_moment_without_a_site(tmp_path: Path) -> None:
-    """Between two renames there was one, and a build that was killed there left none."""
+    """Between two renames there used to be such a moment, and a build killed then left no site."""
     site(tmp_path / "site", "old")
     try:
         place._exchange(site(tmp_path / "a", "a"), tmp_path / "site", tmp_path / "never")

@@ -1,4 +1,4 @@
-"""Names that are shortened mean what they meant."""
+"""Shortened names still refer to the same things."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_programs_that_other_minifiers_break_are_kept() -> None:
 
 
 def test_names_from_outside_are_never_taken() -> None:
-    """One-letter names of the page stay what they are, and everything else gets other names."""
+    """One-letter names of the page are kept, and everything else gets different names."""
     drawn = random.Random(5)
     outside = drawn.sample("etnaoirsclpdmuhfg", 8)
     given = ";".join(f"globalThis.{name}={at}" for at, name in enumerate(outside))
@@ -78,7 +78,7 @@ def test_an_export_of_nothing_is_refused() -> None:
 
 
 def test_a_script_that_nothing_minified_is_read_too() -> None:
-    """Statements may end with their lines, and comments and letters of any kind stand anywhere."""
+    """Statements may end at line ends, and there may be comments and letters of any kind."""
     source = (
         "// a\nexport const /* b */ a = 'ä',\n  b = (one, /* c */ two) => {\n"
         "    const three = one // d\n    return [a, two, three]\n  }\n/* e */\nlet c = b\nc(b)\n"

@@ -1,4 +1,4 @@
-"""Published scripts are shorter and still the same programs."""
+"""Published scripts are shorter and do the same as before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def source_of(name: str) -> str:
-    """A script as it is written, in the pages' folder or in the package's."""
+    """Return a script as written, from the pages' folder or the package's."""
     file = DOCS / name
     return (file if file.is_file() else OWN / name).read_text(encoding="utf-8")
 
@@ -62,7 +62,7 @@ def test_plain_is_final() -> None:
 
 
 def test_every_script_keeps_all_of_its_code() -> None:
-    """What goes is empty or looks like a comment; all else is there, in its order."""
+    """Removed lines are empty or look like comments; all others remain in order."""
     scripts = plain_scripts(DOCS)
     assert len(scripts) > 20
     for name, published in scripts.items():
@@ -106,7 +106,7 @@ def run(program: str) -> str:
 
 
 def test_what_is_published_does_what_was_written() -> None:
-    """Texts in texts, patterns, statements that the end of a line ends, names that come later."""
+    """Nested strings, regular expressions, statements without semicolons, names declared later."""
     assert run(lean(PROGRAM)) == run(PROGRAM) != ""
     assert len(lean(PROGRAM)) < 0.8 * len(PROGRAM)
 

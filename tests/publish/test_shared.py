@@ -23,7 +23,7 @@ PAGES = {
 
 
 def shared_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SiteBuild, set[str]]:
-    """A build of `PAGES` of which a fork converts the last; what the first process converted."""
+    """Build `PAGES` with a fork that converts the last; return what the first process converted."""
     monkeypatch.setattr("figgen.publish.build.forks", lambda: 1)
     building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/")
     begun, begin = os.pipe()

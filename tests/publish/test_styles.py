@@ -1,4 +1,4 @@
-"""The theme's stylesheet without what no page has."""
+"""The theme's stylesheet without the rules that no page uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from figgen.publish.styles import STYLE_REPAIRS, UNUSED_CLASSES, lighter
 
 
 def left_out(name: str) -> bool:
-    """Whether the styles of a class are."""
+    """Return whether the styles of a class are removed."""
     return lighter(f".{name}{{a:b}}", set()) == ""
 
 

@@ -20,7 +20,7 @@ FORMS: dict[str, Callable[[Chart], str]] = {
 
 
 def digests() -> dict[str, str]:
-    """The hash of every sample in every form."""
+    """Return the hash of every sample in every form."""
     return {
         f"{kind} as {form}": hashlib.sha256(render(chart).encode()).hexdigest()
         for kind, chart in SAMPLES.items()

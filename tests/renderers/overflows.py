@@ -1,4 +1,4 @@
-"""Whether the text of a diagram's boxes has room in them."""
+"""Checks whether text fits the boxes of a diagram."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from figgen.renderers.svg_diagram import LINE, unit
 
 
 def overflows(chart: Diagram) -> tuple[str, ...]:
-    """Names of boxes whose text is likely to stick out."""
+    """Return names of boxes whose text probably overflows."""
     scale, found = unit(chart), []
     for box in chart.boxes:
         room = box.width * scale - 6

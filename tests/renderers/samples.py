@@ -1,4 +1,4 @@
-"""One small chart of every kind, and the same with texts that no page should be broken by."""
+"""A small chart of every kind, and the same charts with hostile texts."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ NAMES = {"role", "style", "scale", "spec", "unit", "time_unit", "axis", "values"
 
 
 def hostile(chart: Any, name: str = "") -> Any:
-    """The chart with `HOSTILE` in front of every text in it."""
+    """Return the chart with `HOSTILE` in front of every text in it."""
     if dataclasses.is_dataclass(chart) and not isinstance(chart, type):
         communicator = type(chart).__name__ == "CommunicatorView"
         changed = {

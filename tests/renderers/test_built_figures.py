@@ -1,4 +1,4 @@
-"""The pictures of the built site and the files that they are offered as."""
+"""The pictures of the built site and their downloads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_BYTES, MEDIAN_BYTES = 12_000, 5_000
 
 @pytest.fixture(scope="module")
 def pages(site_folder: Path) -> dict[str, str]:
-    """Every page with pictures, by its path."""
+    """Every page with pictures, by path."""
     read = {path: path.read_text(encoding="utf-8") for path in site_folder.rglob("*.html")}
     return {
         str(path.relative_to(site_folder)): html
@@ -33,7 +33,7 @@ def pages(site_folder: Path) -> dict[str, str]:
 def test_no_picture_is_heavy_and_half_of_them_are_light(
     pages: dict[str, str], site_folder: Path
 ) -> None:
-    """As they stand in the pages and as files, compressed."""
+    """Sizes are those in the pages and as files, compressed."""
     drawn = [match[0].encode() for html in pages.values() for match in PICTURE.finditer(html)]
     files = [path.read_bytes() for path in site_folder.glob("assets/figures/**/*.svg")]
     assert len(files) >= len(drawn) > 200
@@ -52,7 +52,7 @@ def test_every_picture_has_a_name_and_finds_what_it_refers_to(pages: dict[str, s
 
 
 def read_svg(text: str) -> None:
-    """Fail unless `text` is an SVG file that needs nothing beside it."""
+    """Fail unless `text` is a self-contained SVG file."""
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "<style>" in text
@@ -77,7 +77,7 @@ def read_plot(text: str) -> None:
 
 
 def read_table(text: str) -> None:
-    """Fail unless a long table is a page of its own, for whoever opens it without a script."""
+    """Fail unless a long table is a separate page, for readers without scripts."""
     assert "<table" in text
 
 

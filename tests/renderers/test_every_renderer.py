@@ -31,7 +31,8 @@ each_form = pytest.mark.parametrize("form", FORMS)
 
 
 def svg_root(drawn: str) -> ElementTree.Element:
-    """In HTML, `xlink:href` needs no declaration; an XML parser wants one."""
+    """Return the root; in HTML, `xlink:href` needs no declaration, but an XML parser
+    requires one."""
     bound = drawn.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1)
     return ElementTree.fromstring(bound)
 
@@ -79,7 +80,7 @@ def test_hostile_texts_leave_a_drawing_well_formed(kind: str) -> None:
 
 
 class Tags(HTMLParser):
-    """Collects what a browser would take for tags."""
+    """Collects what a browser would treat as tags."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Labels of recomputed figures: apart from each other wherever the plot has room."""
+"""Labels of recomputed figures do not overlap if the plot has room."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARES = st.tuples(st.floats(0, 1), st.floats(0.1, 0.9))
 
 
 def boxes(places: list[tuple[float, float]]) -> list[tuple[float, float, float, float]]:
-    """Labels of eight letters on a plot whose axes go from 0 to 1."""
+    """Return labels of eight letters on a plot whose axes go from 0 to 1."""
     chart = Curves(
         x=Axis(label="x", low=0.0, high=1.0),
         y=Axis(label="y", low=0.0, high=1.0),

@@ -1,4 +1,4 @@
-"""Labels beside each other and off what is there, on small cases in full and on random ones."""
+"""Labels placed apart from each other and from marks, in exhaustive small cases and random ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_spread_labels_stay_between_the_bounds_where_they_fit(
 
 
 def least_shift(wanted: tuple[int, ...], size: int) -> float:
-    """The least sum of squared shifts over all places on a fine grid, by trying all of them."""
+    """Return the least sum of squared shifts over all positions on a fine grid, by
+    trying them all."""
     step = 0.5
     grid = [step * k for k in range(-12, 24)]
     return min(

@@ -1,4 +1,4 @@
-"""One chart, one set of numbers: what SVG, Plotly, text and CSV say is what the chart holds."""
+"""SVG, Plotly, text and CSV of a chart all show the numbers that the chart contains."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def explored(chart: Chart) -> Any:
 
 
 def rows(chart: Chart) -> list[dict[str, str]]:
-    """The CSV of a chart."""
+    """Return the CSV of a chart."""
     return list(csv.DictReader(io.StringIO(table.csv(table.data_table(chart)), newline="")))
 
 

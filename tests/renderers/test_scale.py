@@ -1,4 +1,4 @@
-"""Limits and ticks: round, in units that engineers use, and side by side."""
+"""Limits and ticks: round, in units that engineers use, and consistent next to each other."""
 
 from __future__ import annotations
 

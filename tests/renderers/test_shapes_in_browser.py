@@ -1,4 +1,4 @@
-"""Every picture in a wide box and in a phone's: nothing to scroll sideways, no text too small."""
+"""Every picture in a wide box and in a phone's: no sideways scrolling, no text too small."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def opened(chromium: Browser) -> Iterator[Page]:
 
 
 def measured(page: Page, chart: Chart, width: int) -> Any:
-    """How far the box scrolls sideways, its height, and every visible text with box and size."""
+    """Return how far the box scrolls sideways, its height, and all visible text with
+    box and size."""
     style = f"{theme.stylesheet()}{SHEET.read_text(encoding='utf-8')}"
     page.set_content(
         f"<!doctype html><meta charset=utf-8><style>{style}"

@@ -1,4 +1,4 @@
-"""What all drawings have in common, and the file that stands alone."""
+"""What all drawings have in common, and the standalone file."""
 
 from __future__ import annotations
 

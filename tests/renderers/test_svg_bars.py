@@ -1,4 +1,4 @@
-"""Bars in pixels: lengths, stacking, patterns, and where the words are."""
+"""Bars in pixels: lengths, stacking, patterns, and positions of labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shape(chart: Bars, name: str) -> ElementTree.Element:
 
 
 def rects(drawn: ElementTree.Element) -> dict[tuple[int, int], dict[str, float]]:
-    """Rectangles by segment and bar."""
+    """Return rectangles by segment and bar."""
     found = {}
     for group in drawn.iter("g"):
         if (segment := group.get("data-segment")) is not None:
@@ -139,7 +139,7 @@ def test_numbers_stand_with_the_labels_where_a_limit_leaves_one_of_them_no_room(
 def test_long_labels_part_from_each_other_further_than_their_own_lines(
     chart: Bars, kind: str
 ) -> None:
-    """Where each takes three lines or more, and the middle of each beside the middle of its bar."""
+    """If each takes three lines or more, its middle is aligned with the middle of its bar."""
     long = tuple(
         f"{label}: weights, gradients and moments in {i} formats, " * (i + 3)
         for i, label in enumerate(chart.labels)

@@ -1,4 +1,4 @@
-"""What is left out of a line cannot be seen, and markers fill the square that they are given."""
+"""Points omitted from a line make no visible difference, and markers fill their square."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HALF_TENTH = 0.05 * math.sqrt(2) + 1e-9
 
 
 def pieces(drawn: str) -> list[tuple[Point, Point]]:
-    """The straight pieces of a path, as they are written."""
+    """Return the straight pieces of a path as written."""
     found = []
     for part in re.findall(r"M([^M\"]*)", drawn):
         numbers = [float(number) for number in re.findall(r"-?[\d.]+", part)]
@@ -32,7 +32,7 @@ def pieces(drawn: str) -> list[tuple[Point, Point]]:
 
 
 def distance(point: Point, piece: tuple[Point, Point]) -> float:
-    """How far a point is from the nearest one of a piece."""
+    """Return a point's distance from the nearest point of a piece."""
     start, end = (complex(*corner) for corner in piece)
     along, way = end - start, complex(*point) - start
     share = (way * along.conjugate()).real / (abs(along) ** 2 or 1)

@@ -1,4 +1,4 @@
-"""Curves in pixels: where the points of the data are drawn, and that no name covers them."""
+"""Curves in pixels: where data points are drawn, and that no label covers them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOG2 = dataclasses.replace(
 
 
 def shape(chart: Curves, name: str) -> ElementTree.Element:
-    """One of the two drawings, by its class."""
+    """Return one of the two drawings, by its class."""
     drawn = svg.render(chart, "f").replace(
         "<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1
     )
@@ -46,7 +46,7 @@ def shape(chart: Curves, name: str) -> ElementTree.Element:
 
 
 def series_paths(drawn: ElementTree.Element) -> dict[str, list[Point]]:
-    """The corners of every series as they stand in the SVG."""
+    """Return the corners of every series as written in the SVG."""
     found = {}
     for group in drawn.iter("g"):
         if (index := group.get("data-series")) is not None:
@@ -59,7 +59,7 @@ def series_paths(drawn: ElementTree.Element) -> dict[str, list[Point]]:
 
 
 def ticks(drawn: ElementTree.Element, texts: tuple[str, ...]) -> dict[str, Point]:
-    """Where the texts of ticks stand."""
+    """Return the positions of the tick labels."""
     return {
         text.text: (float(text.get("x", "nan")), float(text.get("y", "nan")))
         for text in drawn.iter("text")
@@ -68,7 +68,7 @@ def ticks(drawn: ElementTree.Element, texts: tuple[str, ...]) -> dict[str, Point
 
 
 def between(low: float, high: float, value: float, *, logarithmic: bool) -> float:
-    """How far `value` is from `low` to `high`, counted by what the axis counts."""
+    """Return how far `value` is between `low` and `high` on the axis's scale."""
     if logarithmic:
         low, high, value = math.log10(low), math.log10(high), math.log10(value)
     return (value - low) / (high - low)

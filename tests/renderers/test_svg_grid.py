@@ -1,4 +1,4 @@
-"""Rank grids: what is drawn, what the page may switch, and how heavy it is."""
+"""Rank grids: what is drawn, what the page may switch, and how large it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser makes of drawings and stylesheet: the switch, the palettes, and text that fits."""
+"""Drawings and stylesheet in a browser: the switch, the palettes, and text that fits."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 def shown(page: Page, within: str) -> tuple[list[str], list[int]]:
-    """Fill of every cell and the visible group numbers, in the order of ranks."""
+    """Return the fill of every cell and the visible group numbers, in the order of ranks."""
     found: Any = page.evaluate(
         """root => [
           [...document.querySelectorAll(root + " .cells rect")]

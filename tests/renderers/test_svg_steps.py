@@ -1,4 +1,4 @@
-"""Step traces: which cell says what, and where arrows go."""
+"""Step traces: the text of each cell, and the ends of arrows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figgen.renderers import svg
 
 
 def ring_all_reduce(ranks: int) -> Steps:
-    """The ring in NCCL's order, carried out on sets of contributors."""
+    """Return the ring in NCCL's order, run on sets of contributors."""
     held = [[{rank} for _ in range(ranks)] for rank in range(ranks)]
     frames = []
     for step in range(2 * (ranks - 1)):

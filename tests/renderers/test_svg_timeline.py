@@ -27,7 +27,7 @@ def timeline(*slots: Slot, lanes: int = 2, end: float = 10, unit: str = "1") -> 
 
 
 def gpipe(ranks: int, microbatches: int) -> Timeline:
-    """All forwards, all backwards, each of one unit: the times can be written down."""
+    """Return all forwards, then all backwards, of one unit each, so that times are known."""
     slots = []
     turn = microbatches + ranks - 1
     for rank in range(ranks):

@@ -1,4 +1,4 @@
-"""Tables: one unit per column where it can be read, numbers to the right, CSV that is only data."""
+"""Tables: one unit per column where that is readable, right-aligned numbers, CSV with data only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N = "\N{NO-BREAK SPACE}"
 
 
 def column(unit: str, spec: str, *values: Scalar) -> tuple[str, list[str], bool]:
-    """Heading, cells and alignment of a table of one column."""
+    """Return heading, cells and alignment of a table with one column."""
     made = table.shown(
         Table(columns=(Column(label="x", unit=unit, spec=spec),), rows=tuple((v,) for v in values))
     )
@@ -67,7 +67,7 @@ def test_a_column_with_words_stands_left(values: tuple[Scalar, ...]) -> None:
 
 
 class Cells(HTMLParser):
-    """Reads a table back from HTML: for each cell its tag, class and text."""
+    """Reads a table back from HTML: tag, class and text of each cell."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def test_a_year_has_no_comma_between_its_thousands() -> None:
 
 
 def test_neighbours_that_measure_the_same_are_written_alike() -> None:
-    """A row is read across: 51.5 µs stands beside 2 ms, and not beside "0.0515" under "(ms)"."""
+    """A row is read across, so 51.5 µs goes with 2 ms, and "0.0515" under "(ms)" does not."""
     given_table = Table(
         columns=(
             Column(label="near", unit="s", spec="time"),

@@ -1,4 +1,4 @@
-"""One measured step of a job scales every time of it by one factor, and nothing else."""
+"""One measured step of a job scales all of its times by one factor, and nothing else."""
 
 from __future__ import annotations
 
@@ -131,7 +131,8 @@ def test_what_was_scaled_is_said() -> None:
     ],
 )
 def test_eight_of_ten_other_layouts_are_within_the_interval_of_a_calibrated_job(name: str) -> None:
-    """Every pair of measured layouts of one model, chip and software: one calibrates the other."""
+    """It tests every pair of measured layouts of one model, chip and software; one calibrates the
+    other."""
     known = residuals()[name]
     low, high = other_layout_interval(known.low, known.high)
     groups: dict[object, list[float]] = {}

@@ -1,4 +1,4 @@
-"""What the fitted constants reach on runs that did not fit them, and a fit repeated."""
+"""How well the fitted constants predict runs that were not used to fit them, and a repeated fit."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TESTED = [run for run in RUNS if SIDES[run.name] == TEST]
 
 @cache
 def seconds() -> np.ndarray:
-    """What is predicted of the test runs."""
+    """Return the predicted times of the test runs."""
     return Predictor(TESTED, ())(np.zeros(0))
 
 
 def errors(name: str) -> np.ndarray:
-    """Relative errors of the test runs whose class begins so."""
+    """Return relative errors of the test runs whose class starts with this."""
     wrong = seconds() / np.array([run.step_time_s for run in TESTED]) - 1
     found = [
         error for run, error in zip(TESTED, wrong, strict=True) if class_of(run).startswith(name)
@@ -86,7 +86,7 @@ def test_the_sweep_is_predicted_in_the_middle_and_its_layouts_are_ranked() -> No
 def test_runs_of_the_sweep_stall_by_the_number_of_their_stages(
     stages: tuple[int, ...], low_s: float, high_s: float, least: int
 ) -> None:
-    """Seconds a microbatch, as the page on validation says, or hardly any; 256 GPUs and more."""
+    """Seconds per microbatch as on the validation page, or almost none, on 256 GPUs and more."""
     swept = [run for run in RUNS if run.framework == "nanotron" and run.gpus >= 256]
     found = [run for run in swept if run.pp in stages]
     late_s = [
@@ -100,7 +100,7 @@ def test_runs_of_the_sweep_stall_by_the_number_of_their_stages(
 
 
 def test_no_fitted_constant_wants_to_move() -> None:
-    """No slope is left: a Newton step from the fit moves no constant by 3%.
+    """No gradient is left: a Newton step from the fit moves no constant by 3%.
 
     A fit that stopped in a long valley once left the host's time of a layer at half of this.
     """
@@ -154,7 +154,7 @@ REPORTS = ("mt-nlg", "llama-3", "nemotron-4")
 
 
 def held_by_the_others(classes: Mapping[str, Sequence[tuple[str, float]]]) -> int:
-    """Runs that lie in the interval of their class without the source that they are from."""
+    """Return runs that lie in the interval that their class has without their own source."""
     held = 0
     for runs in classes.values():
         for left_out in {source for source, _ in runs}:
@@ -169,7 +169,7 @@ def held_by_the_others(classes: Mapping[str, Sequence[tuple[str, float]]]) -> in
 def test_trainings_and_benchmarks_on_thousands_of_gpus_are_no_two_classes(
     reports: tuple[str, ...],
 ) -> None:
-    """Whoever finds that they are, by more than a run of these few, should divide them."""
+    """If they ever differ by more than a single run of these few, the class should be divided."""
     ratios: dict[str, list[tuple[str, float]]] = {}
     for run in (run for run in shown_runs() if run.step_time_s and class_of(run) == LARGE):
         source = run.name.split("-")[0] if "mlperf" not in run.name else run.name[:11]

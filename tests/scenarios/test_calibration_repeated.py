@@ -1,4 +1,4 @@
-"""The whole fit once more, and every run beside its interval one by one: what takes seconds."""
+"""Repeats the whole fit, and compares every run with its interval; these tests take seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
 
 
 def test_eight_of_ten_runs_lie_within_the_interval_of_their_class() -> None:
-    """Counted one by one, all runs and tests alone: fitted runs may be the harder ones."""
+    """All runs are counted, and tests alone, because fitted runs may be harder to predict."""
     by_class: dict[str, list[tuple[bool, bool]]] = {}
     for run in (*measured_runs(), *shown_runs()):
         if run.suspect or run.step_time_s is None:

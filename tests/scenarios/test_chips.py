@@ -1,4 +1,4 @@
-"""What chips keep of their peaks, held to runs that no fit has seen."""
+"""What chips keep of their peaks, compared with runs that no fit has used."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ MAXTEXT = {
     "maxtext-llama-3-8b-v6e": (4, "save_dot_except_mlp"),
     "maxtext-llama-3-70b-v6e": (5, "save_qkv_proj"),
 }
-"""Sequences of a chip and what runs again: AI-Hypercomputer/maxtext@e591f30c,
-benchmarks/maxtext_v5p_model_configs.py and maxtext_trillium_model_configs.py. The projections that
-two of them send to the host are kept as well."""
+"""Sequences per chip and what is recomputed: AI-Hypercomputer/maxtext@e591f30c,
+benchmarks/maxtext_v5p_model_configs.py and maxtext_trillium_model_configs.py.
+
+The projections that two of them send to the host are kept as well.
+"""
 
 
 @pytest.mark.parametrize(("name", "config"), MAXTEXT.items())
 def test_maxtext_on_tpus_reaches_what_its_page_prints(name: str, config: tuple[int, str]) -> None:
-    """With the matmuls of MaxText on GPUs, and the share of a measured rate of NVIDIA's chips."""
+    """It uses matmul rates of MaxText on GPUs, and the share of a measured rate of
+    NVIDIA's chips."""
     run, (batch, recompute) = catalog.RUNS[name], config
     step = predicted_step(
         described_run(

@@ -1,4 +1,4 @@
-"""A config.json becomes the shape of the catalog, with the parameters that its weights have."""
+"""A config.json becomes a shape of the catalog, with as many parameters as its weights have."""
 
 from __future__ import annotations
 

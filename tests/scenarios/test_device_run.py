@@ -1,4 +1,4 @@
-"""Steps of plain transformers on one GPU, predicted, against those that were measured."""
+"""Predicted steps of plain transformers on one GPU, compared with measured ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_measured_steps_are_predicted_to_three_per_cent_in_the_mean() -> None:
 def test_steps_on_an_h200_are_predicted_from_its_datasheet_and_better_from_its_measurements() -> (
     None
 ):
-    """No rate was fitted to a step on this chip: they are an H100's, and lone kernels' of both."""
+    """No rate was fitted to steps on this chip; the rates are an H100's, and isolated kernels' on
+    both."""
     runs = [device_run(record) for record in H200]
     alone, beside = (
         [abs(predicted_device(run, rates).step_time_s / run.step_time_s - 1) for run in runs]
@@ -76,7 +77,7 @@ def test_steps_on_an_h200_are_predicted_from_its_datasheet_and_better_from_its_m
 
 
 def test_scaling_every_pass_with_bandwidth_would_miss_the_h200_twice_as_far() -> None:
-    """What the model did when these steps were timed: `predicted_before_s`."""
+    """The model did so when these steps were timed: `predicted_before_s`."""
     known = [record for record in H200 if "fp32" not in record["id"]]
     before = [abs(record[PREDICTED_BEFORE] / record["step_time_s"] - 1) for record in known]
     now = [abs(answer(record)["difference"]) for record in known]
@@ -84,7 +85,7 @@ def test_scaling_every_pass_with_bandwidth_would_miss_the_h200_twice_as_far() ->
 
 
 def test_kernels_that_bandwidth_does_not_bound_gain_nothing_from_an_h200() -> None:
-    """Solved from the two files: the share of a pass's time that bandwidth decides on an H100."""
+    """The share of a pass's time that bandwidth limits on an H100 is solved from the two files."""
     h100, h200 = (
         accelerator(name).hbm_bandwidth_bytes_per_s for name in ("h100-sxm-80gb", "h200-sxm-141gb")
     )
@@ -106,7 +107,8 @@ def test_kernels_that_bandwidth_does_not_bound_gain_nothing_from_an_h200() -> No
 
 
 def test_experts_in_fp32_take_seven_times_as_long_as_in_tf32() -> None:
-    """PyTorch's default precision: the same Mixtral, 291 ms of matmuls a step instead of 58."""
+    """FP32 is PyTorch's default: the same Mixtral takes 291 ms of matmuls per step
+    instead of 58."""
     records = {record["id"]: record for record in H100}
     fast, slow = (records[f"mixtral-mini-amp-eager{way}"] for way in ("", "-fp32"))
     for record in (fast, slow):
@@ -117,7 +119,7 @@ def test_experts_in_fp32_take_seven_times_as_long_as_in_tf32() -> None:
 
 
 def test_adapters_of_peft_are_counted_and_kept_as_on_the_device() -> None:
-    """Nothing was fitted to this step; thin matmuls in FP32 are slower than their bytes."""
+    """Nothing was fitted to this step; thin matmuls in FP32 are slower than their bytes suggest."""
     lora = next(record for record in adapter_steps() if "step_time_s" in record)
     whole = next(record for record in H200 if record["id"] == "h200-llama8b-bf16-eager")
     run = device_run(lora)
@@ -231,7 +233,8 @@ def test_the_traced_step_is_predicted_kind_by_kind() -> None:
 
 
 def test_its_own_measurements_change_nothing() -> None:
-    """The file of the machine whose steps the shares are of: never worse, to the last digits."""
+    """The file is from the machine whose steps gave the shares, so results agree to the last
+    digits."""
     for record in H100:
         run = device_run(record)
         alone, beside = predicted_device(run), predicted_device(run, reference_rates())

@@ -1,4 +1,4 @@
-"""A chance to fit holds as often as it promises, for publishers who had no part in it too."""
+"""A chance to fit is right as often as it promises, even for publishers not used in the fit."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_chances_above_four_in_five_hold(chance: float) -> None:
 
 
 def test_layouts_of_the_sweep_ran_as_often_as_promised() -> None:
-    """Failed layouts include crashes for other reasons, which no memory predicts."""
+    """Failed layouts include crashes for other reasons, which no memory model predicts."""
     found = outcomes()
     shares = [one.share for one in found]
     assert shares == sorted(shares, reverse=True)
@@ -89,7 +89,7 @@ def test_layouts_of_the_sweep_ran_as_often_as_promised() -> None:
 
 
 def test_layouts_whose_peaks_are_left_out_ran_as_often_as_promised() -> None:
-    """Their peaks are the highest above the prediction, and still they fitted."""
+    """Their peaks exceed the prediction most, and yet they fitted."""
     found = outcomes(ahead)
     assert sum(one.ran for one in found) == 898 - 663
     assert sum(one.software == "nanotron" for one in peak_errors()) == 663
@@ -98,7 +98,7 @@ def test_layouts_whose_peaks_are_left_out_ran_as_often_as_promised() -> None:
 
 
 def test_tensors_that_wait_are_as_many_in_every_model_and_in_every_microbatch() -> None:
-    """What is queued doesn't depend on the model, and with stages most jobs queue nothing."""
+    """Queued tensors don't depend on the model, and with stages most jobs queue nothing."""
     queued: dict[object, list[float]] = {}
     for one in judged_peaks():
         run = one.run
@@ -122,7 +122,7 @@ def test_the_width_of_normal_errors_is_their_standard_deviation() -> None:
 
 
 def test_a_normal_distribution_has_the_quantile_of_students_t() -> None:
-    """Of two errors of a known size, and two stand-ins: 2.132 at four degrees of freedom."""
+    """Two errors of known size and two stand-ins: 2.132 at four degrees of freedom."""
     spread = peak_spread((0.1, 0.1), others=0.1)
     assert most_bytes(1.0, spread, SAFE) == pytest.approx(exp(-0.1 * 2.132), rel=1e-4)
     assert NormalDist().inv_cdf(0.95) == pytest.approx(NORMAL_95, abs=1e-3)

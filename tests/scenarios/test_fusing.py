@@ -1,4 +1,4 @@
-"""What software fuses, held to the lists of operations that steps of one H100 bear out."""
+"""What software fuses, compared with operation lists that agree with steps of an H100."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def value(name: str) -> float:
 
 
 def steps(*, compiled: bool) -> list[Any]:
-    """Dense steps of one H100 in pure BF16, by whether they were compiled."""
+    """Return dense steps of one H100 in pure BF16, by whether they were compiled."""
     return [
         (record, device_run(record))
         for record in measured_steps()
@@ -166,7 +166,7 @@ def test_attention_of_cards_keeps_to_the_peak_that_their_products_reach() -> Non
 
 
 def test_matmuls_of_plain_pytorch_are_the_mean_of_two_frameworks_and_our_own_steps() -> None:
-    """Publishers count alike, whatever the number of their runs."""
+    """All publishers have equal weight, whatever their number of runs."""
     own = []
     for compiled in (False, True):
         for record, run in steps(compiled=compiled):
@@ -187,7 +187,7 @@ def test_matmuls_of_plain_pytorch_are_the_mean_of_two_frameworks_and_our_own_ste
 
 
 def test_flash_attention_2_is_as_fast_on_ampere_whoever_calls_it() -> None:
-    """It is slower than Megatron-Core's kernels on Hopper alone, for which those are written."""
+    """It is slower than Megatron-Core's kernels only on Hopper, for which those are written."""
 
     def rate(framework: str, chip: str) -> float:
         run = described_run({**RUN, "framework": framework, "hardware": chip})

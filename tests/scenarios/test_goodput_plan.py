@@ -1,4 +1,4 @@
-"""Goodput of a planned layout: where its checkpoint, its interval and its days come from."""
+"""Goodput of a planned layout: the source of its checkpoint, its interval and its days."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = plan_question(scenario(model="llama-3-405b", nodes=2048, gpus_per_node=8
 
 
 def trained_share(one: SavedTraining, failures: int, draw: random.Random) -> float:
-    """Time that was trained and not lost over all the time, failure by failure."""
+    """Return the share of time that was trained and not lost, failure by failure."""
     trained, spent = [], []
     for _ in range(failures):
         until = draw.expovariate(1 / one.mtbf_s)

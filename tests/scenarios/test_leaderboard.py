@@ -1,4 +1,4 @@
-"""The leaderboard: a split that stays as it was frozen, and errors that a reader can work out."""
+"""The leaderboard: a split that stays as frozen, and errors that a reader can recompute."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_split_is_of_whole_publishers_who_fit_nothing() -> None:
 
 
 def test_publishers_count_once_whatever_their_runs() -> None:
-    """Twice as long for two runs of one (100% off), 10% short for the only run of another."""
+    """Two runs of one publisher take twice as long (100% off), the only run of another 10% less."""
     runs = frozen_split().publishers
     many, alone = list(runs["aws-neuron"].items())[:2], list(runs["huggingface-smollm3"].items())
     answers = {name: 2 * s for name, s in many} | {name: 0.9 * s for name, s in alone}

@@ -24,7 +24,7 @@ JOB = (
 
 
 def row(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
-    """What the command prints for the two files."""
+    """Return what the command prints for the two files."""
     assert main(["verdict", *words]) == 0
     _, entry, source = capsys.readouterr().out.split("# figgen/catalog/")
     return entry.partition("\n")[2], source.partition("\n")[2]

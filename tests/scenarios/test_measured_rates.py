@@ -1,4 +1,4 @@
-"""A reader's measurements stand in the place of datasheets, as one computes by hand."""
+"""A reader's measurements replace datasheets, with the results of a computation by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BYTES = 2.0**30
 
 
 def written(ranks: int = 8, nodes: int = 1, **tables: list[dict[str, Any]]) -> str:
-    """A file of H100 with these tables."""
+    """Return a file of an H100 with these tables."""
     machine = {
         "device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
         "ranks": ranks, "nodes": nodes, "torch": "2.9.0", "runtime": "12.8", "date": "2026-11-22",
@@ -38,7 +38,7 @@ def found(**given: Any) -> MeasuredRates:
 
 
 def products(flops_per_s: float, start_s: float = 0.0, name: str = "bf16") -> list[dict[str, Any]]:
-    """Squares of a machine that multiplies at a rate, and waits before each."""
+    """Return square matmuls of a machine with this rate and this wait before each."""
     return [
         {"format": name, "m": n, "n": n, "k": n, "seconds": start_s + 2 * n**3 / flops_per_s}
         for n in (1024, 4096, 16384)
@@ -56,7 +56,7 @@ def passes(forward_s: float, backward_s: float, head_dim: int = 128) -> list[dic
 def rings(
     name: str, bus_bytes_per_s: float, ranks: int, nodes: int, start_s: float = 0.0
 ) -> list[dict[str, Any]]:
-    """A collective of every size as nccl-tests would print its busbw, with a start for each hop."""
+    """Return a collective's busbw by size as nccl-tests prints it, with a latency per hop."""
     times = 2 if name == "all_reduce" else 1
     return [
         {
@@ -210,7 +210,7 @@ def test_what_is_wrong_in_measured_rates_is_named(text: str, says: str) -> None:
 
 
 def test_rates_are_read_again_as_they_were_written() -> None:
-    """The tiny products of a CPU too, whose rates are far below one GFLOP/s."""
+    """This includes tiny matmuls of a CPU, whose rates are far below one GFLOP/s."""
     sample = Path(__file__).parents[1] / "catalog" / "measured_cpu.json"
     text = read_rates(str(sample)).text
     assert read_rates(text).text == text

@@ -1,4 +1,4 @@
-"""A reader's accelerator and link behave as if they stood in the catalog."""
+"""A reader's accelerator and link behave as if they were in the catalog."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JOB = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "global_batch": 32
 
 
 def stanza(file: str, name: str) -> str:
-    """An entry of the catalog as it stands there."""
+    """Return an entry of the catalog as text."""
     whole = content(file)
     return f"[{name}]{whole.split(f'[{name}]')[1].split(chr(10) + '[')[0]}\n"
 

@@ -1,4 +1,4 @@
-"""The planner's arrays against the models of one layout; what it is asked and what it tells."""
+"""The planner's arrays compared with the models of a single layout; its questions and answers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_the_front_is_what_nothing_beats_in_both() -> None:
 
 
 def test_of_layouts_as_fast_as_the_fastest_the_smallest_is_first() -> None:
-    """Bytes decide among steps within a thousandth, and seconds among all others."""
+    """Among steps within a thousandth, fewer bytes come first; otherwise fewer seconds."""
     tied = 0
     for nodes in (1, 2, 4):
         question = plan_question(scenario(model="llama-3-8b", nodes=nodes, global_batch=64))
@@ -223,7 +223,7 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_plan_says_how_likely_its_layouts_fit(capsys: pytest.CaptureFixture[str]) -> None:
-    """Llama 70B with the batch of 16 nodes: the fastest of all that may fit does so only just."""
+    """Llama 70B with the batch of 16 nodes: the fastest layout that may fit only just does."""
     asked = ["plan", "--model", "llama-3-70b", "--nodes", "16", "--global-batch", "512"]
     risky = [*asked, "--fit-chance", "50"]
     safe_row, risky_row = (

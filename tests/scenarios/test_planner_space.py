@@ -1,4 +1,4 @@
-"""The planner's space of layouts against trying everything, one by one."""
+"""The planner's space of layouts, compared with trying everything one by one."""
 
 from __future__ import annotations
 
@@ -83,9 +83,11 @@ NARROW_EXPERTS = replace(
 
 
 def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) -> PlannedJob:
-    """A job of a batch of four; `schedules`, `recompute` and `fixed` are the search's options.
+    """Return a job with a batch of four;
 
-    Layouts fit that are predicted to: what needs all of the capacity has a chance of a half.
+    `schedules`, `recompute` and `fixed` are search options.
+
+    Layouts fit if they are predicted to: one that needs all of the capacity has a chance of a half.
     """
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
     search = {"schedules": tuple(CHUNKS), "recompute": ("none", "full")}
@@ -110,7 +112,7 @@ Key = tuple[Any, ...]
 
 
 def by_hand(job: PlannedJob) -> Iterator[tuple[Key, TrainingSetup]]:
-    """Every layout that `TrainingSetup` accepts, one by one."""
+    """Return every layout that `TrainingSetup` accepts, one by one."""
     gpus, shape, sizes = job.world_size, job.setup.shape, range(1, job.world_size + 1)
     framework, order = job.setup.framework, job.setup.parallel.order
     for tp, cp, pp, ep, etp in product(sizes, repeat=5):
@@ -156,7 +158,7 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Key, TrainingSetup]]:
 
 
 def planned(job: PlannedJob, model: Callable[..., Any]) -> dict[Key, float]:
-    """What a model of the planner finds of every layout that it lists."""
+    """Return what the planner's models give for every layout that it lists."""
     found: dict[Key, float] = {}
     for one in pipelines_of(job):
         for place, number in enumerate(columns_of(one, model)):
@@ -183,23 +185,23 @@ def planned(job: PlannedJob, model: Callable[..., Any]) -> dict[Key, float]:
 
 
 def columns_of(found: Pipeline, model: Callable[..., Any]) -> Any:
-    """What a model finds of all layouts of a pipeline, in their order."""
+    """Return a model's results for all layouts of a pipeline, in their order."""
     (column,) = over(found.modes, found.zeros, found.entries, lambda *one: (model(found, *one),))
     return column
 
 
 def total_of(*one: Any) -> Any:
-    """Bytes of the fullest rank."""
+    """Return the bytes of the fullest rank."""
     return held_bytes(*one)[0]
 
 
 def reason_of(*one: Any) -> Any:
-    """What is first too much."""
+    """Return what first exceeds the memory."""
     return held_bytes(*one)[1]
 
 
 def up_to_each_reason(setup: TrainingSetup, job: PlannedJob) -> np.ndarray:
-    """What is there to begin with; then with activations; with all that works; with all."""
+    """Return bytes at the start, then with activations, with all temporaries, and in total."""
     sums = []
     for rank in memory(setup, reserve_bytes=job.reserve_bytes).ranks:
         state = fsum(rank.bytes_of(part) for part in ("weights", "gradients", "optimizer"))
@@ -323,7 +325,7 @@ def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
 
 @pytest.mark.parametrize("schedule", CHUNKS)
 def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
-    """What is taken for fewer microbatches is what the simulator finds for all of them."""
+    """Results from fewer microbatches equal those of simulating all of them."""
     shape, again = catalog.model("deepseek-v3").shape, recomputation("none")
     compared = 0
     for stages, chunks in product((2, 3, 4), CHUNKS[schedule][:2]):
@@ -389,7 +391,7 @@ AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
 
 
 def accepted(setup: TrainingSetup) -> set[tuple[int, ...]]:
-    """Meshes that a setup may have, one by one; tensor parallelism of dense layers is ETP too."""
+    """Return meshes that a setup accepts, one by one; the dense TP size is also ETP."""
     found, shape, sizes = set(), setup.shape, range(1, WORLD + 1)
     own = setup.parallel.convention.etp
     for tp, cp, pp, ep, etp in product(sizes, repeat=5):
@@ -417,7 +419,7 @@ def accepted(setup: TrainingSetup) -> set[tuple[int, ...]]:
 def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two nodes of six: tensor parallelism within a node unless its size is said."""
+    """Two nodes of six: tensor parallelism stays within a node unless its size is given."""
     # What is near to what is refused takes most of the time, and nobody reads it here.
     monkeypatch.setattr("figgen.models.machine.layout.nearest_valid", lambda *sizes: ())
     for shape, (split, exchange) in product(SHAPES, ((True, "all-to-all"), (False, "p2p"))):
@@ -449,7 +451,7 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
 
 
 def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]]:
-    """What the planner lists, each as often as it does."""
+    """Return what the planner lists, with repetitions."""
     found = []
     for pp in pipelines(WORLD, wanted):
         if not list(schedules(setup.shape.layers, pp, ["1f1b"], None)):

@@ -1,4 +1,4 @@
-"""Published layouts beside the planner's: the quick search finds the same, the file is of today."""
+"""Published layouts next to the planner's: quick searches agree, and the file is up to date."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOBS: tuple[dict[str, Any], ...] = (
     {"preset": "gpt-175b-selective"},
 )
 QUICK = ("gpt-175b-selective", "opt-175b", "llama-3-405b-131k", "llama-3-405b-8k-16384")
-"""Presets whose search takes a few tenths of a second; with others the file is as old as they."""
+"""Presets whose search takes a few tenths of a second; the file's other presets are not checked."""
 
 
 @pytest.mark.parametrize("job", JOBS)

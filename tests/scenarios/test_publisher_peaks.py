@@ -1,4 +1,4 @@
-"""Peaks that publishers print are held against predictions of the same kind."""
+"""Published peaks are compared with predictions of the same kind of peak."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_every_kind_is_held_and_no_run_with_adapters() -> None:
 
 
 def test_a_full_card_says_nothing_of_what_a_step_needs() -> None:
-    """An A100 of 80 GiB, all of which nvidia-smi shows as taken, reports less to PyTorch."""
+    """An A100 of 80 GiB, all of which nvidia-smi shows as used, reports less to PyTorch."""
     printed = {str(one["id"]): one.get("peak_memory_gib") for one in publisher_records()}
     assert printed["ms-swift-script-megatron-pretrain"] == 80
     assert "ms-swift-script-megatron-pretrain" not in {one.name for one in publisher_peaks()}
 
 
 def test_reserved_peaks_of_torchtitan_are_missed_by_a_tenth_on_average() -> None:
-    """Its habits are modelled; the issue threads are of runs that nobody fitted."""
+    """Its habits are modeled; the issue threads contain runs that were not used in a fit."""
     errors = [
         abs(one.error) for one in publisher_peaks() if one.publisher == "pytorch-torchtitan-threads"
     ]
@@ -49,7 +49,7 @@ def test_reserved_peaks_of_torchtitan_are_missed_by_a_tenth_on_average() -> None
 
 
 def logarithmic_errors(habits: str) -> dict[str, list[float]]:
-    """Logarithms of printed over predicted peaks of a framework, by publisher."""
+    """Return logarithms of printed over predicted peaks of a framework, by publisher."""
     found: dict[str, list[float]] = {}
     for one in publisher_peaks():
         if one.habits == habits:
@@ -59,7 +59,7 @@ def logarithmic_errors(habits: str) -> dict[str, list[float]]:
 
 
 def test_modules_of_plain_pytorch_differ_from_author_to_author() -> None:
-    """With the habits of the one LitGPT's peaks would be missed by more than their own."""
+    """With one author's habits, LitGPT's peaks would be missed by more than with its own."""
     (own,) = logarithmic_errors("pytorch").values()
     records = [one for one in publisher_records() if "thunder" in one["id"]]
     eager = [one for one in records if one.get("compiled") is False]

@@ -1,4 +1,4 @@
-"""Predictions by publisher: who is on which side, what is left aside, and what intervals hold."""
+"""Predictions by publisher: which half each is in, what is excluded, and what intervals contain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FITTED = {
     "bigscience", "bytedance", "deepseek", "huggingface", "meta", "mlperf", "mosaicml", "nvidia",
     "pytorch", "tsinghua",
 }  # fmt: skip
-"""Houses whose runs had a part in the fit."""
+"""Publishers whose runs were used in the fit."""
 
 
 def test_every_publisher_is_on_the_side_that_its_name_gives() -> None:
@@ -68,7 +68,7 @@ def test_every_run_has_a_publisher_and_nobody_new_was_fitted() -> None:
 
 
 def test_every_record_of_a_publisher_is_read() -> None:
-    """25 publishers; nothing is refused, for hardware or otherwise."""
+    """25 publishers; nothing is refused, for hardware or other reasons."""
     read = [described_run(record) for record in publisher_records()]
     assert len(read) == len(publisher_records()) == sum(one.kept for one in publishers().values())
     assert len(publishers()) == 25
@@ -76,7 +76,7 @@ def test_every_record_of_a_publisher_is_read() -> None:
 
 def test_embedding_and_loss_take_the_place_of_a_layer_in_runs_of_xtuner() -> None:
     """InternLM/xtuner, megatron_moe_benchmark.md: one layer fewer in the first and last stage, 94
-    in all, so that 96 stages of one layer have none at both ends."""
+    in total, so that of 96 stages of one layer both ends have none."""
     runs = [one.run for one in published_runs() if one.publisher.endswith("megatron-h800")]
     for run in runs:
         first, *others, last = run.layers_per_stage
@@ -115,7 +115,7 @@ def test_a_predictor_is_any_function_of_runs() -> None:
 
 
 def test_errors_are_worse_for_who_had_no_part_in_the_fit() -> None:
-    """As those who collected the runs found, at first some 25 % against the published 5 to 14 %."""
+    """Those who collected the runs first saw some 25%, compared with the published 5 to 14%."""
     judged = judged_publishers()
     means = {
         fitted: np.mean(
@@ -140,8 +140,11 @@ def test_leaving_a_house_out_changes_its_own_predictions_and_no_others() -> None
 
 
 def test_intervals_of_others_hold_three_quarters_of_a_publishers_runs() -> None:
-    """Of ten runs and more, with its house left out of constants, errors and intervals; the mean of
-    interval scores and of widths, which a wide interval does not gain by."""
+    """This is for publishers with ten runs or more, which are left out of constants, errors and
+    intervals.
+
+    It uses mean interval scores and widths, which a wide interval does not improve.
+    """
     covered = [one for one in coverages(judged_publishers()) if one.runs >= TEN_RUNS]
     assert len(covered) >= 20
     assert [one.publisher for one in covered if one.share < 0.75] == []
@@ -157,7 +160,7 @@ def test_an_interval_score_is_the_width_and_ten_times_a_miss() -> None:
 
 
 def test_what_no_run_decides_leaves_a_prediction_as_unsure_as_its_guesses() -> None:
-    """Without NVIDIA nobody times layers of experts, without Hugging Face nobody nanotron."""
+    """Without NVIDIA nobody times layers of experts, without Hugging Face nobody times nanotron."""
     judged = judged_publishers()
     unsure = {
         name: np.mean([one.unsure for one in rows]) ** 0.5
@@ -177,7 +180,8 @@ def test_less_known_constants_widen_an_interval_and_better_known_ones_do_not() -
 
 
 def test_errors_of_others_are_those_of_the_constants_without_a_house() -> None:
-    """Without NVIDIA's runs experts at other houses take longer than predicted, as NVIDIA's do."""
+    """Without NVIDIA's runs, experts at other publishers take longer than predicted, as NVIDIA's
+    do."""
     judged = judged_publishers()
     assert other_houses("karpathy", judged) == [
         one for one in judged if one.published.house != "karpathy"
@@ -194,7 +198,7 @@ def test_errors_of_others_are_those_of_the_constants_without_a_house() -> None:
 
 
 def test_what_is_printed_holds_three_quarters_of_every_publishers_runs() -> None:
-    """Of ten runs and more, in the interval that `figgen step` prints for them."""
+    """This is for publishers with ten runs or more, and the interval that `figgen step` prints."""
     for name, rows in by_publisher(judged_publishers()).items():
         if len(rows) >= TEN_RUNS:
             printed = [(predicted_step(one.published.run), one.published) for one in rows]
@@ -232,7 +236,8 @@ def test_a_class_of_one_house_takes_the_publishers_of_the_next_wider_one() -> No
 
 
 def test_an_interval_covers_publishers_that_err_as_those_it_was_made_of() -> None:
-    """Publishers and their runs drawn from known spreads: eight in ten of a new one's runs."""
+    """Publishers and runs are drawn from known spreads; it contains eight in ten of a new one's
+    runs."""
     rng = np.random.default_rng(1)
     template = judged_publishers()[0].published
     inside, total = 0, 0

@@ -1,4 +1,4 @@
-"""Rivals are held to the runs that ours is held to, and to nothing else."""
+"""Rivals are judged by the same runs as our model, and by nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GPT = "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256"
 
 
 def test_llm_analysis_is_flops_over_a_share_of_the_peak_as_its_documentation_says() -> None:
-    """A GPT of four times the width, where its count of FLOPs is the textbook's."""
+    """A GPT with an MLP of four times the width, for which its FLOP count is the textbook's."""
     [one] = [one for one in judged_runs() if one.run.name == GPT]
     run, rival = one.run, rivals()["llm-analysis"]
     flops = training_flops_per_token(run.shape, "6nd+attention", sequence=run.sequence)
@@ -49,7 +49,7 @@ def test_both_sides_of_a_comparison_are_the_same_test_runs() -> None:
 
 
 def test_what_a_tool_can_express_and_no_comparison_has_is_two_runs_under_fsdp() -> None:
-    """The page says so: fewer than eight runs of a kind are no comparison."""
+    """The page says that fewer than eight runs of a kind are no comparison."""
     tests = [one.run for one in judged_runs() if one.tested]
     compared = {(one.rival.name, one.kind) for one in comparisons()}
     left = [

@@ -1,4 +1,4 @@
-"""What a record leaves open: as its framework does it, said in words where the code says it."""
+"""What a record leaves open follows its framework's habit, as its code states in words."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_what_nobody_says_is_what_the_framework_does(
 
 
 def test_attention_is_the_kernel_that_the_source_names() -> None:
-    """FlashAttention 2 on two B200, whose trainer's steps of 16K and 64K tokens differ by what
-    attention adds: 346 TFLOP/s, forward twice and backward (prime-rl's benchmarks/baselines)."""
+    """FlashAttention 2 on two B200, whose trainer's steps of 16K and 64K tokens differ by
+    attention: 346 TFLOP/s, forward twice and backward (prime-rl's benchmarks/baselines)."""
 
     def share(hardware: str, attention: str) -> float:
         run = {"hardware": hardware, "attention": attention, "framework": "torchtitan"}
@@ -119,7 +119,7 @@ def test_memory_is_that_of_the_framework_and_its_release() -> None:
 
 
 def test_chunks_count_only_in_a_pipeline() -> None:
-    """A pipeline of two stages and two chunks has four shares; without one, one."""
+    """A pipeline of two stages and two chunks has four shares; without a pipeline there is one."""
     piped = described_run(RUN | {"pp": 2, "vpp": 2})
     alone = replace(piped, pp=1)
     assert (len(shares_of(piped)[0]), len(shares_of(alone)[0])) == (4, 1)
@@ -259,7 +259,7 @@ def test_a_record_with_latent_attention_has_it_in_its_shape() -> None:
 
 
 def test_every_habit_of_memory_is_a_choice_of_software() -> None:
-    """All but those of unknown software, and those that a release chooses."""
+    """Exceptions are unknown software, and habits that depend on the release."""
     chosen = {memory_of(name) for name in known_software()}
     assert chosen == set(FRAMEWORKS) - {"unknown", "megatron-2024"}
     assert memory_of("megatron-lm 24.06") == "megatron-2024"

@@ -1,4 +1,4 @@
-"""Runs read from files: every way that sources write them, and one line for what is missing."""
+"""Runs read from files: every way in which sources write them, and one line for what is missing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PRESET_RUNS = [
     for preset in catalog.PRESETS.values()
     if isinstance(preset, catalog.TrainingPreset) and preset.run.name != "opt-175b"
 ]
-"""Without OPT, whose batch is known by its microbatches alone: no record of a run file says so."""
+"""Runs of presets except OPT, whose batch is given only in microbatches, unlike any run file."""
 
 
 def test_a_run_says_little_and_the_rest_has_defaults() -> None:
@@ -126,7 +126,7 @@ HARDWARE = {
     "TPU v6e": "tpu-v6e", "Trainium1 (trn1.32xlarge, NeuronCore-v2)": "trainium1",
     "V100 SXM2 32GB": "v100-sxm2-32gb",
 }  # fmt: skip
-"""What 25 publishers of measured runs write of their hardware (collected 2026-11-26)."""
+"""What 25 publishers of measured runs write about their hardware (collected 2026-11-26)."""
 
 NAMES = {
     "RTX 4090": "rtx-4090", "rtx4090": "rtx-4090", "NVIDIA GeForce RTX 3090": "rtx-3090",
@@ -231,7 +231,7 @@ def test_one_run_gives_one_answer_and_many_a_list_with_the_refused_one_named(
 def test_a_layout_that_cannot_be_placed_has_a_time_and_no_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """EP as a source prints it may be more than the GPUs of a stage; heads may not divide."""
+    """A printed EP may exceed the GPUs of a stage, and heads may not divide."""
     file = tmp_path / "run.json"
     wide = RUN | {"model_shape_ref": "deepseek-v3", "tp": 1, "pp": 8, "ep": 64, "vpp": None}
     odd = RUN | {"model_shape_ref": "own", "shape": {
@@ -297,7 +297,7 @@ def test_the_split_is_by_key_and_about_half() -> None:
 
 
 def test_a_published_run_has_one_network_however_it_is_asked_about() -> None:
-    """As a record that is predicted beside measurements, and as the step of its own page."""
+    """It is the same in a record predicted next to measurements and in the step of its own page."""
     compared = 0
     for run in shown_runs():
         try:
@@ -375,7 +375,8 @@ def test_a_rate_says_something_only_where_it_is_known_what_it_counts() -> None:
 
 
 def test_a_step_takes_the_same_whether_seconds_tokens_or_flops_were_printed() -> None:
-    """64 · 4096 tokens in 5 s on 64 GPUs are 819.2 tokens a second each, of so many FLOPs."""
+    """64 · 4096 tokens in 5 s on 64 GPUs are 819.2 tokens per second each, which gives
+    the FLOPs."""
     run = described_run(RUN)
     silent = {key: value for key, value in RUN.items() if key != "step_time_s"}
     tflops = 819.2 * training_flops_per_token(run.shape, sequence=4096) / 1e12
@@ -421,7 +422,7 @@ def test_the_fullest_rank_has_what_dealing_leaves_it(layers: int, pp: int, chunk
 
 @pytest.mark.parametrize("run", load.runs().values(), ids=lambda run: run.name)
 def test_a_published_run_takes_as_long_by_its_record_as_on_its_page(run: Run) -> None:
-    """What is shown of a run, what calibrates on it and what a preset page says is one number."""
+    """The number is the same where a run is shown, calibrates, and appears on a preset page."""
     try:
         described, page = described_run(completed_record(run)), resolve(scenario(run=run.name))
     except InputError:
@@ -469,7 +470,7 @@ def test_recomputing_named_modules_costs_their_products_and_no_attention_core() 
 
 
 def test_torchtitan_cuts_a_batch_into_as_many_microbatches_as_stages() -> None:
-    """Its 405B on 512 GPUs: 32 sequences of a replica in 8 microbatches of 4, not in 32 of 1."""
+    """Its 405B on 512 GPUs: 32 sequences per replica in 8 microbatches of 4, not in 32 of 1."""
     run = described_run(completed_record(catalog.run("torchtitan-405b-fsdp8-tp8-pp8-1f1b")))
     assert (run.microbatch, run.microbatches) == (4, 8)
     assert predicted_step(run).step_time_s == pytest.approx(run.step_time_s, rel=0.05)
@@ -481,7 +482,7 @@ def test_torchtitan_cuts_a_batch_into_as_many_microbatches_as_stages() -> None:
 
 
 def test_interleaving_is_read_from_the_note_of_a_torchtitan_run() -> None:
-    """Its Interleaved1F1B has two chunks a rank; its docs/performance.md says so in words."""
+    """Its Interleaved1F1B has two chunks per rank, as its docs/performance.md says in words."""
     record = {
         "id": "titan", "framework": "torchtitan", "model": "llama-3-405b", "num_accelerators": 512,
         "hardware": "H100 SXM 80GB", "tp": 8, "pp": 8, "global_batch_sequences": 256,

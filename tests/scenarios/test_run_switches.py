@@ -1,4 +1,4 @@
-"""What sources say of a run's options, in words of many kinds."""
+"""What sources say about a run's options, in many different words."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_software_is_known_by_what_it_is_made_of(words: str, framework: str) -> 
 
 @pytest.mark.parametrize("chip", ["h200-sxm-141gb", "gb200-nvl72", "gb300-nvl72"])
 def test_queries_begin_as_long_as_in_cudnns_tables(chip: str) -> None:
-    """Seconds for each pair of tokens grow as 1 + start / length, forward and backward together."""
+    """Seconds per pair of tokens grow as 1 + start / length, forward and backward together."""
     found: dict[int, float] = {}
     for row in attention_tables()[chip].passes:
         if row.format == "bf16" and row.causal and not row.deterministic:

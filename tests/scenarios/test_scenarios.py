@@ -1,4 +1,4 @@
-"""What a preset, a run and sizes mean, and what is assumed of them, against papers and by hand."""
+"""What a preset, a run and sizes mean and assume, compared with papers and computed by hand."""
 
 from __future__ import annotations
 

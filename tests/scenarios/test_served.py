@@ -1,4 +1,4 @@
-"""What pages are served is read back as the catalog has it."""
+"""The data served to pages is read back as the catalog has it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_page_times_a_job_as_the_command_line_does(pages: ServedCatalog) -> No
 
 
 def test_a_chip_of_ones_own_has_shares_of_its_numbers(pages: ServedCatalog) -> None:
-    """Twice the peak and the bandwidths are twice the rates."""
+    """Doubling the peak and the bandwidths doubles the rates."""
     chip = {"peak_flops_per_s": 1e15, "scale_up_bandwidth_bytes_per_s": 4e11}
     choices = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "accelerator": chip}
     bare = page_job(pages, choices)

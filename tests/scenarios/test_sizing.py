@@ -1,4 +1,4 @@
-"""The planner asked for a number of nodes: against plans of each, and its bounds."""
+"""Asking the planner for a number of nodes, compared with a plan for each, and its bounds."""
 
 from __future__ import annotations
 

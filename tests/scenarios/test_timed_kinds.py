@@ -1,4 +1,4 @@
-"""Which layouts of a plan somebody has timed, by the published runs."""
+"""For which layouts of a plan somebody has published a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict on a measured step: from what people have, with reasons that the model computes."""
+"""A verdict on a measured step, from the data people have, with reasons that the model computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on threads that were put apart before it was written."""
+"""The verdict on threads that were held out before it was written."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ RTX_4090 = {
     "bf16": ("165.2 TFLOP/s", "peak_flops_per_s", 165.2e12),
     "scale_up": ("32 GB/s", "scale_up_bandwidth_bytes_per_s", 32e9),
 }
-"""As in NVIDIA's whitepaper on the Ada architecture, matmuls with sums in 32 bits; over PCIe 4."""
+"""From NVIDIA's whitepaper on the Ada architecture, matmuls with sums in 32 bits, over PCIe 4."""
 CLUSTERS: dict[str, dict[str, Any]] = {
     "one RTX 4090": {"model": "llama-3-1b", "accelerator": OWN, "nodes": 1, "gpus_per_node": 1,
                      "sequence": 2048},
@@ -73,7 +73,8 @@ PAGES = {
 
 @cache
 def called(page: int) -> tuple[dict[str, CallData], dict[str, list[Comparison]]]:
-    """Calls whose numbers follow the reader's cluster, and a page's conditions, with their data."""
+    """Return calls whose numbers follow the reader's cluster, and a page's conditions, with their
+    data."""
     text = re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)
     found = [compute(match[1])[0] for match in re.finditer(PATTERN, text)]
     claims = [match["condition"] for match in re.finditer(CLAIM, PAGES[page])]
@@ -96,7 +97,8 @@ def with_own(yours: dict[str, Any], chip: Any) -> dict[str, Any]:
 
 
 def spoken(page: int, yours: dict[str, Any]) -> dict[str, Any]:
-    """What a page calls on a cluster, as functions for `eval`: its jobs and every formula."""
+    """Return what a page calls on a cluster, as functions for `eval`: its jobs and
+    every formula."""
     return {**{name: partial(value_of, name) for name in FORMULAS}, **lookups(page, yours)}
 
 
@@ -105,7 +107,7 @@ def value_of(formula: str, **given: Any) -> float:
 
 
 def answered(page: int, yours: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Numbers and truth of a page's calls and claims on a cluster; None for what it cannot run."""
+    """Return values of a page's calls and claims on a cluster; None for what it cannot run."""
     names = spoken(page, yours)
 
     def value(text: str) -> Any:
@@ -171,7 +173,7 @@ def test_pages_compute_twelve_clusters_as_python_does(tmp_path: Path, own: Path)
 
 
 def assert_opened(page: int, yours: dict[str, Any], got: Any) -> None:
-    """What numbers of a page's job open to on a cluster is what Python says."""
+    """Assert that what numbers of a page's job open to on a cluster equals Python's text."""
     if got is None:
         return
     found = lookups(page, yours)["rung"](page)
@@ -254,7 +256,7 @@ def test_only_a_model_of_experts_takes_the_place_of_one() -> None:
 
 
 def test_a_figure_of_the_journey_follows_tells_its_machine_or_shows_an_idea() -> None:
-    """What depends on a GPU or a link is recomputed, says that it does not follow, or was timed."""
+    """What depends on a GPU or a link is recomputed, says that it isn't, or was timed."""
     ideas = {
         "collective-steps", "cp-triangle", "data-parallel-replicas", "fsdp-timeline", "moe-film",
         "pipeline-film", "recorded-layer", "recorded-memory", "ring-attention",

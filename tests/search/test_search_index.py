@@ -1,4 +1,4 @@
-"""Records are read off a page's HTML, and the index finds each by its words."""
+"""Records are read from a page's HTML, and the index finds each by its words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_sections_of_formula_pages_are_formulas() -> None:
 
 
 def unpacked(files: dict[str, str]) -> dict[str, list[tuple[int, int]]]:
-    """Every word's postings, as record and impact."""
+    """Return every word's postings, as record and impact."""
     pieces = [json.loads(text) for name, text in files.items() if "words-" in name]
     found: dict[str, list[tuple[int, int]]] = {}
     for word, packed in (item for piece in pieces for item in piece.items()):

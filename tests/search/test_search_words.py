@@ -1,4 +1,4 @@
-"""Words: inflections meet, compounds are found in pieces and whole, synonyms follow their term."""
+"""Words: inflections match, compounds match in pieces and whole, synonyms match their term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Job descriptions to read, and the reader of them."""
+"""Job descriptions for tests, and a function to read them."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ ALWAYS = (
     "lora_rank", "offloaded_optimizer", "offloaded_activations", "schedule", "chunks",
     "activations", "accelerator", "nic", "software", "flash_attention", "dropout", "gpus_per_node",
 )  # fmt: skip
-"""What decides time or memory of any job."""
+"""Options that affect time or memory of every job."""
 
 
 def computed_with(step: TrainingStep) -> dict[str, object]:
-    """What a step computes with, under the names of its options."""
+    """Return what a step is computed with, by the names of its options."""
     setup = step.setup
     values: dict[str, object] = {f.name: getattr(setup, f.name) for f in fields(TrainingSetup)}
     values |= {name: getattr(setup.parallel, name) for name in SIZES}

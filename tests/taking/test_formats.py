@@ -281,7 +281,7 @@ def test_each_format_is_read(name: str) -> None:
 
 
 def test_a_model_file_inside_a_script_keeps_the_norms_of_its_kind() -> None:
-    """Qwen3 normalizes queries and keys per head; its file says so with its kind alone."""
+    """Qwen3 normalizes queries and keys per head, which its file expresses only by its kind."""
     file = {
         "model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
         "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8,

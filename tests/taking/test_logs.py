@@ -72,7 +72,7 @@ def test_a_table_of_nccl_tests_gives_its_curve_and_its_line() -> None:
 
 
 def test_ranks_that_a_table_does_not_list_follow_from_its_rates() -> None:
-    """2(n − 1)/n is 1.75 for an all-reduce of eight ranks, as nccl-tests' PERFORMANCE.md has it."""
+    """2(n − 1)/n is 1.75 for an all-reduce of eight ranks, as in nccl-tests' PERFORMANCE.md."""
     lines = [line for line in NCCL.splitlines() if "Rank" not in line and "_perf" not in line]
     text = "\n".join(lines)
     for bus, ranks in (("481.28", 8), ("515.66", 16), ("541.45", 64)):

@@ -1,4 +1,4 @@
-"""Models that a file names have the sizes of their own files."""
+"""Models named in a file have the sizes in their own files."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_sums_are_those_of_a_shell(text: str) -> None:
 
 
 def flat(value: object, name: str = "") -> dict[str, str]:
-    """What a library reads, as entries: lists of scalars are words."""
+    """Return what a library reads, as entries; lists of scalars are words."""
     if isinstance(value, dict):
         found: dict[str, str] = {}
         for key, inner in value.items():
@@ -128,7 +128,7 @@ def flat(value: object, name: str = "") -> dict[str, str]:
 
 
 def plainly(entries: dict[str, str]) -> dict[str, str]:
-    """Numbers and switches in one spelling, empty settings left out."""
+    """Return numbers and switches in one spelling, without empty settings."""
     found = {}
     for name, text in entries.items():
         word = {"true": "True", "false": "False", "null": ""}.get(text.strip(), text.strip())

@@ -1,4 +1,4 @@
-"""A file that starts a job says all of the job, in options that the framework has."""
+"""A file that starts a job expresses the whole job, with options that the framework has."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def job_of(chosen: dict[str, Any]) -> JobToWrite | None:
 
 
 def said(setup: TrainingSetup, dtype: str) -> dict[str, object]:
-    """Everything of a job that a file has to say, under the options' names."""
+    """Return everything about a job that a file has to express, by the options' names."""
     shape, parallel = setup.shape, setup.parallel
     axes = {name: getattr(parallel, name) for name in ("nodes", "gpus_per_node", "tp", "cp", "pp")}
     found: dict[str, object] = axes | {
@@ -179,20 +179,20 @@ CHANGES: dict[str, list[Any]] = {
     "offloaded_activations": [0.5, 1], "offload_overlap": [False], "lora_rank": [16],
     "lora_matrices": ["attention"], "frozen_weights": ["nf4"],
 }  # fmt: skip
-"""Other values of each field of a job than those of BASES."""
+"""Values of each field of a job that differ from those of BASES."""
 BESIDE: dict[str, dict[str, Any]] = {
     "chunks": {"schedule": "interleaved-1f1b"},
     "offload_overlap": {"offloaded_optimizer": 1},
     "lora_matrices": {"lora_rank": 16},
     "frozen_weights": {"lora_rank": 16},
 }
-"""What a field needs to have an effect."""
+"""What a field requires to have an effect."""
 AXIS = {
     "schedule": "pp", "chunks": "pp", "layers_per_stage": "pp", "sequence_parallel": "tp",
     "context_exchange": "cp", "zigzag": "cp", "dispatcher": "ep", "expert_overlap": "ep",
     "expert_skew": "ep",
 }  # fmt: skip
-"""Fields without an effect on a job that has no such axis."""
+"""Fields without effect on a job that lacks this axis."""
 
 
 @pytest.mark.parametrize("software", WRITERS)
@@ -246,14 +246,14 @@ def test_every_option_that_is_written_is_one_of_the_framework() -> None:
 
 
 def options_in(text: str) -> set[str]:
-    """Names of options behind the program, and not those of the launcher before it."""
+    """Return names of options after the program, without those of the launcher before it."""
     program = re.search(r".*(?:pretrain_gpt|run_recipe|run_clm)\.py", text, re.S)
     assert program
     return set(re.findall(r"(?<=\s)--[\w.-]+", text[program.end() :]))
 
 
 def check_megatron_lm(text: str) -> None:
-    """Every option has a value as the framework's own parser wants it."""
+    """Check that every option has a value that the framework's own parser accepts."""
     known = KNOWN["megatron-lm"]
     words = text[text.index("pretrain_gpt.py") :].replace("\\\n", " ").split()[1:]
     starts = [at for at, word in enumerate(words) if word.startswith("--")]
@@ -321,7 +321,7 @@ def check_accelerate(text: str) -> None:
 EXAMPLE = {
     "--config_name", "--tokenizer_name", "--dataset_name", "--dataset_config_name", "--block_size",
 }  # fmt: skip
-"""Options of run_clm.py itself, beside those of every trainer."""
+"""Options of run_clm.py itself, in addition to those of every trainer."""
 
 
 def check_program(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Printed modules run by the Node that comes with Playwright."""
+"""Runs printed modules under the Node that comes with Playwright."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ENGINE = Path(__file__).parents[2] / "docs" / "assets" / "javascripts" / "engine
 
 
 def ran(folder: Path, program: str, scripts: Mapping[str, str], data: object = None) -> Any:
-    """What a program prints beside these scripts, the runtime and `data.json`."""
+    """Return what a program prints next to these scripts, the runtime and `data.json`."""
     return started(folder, program, scripts, data)()
 
 
 def started(
     folder: Path, program: str, scripts: Mapping[str, str], data: object = None
 ) -> Callable[[], Any]:
-    """Begin the same; what is returned waits for its end."""
+    """Start the same, and return a function that waits for its end."""
     for path, text in scripts.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

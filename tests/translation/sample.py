@@ -55,7 +55,7 @@ class Box:
 
 @dataclass(frozen=True, kw_only=True)
 class Wide:
-    """More fields than are worth naming where one of them changes."""
+    """More fields than a copy with one change should name."""
 
     one: int
     two: int = 2
@@ -304,7 +304,7 @@ def loops() -> list[object]:
 
 
 def branched(value: int) -> int:
-    """A name that begins in two branches behind another `if`."""
+    """A name that is first assigned in two branches after a different `if`."""
     if value < 0:
         return -1
     elif value < 10:
@@ -318,7 +318,7 @@ def branched(value: int) -> int:
 
 
 def chained(value: int) -> list[int]:
-    """A name that only branches after the first use."""
+    """A name that is used only in branches after the first one."""
     found = []
     if value < 0:
         found.append(-1)
@@ -340,7 +340,7 @@ def longest(start: int, *more: int) -> list[int]:
 
 
 def long_lists(count: int = 1000) -> list[object]:
-    """Where a list of any length is taken apart; a stack holds few arguments."""
+    """Unpacking a list of any length; a stack holds few arguments."""
     many = list(range(count))
     doubled = list(many)
     doubled.extend(many)

@@ -1,4 +1,4 @@
-"""Every name that a script of a tool imports is there: in a script, or in Python."""
+"""Every name that a tool's script imports exists, in a script or in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPORTED = re.compile(
 
 
 def exports_of(source: str) -> set[str]:
-    """Names that a script exports, those that it hands on too."""
+    """Return names that a script exports, including re-exports."""
     found = set[str]()
     for name, listed in EXPORTED.findall(source):
         found |= {name} if name else {one.split(" as ")[-1].strip() for one in listed.split(",")}
@@ -26,7 +26,7 @@ def exports_of(source: str) -> set[str]:
 
 
 def test_every_name_that_a_script_imports_is_there() -> None:
-    """A name moved in Python is otherwise noticed by the build of a site alone."""
+    """Otherwise only a build of the site would notice that a name moved in Python."""
     scripts = plain_scripts(ROOT / "docs") | explored_scripts()
     generated = printed_modules(imported_names(ROOT / "docs", STEP_FORMULAS))
     known = {path: exports_of(source) for path, source in {**generated, **scripts}.items()}

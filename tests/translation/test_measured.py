@@ -1,4 +1,4 @@
-"""What measure.py wrote is read and refused on a page as in Python, to the letter."""
+"""A file of measure.py is read or refused on a page exactly as in Python."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _python(text: str) -> str:
 
 
 def refused_files(text: str) -> Iterator[str]:
-    """A file with one thing wrong in it, each time another one."""
+    """Return files with one mistake each."""
     for key, wrong in (("format", 1), ("version", 3), ("version", True), ("machine", None)):
         yield json.dumps(json.loads(text) | {key: wrong})
     for key in ("device", "memory_bytes", "ranks"):
@@ -91,7 +91,7 @@ def refused_files(text: str) -> Iterator[str]:
 
 
 def random_file(rng: random.Random) -> str:
-    """What measure.py might write, or a part of it, on one node or several."""
+    """Return what measure.py might write, or a part of it, on one node or several."""
 
     def spent() -> float:
         return 10 ** rng.uniform(-6, -1)

@@ -1,4 +1,4 @@
-"""The models as they are printed: every number of random jobs is equal to the bit."""
+"""The printed models: every number of random jobs is equal to the bit."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ SELDOM: list[Choices] = [{"model": "mamba-2-hybrid-8b", "tp": 2, "cp": 2}]
 
 
 def drawn(count: int) -> list[Choices]:
-    """Random jobs over the options of the schema, of the catalog's models and of made-up ones."""
+    """Return random jobs over the options of the schema, for catalog models and made-up ones."""
     rng = random.Random(24)
     draws = (training_cases.random_choices, training_cases.own_choices)
     return [draws[rng.random() < 0.2](rng) for _ in range(count)]
@@ -129,7 +129,7 @@ def test_jobs_are_answered_and_refused_on_a_page_as_by_the_command_line(tmp_path
 
 
 def differing(got: Any, want: Any, path: str = "") -> Any:
-    """Paths at which two answers differ, with both values.
+    """Return paths at which two answers differ, with both values.
 
     The last digit of a power depends on the processor: NumPy's kernels are not the browser's.
     """

@@ -1,4 +1,4 @@
-"""The models as one module for other programs: it answers what Python answers, as it is typed."""
+"""The models as one module for other programs: it returns what Python returns, with its types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner as it is printed: the layouts of random jobs, their bytes, times and order."""
+"""The printed planner: the layouts of random jobs, their bytes, times and order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEASURED = (
 
 
 def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
-    """A small job of any model: some of its sizes held, some of its options unusual."""
+    """Return a small job of any model, with some sizes fixed and some unusual options."""
     name = rng.choice(list(catalog.MODELS))
     shape = catalog.MODELS[name].shape
     job: dict[str, Any] = {
@@ -73,7 +73,7 @@ CUT_IN_ORDER: dict[str, Any] = {
     "model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "global_batch": 8, "sequence": 1024,
     "cp": 4, "zigzag": False, "recompute": "mlp",
 }  # fmt: skip
-"""Modules repeat a smaller share of the last context rank's work, which is longer."""
+"""The last context rank has more work, of which modules repeat a smaller share."""
 
 SENT_ONCE: dict[str, Any] = {
     "model": "mixtral-8x7b", "nodes": 4, "gpus_per_node": 8, "global_batch": 64, "sequence": 2048,
@@ -82,7 +82,7 @@ SENT_ONCE: dict[str, Any] = {
 
 
 def answered(job: dict[str, Any], every: bool, chance: float = SAFE) -> dict[str, Any]:
-    """What Python finds, in the order of its ranking."""
+    """Return what Python finds, in the order of its ranking."""
     try:
         one = plan(plan_question(scenario(**job), every, chance))
     except InputError as error:

@@ -1,6 +1,6 @@
-"""Meshes, layouts and placement as they are printed, and their groups in the rank map's arrays.
+"""The printed meshes, layouts and placement, and their groups in the rank map's arrays.
 
-Counts, ranks and texts are those of Python, refusals too.
+Counts, ranks and texts are Python's, and so are refusals.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
-    """`ask(suite, cases)`: what a suite of the program answers."""
+    """`ask(suite, cases)`: what a suite of the program returns."""
     hand = {
         f"{FOLDER}/{name}": (ENGINE.parent / name).read_text("utf-8")
         for name in ("engine/records.js", "tools/map_ranks.js")
@@ -45,7 +45,7 @@ def ask(tmp_path: Path) -> Ask:
 
 
 def small_meshes() -> Iterator[list[int]]:
-    """Every four sizes of at most 32 ranks: each mesh with its axes in each order."""
+    """Return meshes of every four sizes with at most 32 ranks, with their axes in each order."""
     for a in range(1, 33):
         for b in range(1, 32 // a + 1):
             for c in range(1, 32 // (a * b) + 1):
@@ -77,7 +77,7 @@ def test_every_mesh_of_up_to_32_ranks_is_the_same(ask: Ask) -> None:
 
 
 def orders() -> list[str]:
-    """Every sequence of axes, every framework, and what somebody might type instead."""
+    """Return every sequence of axes, every framework, and likely typos."""
     sequences = (s for n in range(1, 6) for s in itertools.permutations(AXES, n))
     typed = "megatrn,MEGATRON,torchtitan ,llama,tp-tp,tp-cp-xx,tp_cp,-,tp--pp,deepspeed-moe,it's"
     other = ["", "a\"b'c", "tp-\n", "nanotron-mo", "constructor"]
@@ -146,7 +146,7 @@ def divisor(rng: np.random.Generator, number: int) -> int:
 
 
 def fitting(rng: np.random.Generator, nodes: int, gpus_per_node: int) -> dict[str, Any]:
-    """Sizes whose products divide the world, so that most of them are valid."""
+    """Return sizes whose products divide the world, so that most of them are valid."""
     world = nodes * gpus_per_node
     pp = divisor(rng, world)
     tp = divisor(rng, world // pp)
@@ -167,7 +167,7 @@ def valid_layouts(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 
 def any_layouts(rng: np.random.Generator, count: int) -> Iterator[dict[str, Any]]:
-    """Whatever a reader may type on up to four nodes; nearly all of it does not fit."""
+    """Return whatever a reader may type for up to four nodes; nearly all of it does not fit."""
     names = [*CONVENTIONS, "tp-pp", "pp-dp-tp", "ep-tp-dp-pp-cp", "dp-cp"]
     for _ in range(count):
         given = {

@@ -1,4 +1,4 @@
-"""The pages' readers of logs and hosts give what the command line's give."""
+"""The pages' readers of logs and hosts return what those of the command line do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures that a page recomputes: what is printed of them draws what Python draws."""
+"""Figures that a page recomputes: the printed code draws what Python draws."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ASKED: dict[str, tuple[dict[str, Any], ...]] = {
     "stage-memory": ({"model": "gpt-3-175b", "stages": 8, "microbatches": 16},),
     "strategies-roofline": ({"preset": "h100-ndr"},),
 }
-"""What figures are asked for first, where that isn't what their defaults say."""
+"""Inputs of each figure's first comparison, where they differ from its defaults."""
 REFUSED = {
     "bubble-curves": {"most_microbatches": 0},
     "pipeline-timeline": {"schedule": "2f2b"},
@@ -112,11 +112,11 @@ SEARCHED = (
         "p: expected a title from the list, got 'Lamma 3.1 8B' (did you mean Llama 3.1 8B?)",
     ),
 )
-"""Names that a reader types where there are many: as titles or names, several with semicolons."""
+"""Names that a reader types if there are many: as titles or names, several with semicolons."""
 
 
 def shown(name: str, given: dict[str, Any]) -> tuple[object, object]:
-    """The traces and the layout that Python has for it."""
+    """Return Python's traces and layout of a figure."""
     chart = build(name, given)
     if isinstance(chart, Curves):
         explored = explore_plots.recomputed_curves(chart)
@@ -127,7 +127,7 @@ def shown(name: str, given: dict[str, Any]) -> tuple[object, object]:
 
 
 def differences(mine: Any, theirs: Any, where: str = "") -> Iterator[str]:
-    """Where the two differ, numbers beyond 1e-12; what is empty may be left out."""
+    """Return where the two differ, numbers by more than 1e-12; empty parts may be omitted."""
     if isinstance(mine, dict) and isinstance(theirs, dict):
         for key in {k for part in (mine, theirs) for k, v in part.items() if v not in ([], {})}:
             if key != "template":
@@ -140,11 +140,11 @@ def differences(mine: Any, theirs: Any, where: str = "") -> Iterator[str]:
 
 
 EVERY_NAME = ("two-times", "zero3-tokens", "goodput-by-size", "model-growth")
-"""Figures that are compared for every name that their parameters may be, the others for four."""
+"""Figures that are compared for every value of their parameters; others for four values."""
 
 
 def others(annotation: Any, value: Any, every: bool) -> list[Any]:
-    """Other values of a parameter: names that it may be, or a number beside its own."""
+    """Return other values of a parameter: possible names, or a number near its own."""
     known = one_of(annotation)
     if known is not None:
         names = list(known if isinstance(known, Mapping) else vars(known)["stored_names"]())
@@ -166,7 +166,8 @@ def others(annotation: Any, value: Any, every: bool) -> list[Any]:
 
 
 def asked_for(name: str) -> list[dict[str, Any]]:
-    """The values that a figure is compared for: its first ones, and those with another of one."""
+    """Return the inputs for which a figure is compared: its first ones, and those with
+    one changed."""
     first = ASKED.get(name, ({},))
     now = inputs(name, first[0])
     changed = [
@@ -178,7 +179,7 @@ def asked_for(name: str) -> list[dict[str, Any]]:
 
 
 def drawn(name: str, given: dict[str, Any]) -> Any:
-    """What Python draws of it, or says of values that it refuses."""
+    """Return what Python draws for these inputs, or its message if it refuses them."""
     try:
         traces, layout = shown(name, given)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Pipeline schedules as they are printed: orders, times, tables and boards equal to the bit."""
+"""The printed pipeline schedules: orders, times, tables and boards equal to the bit."""
 
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ TYPED = ("0F0", "1f0", " 0b0", "0I0", "99F0", "0F99", "0X0", "", "0F0.", "123456
 
 
 def time(rng: random.Random, stages: int) -> float | list[float]:
-    """One time of a rank, or unequal ones of the stages, exact and inexact."""
+    """Return one time per rank, or unequal ones per stage, exact and inexact."""
     one = (lambda: rng.choice((1, 2, 0.25, 1.375)), rng.random)[rng.random() < 0.5]
     return [one() for _ in range(stages)] if rng.random() < 0.15 else one()
 
 
 def drawn(rng: random.Random) -> dict[str, Any]:
-    """A job of the lab, whose sizes, times and layers need not go together."""
+    """Return a job of the lab, whose sizes, times and layers need not fit together."""
     name = rng.choice(list(SCHEDULES)) if rng.random() < 0.97 else rng.choice(("zbvv", "", "1F1B"))
     stages = rng.choice((1, 2, 3, 4, 4, 6, 8))
     chunks = rng.choice((None, None, None, None, None, 1, 2, 3))

@@ -1,4 +1,4 @@
-"""Quantities are written on pages as in Python, to the letter."""
+"""Pages write quantities exactly as Python does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WRITERS = {one.__name__: one for one in (format_number, power_of_ten, shown)}
 
 
 def numbers(draw: random.Random) -> list[float]:
-    """Numbers of every size, whole ones, and ties, which Python rounds to the even digit."""
+    """Return numbers of every size, whole ones, and ties, which Python rounds to the even digit."""
     found = [0, 1, 0.5, 1.5, 2.5, 0.125, 0.375, 999.5, 9.995, 9996, 1e15, 1e22, 1e-20, 60, 86_400]
     found += [math.inf, 59.99, 3599.9, 172_800.0, 0.0005, 0.00005, 1234.5, 2**53, 1e21, 12345678.5]
     found += [draw.uniform(1, 10) * 10.0 ** draw.randint(-16, 24) for _ in range(300)]

@@ -1,4 +1,4 @@
-"""The search over numbers of nodes as a page carries it out, against Python's."""
+"""The search over numbers of nodes as a page runs it, compared with Python's."""
 
 from __future__ import annotations
 

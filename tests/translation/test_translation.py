@@ -1,4 +1,4 @@
-"""What is printed computes what Python computes, and what is not understood is refused by line."""
+"""Printed code computes what Python computes, and unsupported code is refused with its line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_construct_gives_what_python_gives(rooms: None, tmp_path: Path) ->
 
 
 def test_a_list_of_any_length_is_as_good_as_a_short_one(rooms: None, tmp_path: Path) -> None:
-    """A call of 150,000 arguments is more than the stack of V8 holds."""
+    """A call with 150,000 arguments exceeds V8's stack."""
     program = (
         f'import {{ long_lists }} from "./{script_of("tests.translation.sample")}";\n'
         "console.log(JSON.stringify(long_lists(200_000)));"
@@ -82,7 +82,7 @@ REFUSED = {
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Makes a module of a text; returns its name."""
+    """Makes a module from a text and returns its name."""
 
     def made(text: str) -> str:
         folder = tmp_path / "figgen" / "drawn"

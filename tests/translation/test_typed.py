@@ -1,4 +1,4 @@
-"""Quantities are read on pages as on the command line: values, units and messages are equal."""
+"""Pages read quantities as the command line does: values, units and messages are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that start jobs are written on a page as on the command line."""
+"""Pages write files that start jobs as the command line does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ console.log(JSON.stringify(cases.map(written)));
 
 
 def drawn() -> list[tuple[str, dict[str, Any]]]:
-    """Jobs that the frameworks have options for, and any others."""
+    """Return jobs for which the frameworks have options, and others."""
     rng = random.Random(4)
     likely = [(name, random_job(name, rng)) for name in DRAWN for _ in range(25)]
     others = [(rng.choice(list(WRITERS)), training_cases.random_choices(rng)) for _ in range(150)]

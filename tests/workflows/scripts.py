@@ -8,7 +8,7 @@ SCRIPTS = Path(__file__).parents[2] / ".github/scripts"
 
 
 def load(name: str) -> ModuleType:
-    """A script by its name."""
+    """Load a script by name."""
     spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

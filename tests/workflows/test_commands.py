@@ -1,4 +1,4 @@
-"""The commands of the workflows are commands that there are, with options that they take."""
+"""The commands of the workflows exist and have the given options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def run_lines(path: Path) -> list[str]:
-    """Every line of every `run:` of a workflow."""
+    """Return every line of every `run:` of a workflow."""
     jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"]
     steps = [step for job in jobs.values() for step in job["steps"] if "run" in step]
     return [line.strip() for step in steps for line in step["run"].splitlines()]
@@ -25,7 +25,7 @@ def run_lines(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_commands_are_there_and_take_their_options(path: Path) -> None:
-    """`make -n` says what a target runs; what figgen takes of it, its parser says."""
+    """`make -n` prints what a target runs, and figgen's parser checks its part."""
     printed = []
     for line in run_lines(path):
         if found := re.match(r"(?:[A-Z]+=\S+ )*make (.+?)(?: \||$)", line):

@@ -193,7 +193,7 @@ def test_a_comment_publishes_the_commit_that_it_names(
     ],
 )
 def test_other_comments_publish_nothing(comment: dict[str, Any], said: str, desk: Path) -> None:
-    """A label vouched for whatever was the newest commit at the moment of the click."""
+    """A label used to vouch for whatever was the newest commit at the moment of the click."""
     assert where(desk, comment, {NUMBERED: pull(owner="fork"), **PASSED}).startswith(said)
 
 
@@ -203,7 +203,7 @@ def test_a_comment_publishes_nothing_whose_tests_have_not_passed(desk: Path) -> 
 
 
 def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
-    """The words of the call that writes the comment."""
+    """Return the arguments of the call that writes the comment."""
     with zipfile.ZipFile(desk / "site.zip", "w") as archive:
         archive.writestr("index.html", "x")
         if changes is not None:

@@ -1,7 +1,7 @@
-"""The whole way of a pull request: the steps of preview.yml, with a host that stands in for GitHub.
+"""The whole path of a pull request: the steps of preview.yml, with a stand-in for GitHub.
 
-Each step's own command runs as it is written there; a bare repository is the branch of the pages,
-and `gh` answers from files.
+Each step's own command runs as written there; a bare repository has the branch of the pages, and
+`gh` answers from files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ print(json.dumps(found))
 
 
 class Host:
-    """A repository with a branch of pages, what its API answers, and what it was told."""
+    """A repository with a branch of pages, its API's answers, and the calls it received."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class Host:
         answers: Mapping[str, Any] | None = None,
         site: Mapping[str, str] = SITE,
     ) -> int:
-        """Run the steps of a job until one fails; returns the status of the last."""
+        """Run the steps of a job until one fails; return the status of the last."""
         with zipfile.ZipFile(self.folder / "site.zip", "w") as archive:
             for path, content in site.items():
                 archive.writestr(path, content)

@@ -1,4 +1,4 @@
-"""Pages are published from a zip that a stranger may have made, on a branch that many share."""
+"""Pages are published from an archive that a stranger may have made, on a branch shared by many."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def packed(path: str, method: int) -> zipfile.ZipInfo:
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    """A bare repository with a branch as older workflows left it, a link in it included."""
+    """A bare repository with a branch as older workflows left it, including a symbolic link."""
     bare, work = tmp_path / "remote.git", tmp_path / "work"
     git(tmp_path, "init", "--quiet", "--bare", str(bare))
     git(tmp_path, "init", "--quiet", "--initial-branch=gh-pages", str(work))
@@ -93,7 +93,7 @@ def publish(remote: Path, archive: Path, folder: str = "") -> subprocess.Complet
 
 
 def published(remote: Path) -> dict[str, str]:
-    """Every file of the branch with its content."""
+    """Return every file of the branch with its content."""
     listed = git(remote, "ls-tree", "-r", "gh-pages").splitlines()
     assert all(line.startswith("100644 ") for line in listed)
     paths = [line.split("\t", 1)[1] for line in listed]
@@ -245,7 +245,7 @@ HOSTILE: dict[str, dict[str | zipfile.ZipInfo, str | bytes]] = {
 
 @pytest.fixture
 def refused(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], bool]:
-    """Whether an archive is refused before the branch is asked for: there is none to ask."""
+    """Return whether an archive is refused before the branch is read, as there is none to read."""
     monkeypatch.setenv("PAGES_REMOTE", "/nowhere")
 
     def ask(archive: Path) -> bool:
@@ -288,7 +288,7 @@ def test_what_is_encrypted_is_refused(refused: Callable[[Path], bool], tmp_path:
 def test_any_damage_to_an_archive_is_refused_in_one_line(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    """Nothing but what is told as a refusal comes out of what reads it."""
+    """The reader of archives raises only errors that are reported as refusals."""
     whole = zipped(tmp_path / "site.zip", {"index.html": PAGE * 9, "a/b.json": "{}"}).read_bytes()
     chance, told = random.Random(1), 0
     for _ in range(2000):
@@ -398,7 +398,7 @@ def test_a_preview_has_no_worker_that_keeps_its_pages(remote: Path, tmp_path: Pa
 def test_a_list_of_millions_of_files_is_refused_before_it_is_read(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two hundred megabytes hold a list of millions, for which `zipfile` takes gigabytes."""
+    """Two hundred megabytes can list millions of files, for which `zipfile` takes gigabytes."""
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
         for number in range(200):
             archive.writestr(f"{number}.html", "")

@@ -1,10 +1,10 @@
 """Records the three jobs of this folder with torch.profiler.
 
-    torchrun --nproc-per-node 2 record_profiles.py KIND FOLDER
+torchrun --nproc-per-node 2 record_profiles.py KIND FOLDER
 
 KIND is data-parallel (DDP), sharded (FSDP2) or pipelined (1F1B). Any CPU will do; the backend is
-gloo. Two steps after a warm-up are recorded, with shapes and without stacks: one file per rank.
-What lies here was recorded with torch 2.13.0.
+gloo. After a warm-up, two steps are recorded with shapes and without stacks, in one file per rank.
+The files here were recorded with torch 2.13.0.
 """
 
 import gzip

@@ -23,7 +23,7 @@ Event = dict[str, Any]
 
 
 def excerpt() -> dict[str, Any]:
-    """The step in short; times are microseconds from its beginning on the CPU."""
+    """Return the step in short; times are microseconds from its beginning on the CPU."""
     with gzip.open(TRACE, "rt", encoding="utf-8") as opened:
         events: list[Event] = json.load(opened)["traceEvents"]
     (step,) = [e for e in events if e.get("name") == STEP and e["cat"] == "user_annotation"]

@@ -1,10 +1,9 @@
 """Writes the site's excerpt of two ranks of a job that wait for each other.
 
-    python -m tests.oracles.profiles.shorten_ranks > figgen/catalog/recorded-ranks.json
+python -m tests.oracles.profiles.shorten_ranks > figgen/catalog/recorded-ranks.json
 
-The traces are `docs/assets/examples/data-parallel-rank*.json.gz`, which `record_profiles.py`
-recorded on one machine, so that their clocks agree. `tests/catalog/test_recorded.py` compares
-excerpt and files.
+`record_profiles.py` recorded the traces `docs/assets/examples/data-parallel-rank*.json.gz` on one
+machine, so their clocks agree. `tests/catalog/test_recorded.py` compares excerpt and files.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def _events(rank: int) -> list[Event]:
 
 
 def _joined(spans: list[tuple[float, float]]) -> list[list[float]]:
-    """Spans as beginnings and ends, those that touch or overlap as one."""
+    """Return spans as starts and ends, with touching or overlapping ones merged."""
     found: list[list[float]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:
@@ -38,7 +37,8 @@ def _joined(spans: list[tuple[float, float]]) -> list[list[float]]:
 
 
 def excerpt() -> list[dict[str, Any]]:
-    """Each rank's steps, operators and all-reduces: [start, end] in µs from the first step."""
+    """Return each rank's steps, operators and all-reduces: [start, end] in µs from the
+    first step."""
     ranks = [_events(rank) for rank in range(RANKS)]
     steps = [e["ts"] for events in ranks for e in events if e["name"].startswith("ProfilerStep#")]
     origin = min(steps)

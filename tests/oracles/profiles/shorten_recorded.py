@@ -26,7 +26,7 @@ LAYER = 9
 
 PASSES = "passes"
 KINDS = (PRODUCT, ATTENTION, OPTIMIZER)
-"""Kinds of kernels by their own name; every other one passes over memory."""
+"""Kinds of kernels by name; all other kernels are passes over memory."""
 
 ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
@@ -35,7 +35,7 @@ Event = dict[str, Any]
 
 
 def excerpt() -> dict[str, Any]:
-    """Both recordings in short; times are microseconds from the beginning of the step."""
+    """Return both recordings in short; times are microseconds from the beginning of the step."""
     with gzip.open(TRACE, "rt", encoding="utf-8") as opened:
         events: list[Event] = json.load(opened)["traceEvents"]
     return {"trace": _trace(events), "memory": _memory()}
@@ -73,9 +73,10 @@ def _trace(events: list[Event]) -> dict[str, Any]:
 
 
 def _phase(call: Event, step: Event, turn: float) -> str:
-    """The autograd engine launches backward from a thread of its own, first at the time `turn`.
+    """Return the phase of a launch; the autograd engine's thread launches backward from time
+    `turn`.
 
-    What the main thread launches after it clips the gradients and updates the weights.
+    What the main thread launches after it clips the gradients is the update of the weights.
     """
     if call["tid"] != step["tid"]:
         return "backward"
@@ -93,10 +94,10 @@ def _span(events: list[Event], start: float) -> list[int]:
 
 
 def _layer(forward: list[tuple[str, Event]]) -> list[list[Any]]:
-    """Kind, start and length of each kernel of a layer, from its first norm to its last sum.
+    """Return kind, start and length of each kernel of a layer, from its first norm to its last sum.
 
-    A layer is what lies between two additions to the residual after attention's and the MLP's
-    matmuls: seven matmuls and one attention.
+    A layer lies between two additions to the residual after the matmuls of attention and MLP: seven
+    matmuls and one attention.
     """
     attended = [at for at, (kind, _) in enumerate(forward) if kind == ATTENTION]
     products = [at for at, (kind, _) in enumerate(forward) if kind == PRODUCT]
