@@ -1,10 +1,10 @@
-// A service worker that lets every page that was read be read again without a network.
+// A service worker that lets pages that were read be read again without a network.
 //
-// With a network every answer is fresh: what is kept is used only where asking fails. It keeps
-// this site's own files, as many as fit, and nothing of anybody else's. One origin may hold the
-// site, previews of changes to it, former versions and other pages of its owner: the worker answers
-// for its own scope alone, and from a cache that bears the scope's name. Each answer is kept with
-// the digest of its address, type and content, and one that does not match is thrown away.
+// With a network every answer is fresh: stored ones are used only if a request fails. It stores
+// this site's own files, as many as fit, and no others. One origin may hold the
+// site, previews of changes to it, former versions and other pages of its owner, so the worker answers
+// only for its own scope, from a cache named after the scope. Each answer is stored with
+// the digest of its address, type and content, and one that does not match is discarded.
 
 const SCOPE = self.registration.scope;
 const KEPT = `guide ${SCOPE}`;
@@ -61,7 +61,7 @@ async function fresh(event) {
   }
 }
 
-// Former workers kept everything in one cache of the origin.
+// Earlier workers stored everything in one cache of the origin.
 const forget = async () => (await caches.delete("guide"), self.clients.claim());
 
 self.addEventListener("install", () => self.skipWaiting());

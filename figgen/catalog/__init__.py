@@ -1,12 +1,12 @@
 """Hardware, links, models, published runs and presets: data with units, sources and checks.
 
-    >>> from figgen.catalog import accelerator
-    >>> accelerator("h100-sxm-80gb").hbm_bandwidth.value
-    3350000000000
+>>> from figgen.catalog import accelerator
+>>> accelerator("h100-sxm-80gb").hbm_bandwidth.value
+3350000000000
 
-The data is in the TOML files beside this module; a file is read when it is first needed, and
-any fault in it is an InputError that names file, entry and key. Numbers are SI; bandwidths
-are of one direction, peaks are dense.
+The data is in the TOML files of this folder. A file is read when it is first needed, and any
+mistake in it is an InputError that names file, entry and key. Numbers are in SI units; bandwidths
+are per direction, peaks are dense.
 """
 
 from __future__ import annotations

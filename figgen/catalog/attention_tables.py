@@ -1,4 +1,4 @@
-"""Published tables of how long the attention core took, by chip, format, mask and length."""
+"""Published tables of the time of the attention core, by chip, format, mask and length."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from figgen.lookups import remembered
 
 FILE = "attention-tables.json"
 HEADS, HEAD_DIM = 64, 128
-"""Of all tables: Llama 3.1 70B."""
+"""Heads and head width of all tables, which are those of Llama 3.1 70B."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionPass:
-    """One row: a pass in seconds, and the rate in FLOP/s that the source prints beside it."""
+    """A row: a pass in seconds, and the rate in FLOP/s that the source prints for it."""
 
     format: str
     causal: bool
@@ -31,14 +31,14 @@ class AttentionPass:
 
     @property
     def flops(self) -> float:
-        """Products of the core, a mask's half left out, two and a half times as many backward."""
+        """FLOPs of the core's matmuls without the masked half, 2.5 times as many in backward."""
         forward = 4.0 * self.batch * HEADS * HEAD_DIM * self.sequence**2
         return forward * (0.5 if self.causal else 1.0) * (1.0 if self.way == "forward" else 2.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionTable:
-    """A table as its source prints it: `where` in its repository, with what it was run."""
+    """A table as its source prints it: `where` in its repository, and the software that ran it."""
 
     accelerator: Accelerator
     where: str
@@ -49,7 +49,7 @@ class AttentionTable:
 
 @remembered(1)
 def attention_tables() -> Mapping[str, AttentionTable]:
-    """The tables by the catalog's name of their chip."""
+    """Return the tables by the catalog's name of their chip."""
     held = json.loads(load.content(FILE))
     source = load.sources()[held["source"]]
     return {
@@ -65,7 +65,7 @@ def attention_tables() -> Mapping[str, AttentionTable]:
 
 
 def attention_table(chip: str) -> AttentionTable:
-    """The table of a chip; an unknown one raises InputError with the nearest."""
+    """Return the table of a chip. Raises InputError, with the nearest names, for an unknown one."""
     if chip not in attention_tables():
         raise unknown("table of attention", chip, attention_tables())
     return attention_tables()[chip]

@@ -1,4 +1,4 @@
-"""Look up entries of the catalog by name (`figgen.lookups.stored`)."""
+"""Looks up entries of the catalog by name (`figgen.lookups.stored`)."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ from figgen.lookups import stored
 
 @stored(load.accelerators.names)
 def accelerator(name: str) -> Accelerator:
-    """The accelerator of that name; an unknown one raises InputError with the nearest."""
+    """Return the accelerator `name`. Raises InputError, with the nearest names, if unknown."""
     return _find("accelerator", name, load.accelerators.only(name))
 
 
 @stored(load.links.names)
 def link(name: str) -> Link:
-    """The link of that name; an unknown one raises InputError with the nearest."""
+    """Return the link `name`. Raises InputError, with the nearest names, if it is unknown."""
     return _find("link", name, load.links.only(name))
 
 
 @stored(load.models.names)
 def model(name: str) -> Model:
-    """The model of that name; an unknown one raises InputError with the nearest."""
+    """Return the model `name`. Raises InputError, with the nearest names, if it is unknown."""
     return _find("model", name, load.models.only(name))
 
 
 @stored(load.runs.names)
 def run(name: str) -> Run:
-    """The published run of that name; an unknown one raises InputError with the nearest."""
+    """Return the published run `name`. Raises InputError, with the nearest names, if unknown."""
     return _find("run", name, load.runs.only(name))
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name; an unknown one raises InputError with the nearest."""
+    """Return the preset `name`. Raises InputError, with the nearest names, if it is unknown."""
     return _find("preset", name, load.presets.only(name))
 
 
 def map_preset(name: str) -> MapPreset:
-    """The rank map of that name; InputError for an unknown one and for another kind of preset."""
+    """Return the rank map `name`. Raises InputError if unknown or a different kind of preset."""
     return _of_kind(MapPreset, "a rank map", name)
 
 
 @stored(lambda: presets_of(HardwarePreset))
 def hardware_preset(name: str) -> HardwarePreset:
-    """The kind of node of that name; InputError as for `map_preset`."""
+    """Return the kind of node called `name`. Raises InputError as `map_preset` does."""
     return _of_kind(HardwarePreset, "a hardware preset", name)
 
 
 @stored(lambda: presets_of(TrainingPreset))
 def training_preset(name: str) -> TrainingPreset:
-    """The published configuration of that name; InputError as for `map_preset`."""
+    """Return the published configuration `name`. Raises InputError as `map_preset` does."""
     return _of_kind(TrainingPreset, "a training preset", name)
 
 
 @stored(load.measurements.names)
 def measurement(name: str) -> Measurement:
-    """The measurement of that name; an unknown one raises InputError with the nearest."""
+    """Return the measurement `name`. Raises InputError, with the nearest names, if unknown."""
     return _find("measurement", name, load.measurements.only(name))
 
 
 def residuals(name: str) -> Residuals:
-    """How runs of a class of predictions were measured; an unknown one raises InputError."""
+    """Return the errors of predictions for a class of runs. Raises InputError if it is unknown."""
     return _find("class of runs", name, class_residuals())
 
 
 @stored()
 def nccl_tuning() -> NcclTuning:
-    """NCCL's tuning constants."""
+    """Return NCCL's tuning constants."""
     return load.nccl()
 
 

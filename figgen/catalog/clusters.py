@@ -1,4 +1,4 @@
-"""Hardware of the catalog as the models of a step take it."""
+"""Converts hardware of the catalog to the form that the models of a step take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from figgen.models.machine.hardware import Chip, Network, cluster_of
 def cluster(chip: Accelerator, nic: Link, dtype: str, gpus_per_node: int) -> Cluster:
     """Return nodes of chips with their share of `nic`. Raises InputError as `cluster_of` does.
 
-    Latencies are those of one step of a ring, NCCL's unless the link has its own.
+    Latencies are those of one step of a ring: NCCL's, unless the link has its own.
     """
     return cluster_of(chip_of(chip), network_of(nic), dtype, gpus_per_node)
 
 
 def chip_of(entry: Accelerator) -> Chip:
-    """Return what the models take of an accelerator."""
+    """Return what the models need of an accelerator."""
     return Chip(
         name=entry.name,
         peaks=entry.peaks,
@@ -30,7 +30,7 @@ def chip_of(entry: Accelerator) -> Chip:
 
 
 def network_of(entry: Link) -> Network:
-    """Return what the models take of a network."""
+    """Return what the models need of a network."""
     return Network(
         name=entry.name,
         bandwidth_bytes_per_s=entry.bandwidth_bytes_per_s,

@@ -1,4 +1,4 @@
-"""Accelerators and links: what a datasheet says, dense and per direction."""
+"""Accelerators and links as in datasheets, with dense peaks and bandwidths per direction."""
 
 from __future__ import annotations
 
@@ -56,13 +56,12 @@ ACCELERATOR_KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A link between accelerators or nodes.
+    """A link between accelerators or nodes, in B/s and s.
 
-    `bandwidth` is what one direction carries, for one `per` (a GPU, a port, a torus link …);
-    `peer_bandwidth` what one peer of a mesh gets; `achieved_bandwidth` and the latencies are
-    measured, of a bare message. `step_latency` is that of one step of a ring, for a link that NCCL
-    does not run over, `message_gap` what each further message of many that are posted at once adds.
-    B/s and s.
+    `bandwidth` is that of one direction of one `per` (a GPU, a port, a torus link …),
+    `peer_bandwidth` what one peer of a mesh gets. `achieved_bandwidth` and the latencies are
+    measured for a bare message. `step_latency` is that of a ring's step on links that NCCL does not
+    use, and `message_gap` the time that each further message adds if many are posted at once.
     """
 
     name: str
@@ -84,27 +83,27 @@ class Link:
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
-        """One direction, B/s."""
+        """Bandwidth of one direction, B/s."""
         return self.bandwidth.value
 
     @property
     def short_title(self) -> str:
-        """`NVLink 4` of `NVLink 4 (H100/H200)`, `NDR` of `InfiniBand NDR 4x port`."""
+        """`NVLink 4` for `NVLink 4 (H100/H200)`, `NDR` for `InfiniBand NDR 4x port`."""
         return self.title.removeprefix("InfiniBand ").partition(" 4x")[0].partition(" (")[0]
 
     @property
     def both_directions_bytes_per_s(self) -> float:
-        """The number that vendors print, B/s: a footnote, never computed with."""
+        """The number that vendors print, B/s, which is shown in a footnote and never used."""
         return 2 * self.bandwidth.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """One accelerator. Peaks are dense, by the type of the multiplied numbers.
+    """An accelerator. Peaks are dense, by the type of the multiplied numbers.
 
-    `sparse_footnote` are 2:4-sparse rates as datasheets print them; nothing computes with
-    them. `hbm_capacity` is what its vendor prints, `hbm_reported` what PyTorch
-    reports, `hbm_package` what is soldered on.
+    `sparse_footnote` has the 2:4-sparse rates that datasheets print; nothing computes with them.
+    `hbm_capacity` is the vendor's number, `hbm_reported` what PyTorch reports, `hbm_package` what
+    is soldered on.
     """
 
     name: str
@@ -134,7 +133,7 @@ class Accelerator:
 
     @property
     def short_title(self) -> str:
-        """`H100` of `NVIDIA H100 SXM5 80GB`, `MI300X` of `AMD Instinct MI300X`."""
+        """`H100` for `NVIDIA H100 SXM5 80GB`, `MI300X` for `AMD Instinct MI300X`."""
         return self.title.removeprefix(f"{self.vendor} ").removeprefix("Instinct ").split()[0]
 
     @property
@@ -144,7 +143,7 @@ class Accelerator:
         return {dtype: peak.value for dtype, peak in known if peak is not None}
 
     def peak_flops_per_s(self, dtype: str = "bf16") -> float:
-        """Dense matrix peak for `dtype`, FLOP/s.  Raises InputError where the part has none."""
+        """Return the dense matrix peak for `dtype`, FLOP/s. Raises InputError if there is none."""
         if dtype not in self.peaks:
             raise InputError(
                 f"{self.name} has no dense {dtype} matrix peak",
@@ -155,17 +154,17 @@ class Accelerator:
 
     @property
     def hbm_bytes(self) -> float:
-        """Memory as its vendor prints it, B."""
+        """Memory as the vendor prints it, in bytes."""
         return self.hbm_capacity.value
 
     @property
     def capacity_bytes(self) -> float:
-        """The capacity of the device as PyTorch reports it, against which a step fits or not, B.
+        """The device's capacity in bytes as PyTorch reports it, which decides whether a step fits.
 
-        It is `total_memory` of `torch.cuda.get_device_properties`, which is about half a percent
-        less than nvidia-smi's total and is the "total capacity" of an out-of-memory message.
-        Where no report is known, it is what the vendor prints: the least that it can be, because
-        vendors print GB and most mean GiB.
+        It is `total_memory` of `torch.cuda.get_device_properties`, about half a percent less than
+        nvidia-smi's total, and the "total capacity" of an out-of-memory message. If no report is
+        known, it is the vendor's number. That is a lower bound, because vendors print GB and most
+        mean GiB.
         """
         return (self.hbm_reported or self.hbm_capacity).value
 
@@ -176,18 +175,18 @@ class Accelerator:
 
     @property
     def scale_up_bandwidth_bytes_per_s(self) -> float:
-        """Bandwidth into the scale-up domain with all links at work, one direction, B/s."""
+        """Bandwidth into the scale-up domain over all links together, one direction, B/s."""
         return self.scale_up_ports * self.scale_up.bandwidth.value
 
 
 def read_links(content: str, sources: Mapping[str, str]) -> dict[str, Link]:
-    """The links of `links.toml`.  Raises InputError for any fault in it."""
+    """Return the links of `links.toml`. Raises InputError for any mistake in it."""
     entries = read_entries("links.toml", content, LINK_KEYS, sources)
     return {name: link_of(entry) for name, entry in entries.items()}
 
 
 def link_of(entry: CatalogEntry) -> Link:
-    """A link; its lanes or its port rate must add up to one direction's bandwidth."""
+    """Return a link, whose lanes or port rate must add up to the bandwidth of one direction."""
     bandwidth, lane = entry.values["bandwidth"], entry.values.get("lane_bandwidth")
     wanted = entry.plain("port_rate")
     if lane is not None:
@@ -204,13 +203,13 @@ def link_of(entry: CatalogEntry) -> Link:
 def read_accelerators(
     file: str, content: str, sources: Mapping[str, str], links: Mapping[str, Link]
 ) -> dict[str, Accelerator]:
-    """The accelerators of one file.  Raises InputError for any fault in it."""
+    """Return the accelerators of one file. Raises InputError for any mistake in it."""
     entries = read_entries(file, content, ACCELERATOR_KEYS, sources)
     return {name: accelerator_of(entry, links) for name, entry in entries.items()}
 
 
 def accelerator_of(entry: CatalogEntry, links: Mapping[str, Link]) -> Accelerator:
-    """An accelerator with its scale-up link.  Raises InputError for one without a dense peak."""
+    """Return an accelerator with its scale-up link. Raises InputError if it has no dense peak."""
     _check_dense(entry)
     return entry.fill(
         Accelerator,
@@ -225,7 +224,7 @@ def accelerator_of(entry: CatalogEntry, links: Mapping[str, Link]) -> Accelerato
 
 
 def _check_dense(entry: CatalogEntry) -> None:
-    """Refuse an entry without a peak, or whose dense peak is as high as its sparse one."""
+    """Raise InputError for an entry without a peak, or with a dense peak up to its sparse one."""
     if not any(dtype in entry.values for dtype in DTYPES):
         raise entry.place.fault("no dense peak", expected=" or ".join(DTYPES))
     for dtype in DTYPES:

@@ -29,9 +29,9 @@ RATED = ("per_thousand_node_days", "gpus_per_node")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interruptions:
-    """Failures that stopped a job or would have: `gpu_mtbf_s` is their mean time, per GPU.
+    """Failures that stopped a job or would have; `gpu_mtbf_s` is their mean time per GPU in s.
 
-    `gpus` and `failures` are 0 where the source prints a rate only.
+    `gpus` and `failures` are 0 if the source only prints a rate.
     """
 
     name: str
@@ -45,20 +45,20 @@ class Interruptions:
 
 @cache
 def interruptions() -> dict[str, Interruptions]:
-    """All of them by name."""
+    """Return all entries by name."""
     return read_interruptions(load.content(FILE), load.sources())
 
 
 @stored(lambda: interruptions())
 def interruption(name: str) -> Interruptions:
-    """Those of that name; an unknown one raises InputError with the nearest."""
+    """Return the entry `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in interruptions():
         raise unknown("interruptions", name, interruptions())
     return interruptions()[name]
 
 
 def read_interruptions(content: str, sources: Mapping[str, str]) -> dict[str, Interruptions]:
-    """The entries of `interruptions.toml`.  Raises InputError for any fault in it."""
+    """Return the entries of `interruptions.toml`. Raises InputError for any mistake in it."""
     found = {}
     for name, entry in read_entries(FILE, content, KEYS, sources).items():
         values = {key: value.value for key, value in entry.values.items()}

@@ -1,4 +1,4 @@
-"""The frozen split of the leaderboard, and what other predictors answered on it."""
+"""The frozen split of the leaderboard, and the answers of other predictors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "leaderboard.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
-    """A predictor with its version, where it is from, and its seconds by run of the split."""
+    """A predictor with its version, its origin, and its seconds by run of the split."""
 
     name: str
     version: str
@@ -24,7 +24,7 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenSplit:
-    """Measured seconds by run, by publisher, as they were on the day; and who entered."""
+    """Measured seconds by run and publisher on the day of the freeze, and the entrants."""
 
     date: str
     publishers: Mapping[str, Mapping[str, float]]
@@ -33,7 +33,7 @@ class FrozenSplit:
 
 @cache
 def frozen_split() -> FrozenSplit:
-    """The split as its file has it."""
+    """Return the split in its file."""
     held = json.loads(load.content(FILE))
     entrants = (Entrant(name=name, **facts) for name, facts in held["entrants"].items())
     return FrozenSplit(date=held["date"], publishers=held["runs"], entrants=tuple(entrants))

@@ -1,4 +1,4 @@
-"""Each catalog file read once, when it is first asked for."""
+"""Reads each catalog file once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUN_FILES = ("runs-reports.toml", "runs-megatron.toml", "runs-benchmarks.toml")
 
 
 def content(file: str) -> str:
-    """The text of a catalog file.  Raises InputError for one that is missing or no UTF-8 text."""
+    """Return the text of a catalog file. Raises InputError if it is missing or not UTF-8."""
     try:
         return (FOLDER / file).read_text(encoding="utf-8-sig")
     except OSError as error:

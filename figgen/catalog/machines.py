@@ -1,4 +1,4 @@
-"""Machines that readers measured with `measure.py`, each as the line of numbers that tools take."""
+"""Machines that readers measured with `measure.py`, each as the line of rates that tools accept."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineRow:
-    """A measured machine: `accelerator` is empty where the catalog has no such chip, `measured`
-    the line of its rates."""
+    """A measured machine;
+
+    `accelerator` is empty if the chip is not in the catalog, and `measured` is the line of its
+    rates.
+    """
 
     name: str
     title: str
@@ -41,12 +44,12 @@ class MachineRow:
 
 @cache
 def machines() -> dict[str, MachineRow]:
-    """All of them by name."""
+    """Return all machines by name."""
     return read_machines(load.content(FILE), load.sources())
 
 
 def read_machines(content: str, sources: Mapping[str, str]) -> dict[str, MachineRow]:
-    """The entries of the file.  Raises InputError for any fault in it."""
+    """Return the entries of the file. Raises InputError for any mistake in it."""
     return {
         name: MachineRow(
             name=name,

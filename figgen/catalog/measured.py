@@ -12,7 +12,7 @@ from figgen.catalog.run_recipes import recipe_of
 
 @cache
 def measured_records() -> tuple[dict[str, Any], ...]:
-    """The records of the file in the fields of `figgen.scenarios.runs.record`."""
+    """Return the records of the file, with the fields of `figgen.scenarios.runs.record`."""
     held = json.loads(content("runs-measured.json"))
     records = []
     for row in held["rows"]:

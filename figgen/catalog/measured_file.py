@@ -1,7 +1,7 @@
-"""Read what `measure.py` writes on a reader's machine: JSON in, checked tables out.
+"""Reads what `measure.py` writes on a reader's machine: JSON in, checked tables out.
 
 The program is `docs/tools/measure/measure.py`. A reader's file is not part of the catalog, but it
-must say as much as an entry of the catalog: what was measured, at which sizes, in how many seconds.
+must state as much as an entry of it: what was measured, at which sizes, in how many seconds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from figgen.json_text import read_json
 
 FORMAT, VERSION = "parallelism-computed/measured", 2
 VERSIONS = (1, VERSION)
-"""Versions that are read. The first timed a matmul with its launch, and had fewer tables."""
+"""Supported versions. The first timed a matmul including its launch, and had fewer tables."""
 
 LONGEST = 2**24
-"""Characters of a file; the program writes some ten thousand."""
+"""Most characters of a file; the program writes some ten thousand."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -83,7 +83,8 @@ TABLES: Mapping[str, Keys] = {
         "seconds": SECONDS,
     },
 }
-"""Tables of a file with the keys of their rows: what each value must be, or one of a few words.
+"""The tables of a file with the keys of their rows, and the type or the allowed words of each
+value.
 
 The first version has `steps`, memory without time; the second has `training` in its place.
 """
@@ -91,14 +92,14 @@ The first version has `steps`, memory without time; the second has `training` in
 USUAL: Mapping[str, Mapping[str, str]] = {
     "products": {"side": "forward"}, "attention": {"mask": "causal"},
 }  # fmt: skip
-"""Keys that a row may lack, as rows of the first version do, with what they then are."""
+"""Keys that a row may omit, as in the first version, with the values that they then have."""
 
 MACHINE = ("date", "device", "kind", "memory_bytes", "nodes", "ranks", "runtime", "torch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredFile:
-    """A machine in words, and the rows of each table; a table may be empty."""
+    """The description of a machine, and the rows of each table, which may be empty."""
 
     version: int
     device: str
@@ -112,15 +113,18 @@ class MeasuredFile:
 
 
 def read_measured(text: str) -> MeasuredFile:
-    """The content of a file.
+    """Return the content of a file.
 
-    Raises InputError, naming table, row and key, for what is no such file or says nonsense.
+    Raises InputError, naming table, row and key, for other files and for impossible values.
     """
     return measured_file(text, read_json)
 
 
 def measured_file(text: str, read: Callable[[str], Any]) -> MeasuredFile:
-    """The same; `read` parses JSON and raises ValueError where it cannot: a page has its own."""
+    """Return the content, parsed by `read`.
+
+    `read` parses JSON and raises ValueError if it is invalid; pages use a different one.
+    """
     if len(text) > LONGEST:
         raise InputError("measured file", expected=f"at most {LONGEST:,} characters", got=len(text))
     try:
@@ -151,7 +155,7 @@ def measured_file(text: str, read: Callable[[str], Any]) -> MeasuredFile:
 
 
 def _rows(name: str, listed: object, usual: Mapping[str, str]) -> tuple[Row, ...]:
-    """The rows of a table, none of a table that a file lacks."""
+    """Return the rows of a table, none if the file lacks it."""
     if listed is None:
         return ()
     if not isinstance(listed, list):

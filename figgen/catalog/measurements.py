@@ -1,4 +1,4 @@
-"""Measured bandwidths of collectives, to hold the cost models against."""
+"""Measured bandwidths of collectives, with which the cost models are compared."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _BUSBW = quantity("B/s", "1 MB/s", "2 TB/s")
 class Measurement:
     """A measured bus bandwidth (nccl-tests' busbw), over message sizes or over ranks.
 
-    `points` are pairs: message bytes (or ranks), then B/s. `algorithm` is empty where NCCL
-    chose, or, where `tuner` names one, its plug-in. The message is the largest buffer of a rank.
+    `points` are pairs of message bytes (or ranks) and B/s. `algorithm` is empty if NCCL chose it,
+    or its plug-in if `tuner` names one. The message is the largest buffer of a rank.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Measurement:
 def read_measurements(
     content: str, sources: Mapping[str, str], accelerators: Mapping[str, Accelerator]
 ) -> dict[str, Measurement]:
-    """The measurements of `measurements.toml`.  Raises InputError for any fault in it."""
+    """Return the measurements of `measurements.toml`. Raises InputError for any mistake in it."""
     found = {}
     for name, table in parse_file(FILE, content).items():
         place = EntryPlace(file=FILE, entry=name, content=content)
@@ -79,7 +79,7 @@ def read_measurements(
 
 
 def _points(place: EntryPlace, listed: object, over: str) -> tuple[tuple[float, float], ...]:
-    """The pairs of a measurement, which must rise along the first."""
+    """Return the pairs of a measurement, whose first elements must increase."""
     if not isinstance(listed, list) or not listed:
         raise place.fault("missing", expected="a list of pairs")
     points = []

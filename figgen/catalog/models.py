@@ -1,4 +1,4 @@
-"""Published transformer shapes, each checked against the parameter count that was published."""
+"""Published transformer shapes, each checked against its published parameter count."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ MODEL_KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A published model: its shape, and what was printed about it.
+    """A published model: its shape, and the numbers printed about it.
 
-    `published_parameters` and `published_active` are the report's own numbers; `parameters`
-    and `active_parameters` are summed from the shape. `explained` says why they differ.
-    `released` is the month of the report, "2020-05", or empty; `gpu_hours` are those of the
-    whole training on accelerators named `trained_on`.
+    `published_parameters` and `published_active` are the report's own numbers; `parameters` and
+    `active_parameters` are summed from the shape. `explained` says why they differ. `released` is
+    the month of the report, "2020-05", or empty; `gpu_hours` are those of the whole training on
+    accelerators named `trained_on`.
     """
 
     name: str
@@ -108,27 +108,27 @@ class Model:
 
     @property
     def active_parameters(self) -> int:
-        """Parameters that one token meets, embedding table included, summed from the shape."""
+        """Parameters that one token uses, including the embedding table, summed from the shape."""
         return self.counts.active
 
     @property
     def looked_up_parameters(self) -> int:
-        """Those of a table of embeddings that is only looked up: none where it is the head too."""
+        """Parameters of a table that is only looked up; 0 if it is also the head."""
         return self.counts.embedding if self.counts.head else 0
 
     @property
     def read_parameters(self) -> int:
-        """Parameters that decoding reads, of a mixture with every expert."""
+        """Parameters that decoding reads, including every expert of a mixture."""
         return self.parameters - self.looked_up_parameters
 
     @property
     def decoding_parameters(self) -> int:
-        """Parameters that a token is multiplied with, or added to, while an answer is written."""
+        """Parameters with which a token is multiplied, or to which it is added, in decoding."""
         return self.active_parameters - self.looked_up_parameters
 
     @property
     def prefill_parameters(self) -> int:
-        """The same for a token of a prompt, of which the head sees the last alone."""
+        """The same for a prompt's token; only the last token passes through the head."""
         return self.active_parameters - self.counts.embedding - self.counts.head
 
     @property
@@ -176,17 +176,17 @@ class Model:
 
     @property
     def experts(self) -> int:
-        """Routed experts of a layer; 1 for a dense model."""
+        """Routed experts per layer; 1 for a dense model."""
         return 1 if self.shape.experts is None else self.shape.experts.count
 
     @property
     def top_k(self) -> int:
-        """Routed experts that a token visits; 1 for a dense model."""
+        """Routed experts per token; 1 for a dense model."""
         return 1 if self.shape.experts is None else self.shape.experts.top_k
 
 
 def read_models(file: str, content: str, sources: Mapping[str, str]) -> dict[str, Model]:
-    """The models of one file.  Raises InputError for any fault, a sum that is off among them."""
+    """Return the models of one file. Raises InputError for any mistake, including wrong sums."""
     entries = read_entries(file, content, MODEL_KEYS, sources)
     return {name: _model(entry) for name, entry in entries.items()}
 
@@ -244,7 +244,7 @@ def _experts(entry: CatalogEntry) -> ExpertShape:
 
 
 def _check_sum(entry: CatalogEntry, key: str, computed: int, explained: str) -> None:
-    """The shape must sum to the published count, or the entry must say why it does not."""
+    """Check that the shape sums to the published count, or that the entry explains why not."""
     published = entry.values[key]
     off = computed / published.value - 1
     if abs(off) > TOLERANCE and not explained:

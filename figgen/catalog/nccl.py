@@ -45,17 +45,17 @@ TABLES: dict[str, dict[str, Key]] = {
 
 @dataclass(frozen=True, slots=True)
 class NcclTuning:
-    """The constants, looked up by what they are for; latencies in s, bandwidths in B/s.
+    """The constants by purpose; latencies in s, bandwidths in B/s.
 
-    They make NCCL choose well between its algorithms and are good published defaults for α
-    and for the share of a link that is reached; they are not measurements of hardware.
+    They let NCCL choose well between its algorithms, and are good published defaults for α and for
+    the attained share of a link. They are not measurements of hardware.
     """
 
     tables: tuple[tuple[str, tuple[tuple[str, Value], ...]], ...]
 
     @property
     def constants(self) -> TuningConstants:
-        """The numbers alone, as `figgen.models.machine.nccl_tuning` takes them."""
+        """The plain numbers for `figgen.models.machine.nccl_tuning`."""
         numbers = {
             name: {key: value.value for key, value in values} for name, values in self.tables
         }
@@ -77,14 +77,14 @@ class NcclTuning:
         return self._number("latency-net", "ring_simple")
 
     def latency_in_node_s(self, link: Link) -> float:
-        """One step of a ring between accelerators of a node: the link's own, or else NCCL's."""
+        """Return one ring step between accelerators of a node: the link's own, or else NCCL's."""
         return self.scale_up_latency_s if link.step_latency is None else link.step_latency.value
 
     def _number(self, table: str, key: str) -> float:
         return dict(dict(self.tables)[table])[key].value
 
     def link_bandwidth(self, link: str) -> Value:
-        """What NCCL reckons with for one link, for example "sm90_nvlink" (one of 18)."""
+        """Return the bandwidth that NCCL assumes for a link, such as "sm90_nvlink" (one of 18)."""
         values = dict(dict(self.tables)["bandwidth-link"])
         if link not in values:
             raise unknown("NCCL link", link, values)
@@ -92,7 +92,7 @@ class NcclTuning:
 
 
 def read_nccl(content: str, sources: Mapping[str, str]) -> NcclTuning:
-    """The constants of `nccl.toml`.  Raises InputError for any fault in it."""
+    """Return the constants of `nccl.toml`. Raises InputError for any mistake in it."""
     entries = read_entries("nccl.toml", content, _keys, sources)
     missing = [name for name in TABLES if name not in entries]
     if missing:

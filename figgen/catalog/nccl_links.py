@@ -1,4 +1,4 @@
-"""Links as NCCL reckons with them: the latency of a step, and the channels of a group of GPUs."""
+"""Links in NCCL's model: the latency of a step, and the channels of a group of GPUs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BRICKS = {
     "nvlink4": ("hopper", "sm90_nvlink"),
     "nvlink5": ("blackwell", "sm100_nvlink"),
 }
-"""Link of the catalog → NCCL's architecture and its constant for one of the link's lanes."""
+"""NCCL's architecture and its constant for one of the link's lanes, by link of the catalog."""
 
 
 def step_latency_s(link: Link) -> float:
-    """One step of a ring over this link: its own, or else NCCL's constant, with Simple.
+    """Return one step of a ring on this link: its own, or NCCL's constant for Simple.
 
-    Raises InputError for a link of the host, which no ring runs over.
+    Raises InputError for a link to the host, which no ring uses.
     """
     if link.kind == "host":
         raise InputError("link", expected="a scale-up or scale-out link", got=link.name)
@@ -32,9 +32,9 @@ def step_latency_s(link: Link) -> float:
 
 
 def message_gap(network: str) -> Value:
-    """After how long a rank hands the next of many messages to this network.
+    """Return the time after which a rank passes the next of many messages to this network.
 
-    It was measured over EFA alone, and stands for every network that has none of its own.
+    It was measured only on EFA, and is used for every network that has none of its own.
     """
     known = links()
     measured = known["efa-v2-p5"].message_gap
@@ -46,10 +46,10 @@ def message_gap(network: str) -> Value:
 
 
 def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> NcclGroup:
-    """The channels that NCCL would find on nodes whose GPUs share a switch.
+    """Return the channels that NCCL would find on nodes whose GPUs share a switch.
 
-    On several nodes every GPU has one NIC, of which NCCL reckons with the share that it gives to
-    a 100 Gb/s port. Raises InputError for a link that NCCL has no constant for.
+    On several nodes every GPU has one NIC, for which NCCL counts the share that it gives to a 100
+    Gb/s port. Raises InputError for a link for which NCCL has no constant.
     """
     if link.name not in BRICKS or link.lanes is None:
         raise unknown("link that NCCL has a constant for", link.name, BRICKS)

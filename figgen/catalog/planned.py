@@ -14,7 +14,7 @@ FILE = "planned.json"
 
 @dataclass(frozen=True, slots=True)
 class PlannedBest:
-    """Which of so many `layouts` is the fastest that fits: its options by name."""
+    """The fastest layout that fits, of `layouts` that were tried: its options by name."""
 
     layouts: int
     choices: Mapping[str, str | int | None]
@@ -22,6 +22,6 @@ class PlannedBest:
 
 @cache
 def planned_best() -> Mapping[str, PlannedBest]:
-    """The fastest layouts by preset."""
+    """Return the fastest layouts by preset."""
     held = json.loads(content(FILE))["presets"]
     return {name: PlannedBest(**entry) for name, entry in held.items()}

@@ -1,4 +1,4 @@
-"""Published steps of reinforcement learning: whole steps of jobs, and what their phases took."""
+"""Published steps of reinforcement learning: whole steps of jobs, and the times of their phases."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ PHASE_KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostTrainingRun:
-    """One published step of GRPO: `answers` are written, scored and used for `updates` updates.
+    """A published step of GRPO: `answers` are written, scored and used for `updates` updates.
 
-    `generating` GPUs write while the others train, with answers `steps_old`; it is 0 where the same
+    `generating` GPUs write while the others train, with answers `steps_old`; it is 0 if the same
     GPUs do both in turn. `longest` and `mean` are tokens of a prompt with its answer.
     """
 
@@ -101,14 +101,14 @@ class PhaseTimes:
 
 @remembered(1)
 def post_training_runs() -> dict[str, PostTrainingRun]:
-    """All published steps by name."""
+    """Return all published steps by name."""
     sources, models, chips = load.sources(), load.models(), load.accelerators()
     return read_post_training(load.content(RUN_FILE), sources, models, chips)
 
 
 @remembered(1)
 def phase_times() -> dict[str, PhaseTimes]:
-    """All printed phases by name."""
+    """Return all printed phases by name."""
     return read_phase_times(load.content(PHASE_FILE), load.sources())
 
 
@@ -118,7 +118,7 @@ def read_post_training(
     models: Mapping[str, Model],
     chips: Mapping[str, Accelerator],
 ) -> dict[str, PostTrainingRun]:
-    """The entries of `post-training.toml`. Raises InputError for any fault in it."""
+    """Return the entries of `post-training.toml`. Raises InputError for any mistake in it."""
     found = {}
     for name, entry in read_entries(RUN_FILE, content, RUN_KEYS, sources).items():
         place = EntryPlace(file=RUN_FILE, entry=name, content=content)
@@ -142,7 +142,10 @@ def read_post_training(
 
 
 def read_phase_times(content: str, sources: Mapping[str, str]) -> dict[str, PhaseTimes]:
-    """The entries of `post-training-phases.toml`. Raises InputError for any fault in it."""
+    """Return the entries of `post-training-phases.toml`.
+
+    Raises InputError for any mistake in it.
+    """
     found = {}
     for name, entry in read_entries(PHASE_FILE, content, PHASE_KEYS, sources).items():
         phases = {phase: entry.plain(phase) or 0.0 for phase in PHASES}

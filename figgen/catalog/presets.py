@@ -69,16 +69,16 @@ class MapPreset:
 
     @property
     def world(self) -> int:
-        """Ranks in all."""
+        """Total number of ranks."""
         return self.nodes * self.gpus_per_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardwarePreset:
-    """An accelerator, the link inside its node and the adapters out of it.
+    """An accelerator, the link inside its node, and the adapters of the node.
 
-    Latencies are those of one step of a ring: NCCL's constants with the Simple protocol, unless the
-    link has its own, s.
+    Latencies are those of one step of a ring in s: NCCL's constants for the Simple protocol, unless
+    the link has its own.
     """
 
     name: str
@@ -101,23 +101,23 @@ class HardwarePreset:
 
     @property
     def scale_up_bandwidth_bytes_per_s(self) -> float:
-        """Into the node's own fabric, per GPU, one direction, B/s."""
+        """Bandwidth into the node's own fabric, per GPU, one direction, B/s."""
         return self.accelerator.scale_up_bandwidth_bytes_per_s
 
     @property
     def node_bandwidth_bytes_per_s(self) -> float:
-        """Out of a node, all adapters, one direction, B/s."""
+        """Bandwidth out of a node, all adapters, one direction, B/s."""
         return self.nics_per_node * self.nic.bandwidth.value
 
     @property
     def network_bandwidth_bytes_per_s(self) -> float:
-        """Out of a node, per GPU, one direction, B/s."""
+        """Bandwidth out of a node, per GPU, one direction, B/s."""
         return self.node_bandwidth_bytes_per_s / self.gpus_per_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPreset:
-    """A published run under a short name; everything is in the run."""
+    """A published run under a short name; all its data is in the run."""
 
     name: str
     title: str
@@ -147,9 +147,9 @@ def read_presets(
     runs: Mapping[str, Run],
     nccl: NcclTuning,
 ) -> dict[str, Preset]:
-    """The presets of `presets.toml`.
+    """Return the presets of `presets.toml`.
 
-    Raises InputError for any fault in it, sizes that do not multiply out among them.
+    Raises InputError for any mistake in it, including sizes that do not multiply out.
     """
     known = _Known(accelerators=accelerators, links=links, runs=runs, nccl=nccl)
     presets: dict[str, Preset] = {}

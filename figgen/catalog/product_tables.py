@@ -1,4 +1,4 @@
-"""Published tables of how fast products of matrices were, by chip, format and shape."""
+"""Published tables of the speed of matmuls, by chip, format and shape."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RATE = quantity("FLOP/s", "1 TFLOP/s", "30 PFLOP/s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A product of M × K by K × N, or several of them at once, and its measured rate in FLOP/s.
+    """A matmul of M × K by K × N, or several at once, and its measured rate in FLOP/s.
 
-    `accelerator` is an entry of the catalog, or None for the chip that `chip` names.
+    `accelerator` is an entry of the catalog, or None for the chip named `chip`.
     """
 
     chip: str
@@ -38,7 +38,7 @@ class Product:
 
     @property
     def seconds(self) -> float:
-        """What it took."""
+        """Seconds that it took."""
         return self.flops / self.flops_per_s
 
 
@@ -56,12 +56,12 @@ class ProductTable:
 
 @remembered(1)
 def product_tables() -> Mapping[str, ProductTable]:
-    """The tables by name."""
+    """Return the tables by name."""
     return read_product_tables(load.content(FILE), load.sources(), load.accelerators())
 
 
 def product_table(name: str) -> ProductTable:
-    """The table of that name; an unknown one raises InputError with the nearest."""
+    """Return the table `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in product_tables():
         raise unknown("table of products", name, product_tables())
     return product_tables()[name]
@@ -70,7 +70,10 @@ def product_table(name: str) -> ProductTable:
 def read_product_tables(
     content: str, sources: Mapping[str, str], accelerators: Mapping[str, Accelerator]
 ) -> dict[str, ProductTable]:
-    """The tables of `product-tables.toml`.  Raises InputError, naming the place, for any fault."""
+    """Return the tables of `product-tables.toml`.
+
+    Raises InputError with the place of any mistake.
+    """
     found = {}
     for name, table in parse_file(FILE, content).items():
         place = EntryPlace(file=FILE, entry=name, content=content)

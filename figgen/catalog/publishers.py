@@ -1,4 +1,4 @@
-"""Publishers of measured runs, and the runs of those who had no part in any fit."""
+"""Publishers of measured runs, and the runs of publishers who were not used in any fit."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FILE = "runs-publishers.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publisher:
-    """Somebody who published measured runs.
+    """A publisher of measured runs.
 
-    `trust` is from 1, a number in a thread, to 5, a script with its log; `doubts` are those of who
-    collected the runs. Of the `rows` that were collected the catalog keeps `kept`.
+    `trust` ranges from 1, a number in a thread, to 5, a script with its log; `doubts` are those of
+    the people who collected the runs. Of the `rows` that were collected the catalog keeps `kept`.
     """
 
     name: str
@@ -33,17 +33,17 @@ class Publisher:
 
 @cache
 def publishers() -> Mapping[str, Publisher]:
-    """The publishers of the file, by name."""
+    """Return the publishers of the file, by name."""
     held = json.loads(content(FILE))["publishers"]
     return {name: Publisher(name=name, **facts) for name, facts in held.items()}
 
 
 @cache
 def publisher_records() -> tuple[dict[str, Any], ...]:
-    """The records of the file in the fields of `figgen.scenarios.runs.record`.
+    """Return the records of the file, with the fields of `figgen.scenarios.runs.record`.
 
-    `publisher`, `training` ("lora", "qlora", "encoder" or nothing), `doubt` and `memory_kind` stand
-    beside them.
+    Their additional fields are `publisher`, `training` ("lora", "qlora", "encoder" or missing),
+    `doubt` and `memory_kind`.
     """
     held = json.loads(content(FILE))
     records = []

@@ -1,4 +1,4 @@
-"""The constants of the model of time, as `figgen calibrate` fitted them."""
+"""The constants of the time model, as `figgen calibrate` fitted them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from figgen.errors import EntryPlace, closest
 
 FILE, LEFT_OUT_FILE = "rates.toml", "rates-left-out.json"
 JUDGEMENT = "judgement"
-"""The source of a guess that nobody has published."""
+"""The source of guesses that nobody has published."""
 
 GROUP_KEYS = ("about", "source", "confidence")
 KEYS = ("value", "start", "spread", "runs", "known")
@@ -22,10 +22,11 @@ KEYS = ("value", "start", "spread", "runs", "known")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant of the model of time: fitted `value`, first guess, and its freedom (0: none).
+    """A constant of the time model: fitted `value`, first guess, and its freedom (0 if fixed).
 
-    `source` and `confidence` are those of the guess. Calibration runs that it concerns: `runs`;
-    `known` is what it is known to with them, a standard deviation of its logarithm.
+    `source` and `confidence` are those of the guess. `runs` is the number of calibration runs that
+    it affects, and `known` the uncertainty that they leave, as a standard deviation of its
+    logarithm.
     """
 
     name: str
@@ -40,25 +41,25 @@ class Constant:
 
     @property
     def decided(self) -> str:
-        """Who decided the value: "runs" where they halved the guess's freedom, or the "guess"."""
+        """What decided the value: "runs" if they halved the guess's freedom, otherwise "guess"."""
         return "runs" if self.spread and self.known <= self.spread / 2 else "guess"
 
 
 @cache
 def constants() -> dict[str, Constant]:
-    """The constants by name, such as "matmul_share.hopper"."""
+    """Return the constants by name, such as "matmul_share.hopper"."""
     return read_constants(load.content(FILE), load.sources())
 
 
 @cache
 def left_out_constants() -> dict[str, dict[str, float]]:
-    """By house that had a part in the fit: the constants as fitted without its runs."""
+    """Return the constants fitted without each house of the fit, by house."""
     held: dict[str, dict[str, float]] = json.loads(load.content(LEFT_OUT_FILE))
     return held
 
 
 def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Constant]:
-    """The constants of `rates.toml`.  Raises InputError, naming the place, for any fault in it."""
+    """Return the constants of `rates.toml`. Raises InputError with the place of any mistake."""
     found = {}
     for group, table in parse_file(FILE, content).items():
         place = EntryPlace(file=FILE, entry=group)
@@ -94,7 +95,7 @@ def _word(place: EntryPlace, table: Mapping[str, Any], key: str) -> str:
 
 
 def _numbers(place: EntryPlace, entry: object) -> dict[str, float]:
-    """The numbers of a constant, all positive; needed keys are there and no others."""
+    """Return the numbers of a constant, all positive, after checking its keys."""
     if not isinstance(entry, dict):
         raise place.fault("no constant", expected="{ value = …, start = … }", got=entry)
     for key, value in entry.items():

@@ -1,8 +1,9 @@
-"""Two steps of plain PyTorch as its own recorders saw them on one H100, in short.
+"""Two steps of plain PyTorch, recorded by PyTorch's own tools on one H100, in short.
 
-TinyLlama 1.1B under autocast in torch.profiler's trace, 4 sequences of 2,048 tokens, and Llama 3.2
-1B in the allocator's snapshot, 2 sequences of 4,096.  Both are this project's own runs with torch
-2.11; `tests/oracles/profiles/` holds the files and the program that shortens them.
+TinyLlama 1.1B under autocast is in a trace of torch.profiler, with 4 sequences of 2,048 tokens;
+Llama 3.2 1B is in a snapshot of the allocator, with 2 sequences of 4,096. Both are this project's
+own runs with torch 2.11; `tests/oracles/profiles/` has the files and the program that shortens
+them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from figgen.catalog.load import content
 MICRO = 1e-6
 
 KINDS = ("product", "attention", "optimizer", "passes")
-"""Kinds of kernels; the last is every kernel, copy and memset that is none of the others."""
+"""Kinds of kernels; the last is for kernels, copies and memsets of no other kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Launched by the host and run by the GPU in these spans; `busy_s` is kernel time by kind."""
+    """A phase: when the host launches it and when the GPU runs it;
+
+    `busy_s` is kernel time by kind.
+    """
 
     host_s: tuple[float, float]
     gpu_s: tuple[float, float]
@@ -32,7 +36,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One kernel of a layer: its kind, and its start and end from the layer's beginning."""
+    """A kernel of a layer: its kind, and its start and end from the layer's beginning."""
 
     kind: str
     start_s: float
@@ -41,7 +45,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTrace:
-    """A step in a profile: until `before_s` the GPU runs what the step before has launched."""
+    """A step in a profile; until `before_s` the GPU still runs the previous step."""
 
     step_s: float
     before_s: float
@@ -51,7 +55,7 @@ class RecordedTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedMemory:
-    """A step in a snapshot: times, bytes in use then, and bytes of gradients among them."""
+    """A step in a snapshot: times, bytes in use then, and the bytes of gradients among them."""
 
     backward_s: float
     update_s: float
@@ -70,7 +74,7 @@ def _span(pair: list[float]) -> tuple[float, float]:
 
 
 def recorded_trace() -> RecordedTrace:
-    """The step of TinyLlama."""
+    """Return the step of TinyLlama."""
     found = _file()["trace"]
     return RecordedTrace(
         step_s=found["step"][1] * MICRO,
@@ -91,7 +95,7 @@ def recorded_trace() -> RecordedTrace:
 
 
 def recorded_memory() -> RecordedMemory:
-    """The step of Llama 3.2 1B."""
+    """Return the step of Llama 3.2 1B."""
     found = _file()["memory"]
     times, held, gradients = zip(*found["moments"], strict=True)
     return RecordedMemory(

@@ -16,7 +16,7 @@ from figgen.lookups import remembered
 
 MICRO = 1e-6
 BYTES_PER_ELEMENT = 4
-"""All of its collectives carry 32-bit numbers, as the trace says."""
+"""All of its collectives send 32-bit numbers, according to the trace."""
 
 Span = tuple[float, float]
 
@@ -32,7 +32,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDdp:
-    """Spans from the beginning of the step on the CPU; `kernels_s` are all but collectives."""
+    """Spans from the beginning of the step on the CPU; `kernels_s` are all except collectives."""
 
     step_s: float
     host_s: Mapping[str, Span]
@@ -46,7 +46,7 @@ def _span(start: float, length: float) -> Span:
 
 @remembered(1)
 def recorded_ddp() -> RecordedDdp:
-    """The step."""
+    """Return the step."""
     found = json.loads(content("recorded-ddp.json"))
     return RecordedDdp(
         step_s=found["step"] * MICRO,

@@ -1,6 +1,6 @@
 """Two steps of a small model under DDP on two CPU processes, as each of them recorded them.
 
-Both ran on one machine, so that their clocks agree: `docs/assets/examples/` holds the files and
+Both ran on one machine, so their clocks agree. `docs/assets/examples/` has the files, and
 `tests/oracles/profiles/` the programs that recorded and shortened them.
 """
 
@@ -19,7 +19,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSpans:
-    """Spans of one rank, in seconds from the beginning of the first step of any."""
+    """Spans of one rank, in seconds from the beginning of the first step of any rank."""
 
     steps_s: tuple[Span, ...]
     operators_s: tuple[Span, ...]
@@ -28,7 +28,7 @@ class RecordedSpans:
 
 @remembered(1)
 def recorded_ranks() -> tuple[RecordedSpans, ...]:
-    """The ranks, in their order."""
+    """Return the ranks in order."""
     return tuple(
         RecordedSpans(
             steps_s=_spans(rank["steps"]),

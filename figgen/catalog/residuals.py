@@ -1,4 +1,4 @@
-"""How far off the predictions of each class of runs were, as `figgen calibrate` wrote it."""
+"""The errors of predictions for each class of runs, as `figgen calibrate` wrote them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from figgen.catalog.load import content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residuals:
-    """How runs of a class were measured over predicted: eight in ten between `low` and `high`.
+    """Measured over predicted times of a class: eight in ten lie between `low` and `high`.
 
-    So many of all runs, and of the test runs where those are eight or more; `runs` and
-    `mean_absolute` are of the test runs, or of all where fewer than eight are.
+    This holds for all runs, and for test runs if there are eight or more. `runs` and
+    `mean_absolute` are of the test runs, or of all runs if there are fewer than eight.
     """
 
     name: str
@@ -28,6 +28,6 @@ class Residuals:
 
 @cache
 def residuals() -> Mapping[str, Residuals]:
-    """The errors of each class by its name."""
+    """Return the errors of each class by name."""
     held = tomllib.loads(content("residuals.toml"))
     return {name: Residuals(name=name, **entry) for name, entry in held.items()}

@@ -1,4 +1,4 @@
-"""What other open models of training time answer on the measured runs, as `make rivals` found."""
+"""Predictions of other open models of training time for the measured runs, from `make rivals`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FILE = "rivals.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A tool and what it answers: by run, seconds with the documented and the fitted constant.
+    """A tool and its answers: seconds by run, with the documented and the fitted constant.
 
-    `fitted` holds its constant by kind of run, `refused` by run what the tool has no word for.
+    `fitted` has its constant by kind of run, `refused` what the tool cannot express, by run.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Rival:
 
 @cache
 def rivals() -> dict[str, Rival]:
-    """The tools by name."""
+    """Return the tools by name."""
     held = json.loads(load.content(FILE))
     found = {}
     for place, (name, facts) in enumerate(held["tools"].items()):

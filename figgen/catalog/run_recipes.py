@@ -14,11 +14,11 @@ FILE = "run-recipes.json"
 
 @remembered(1)
 def run_recipes() -> Mapping[str, dict[str, Any]]:
-    """By run: fields that its record gets, see `figgen.scenarios.runs.record`."""
+    """Return by run the fields that its record gets; see `figgen.scenarios.runs.record`."""
     held: dict[str, dict[str, Any]] = json.loads(content(FILE))["recipes"]
     return held
 
 
 def recipe_of(run: str) -> dict[str, Any]:
-    """The fields that a run's recipe adds to its record, none for a run without one."""
+    """Return the fields that a run's recipe adds to its record, none without a recipe."""
     return run_recipes().get(run, {})

@@ -1,4 +1,4 @@
-"""Published training runs: layout, batch, and what was measured."""
+"""Published training runs: layout, batch, and measurements."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ RUN_KEYS = {
 class Run:
     """A published run. Sizes that were not published are None; rates are per accelerator.
 
-    `dtype` is what products are multiplied in. `mfu` counts model FLOPs against the dense peak of
-    `mfu_dtype`, the same unless the source says otherwise, with the attention square whole or
-    halved as `attention` says; `hfu` counts recomputation too. `mfu_unchecked` is why a printed
-    MFU cannot be recomputed from what else was printed.
+    `dtype` is the number format of matmuls. `mfu` counts model FLOPs relative to the dense peak of
+    `mfu_dtype`, which is the same unless the source says otherwise, with the attention square full
+    or halved as `attention` says; `hfu` also counts recomputation. `mfu_unchecked` says why a
+    printed MFU cannot be recomputed from other printed numbers.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def microbatches(self) -> int | None:
-        """Microbatches of one replica in a step, where batch and layout give them."""
+        """Microbatches of one replica in a step, if batch and layout give them."""
         if self.global_batch is None or self.dp is None or self.microbatch is None:
             return None
         return self.global_batch // (self.dp * self.microbatch)
@@ -108,21 +108,20 @@ class Run:
 
     @property
     def mfu_peak_flops_per_s(self) -> float:
-        """Dense peak that the run's MFU is measured against, FLOP/s."""
+        """Dense peak to which the run's MFU is relative, FLOP/s."""
         return self.accelerator.peak_flops_per_s(self.mfu_dtype)
 
     @property
     def tokens_per_s_per_gpu(self) -> float | None:
-        """Tokens per second and accelerator: from the step time if there is one, or as printed."""
+        """Tokens per second and accelerator, from the step time if there is one, or as printed."""
         if self.step_time is not None and self.tokens_per_step is not None and self.gpus:
             return self.tokens_per_step / self.step_time.value / self.gpus
         return None if self.tokens_per_s is None else self.tokens_per_s.value
 
     def model_flops_utilisation(self, *, causal: bool | None = None) -> float:
-        """MFU from the run's throughput and the model's shape; `causal` defaults to the run's.
+        """Return MFU from throughput and the model's shape; `causal` defaults to the run's.
 
-        Source: PaLM, arXiv:2204.02311, appendix B.
-        Raises InputError for a run without throughput.
+        Source: PaLM, arXiv:2204.02311, appendix B. Raises InputError for a run without throughput.
         """
         rate = self.tokens_per_s_per_gpu
         if rate is None:
@@ -139,10 +138,10 @@ def read_runs(
     models: Mapping[str, Model],
     accelerators: Mapping[str, Accelerator],
 ) -> dict[str, Run]:
-    """The runs of one file.
+    """Return the runs of one file.
 
-    Raises InputError for any fault in it: an unknown model or accelerator, a layout that does
-    not multiply out, a batch that does not divide, rates that contradict each other.
+    Raises InputError for any mistake in it: an unknown model or accelerator, a layout that does not
+    multiply out, a batch that does not divide, or rates that contradict each other.
     """
     entries = read_entries(file, content, RUN_KEYS, sources)
     return {name: _run(entry, models, accelerators) for name, entry in entries.items()}
@@ -170,7 +169,7 @@ def _run(
 
 
 def _check_layout(entry: CatalogEntry) -> None:
-    """Every published layout multiplies out to its accelerators, and its batch divides."""
+    """Check that a published layout multiplies out to its accelerators and divides its batch."""
     sizes = [entry.optional(axis) for axis in AXES]
     known = [size for size in sizes if size is not None]
     gpus = entry.optional("gpus")
@@ -190,7 +189,7 @@ def _check_layout(entry: CatalogEntry) -> None:
 
 
 def _check_rates(entry: CatalogEntry, run: Run) -> None:
-    """The accelerator has the peak; step time and tokens per second tell the same story."""
+    """Check that the accelerator has the peak, and that step time and tokens per second agree."""
     for key in ("dtype", "mfu_dtype"):
         try:
             run.accelerator.peak_flops_per_s(getattr(run, key))

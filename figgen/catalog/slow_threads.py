@@ -1,4 +1,4 @@
-"""Public threads about slow training whose cause is known, each a job and what was measured."""
+"""Public threads about slow training whose cause is known, each a job and its measurement."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from figgen.catalog.load import content
 
 FILES = {False: "slow-threads.json", True: "slow-threads-apart.json"}
-"""The file of threads that set the order of reasons (False), and of the held-out ones (True)."""
+"""The files of threads that set the order of reasons (False), and of held-out ones (True)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowThread:
-    """A thread: options of its job by name, what was measured, and the causes, the first first.
+    """A thread: options of its job by name, its measurement, and its causes, the main one first.
 
     `confirmed_by` says how the cause is known, `assumed` what the thread leaves open.
     """
@@ -37,9 +37,9 @@ class SlowThread:
 
 @cache
 def slow_threads(*, apart: bool) -> tuple[SlowThread, ...]:
-    """The held-out threads with `apart`, otherwise the threads that set the order of reasons.
+    """Return the held-out threads if `apart`, otherwise the threads that set the order of reasons.
 
-    Of the latter, those come last that were collected when the verdict was written already.
+    Of the latter, those collected after the verdict was written come last.
     """
     held = json.loads(content(FILES[apart]))
     return tuple(
@@ -50,7 +50,6 @@ def slow_threads(*, apart: bool) -> tuple[SlowThread, ...]:
 
 @cache
 def unseen_score() -> tuple[int, int]:
-    """How many of the later threads had their cause named before they set any frequency, and how
-    many there were."""
+    """Return how many later threads were solved before they set any frequency, and their number."""
     unseen = json.loads(content(FILES[False]))["unseen"]
     return unseen["found"], unseen["threads"]

@@ -42,7 +42,7 @@
     dark.addEventListener("change", () => kept() ?? paint(Math.max(0, preferred())));
   }
 
-  // The table of contents follows the reader; the header tells the page's title when that is gone.
+  // The table of contents follows the reader; the header shows the page's title once that is out of view.
   let places = [];
   function follow() {
     const passed = places.filter(({ heading }) => heading.getBoundingClientRect().top < HEADER_PX + 24);
@@ -126,7 +126,7 @@
       if (mine === turn) location.assign(url);
       return;
     }
-    if (mine !== turn) return; // the reader has gone on
+    if (mine !== turn) return; // the reader has gone to a different page
     const key = (element) => element.rel === "stylesheet" ? element.getAttribute("href").split("/").pop() : "";
     const old = all(SAME, document.head), fresh = all(SAME, next.head);
     const sheets = new Map(old.map((element) => [key(element), element]));
@@ -139,7 +139,7 @@
       return ready;
     }));
     if (mine !== turn) return;
-    // The address changes with what is shown: links that still are there are relative to the old one.
+    // The address changes together with the content, because links that are still there are relative to it.
     if (!back) {
       scrolled.set(shown, scrollY);
       history.pushState(null, "", url);
@@ -158,7 +158,7 @@
       script.replaceWith(again);
     }
     scrollTo(0, (back && scrolled.get(shown)) || 0);
-    if (location.hash) location.replace(location.hash); // to what it names, which is :target then
+    if (location.hash) location.replace(location.hash); // to its target, so that :target applies
     begin();
   }
   const scope = new URL(__md_scope);
@@ -193,8 +193,8 @@
     box.open = true;
     addEventListener("afterprint", () => { box.open = false; }, { once: true });
   }));
-  // What was read is kept for days without a network. A preview of a change must neither stay on a
-  // reader's machine nor take room from the site's pages.
+  // Pages that were read are kept for days for use without a network. A preview of a change must neither
+  // stay on a reader's machine nor take space from the site's pages.
   const worker = new URL("../../sw.js", document.currentScript.src);
   if (location.protocol === "https:" && !/\/pr-\d+\/sw\.js$/.test(worker.pathname)) {
     navigator.serviceWorker?.register(worker).catch(() => {});

@@ -1,6 +1,6 @@
 // Figures are complete without this script. It opens one in Plotly when a reader asks ("Explore"),
 // follows the palette, steps through traces by buttons and arrow keys, lets the keyboard reach what
-// scrolls sideways, and loads what shows previews of links and the search.
+// scrolls sideways, and loads the scripts of link previews and of the search.
 
 const library = new URL("plotly.min.js", import.meta.url);
 const open = new Map(); // plot element → its figure as published
@@ -54,7 +54,7 @@ function close(element) {
 }
 
 async function explore(button) {
-  if (button.ariaBusy === "true") return; // not disabled: that would lose the keyboard's place
+  if (button.ariaBusy === "true") return; // not disabled, which would lose the keyboard's focus
   const panel = button.closest(".fig-panel") ?? button.closest("figure");
   const still = panel.querySelector(".fig-scroll");
   const shown = panel.querySelector(".fig-plot");
@@ -80,7 +80,7 @@ async function explore(button) {
     await paint(element);
     still.hidden = true;
     button.textContent = "Back to the figure";
-    // The plot can be closed before its controls have come.
+    // The plot can be closed before its controls are loaded.
     if (figure.parameters) recompute(figure, element).catch(console.warn);
   } catch (error) {
     close(element);
@@ -88,11 +88,11 @@ async function explore(button) {
     console.warn(error);
   } finally {
     button.ariaBusy = "false";
-    tidy(); // the reader may have gone to another page meanwhile
+    tidy(); // the reader may have left the page meanwhile
   }
 }
 
-// Controls for the figure's own parameters: the site's script computes it again for other values.
+// Controls for the figure's own parameters: the site's script recomputes it for other values.
 async function recompute(figure, element) {
   const { begin } = await import("./tools/explore.js");
   const form = await begin(figure, ({ data, layout }) => {
@@ -152,7 +152,7 @@ function stepper(box) {
   tools.prepend(group);
 }
 
-// Not every browser lets the keyboard scroll a box in which nothing can have the focus.
+// Not every browser lets the keyboard scroll a box without a focusable element.
 const scrolled = new ResizeObserver((boxes) => {
   // All are measured before any is changed, so that the page is laid out once.
   const wide = new Set(boxes.filter(({ target }) => target.scrollWidth > target.clientWidth));
@@ -162,7 +162,7 @@ const scrolled = new ResizeObserver((boxes) => {
   }
 });
 
-// Films come when a reader does.
+// Films load when a reader comes near.
 const films = new IntersectionObserver((seen) => {
   for (const { isIntersecting, target } of seen) {
     if (!isIntersecting) continue;
@@ -204,7 +204,7 @@ function begin() {
   if (tables.length) import("./tables.js").then(({ enhance }) => tables.forEach(enhance));
 }
 
-// A long table comes when its box is opened; its link leads to a page with it.
+// A long table loads when its box is opened; its link leads to a page with it.
 document.addEventListener("toggle", async ({ target }) => {
   if (target.open && target.matches(".fig-tools > details")) {
     import("./take.js").then(({ offer }) => offer(target, library, inked)).catch(console.warn);
@@ -229,8 +229,8 @@ const search = () => import("./search/view.js");
 const writing = (element) => (element.checkVisibility?.() ?? true)
   && (element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName));
 
-let early; // what is typed while the search is being loaded
-let entered; // whether Enter was the last of it, and the reader still is where it was pressed
+let early; // what is typed while the search is loading
+let entered; // whether Enter came last, and the reader has not left since
 function openSearch() {
   early = "";
   entered = false;
@@ -267,7 +267,7 @@ for (const kind of ["pointerover", "focusin"]) {
   });
 }
 
-// A field below a question is answered by a script that comes when a reader enters it.
+// A field below a question gets its script when a reader enters it.
 for (const kind of ["focusin", "submit"]) {
   addEventListener(kind, (event) => {
     const form = event.target.closest?.("form[data-script]");
@@ -277,7 +277,7 @@ for (const kind of ["focusin", "submit"]) {
   });
 }
 
-// What a link to a place names is shown beside it.
+// Links to a place show a preview of it.
 for (const kind of ["pointerover", "focusin"]) {
   addEventListener(kind, (event) => {
     const link = event.target.closest?.("a[href*='#']");
@@ -288,7 +288,7 @@ for (const kind of ["pointerover", "focusin"]) {
 // Material replaces the page's content on instant navigation and says so through document$.
 if (window.document$) window.document$.subscribe(begin);
 else begin();
-// What is still being loaded has the colours of then.
+// Plots that are still loading have the previous colours.
 new MutationObserver(() => window.Plotly && [...open.keys()].forEach(paint)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],
 });

@@ -1,6 +1,6 @@
 // Plays a film: one large frame instead of its stills, stepped by buttons, keys and a slider, or
-// played. Who steps is asked before some scenes what comes; an answer, or "show me", goes on. Who
-// plays sees the whole film, and is asked afterwards.
+// played. Before some scenes, readers who step are asked what comes next; an answer, or "show me",
+// continues. Readers who play see the whole film and are asked afterwards.
 
 const SVG = "http://www.w3.org/2000/svg";
 const BEAT_MS = 1100; // from one scene to the next
@@ -14,7 +14,7 @@ function fill(element, given, children) {
   return element;
 }
 
-/** Puts the player of the film at `data-film` in the place of the stills in `picture`. */
+/** Replaces the stills in `picture` by the player of the film at `data-film`. */
 export async function mount(picture) {
   const answer = await fetch(new URL(picture.dataset.film, document.baseURI));
   if (!answer.ok) throw new Error(`${answer.status} for ${picture.dataset.film}`);
@@ -22,7 +22,7 @@ export async function mount(picture) {
   const stills = picture.querySelector(".fig-scroll");
   if (!picture.isConnected || picture.querySelector(".film")) return;
   const player = build(film, stills);
-  // Where a reader looks already, what is below keeps its place.
+  // Where a reader is already looking, the content below keeps its place.
   const { top, bottom, height } = stills.getBoundingClientRect();
   if (bottom > 0 && top < innerHeight) {
     player.style.minHeight = `${height}px`;
@@ -34,7 +34,7 @@ export async function mount(picture) {
 
 function build({ width, height, opens, scenes }, stills) {
   let [at, timer] = [0, 0];
-  let poster = false; // a telling scene, until the reader begins with the first
+  let poster = false; // shows an informative scene until the reader begins with the first
   const asked = new Set(); // scenes whose question has been answered, or passed over
   const things = new Map(); // name → its group
   const svg = draw("svg", {
@@ -80,7 +80,7 @@ function build({ width, height, opens, scenes }, stills) {
     if (at === scenes.length - 1) go(0);
     else on(undefined, true);
   }
-  // After the last scene comes the first question that has not been answered.
+  // The last scene is followed by the first question that has not been answered.
   function end() {
     stop();
     const open = scenes.findIndex((scene, index) => scene.asks && !asked.has(index));
@@ -96,7 +96,7 @@ function build({ width, height, opens, scenes }, stills) {
     go(Math.max(0, at - 1));
   }
 
-  // Goes on to a scene, by default the next one, or to the first question on the way.
+  // Continues to a scene, by default the next one, or to the first question before it.
   function on(to, playing = false) {
     if (!playing) stop();
     if (poster) {

@@ -1,5 +1,5 @@
-// Shows beside a link what it names: a figure, a term, an equation, a run, a section. Links work
-// without it. It is loaded when a pointer or the keyboard first comes to a link to a place.
+// Previews what a link refers to: a figure, a term, an equation, a run, a section. Links work
+// without it. It is loaded when a pointer or the keyboard first reaches a link to a place.
 
 const REST_MS = 40, LEAVE_MS = 200, KEPT_PAGES = 8, ENOUGH = 500;
 const UNSHOWN = ".headerlink, .row-link, .fig-tools, .fig-tabs, .fig-controls, .fig-stepper, .fig-print, [popover], script, style, input";
@@ -84,7 +84,7 @@ function contentOf(target) {
   return [...still(place).childNodes];
 }
 
-// In sight already: to show it again would only hide something else.
+// The target is already in view; a preview would only hide something else.
 function inSight(target) {
   if (!target.isConnected || target.ownerDocument !== document) return false;
   const { top, bottom, height } = (target.closest("figure, tr, dt, li") ?? target).getBoundingClientRect();
@@ -138,7 +138,7 @@ async function show(link, loading) {
   place(link);
 }
 
-/** A pointer or the focus has come to a link: show what it names, unless that is in sight. */
+/** A pointer or the focus has reached a link: show its target, unless that is in view. */
 export function near(link, event) {
   const address = new URL(link.href, document.baseURI);
   const pointer = event.type === "pointerover";

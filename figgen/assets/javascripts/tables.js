@@ -2,7 +2,7 @@
 
 const order = (cell) => (cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value));
 
-// Numbers come before texts, and what is missing comes last either way.
+// Numbers come before texts, and missing values come last in both directions.
 function compare(a, b, way) {
   if (a === "–" || b === "–") return (a === "–") - (b === "–");
   if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;

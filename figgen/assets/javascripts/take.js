@@ -1,4 +1,4 @@
-// What a figure gives beyond its files: a PNG, a page to explore, and texts to copy.
+// Exports of a figure beyond its files: a PNG, a page to explore, and texts to copy.
 // It is loaded when a reader opens "Data, files and citation".
 
 const PNG_SCALE = 3; // 288 dpi
@@ -19,7 +19,7 @@ async function fetched(href) {
   return answer.text();
 }
 
-// The picture as a file, in the colours that the page has now.
+// The picture as a file, in the page's current colours.
 async function coloured(href) {
   const drawing = new DOMParser().parseFromString(await fetched(href), "image/svg+xml").documentElement;
   const style = getComputedStyle(document.body);
@@ -56,7 +56,7 @@ async function png(href) {
 const inHtml = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 const inScript = (value) => JSON.stringify(value).replaceAll("<", "\\u003c");
 
-// One file with Plotly in it, which needs no network.
+// A single file that includes Plotly and needs no network.
 async function plotlyPage(href, library, inked, title, cited) {
   const [code, text] = await Promise.all([fetched(library), fetched(href)]);
   const style = getComputedStyle(document.body);

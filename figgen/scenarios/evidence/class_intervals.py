@@ -84,7 +84,7 @@ class ClassInterval:
     likely: tuple[Likely, ...]
 
     def ends(self, unsure: float = 0.0) -> tuple[float, float]:
-        """Low and high for a run to whose prediction constants leave a variance of `unsure`."""
+        """Return the ends for a run in whose prediction constants leave a variance of `unsure`."""
         ends = [one.ends(unsure) for one in self.likely]
         return min(low for low, _ in ends), max(high for _, high in ends)
 

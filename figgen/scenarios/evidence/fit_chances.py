@@ -1,9 +1,8 @@
-"""Whether a step fits as often as promised: on measured peaks and on layouts that failed.
+"""Whether predicted chances to fit hold for measured peaks and for layouts that failed.
 
-A step fits with a chance of 95 % if 95 % of peaks lie below what its GPU has. So of peaks that were
-measured, as many must lie below what they were promised to.
-
-Peaks that count tensors which the allocator would take back are left out (`ahead`).
+A step fits with a chance of 95% if 95% of peaks are below the memory of its GPU. Of the measured
+peaks, that many must lie below the memory promised to suffice. Peaks that include tensors which the
+allocator could reclaim are excluded (`ahead`).
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ it waits, since it reads a size from the GPU before each message: parallel/pipel
 
 
 def ahead(tp: int, pp: int) -> bool:
-    """Whether a peak of `RUNS_AHEAD` counts tensors that are free, but whose collective has to run.
+    """Return whether a peak of `RUNS_AHEAD` includes tensors that are free once a collective runs.
 
-    They say how far the host is ahead, not what a step needs: short of memory, PyTorch waits for
-    the collectives and takes the tensors back (c10/cuda/CUDACachingAllocator.cpp,
+    They show how far the host is ahead and not what a step needs: when memory runs short, PyTorch
+    waits for the collectives and reclaims the tensors (c10/cuda/CUDACachingAllocator.cpp,
     `release_cached_blocks`).
     """
     return tp > 1 and pp == 1
@@ -55,7 +54,7 @@ def ahead(tp: int, pp: int) -> bool:
 class PeakError:
     """The natural logarithm of a printed peak over its prediction.
 
-    `software` is whose peaks count for the framework `habits`; empty for unknown software.
+    `software` is the software whose memory habits the framework `habits` takes, empty if unknown.
     """
 
     software: str
@@ -65,22 +64,22 @@ class PeakError:
 
     @property
     def spread(self) -> float:
-        """The standard deviation that the site gives this framework."""
+        """The standard deviation that the site uses for this framework."""
         return framework_memory(self.habits).peak_spread
 
     @property
     def unseen_spread(self) -> float:
-        """The standard deviation that it gets without the peaks of its publisher."""
+        """The standard deviation that it would use without the peaks of this publisher."""
         return spread_without(self.software, self.publisher)
 
     def promised(self, spread: float) -> float:
-        """The chance with which a GPU of exactly this peak would have been promised to suffice."""
+        """The chance with which a GPU of exactly this size would have been promised to suffice."""
         return normal_share(self.error / spread)
 
 
 @remembered(1)
 def peak_errors() -> tuple[PeakError, ...]:
-    """Every peak of what a step needs, except those predicted as unknown software."""
+    """Return the errors of peaks of needed memory, except those predicted as unknown software."""
     found = [
         (one.run.memory_habits, publisher_of(one.run), one.error)
         for one in judged_peaks()
@@ -100,22 +99,22 @@ def peak_errors() -> tuple[PeakError, ...]:
 
 
 def rms(errors: Iterable[float]) -> float:
-    """The root mean square."""
+    """Return the root mean square."""
     return sqrt(fmean(error**2 for error in errors))
 
 
 def width(errors: Iterable[float]) -> float:
-    """The standard deviation of a normal distribution around 0 that is as wide as errors.
+    """Return the standard deviation of a normal distribution around 0 that is as wide as errors.
 
-    It is the root mean square of the errors, or where peaks far above their prediction are more
-    frequent than a normal distribution has them, what puts its 95 % quantile at theirs.
+    It is the root mean square of the errors. If peaks far above their prediction are more frequent
+    than in a normal distribution, it is the value for which the 95% quantiles agree.
     """
     listed = sorted(errors)
     return max(rms(listed), listed[ceil(SAFE * len(listed)) - 1] / NORMAL_95)
 
 
 def errors_by_publisher() -> Mapping[tuple[str, str], float]:
-    """Widths of errors by software and publisher, in alphabetical order."""
+    """Return the widths of errors by software and publisher, in alphabetical order."""
     grouped: dict[tuple[str, str], list[float]] = {}
     for one in peak_errors():
         grouped.setdefault((one.software, one.publisher), []).append(one.error)
@@ -124,7 +123,7 @@ def errors_by_publisher() -> Mapping[tuple[str, str], float]:
 
 @remembered(64)
 def spread_without(software: str, publisher: str) -> float:
-    """The standard deviation of a software's peaks if a publisher had printed none."""
+    """Return the standard deviation of a software's peaks without those of a publisher."""
     known = {pair: error for pair, error in errors_by_publisher().items() if pair[1] != publisher}
     own = tuple(error for (of, _), error in known.items() if of == software)
     return peak_spread(own, rms(known.values()))
@@ -132,7 +131,7 @@ def spread_without(software: str, publisher: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeaksBelow:
-    """Of `peaks` peaks, how many lie below what `chance` promises, as shown and unseen."""
+    """Of `peaks` peaks, how many lie below what `chance` promises, as shown and left out."""
 
     chance: float
     peaks: int
@@ -141,7 +140,7 @@ class PeaksBelow:
 
 
 def held(errors: Iterable[PeakError], chance: float = SAFE) -> PeaksBelow:
-    """Count how many peaks lie below what a chance promises."""
+    """Return how many peaks lie below what a chance promises."""
     listed = tuple(errors)
     return PeaksBelow(
         chance=chance,
@@ -152,7 +151,7 @@ def held(errors: Iterable[PeakError], chance: float = SAFE) -> PeaksBelow:
 
 
 def unknown_errors() -> tuple[float, ...]:
-    """Widths of every publisher's errors if nobody knew its software, in alphabetical order."""
+    """Return widths of all publishers' errors if software were unknown, in alphabetical order."""
     grouped: dict[str, list[float]] = {}
     for one in publisher_peaks(UNKNOWN):
         grouped.setdefault(one.publisher, []).append(-log(1 + one.error))
@@ -161,7 +160,7 @@ def unknown_errors() -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOutcome:
-    """Layouts that were promised a chance of `low` to `high`: how many ran and how many failed."""
+    """Layouts with a predicted chance of `low` to `high`: how many ran and how many failed."""
 
     low: float
     high: float
@@ -170,19 +169,19 @@ class FitOutcome:
 
     @property
     def share(self) -> float:
-        """The share that ran."""
+        """The share of layouts that ran."""
         return self.ran / (self.ran + self.failed)
 
 
 EDGES = (1.0, SAFE, 0.8, 0.5, 0.2, 1 - SAFE, 0.0)
-"""Chances between which the layouts of the sweep are counted."""
+"""Chances that separate the groups in which the sweep's layouts are counted."""
 
 
 def outcomes(kept: Callable[[int, int], bool] = lambda tp, pp: True) -> tuple[FitOutcome, ...]:
-    """The layouts of nanotron's sweep by their predicted chance to fit, likeliest first.
+    """Return the layouts of nanotron's sweep by predicted chance to fit, likeliest first.
 
-    With `kept`, only those of whose numbers of tensor-parallel ranks and of stages it is true. What
-    failed may have crashed for another reason than memory.
+    If `kept` is given, only layouts for whose numbers of tensor-parallel ranks and stages it
+    returns true are counted. Failed layouts may have crashed for reasons other than memory.
     """
     swept = [one for one in judged_peaks() if one.run.framework == RUNS_AHEAD]
     ran = [one.chance for one in swept if kept(one.run.tp, one.run.pp)]

@@ -1,7 +1,7 @@
-"""Predictions without the runs of a house, and how far off they may be for want of known constants.
+"""Predictions without the runs of a house, and the uncertainty due to poorly known constants.
 
-Runs decide a constant only as far as it moves them, and what nobody decided stays at a guess with
-its freedom. A prediction that rests on such a constant is less sure than one that does not.
+Runs determine a constant only as far as they depend on it; otherwise it keeps its guess and the
+guess's uncertainty. Predictions that rest on such constants are less certain.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Of some runs: `seconds` of all by constants fitted without a house, by its name.
+    """`seconds` of some runs, predicted with constants fitted without each house, by house.
 
-    `unsure` is the variance of the logarithm of each predicted time by what its constants are known
-    to, without the run's own house.
+    `unsure` is the variance of the logarithm of each predicted time due to the uncertainty of its
+    constants, without the run's own house.
     """
 
     seconds: Mapping[str, Floats]
@@ -34,10 +34,10 @@ class LeftOut:
 
 
 def left_out_predictions(runs: Sequence[DescribedRun], houses: Sequence[str]) -> LeftOut:
-    """Leave out, one at a time, every house whose runs were fitted; `houses` has one for each run.
+    """Leave out each fitted house in turn; `houses` has one house per run.
 
-    `runs` includes the runs that calibrate. The effect of a constant is always taken at the
-    catalog's constants, also where a house is left out.
+    `runs` includes the calibration runs. The effect of a constant is always evaluated at the
+    catalog's constants, even if a house is left out.
     """
     deciding, weights, free = calibrating()
     spread = np.array([constant.spread for constant in free])

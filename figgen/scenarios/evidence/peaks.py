@@ -1,4 +1,4 @@
-"""Published runs with a measured memory peak, each beside the model's."""
+"""Published runs with a measured memory peak, each next to the model's."""
 
 from __future__ import annotations
 

@@ -205,9 +205,9 @@ def polling_runs() -> list[JudgedRun]:
 
 
 def polling(judged: JudgedRun) -> bool:
-    """Whether a run exceeds its prediction as a pipeline does that polls for messages.
+    """Return whether a run exceeds its prediction as a pipeline that polls for messages does.
 
-    The time must decide, because the sweep doesn't record which runs used that branch.
+    Only the time can tell, because the sweep doesn't record which runs used that branch.
     """
     run = judged.run
     if run.pp == 1 or judged.measured_s <= CRAWLING * judged.predicted_s:

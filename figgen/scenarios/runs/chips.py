@@ -26,7 +26,7 @@ share of the peak that cuBLAS reaches on one of them: 105 to 115 of the 119.5 TF
 request 11390 reached 168 of 165 TFLOP/s."""
 
 STAND_INS = {"mi350x": "mi355x"}
-"""Maps chips without a measured rate to one of the same silicon at another clock that has one."""
+"""For chips without a measured rate, one of the same silicon at a different clock that has one."""
 
 UNMEASURED = 0.8
 """Share of the peak assumed for chips without a measured matmul rate in the catalog."""

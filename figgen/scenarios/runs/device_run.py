@@ -189,7 +189,7 @@ def _check_adapters(matrices: str, frozen: str) -> None:
 
 
 def is_device_run(record: object) -> bool:
-    """Whether a record describes plain transformers on one device."""
+    """Return whether a record describes plain transformers on one device."""
     if not isinstance(record, Mapping):
         return False
     framework = str(record.get("framework") or "").strip().lower()

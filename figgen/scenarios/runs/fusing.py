@@ -70,7 +70,7 @@ def fusing_of(run: DescribedRun) -> str:
 
 
 def is_one_program(run: DescribedRun) -> bool:
-    """Whether a step is one program, so that the host launches no single layer."""
+    """Return whether a step is one program, so that the host launches no single layer."""
     return run.framework in WHOLE_GRAPH or run.accelerator.vendor in COMPILING
 
 

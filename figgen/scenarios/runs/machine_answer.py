@@ -1,6 +1,6 @@
-"""What a measured machine says: its rates next to the datasheet and to another such machine.
+"""Describes a measured machine: its rates next to the datasheet and to another such machine.
 
-The page about measuring reads it too, printed as JavaScript.
+The page about measuring uses this module too, printed as JavaScript.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ KINDS = (
 """Parts of a measured file, in words, with the units of their rates."""
 
 UNITLESS = ("logits/s", "parameters/s")
-"""Rates that count things which no unit of the site counts."""
+"""Rates of things for which the site has no unit."""
 
 SLOW = 0.9
-"""Below this ratio to another such machine, a rate is worth looking into.
+"""Ratio to another such machine below which a rate is worth investigating.
 
-The matmuls of the H100 and the H200 of the catalog, whose processors are alike, differ by 2%.
+The matmuls of the catalog's H100 and H200, whose processors are alike, differ by 2%.
 """
 
 MAIN = ("bf16", "attention", "contiguous")
-"""The parts that the sentence names."""
+"""Parts that the sentence mentions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipSheet:
-    """A chip's datasheet: `flops` per second by format, `attention` and `masked` among them.
+    """A chip's datasheet: `flops` per second by format, including `attention` and `masked`.
 
-    `other` has the rates of a machine of this kind in the catalog, empty where it has none.
+    `other` has the rates of a machine of this kind in the catalog, or nothing.
     """
 
     title: str
@@ -59,12 +59,12 @@ class ChipSheet:
 
 
 def rate_text(rate: float, unit: str) -> str:
-    """A rate of `KINDS` with its unit."""
+    """Return a rate of `KINDS` with its unit."""
     return f"{rate / 1e9:.3g}·10⁹ {unit}" if unit in UNITLESS else shown(rate, unit)
 
 
 def _peak(part: str, sheet: ChipSheet | None) -> float:
-    """The datasheet's rate of a part; 0 where it has none."""
+    """Return the datasheet's rate of a part; 0 if it has none."""
     if sheet is None:
         return 0.0
     if part == "near":
@@ -82,7 +82,7 @@ def _other(part: str, sheet: ChipSheet | None) -> float:
 
 
 def machine_rows(known: Measured, sheet: ChipSheet | None) -> list[list[str]]:
-    """The rates of a machine as rows of text; the first row is the head."""
+    """Return the rates of a machine as rows of text, of which the first is the header."""
     rows = [["", "rate over all sizes", "datasheet", "share", "another of its kind"]]
     for part, name, unit in KINDS:
         if part not in known:
@@ -101,7 +101,7 @@ def machine_rows(known: Measured, sheet: ChipSheet | None) -> list[list[str]]:
 
 
 def machine_sentence(device: str, known: Measured, sheet: ChipSheet | None) -> str:
-    """Whether a machine is as fast as its datasheet and others of its kind suggest."""
+    """Return a sentence on whether a machine is as fast as its datasheet and its like suggest."""
     said: list[str] = []
     ratios: list[float] = []
     slow: list[str] = []

@@ -42,7 +42,7 @@ def chip_of(file: MeasuredFile) -> str | None:
 
 
 def sheet_of(chip: Accelerator) -> ChipSheet:
-    """The datasheet of a chip, with the rates of a machine of this kind that somebody measured."""
+    """Return the datasheet of a chip, with the rates of a measured machine of this kind."""
     measured = [row.measured for row in machines().values() if row.accelerator == chip.name]
     return ChipSheet(
         title=chip.title,

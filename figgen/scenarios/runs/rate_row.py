@@ -108,7 +108,7 @@ def written_flops_per_s(
 
 
 def is_efa(network: str) -> bool:
-    """Whether a network of this name is Amazon's, on which NCCL reaches another share."""
+    """Return whether a network of this name is Amazon's, where NCCL attains a different share."""
     return network.startswith("efa")
 
 

@@ -238,7 +238,7 @@ def _start_keys(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
 
 
 def _writes_scores(run: DescribedRun) -> bool:
-    """Whether every score goes to memory: PyTorch's operators, and before FlashAttention."""
+    """Return whether every score goes to memory: PyTorch's operators, and before FlashAttention."""
     if family_of(run) == "megatron-2021":
         return not run.flash_attention
     if _lacks_latent_kernel(run):

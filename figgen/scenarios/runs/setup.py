@@ -87,7 +87,7 @@ def _activations(run: DescribedRun) -> str:
 
 
 def before_flash(run: DescribedRun) -> bool:
-    """Whether the framework predates flash attention and stored attention scores."""
+    """Return whether the framework predates flash attention and stores attention scores."""
     return run.dtype == "fp16" or run.framework == "megatron-deepspeed"
 
 

@@ -29,7 +29,7 @@ TIMED_AS = {
 """Software with memory habits of its own, and the software whose time is used for it."""
 
 COMPILED = {"pytorch-compiled": True, "torchtune-eager": False}
-"""Whether a compiler fuses its modules, where it is not as usual for the one that times it."""
+"""Whether a compiler fuses its modules, if this differs from the software that times it."""
 
 RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
 """The low-precision recipe if only the number type of matmuls is known."""
@@ -65,7 +65,7 @@ def memory_of(text: str) -> str:
 
 
 def compiled_of(text: str) -> bool | None:
-    """Whether a compiler fuses the modules of software; None for as is usual for it."""
+    """Return whether a compiler fuses a software's modules; None if its timed software decides."""
     return COMPILED.get(text.split()[0])
 
 

@@ -19,7 +19,7 @@ USUAL_WIDTH = 8
 """Default GPUs per node."""
 
 DOMAINS = {"gb300-nvl72": 72, "gb200-nvl72": 72}
-"""GPUs that share NVLink where they are more than a server has: 18 trays of four."""
+"""GPUs that share NVLink, for chips with more than a server has: 18 trays of four."""
 
 CHIPS = (
     ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
@@ -28,7 +28,7 @@ CHIPS = (
     ("a100", "a100-sxm-80gb"), ("v100", "v100-sxm2-32gb"), ("mi355x", "mi355x"),
     ("mi350x", "mi350x"), ("mi325x", "mi325x"), ("mi300", "mi300x"),
 )  # fmt: skip
-"""Names of accelerators in schedulers, and in the catalog."""
+"""Names of accelerators in schedulers, and their names in the catalog."""
 
 AXES = ("tp", "pp", "cp", "ep", "etp")
 
@@ -315,7 +315,10 @@ def _assume_cluster(given: Given) -> None:
 
 
 def _join_trays(given: Given, nodes: int, width: int) -> None:
-    """Takes the hosts of a rack together whose GPUs share NVLink, since a node stands for those."""
+    """Merge the hosts of a rack into one node, if their GPUs share NVLink.
+
+    A node is the set of GPUs that share NVLink.
+    """
     domain = _usual_width(given, nodes * width)
     racks = str(given.taken.get("accelerator", "")) in DOMAINS
     if racks and domain > width and (nodes * width) % domain == 0:
@@ -328,9 +331,9 @@ def _join_trays(given: Given, nodes: int, width: int) -> None:
 
 
 def _usual_width(given: Given, world: int) -> int:
-    """GPUs that share the fast links where nothing says it: a server, or a rack's NVLink domain.
+    """Return the default width of a node: a server, or a rack's NVLink domain.
 
-    Of a domain that the GPUs do not fill evenly, the widest power of two that divides them.
+    If the GPUs do not fill the domain evenly, it is the widest power of two that divides them.
     """
     width = DOMAINS.get(str(given.taken.get("accelerator", "")), USUAL_WIDTH)
     if world <= width:

@@ -49,7 +49,7 @@ MOST_LINES = 2000
 
 
 def _only_keys(said: str) -> bool:
-    """Whether every line that is not indented is a key of one word, as in YAML with commands."""
+    """Return whether every unindented line is a one-word key, as in YAML with commands."""
     count = 0
     for raw in said.replace("\r", "").split("\n")[:MOST_LINES]:
         if not raw.strip() or raw[0] in " \t#" or raw.startswith("---"):
@@ -62,7 +62,7 @@ def _only_keys(said: str) -> bool:
 
 
 def _is_argument(line: str) -> bool:
-    """Whether a line is `name=value,` or opens a call such as `args = Arguments(`."""
+    """Return whether a line is `name=value,` or opens a call such as `args = Arguments(`."""
     name, sign, _ = line.partition("=")
     return sign != "" and line.endswith((",", "(")) and is_name(name.strip().replace(".", "_"))
 

@@ -204,7 +204,7 @@ def switch_of(given: Given, key: str) -> bool | None:
 
 
 def _is_placeholder(text: str) -> bool:
-    """Whether a text is a template's placeholder, such as CONFIG_BF16_ENABLED."""
+    """Return whether a text is a template's placeholder, such as CONFIG_BF16_ENABLED."""
     return "_" in text and text.upper() == text
 
 

@@ -313,7 +313,7 @@ def differences(parallel: ParallelLayout, hosts: Hosts) -> Differences:
 
 
 def _torn(parallel: ParallelLayout, hosts: Hosts) -> list[str]:
-    """Return axes whose groups leave a node with these hosts but not in the layout."""
+    """Return axes whose groups leave a node on these hosts but not in the layout."""
     found: list[str] = []
     for axis in ("tp", "cp", "dp", "pp"):
         mesh = mesh_of(parallel, axis)

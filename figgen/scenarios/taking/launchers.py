@@ -76,15 +76,13 @@ SETTING_UP = (".", "source", "exit", "echo", "cd", "mkdir", "module", "export", 
 
 
 def _only_sets(shell: Shell) -> bool:
-    """Whether a script does nothing but set variables, for another that it reads or that reads it:
-    then these are settings.
-    """
+    """Return whether a script only sets variables for another one; these count as settings."""
     starts = [command for command in shell.commands if command[0] not in SETTING_UP]
     return not starts and not shell.directives
 
 
 def _is_options(value: str) -> bool:
-    """Whether the value of a variable is a list of options."""
+    """Return whether the value of a variable is a list of options."""
     return value.strip().startswith("-") and " " in value.strip()
 
 
@@ -167,7 +165,7 @@ def _python(words: list[str], at: int, entries: list[Entry]) -> tuple[str, int]:
 
 
 def _holds_options(word: str, before: list[str]) -> bool:
-    """Whether a quoted word holds several options rather than a script for another shell."""
+    """Return whether a quoted word holds several options rather than a script for another shell."""
     if " " not in word.strip() and "\n" not in word:
         return False
     if before and before[-1] in ("-c", "-lc"):
@@ -228,7 +226,7 @@ def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int
 
 
 def _is_program(word: str) -> bool:
-    """Whether a word starts a program rather than being a value of the previous option."""
+    """Return whether a word starts a program rather than being a value of the previous option."""
     name = word.rpartition("/")[2]
     known = (*SLURM, *MPI, *LAUNCHERS, *WRAPPERS, "accelerate")
     return name in known or name.startswith("python")
@@ -316,7 +314,7 @@ def with_commands(entries: list[Entry], shell: Shell) -> list[Entry]:
 
 
 def _asked_gpus(one: Entry) -> list[Entry]:
-    """What dstack's `resources: {gpu: H100:8}` asks for: one GPU unless a number is given."""
+    """Return the GPUs in dstack's `resources: {gpu: H100:8}`, one unless a number is given."""
     number = "1"
     for part in one.words.split(":"):
         number = part if is_whole(part) else number

@@ -1,4 +1,4 @@
-"""Lists what a step takes for options that decide its time or memory where a text doesn't say."""
+"""Lists the values that a step uses for options of time and memory that a text doesn't set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONS = {"global_batch": FOLLOWS, "sequence": "the model's own"}
 """Reasons for what other options determine."""
 
 NO_JOBS = ("hostfile", "hostnames", "rankfile", "srun", "config.json")
-"""Texts about machines or models alone."""
+"""Kinds of texts that are only about machines or models."""
 
 Values = dict[str, int | str | bool]
 
@@ -77,7 +77,7 @@ def _open(known: Values, names: OwnNames, models: dict[str, Sizes]) -> Values:
 
 
 def _matters(option: str, known: Values, names: OwnNames) -> bool:
-    """Whether an option has an effect beside the others, such as the exchange without CP."""
+    """Return whether an option has an effect with the others; an exchange has none without CP."""
     needed = names.matters_with.get(option)
     if needed is None:
         return True

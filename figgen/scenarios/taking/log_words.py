@@ -186,7 +186,7 @@ def step_beside(
 
 
 def memory_beside(log: Log, predicted_bytes: float) -> list[tuple[str, str]]:
-    """Return a log's memory beside what a configuration needs on its fullest GPU."""
+    """Return a log's memory next to what a configuration needs on its fullest GPU."""
     if isinstance(log, CollectiveLog):
         return []
     if isinstance(log, TimedOut):

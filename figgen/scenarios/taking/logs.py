@@ -151,9 +151,9 @@ def _collective(text: str) -> CollectiveLog | None:
 
 
 def _by_rates(row: SizedTime, collective: str, ranks: int) -> tuple[str, int]:
-    """Return collective and ranks, told by busbw over algbw if a text lists its ranks in part.
+    """Return collective and ranks from busbw over algbw, for texts that list only some ranks.
 
-    That is 2(n − 1)/n in an all-reduce, which alone exceeds 1, and (n − 1)/n in others.
+    That ratio is 2(n − 1)/n for an all-reduce, the only one above 1, and (n − 1)/n for others.
     """
     if not row.algorithm_bandwidth:
         return collective, ranks

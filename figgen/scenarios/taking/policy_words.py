@@ -1,5 +1,6 @@
-"""Renames settings of trainers of policies to known ones: ROLL, ChatLearn, SkyRL, and veRL's
-fine-tuning. Only the training of the policy is read; critics, rewards and servers have their own.
+"""Renames settings of policy trainers: ROLL, ChatLearn, SkyRL, and veRL's fine-tuning.
+
+Only the training of the policy is read; critics, rewards and servers have settings of their own.
 
 Sources: alibaba/ROLL examples and roll/configs; alibaba/ChatLearn scripts and template;
 NovaSky-AI/SkyRL examples/train and skyrl/train/config; volcengine/verl trainer/config/sft_trainer.
@@ -11,7 +12,7 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def policy_words(entries: list[Entry]) -> list[Entry]:
-    """Return the settings in known words, nothing for another text."""
+    """Return the settings in known words, or nothing for other texts."""
     names = [normal(one.name) for one in entries]
     if any(name.startswith("actor_train.") for name in names):
         return _roll(entries)
@@ -28,7 +29,7 @@ ROLL_SECTIONS = ("actor_train.strategy_args.strategy_config.", "actor_train.trai
 
 
 def _roll(entries: list[Entry]) -> list[Entry]:
-    """The actor's training on the GPUs that it is mapped to; other workers have their own."""
+    """Rename the actor's settings, with its GPUs; other workers have their own."""
     found: list[Entry] = []
     tokens = 0
     framework = "fsdp"
@@ -67,7 +68,7 @@ MOST_IN_NODE = 8
 
 
 def _mapped(one: Entry) -> list[Entry]:
-    """GPUs in `list(range(0,16))` or `[1]`, eight of a node at most."""
+    """Return the GPUs in `list(range(0,16))` or `[1]`, at most eight per node."""
     inner = one.words.partition("(")[2].partition("(")[2].partition(")")[0]
     ends = [part.strip() for part in inner.split(",")]
     if len(ends) == 1 and is_whole(ends[0]):
@@ -95,7 +96,7 @@ CHATLEARN = {
 
 
 def _chatlearn(entries: list[Entry]) -> list[Entry]:
-    """A step takes a global batch of sequences as long as prompt and response may be."""
+    """Rename ChatLearn's settings; sequences of the batch are as long as prompt plus response."""
     found: list[Entry] = []
     tokens = 0
     framework = "fsdp"
@@ -135,7 +136,7 @@ SKYRL_LENGTHS = (
 
 
 def _skyrl(entries: list[Entry]) -> list[Entry]:
-    """A step takes the samples of one mini batch of prompts; layers are recomputed by default."""
+    """Rename SkyRL's settings; a step takes one mini batch's samples, and recomputes layers."""
     found = [entry("gradient_checkpointing", "true", "config")]
     tokens = 0
     prompts = 0
@@ -182,7 +183,7 @@ VERL_TUNING = {
 
 
 def _verl_tuning(entries: list[Entry]) -> list[Entry]:
-    """FSDP trains in BF16 and recomputes layers unless told not to."""
+    """Rename veRL's fine-tuning settings; FSDP trains in BF16 and recomputes layers by default."""
     found = [entry("gradient_checkpointing", "true", "config"), entry("bf16", "true", "config")]
     for one in entries:
         name = one.name.removeprefix("training_config.")

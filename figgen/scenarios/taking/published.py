@@ -51,10 +51,12 @@ PUBLISHED = (
     ("baichuan27b", "32 4096 32 32 128 11008 125696 "),
     ("baichuan213b", "40 5120 40 40 128 13696 125696 "),
 )  # fmt: skip
-"""Names without signs, and layers, width, query heads, key heads, width of a head, of the
-feed-forward block and rows of the embedding table, with t for a shared table, b for biases of
-queries, keys and values, and q for norms of queries and keys; of DeepSeek's latent attention its
-experts, chosen and shared ones, dense layers and ranks."""
+"""Sizes by model name without punctuation: layers, width, query heads, KV heads, width of a head,
+of the feed-forward block, and rows of the embedding table.
+
+`t` marks a shared table, `b` biases of queries, keys and values, `q` norms of queries and keys. For
+DeepSeek's latent attention there are also experts, chosen and shared ones, dense layers and ranks.
+"""
 
 PLAIN = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab")
 LATENT = (
@@ -64,9 +66,9 @@ LATENT = (
 
 
 def published_sizes(said: str) -> dict[str, int | str | bool]:
-    """Sizes of the model that a name means, under the names of options; nothing for an unknown one.
+    """Return the sizes of the model that a name means, by option; nothing for an unknown one.
 
-    A name may go on behind that of the model: `Qwen2.5-7B-Instruct-1M`.
+    The name may continue after that of the model: `Qwen2.5-7B-Instruct-1M`.
     """
     plain = ""
     for letter in said.rstrip("/").rpartition("/")[2].lower():
@@ -81,7 +83,7 @@ def published_sizes(said: str) -> dict[str, int | str | bool]:
 
 
 def _is_other(rest: str) -> bool:
-    """Whether what follows a name makes it that of another model, `Phi-4-mini`."""
+    """Return whether the rest of a name makes it a different model, such as `Phi-4-mini`."""
     return any(word in rest for word in ("vl", "mini", "omni", "vision", "moe"))
 
 

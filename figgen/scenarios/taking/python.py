@@ -241,7 +241,7 @@ def _plain_value(text: str) -> str:
 
 
 def _is_exact(words: str) -> bool:
-    """Whether no division of an expression leaves a remainder, as 8 / 3 does."""
+    """Return whether an expression divides without remainder, unlike 8 / 3."""
     before, sign, after = words.partition(" / ")
     if not sign:
         return True

@@ -148,7 +148,7 @@ def read_word(text: str, at: int, shell: Shell) -> tuple[str, int]:
 
 
 def is_known(value: str) -> bool:
-    """Whether a value has no unknown variables."""
+    """Return whether a value has no unknown variables."""
     return "$" not in value
 
 
@@ -247,7 +247,7 @@ def _take_directive(line: str, shell: Shell) -> None:
 
 
 def _take_grid_engine(asked: str, shell: Shell) -> None:
-    """Nodes of a kind that a Grid Engine is asked for, `rt_AF=32` and `node_f=4`."""
+    """Set the nodes requested from a Grid Engine by kind, such as `rt_AF=32` and `node_f=4`."""
     name, _, number = asked.split()[0].partition("=")
     if name.startswith(("rt_", "node_")) and is_whole(number):
         shell.directives.append("SBATCH --nodes=" + number)
@@ -424,7 +424,7 @@ def _braced(inner: str, shell: Shell) -> str:
 
 
 def _is_argument(value: str) -> bool:
-    """Whether a value is an argument of the script, such as `$1`, which is empty by default."""
+    """Return whether a value is an argument of the script, such as `$1`, empty by default."""
     return value[:1] == "$" and is_whole(value[1:])
 
 

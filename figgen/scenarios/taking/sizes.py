@@ -60,7 +60,7 @@ def catalog_name(said: str) -> str:
 
 
 def _starts(plain: str, at: int) -> bool:
-    """Whether the text before a name is that of its vendor."""
+    """Return whether the text before a name is that of its vendor."""
     return plain[:at] in (
         "huggyllama",
         "metallama",
@@ -102,7 +102,7 @@ def take_model(given: Given, dialect: str) -> None:
 
 
 def _without_tower(given: Given, said: str) -> str:
-    """The name of the language model in a model that reads images, `Qwen3-VL-8B`."""
+    """Return the name of the language model in a vision-language model such as `Qwen3-VL-8B`."""
     for mark in ("-VL-", "-vl-", "_vl_"):
         before, found, after = said.partition(mark)
         plain = before + "-" + after

@@ -14,7 +14,7 @@ from figgen.quantity_shown import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A rank's wait: the number of its collective in its group, what that does, and elements."""
+    """A rank's wait: the number of its collective in its group, its kind, and its elements."""
 
     rank: int
     number: int
@@ -24,7 +24,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedOut:
-    """Collectives that timed out, the first of each rank, and the seconds that ranks waited."""
+    """Collectives that timed out, the first one of each rank, and the seconds that ranks waited."""
 
     waits: tuple[Wait, ...]
     timeout_s: float
@@ -39,7 +39,7 @@ MOST_NAMED = 8
 
 
 def read_timeouts(text: str) -> TimedOut | None:
-    """Return the time-outs in a text, or None."""
+    """Return the timeouts in a text, or None."""
     waits: dict[int, Wait] = {}
     timeout_s = 0.0
     for one in re.finditer(WAITED, text):
@@ -61,7 +61,7 @@ def read_timeouts(text: str) -> TimedOut | None:
 
 
 def timeout_sentences(log: TimedOut) -> list[tuple[str, str]]:
-    """Return what the ranks waited in, and which of them to look at first, each with its kind."""
+    """Return sentences, each with its kind, on what ranks waited for and which to look at first."""
     first = log.waits[0]
     size = f" of {first.elements:,} elements" if first.elements else ""
     ranks = "1 rank" if len(log.waits) == 1 else f"{len(log.waits):,} ranks"
@@ -108,7 +108,7 @@ def _suspect(log: TimedOut) -> str:
 
 
 def _named(ranks: list[int], said: str = "") -> str:
-    """Return ranks with a verb: `Rank 3 is behind`, or what they are said to have done."""
+    """Return ranks with a verb: `Rank 3 is behind`, or what they are reported to have done."""
     some = ", ".join([str(rank) for rank in ranks[:MOST_NAMED]])
     more = f" and {len(ranks) - MOST_NAMED:,} more" if len(ranks) > MOST_NAMED else ""
     plural = len(ranks) > 1

@@ -68,7 +68,7 @@ def titan_may_matter(one: Entry) -> bool | None:
 
 
 def chooses(word: str) -> bool:
-    """Whether a word of a command line selects activation checkpointing."""
+    """Return whether a word of a command line selects activation checkpointing."""
     return word.replace("-", "_").startswith("activation_checkpoint:")
 
 

@@ -1,9 +1,9 @@
-"""What trainers do where a job's file doesn't say it.
+"""Defaults of trainers for what a job's file doesn't set.
 
 Sources, in the order of the table: NVIDIA/Megatron-LM@d98e8a64 megatron/training/arguments.py (for
 its forks and NeMo 1, too); NVIDIA-NeMo/Megatron-Bridge@067f987d src/megatron/bridge/training;
-torchtitan 0.3.0 on PyPI, torchtitan/config/configs.py; huggingface/nanotron
-src/nanotron/config; EleutherAI/gpt-neox megatron/neox_arguments; deepspeedai/DeepSpeed@edaa7221
+torchtitan 0.3.0 on PyPI, torchtitan/config/configs.py; huggingface/nanotron src/nanotron/config;
+EleutherAI/gpt-neox megatron/neox_arguments; deepspeedai/DeepSpeed@edaa7221
 deepspeed/runtime/zero/config.py; transformers 5.24.0 on PyPI, training_args.py; accelerate 1.15.0
 on PyPI; axolotl-ai-cloud/axolotl@002a637c src/axolotl/utils/schemas/config.py;
 hiyouga/LLaMA-Factory src/llamafactory/hparams (@00577a85 finetuning_args.py, @072bfe29
@@ -47,7 +47,7 @@ DEFAULTS: dict[str, dict[str, int | str | bool]] = {
 
 
 def assume_defaults(given: Given, dialect: str) -> None:
-    """Assume all defaults of a trainer that nothing sets; adapters only if none are turned down."""
+    """Assume a trainer's defaults for options that are not set; adapters only if not disabled."""
     tuned = "adapter" not in given.keys or "lora_rank" in {**given.assumed, **given.taken}
     for option in DEFAULTS.get(dialect, {}):
         if tuned or not option.startswith("lora_"):

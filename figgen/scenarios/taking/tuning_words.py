@@ -1,10 +1,9 @@
-"""Renames settings of trainers for fine-tuning and small models to known ones: NeMo Automodel,
-XTuner, Mistral's and Kyutai's trainers, OpenChatKit and nanochat.
+"""Renames settings of trainers for fine-tuning and small models to known ones.
 
-Sources: NVIDIA-NeMo/Automodel examples and components/distributed;
-InternLM/xtuner xtuner/configs and xtuner/model/sft.py; mistralai/mistral-finetune and
-kyutai-labs/moshi-finetune finetune/args.py; togethercomputer/OpenChatKit training;
-karpathy/nanochat scripts/base_train.py.
+They are NeMo Automodel, XTuner, Mistral's and Kyutai's trainers, OpenChatKit and nanochat. Sources:
+NVIDIA-NeMo/Automodel examples and components/distributed; InternLM/xtuner xtuner/configs and
+xtuner/model/sft.py; mistralai/mistral-finetune and kyutai-labs/moshi-finetune finetune/args.py;
+togethercomputer/OpenChatKit training; karpathy/nanochat scripts/base_train.py.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from figgen.scenarios.texts.entry import Entry, aside, entry, is_whole, normal
 
 
 def tuning_words(entries: list[Entry]) -> list[Entry]:
-    """Return the settings in known words, nothing for another text."""
+    """Return the settings in known words, or nothing for other texts."""
     names = [normal(one.name) for one in entries]
     if "step_scheduler.local_batch_size" in names or any(
         one.value.startswith("nemo_automodel.") for one in entries
@@ -40,7 +39,7 @@ AUTOMODEL = {
 
 
 def _automodel(entries: list[Entry]) -> list[Entry]:
-    """Its strategies shard everything but for DDP; weights load in BF16 unless a file says more."""
+    """Rename Automodel's settings; all strategies but DDP shard everything, weights are BF16."""
     stage = "3"
     found: list[Entry] = []
     for one in renamed(entries, AUTOMODEL):
@@ -72,7 +71,7 @@ XTUNER = {
 
 
 def _xtuner(entries: list[Entry]) -> list[Entry]:
-    """Activations are recomputed, and adapters lie on all matrices, unless a file says more."""
+    """Rename XTuner's; by default, activations are recomputed and all matrices have adapters."""
     found: list[Entry] = [entry("gradient_checkpointing", "true", "python")]
     adapted = any(one.name == "type" and one.value == "LoraConfig" for one in entries)
     for one in renamed(entries, XTUNER):
@@ -100,11 +99,11 @@ MISTRAL_USUAL = {
     "gradient_checkpointing": "true", "zero_stage": "3", "precision": "bfloat16",
     "lora_target": "all-linear", "gradient_accumulation_steps": "1",
 }  # fmt: skip
-"""What the trainer takes where a file is silent."""
+"""Values that the trainer uses if a file doesn't set them."""
 
 
 def _mistral(entries: list[Entry]) -> list[Entry]:
-    """A batch is that of a GPU; FSDP shards all, and layers are recomputed unless told not to."""
+    """Rename Mistral's; a batch is a GPU's, FSDP shards everything, and layers are recomputed."""
     found = [entry(name, value, "config") for name, value in MISTRAL_USUAL.items()]
     full = any(one.name == "full_finetuning" and one.value == "true" for one in entries)
     for one in renamed(entries, MISTRAL):
@@ -119,7 +118,7 @@ OPENCHATKIT = {
 
 
 def _openchatkit(entries: list[Entry]) -> list[Entry]:
-    """Layers are those of a stage; a batch is that of a replica."""
+    """Rename OpenChatKit's settings; layers are those of a stage, a batch is that of a replica."""
     values = {normal(one.name): one.value for one in entries}
     stages = values["pipeline_group_size"]
     replicas = values.get("data_group_size", "1")
@@ -136,7 +135,7 @@ def _openchatkit(entries: list[Entry]) -> list[Entry]:
 
 
 def _nanochat(entries: list[Entry]) -> list[Entry]:
-    """A model's width is 64 times its depth, in heads of 128; batches are counted in tokens."""
+    """Rename nanochat's; width is 64 times the depth, heads are 128 wide, batches count tokens."""
     values = {normal(one.name): one.value for one in entries}
     depth = values.get("depth", "20")
     each = values.get("head_dim", "128")

@@ -181,7 +181,7 @@ def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[En
 
 
 def _is_scalar(text: str) -> bool:
-    """Whether a line is a value by itself: no key, no list item and no bracket."""
+    """Return whether a line is only a value: no key, no list item and no bracket."""
     return key_end(text) < 0 and text != "-" and not text.startswith(("- ", "{", "[", "&", "*"))
 
 

@@ -3,7 +3,7 @@
 /** Python's ValueError. */
 export class ValueFault extends Error {}
 
-/** Invalid input. `nearest` are similar valid inputs, as a reader would type them. */
+/** Invalid input. `nearest` are similar valid inputs, in the form that a reader would type. */
 export class InputError extends ValueFault {
   about(key) { return Object.assign(this, { key }); }
   constructor(what, { expected = null, got = null, nearest = [], key = "" } = {}) {

@@ -278,8 +278,8 @@ function general(size, places) {
 }
 const padded = (number) => number.replace(/e([+-])(\d)$/, "e$10$2");
 
-// JavaScript rounds a value in the middle up, Python to the even digit; only one whose next digit
-// is a five can lie there, and then its exact digits tell.
+// JavaScript rounds ties up, Python to the even digit. Only a value whose next digit is a five
+// can be a tie, which its exact digits then decide.
 function exponential(value, digits) {
   const shown = value.toExponential(digits);
   if (digits > 99 || !value.toExponential(digits + 1).includes("5e")) return shown;

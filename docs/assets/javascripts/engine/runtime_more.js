@@ -40,7 +40,7 @@ const withFlags = (pattern, flags) => new RegExp(pattern.source, [...new Set(pat
 export const finditer = (pattern, value) => [...value.matchAll(withFlags(pattern, "g"))];
 export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
 
-/** A lookup by name, with its `names` and their titles; an answer is made when it is asked for. */
+/** A lookup by name, with its `names` and their titles; answers are constructed on first use. */
 export function stored(kind, answers) {
   const find = cached((name) => {
     if (!answers.has(name)) throw unknown(kind, name, answers.keys());

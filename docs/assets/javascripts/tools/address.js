@@ -8,11 +8,11 @@ export function addressWriter(signal) {
   const mine = location.pathname;
   let waiting = 0;
   const write = (query) => {
-    // Who goes back sees the other page's address before the page itself.
+    // When a reader goes back, the address changes before the page does.
     if (location.pathname !== mine) return;
     const url = new URL(location.href);
     url.search = query;
-    // The theme keeps the place on the page in the state.
+    // The theme stores the scroll position in the state.
     if (dispatchEvent(new CustomEvent("tool-address", { detail: url, cancelable: true })) && url.href !== location.href)
       history.replaceState(history.state, "", url);
   };

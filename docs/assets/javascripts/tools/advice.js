@@ -8,13 +8,13 @@ import { fullestOf, mfuOf } from "./modeler_model.js";
 import { OWN, SCALES, replicasOf } from "./modeler_state.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 
-/** Share of the wall below which a pipeline is said to waste time. */
+/** Share of the wall time above which a pipeline counts as wasting time. */
 export const ENOUGH = 0.8;
-const GAIN = 0.005; // of the throughput: less is not worth a sentence
-const BEHIND = 0.2; // what wins so much less than the best is no alternative
+const GAIN = 0.005; // of the throughput: smaller gains are not worth a sentence
+const BEHIND = 0.2; // changes that gain this much less than the best are no alternatives
 const CHUNKS = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-// `changes` of a layout with the microbatches that leave the global batch as it is, if any do.
+// `changes` of a layout, with the number of microbatches that keeps the global batch, if there is one.
 function kept(at, changes) {
   const factor = replicasOf(at) / replicasOf({ ...at, ...changes });
   const [microbatches, microbatch_size] = [at.microbatches * factor, at.microbatch_size * factor];
@@ -25,7 +25,7 @@ function kept(at, changes) {
 const LAID = ["tp", "pp", "cp", "nodes"];
 const isWhole = (value) => typeof value !== "number" || (Number.isInteger(value) && value >= 1);
 
-/** Variants that may help, as { changes, kind }; of each kind the best is worth showing. */
+/** Variants that may help, as { changes, kind }; only the best of each kind is worth showing. */
 export function candidatesOf(now) {
   const { setup, pipeline } = now;
   const at = resolvedOf(now);
@@ -68,7 +68,7 @@ function schedulesFor({ setup, memory }, { schedule, pp }) {
   ];
 }
 
-// One stage less, on as many nodes as it then takes.
+// One stage less, on as many nodes as that requires.
 function fewerStages({ nodes, gpus, tp, cp, pp }) {
   if (pp < 2) return null;
   const part = tp * cp * (pp - 1);
@@ -84,13 +84,13 @@ function fewerStages({ nodes, gpus, tp, cp, pp }) {
 /** The fewest microbatches with which this pipeline is `ENOUGH` efficient, or null. */
 export function leastMicrobatches({ schedule, stages, chunks, efficiency, microbatches }) {
   if (efficiency >= ENOUGH || !["1f1b", "gpipe", "interleaved-1f1b"].includes(schedule)) return null;
-  // The formula is in floats: 12.000000000000002 is 12.
+  // Formulas compute with floats: 12.000000000000002 means 12.
   const least = microbatches_for_efficiency({ stages, chunks, efficiency: ENOUGH });
   const whole = Math.max(Math.ceil(least - 1e-9), chunks > 1 ? stages : 1);
   return whole > microbatches ? whole : null;
 }
 
-/** Two changes at once that save memory, for a configuration that does not fit. */
+/** Pairs of changes that save memory, for a configuration that does not fit. */
 export function pairsOf(now) {
   if (now.memory.fits !== false) return [];
   const at = resolvedOf(now);
@@ -219,8 +219,8 @@ export function unitsOf(now, catalog) {
 function ownHardware({ state, job: { cluster, capacity_bytes } }) {
   const chip = {
     chip: OWN,
-    measured: null, // its numbers are here
-    bw: null, // and its share of the peak is that of the configuration
+    measured: null, // its numbers are already included
+    bw: null, // and its share of the peak is the configuration's
     peak: cluster.peak_flops_per_s / SCALES.peak,
     hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
     up: cluster.scale_up_bandwidth_bytes_per_s / SCALES.up,
@@ -234,7 +234,7 @@ function ownHardware({ state, job: { cluster, capacity_bytes } }) {
   return (key) => alone[key] ?? (state.chip === OWN ? { [key]: chip[key] } : chip);
 }
 
-/** What a unit bought: changes of throughput per GPU, of step time, of the fullest GPU. */
+/** The effects of one more unit: changes of throughput per GPU, of step time, of the fullest GPU. */
 export function bought(now, found) {
   return {
     throughput: found.step.tokens_per_s_per_gpu / now.step.tokens_per_s_per_gpu - 1,

@@ -1,5 +1,5 @@
-// A field for the answer to a question of a page, graded by the formula that the page names, and asked
-// again with other numbers. Loaded when a reader enters the field; nothing is kept.
+// A field for the answer to a question on a page, graded by the formula that the page names. The question
+// can be repeated with other numbers. Loaded when a reader enters the field; nothing is stored.
 
 import { workedLine } from "../engine/worked.js";
 import { expected_of } from "../scenarios/tools/graded.js";
@@ -8,7 +8,7 @@ import { el } from "./dom.js";
 
 const begun = new WeakMap();
 
-/** Makes a form answer, which the reader entered or sent. */
+/** Grades the answer in a form that the reader entered or submitted. */
 export function begin(form, event) {
   if (!begun.has(form)) begun.set(form, made(form));
   if (event.type === "submit") begun.get(form)(event.submitter?.value ?? "check");

@@ -1,15 +1,15 @@
 // Back undoes the last change of a tool: each change of its address gets an entry of its own in the
 // history. Loaded when a reader first does something.
 
-const ONE_CHANGE_MS = 1000; // what is typed into a field or dragged without a longer pause is one change
+const ONE_CHANGE_MS = 1000; // typing in a field, or dragging, counts as one change until a longer pause
 
-// The keys under which two queries differ.
+// The keys whose values differ between two queries.
 function differing(before, after) {
   const [one, other] = [before, after].map((query) => new URLSearchParams(query));
   return [...new Set([...one.keys(), ...other.keys()])].filter((key) => one.get(key) !== other.get(key)).join();
 }
 
-/** Follows the address until `signal`; `again` builds the tool of the address that a reader goes back to. */
+/** Follows the address until `signal`; `again` rebuilds the tool for the address that a reader goes back to. */
 export function undoByBack(signal, again) {
   let [shown, changed, at] = [location.search, "", 0];
   addEventListener("tool-address", (event) => {

@@ -2,18 +2,18 @@
 
 import { button, el, field, released } from "./dom.js";
 
-const MOST = 1e6; // bytes of a file that are read: the reader refuses far shorter texts
+const MOST = 1e6; // bytes of a file that are read; the parser accepts far less
 
 const SUMMARY = "Bring your job: paste or drop a script, a configuration or a config.json";
 const LABEL = "Script, command, configuration or config.json";
 
 /**
- * Returns { element, forget() }. `read({ text, answers, isLast, again })` resolves to elements,
- * or false: what was taken, and what asks for a variable without a value, which `again(answers)`
- * gives. An answer that comes when the reader has gone on elsewhere is forgotten.
+ * Returns { element, forget() }. `read({ text, answers, isLast, again })` resolves to elements or
+ * false: what was found, and a form for variables without a value, which calls `again(answers)`.
+ * An answer that arrives after the reader has gone elsewhere is dropped.
  */
 export function bringBox(read, signal, { summary = SUMMARY, label = LABEL } = {}) {
-  let given = null; // the last text; an earlier one may be read later
+  let given = null; // the last text; an earlier one may finish later
   const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
   const text = el("textarea", {
     rows: 4, spellcheck: "false",
@@ -41,7 +41,7 @@ export function bringBox(read, signal, { summary = SUMMARY, label = LABEL } = {}
   addEventListener("dragover", (event) => event.preventDefault(), options);
   addEventListener("drop", (event) => {
     const [dropped] = event.dataTransfer.files;
-    // A field for files takes them itself.
+    // File inputs handle dropped files themselves.
     if (!dropped || event.target.closest?.("input[type=file]")) return;
     event.preventDefault();
     open(dropped);

@@ -3,13 +3,13 @@
 import { labelOf, wordOf } from "./modeler_options.js";
 import { plainNumber } from "./quantities.js";
 
-// What a reader's own shape is called; the options have their words themselves.
+// The word for a reader's own shape; options have words of their own.
 const OWN_LABELS = {
   heads: "heads", kv_heads: "KV heads", ffn_hidden: "FFN width", experts: "experts", top_k: "experts per token",
   layers: "layers", hidden: "hidden width",
 };
 
-/** What a sentence calls a choice. */
+/** The word for a choice in a sentence. */
 export const nameOf = (key) => labelOf(key) ?? OWN_LABELS[key] ?? key;
 
 function shown(key, value) {
@@ -27,7 +27,7 @@ export function changesText(state, changes, resolved = state) {
   return words.join(", ");
 }
 
-/** A state with what the engine derived for it: microbatches, sequence, chunks. */
+/** A state with the values that the engine derived for it: microbatches, sequence, chunks. */
 export const resolvedOf = ({ state, setup, job }) => ({
   ...state,
   microbatches: setup.microbatches,

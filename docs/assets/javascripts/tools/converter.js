@@ -1,5 +1,5 @@
-// The bandwidth converter: what a measured collective's time means, and what a data sheet's rate does.
-// Everything follows from the fields, which the address holds.
+// The bandwidth converter: what a collective's measured time and a data sheet's rate mean.
+// Everything follows from the fields, which are stored in the address.
 
 import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
@@ -30,7 +30,7 @@ function build(root, signal, { busbw }) {
   const state = { ...FIRST, ...given };
   const writeAddress = addressWriter(signal);
   const carried = new URLSearchParams(carriedOf(location.search)).toString();
-  let notes = null; // of the formulas, which come after the first answer
+  let notes = null; // of the formulas; loaded after the first answer
   const { region, say } = liveRegion();
   const inputs = new Map();
 
@@ -108,12 +108,12 @@ function build(root, signal, { busbw }) {
     writeAddress([toQuery(schema, state), carried].filter(Boolean).join("&"));
   }
 
-  // The screen reader announces the part that changed.
+  // Screen readers announce the part that changed.
   function show(part = 0) {
     for (const [key] of OPTIONS.known) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
     const told = [
       answer(measured, () => {
-        answered.textContent = "\u00a0"; // its line stays where there is no answer
+        answered.textContent = "\u00a0"; // keeps the line's height without an answer
         const { rows, said } = collective(state, busbw[state.collective]);
         answered.textContent = said;
         return rows;
@@ -155,7 +155,7 @@ const table = (rows, notes) =>
       el("dd", {}, texts.map((text) => el("strong", {}, text)), formula && notes ? line(notes, formula, given) : null),
     ]));
 
-// The formula's own expression, and with the reader's numbers in it.
+// The formula's expression, and the same with the reader's numbers.
 function line(notes, formula, given) {
   const { symbols, text } = workedLine(notes, formula, given, "si.4");
   return el("small", {}, el("span", {}, symbols), el("span", {}, text),

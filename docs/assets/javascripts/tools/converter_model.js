@@ -1,5 +1,5 @@
-// What the converter computes, as rows of { label, texts, formula, given }; formulas are those of
-// figgen, as `figgen convert` has them. Pure.
+// What the converter computes, as rows of { label, texts, formula, given }, with the formulas of
+// `figgen convert`. Pure.
 
 import { InputError } from "../engine/errors.js";
 import * as formulas from "../formulas.js";
@@ -9,7 +9,7 @@ import { plainNumber, quantity } from "./quantities.js";
 
 const EXAMPLES = { B: "8 GiB", s: "43 ms", "B/s": "200 GB/s", "FLOP/s": "1979 TFLOP/s" };
 
-/** What `text` says in the SI `unit`; throws InputError with the field's `key`. */
+/** The quantity in `text` in the SI `unit`; throws InputError with the field's `key`. */
 export function amount(key, label, text, unit) {
   try {
     const value = typed_measure(label, text, unit);
@@ -60,7 +60,7 @@ export function collective(state, name) {
   return { rows, said };
 }
 
-/** The busbw at which the links of the fields are full, null where a field does not say it. */
+/** The busbw at which the links in the fields are full; null if a field doesn't give it. */
 export function fullOf(state, collective, ranks, width = state.width) {
   try {
     const gpus_per_node = String(width).trim() ? count("width", "Ranks on a node", String(width), 1) : ranks;
@@ -86,7 +86,7 @@ function port(state, ranks, busbw) {
   return { label: "a network port sends", texts: [rate(sent), gigabits(sent)], formula, given };
 }
 
-/** The rate of one direction of a link, with its formula where the field has both together. */
+/** The rate of one direction of a link, with its formula if the field gives both directions together. */
 function oneWay({ link, ways }) {
   const given = amount("link", "Bandwidth", link, "B/s");
   if (ways !== "two") return { one: given };
@@ -94,7 +94,7 @@ function oneWay({ link, ways }) {
   return { one: formulas.one_way_bandwidth(both), formula: "one_way_bandwidth", given: both };
 }
 
-/** A link's and a chip's rate as a data sheet prints it, and as the guide counts it. */
+/** A link's and a chip's rate as data sheets print them, and as the guide counts them. */
 export const rates = {
   link(state) {
     const { one, ...both } = oneWay(state);

@@ -1,11 +1,11 @@
-// What the tools need of the document: elements made of text, never of markup; one frame per
-// change; a voice for screen readers; files to take away; a life that ends with the page.
+// What the tools need from the document: elements made from text, never from markup; one frame per
+// change; announcements for screen readers; downloads; and a lifetime that ends with the page.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An element. `given` holds attributes; `class`; `on`, an object of listeners; and properties, that
- * is names of `PROPERTIES`. null and false leave an attribute out. Children are nodes or text.
+ * An element. `given` has attributes; `class`; `on`, an object of listeners; and properties, which
+ * are the names in `PROPERTIES`. null and false omit an attribute. Children are nodes or text.
  */
 export const el = (tag, given = {}, ...children) => built(document.createElement(tag), given, children);
 
@@ -29,7 +29,7 @@ function built(element, given, children) {
   return element;
 }
 
-/** A labelled control: `control` gets the id, the hint below it is its description. */
+/** A labelled control: `control` gets the id, and the hint below it becomes its description. */
 export function field(label, control, hint = null) {
   control.id ||= `tool-${++made}`;
   const note = hint === null ? null : el("small", { id: `${control.id}-hint` }, hint);
@@ -55,7 +55,7 @@ export function selectField(label, { name, value, options, hint = null, onChange
 export const button = (text, onClick, given = {}) =>
   el("button", { type: "button", class: "tool-button", ...given, on: { click: onClick } }, text);
 
-/** A region that is read out when it changes; `say` waits until the reader pauses. */
+/** A region that screen readers announce when it changes; `say` waits until the reader pauses. */
 export function liveRegion() {
   const region = el("p", { class: "tool-live", role: "status", "aria-live": "polite" });
   let waiting = 0;
@@ -68,7 +68,7 @@ export function liveRegion() {
   return { region, say };
 }
 
-// What a press can be lost on: it counts only if it ends on the element on which it began.
+// A press counts only if it ends on the element on which it began.
 const PRESSED = "button, a, summary, label, input:is([type=checkbox], [type=radio])";
 const LONGEST_MS = 5000; // for a release that never comes
 const TAP_MS = 50; // from the release of a finger to its click
@@ -86,12 +86,12 @@ addEventListener("pointerdown", ({ button, target }) => {
 }, true);
 
 /**
- * Resolves when no button is being pressed. Whatever moves or replaces a part of the page without the
- * reader's doing waits for it: a button that moves between press and release is not clicked.
+ * Resolves when no button is being pressed. Code that moves or replaces a part of the page without the
+ * reader's action waits for this: a button that moves between press and release is not clicked.
  */
 export const released = () => pressed;
 
-/** `work` at most once per frame, with the arguments of the last call, and not during a press. */
+/** Runs `work` at most once per frame, with the arguments of the last call, and not during a press. */
 export function perFrame(work) {
   let [waiting, last] = [0, []];
   return (...given) => {
@@ -116,15 +116,15 @@ export function whenNear(come, signal, rootMargin = "0px") {
 }
 
 /**
- * Lets others have a turn, and a press end; what waits for it ends there when `signal` says that the
- * reader has left.
+ * Yields to other tasks and to a press; if `signal` says that the reader has left, what waits for it
+ * ends there.
  */
 export const pause = (signal) =>
   new Promise((go) => setTimeout(() => released().then(() => signal.aborted || go())));
 
 /**
  * Runs `build(root, signal, data)` on every page that has an element matching `selector`, now and
- * after each instant navigation; `data` is what the page brings along, and `signal` is aborted when
+ * after each instant navigation; `data` is stored in the page, and `signal` is aborted when
  * the reader leaves. A tool that takes long to build may return a promise.
  */
 export function mountTool(selector, build) {
@@ -138,7 +138,7 @@ export function mountTool(selector, build) {
     leave = Object.assign(new AbortController(), { root });
     let [moved, acted, follow] = [false, again === true, null];
     const { signal } = leave;
-    // What Back needs comes with the reader's first act, once the tool is there.
+    // What Back needs is loaded with the reader's first action, once the tool is built.
     const act = () => { acted = true; follow?.(); };
     for (const type of ["pointermove", "keydown", "focusin", "scroll"]) addEventListener(type, act, { once: true, passive: true, signal });
     for (const type of ["wheel", "keydown", "pointerdown"]) {
@@ -152,7 +152,7 @@ export function mountTool(selector, build) {
         import("./back.js").then(({ undoByBack }) => signal.aborted || undoByBack(signal, () => begin(true)));
       };
       if (acted) follow();
-      // The browser may have been at the section that the address names before the tool made room.
+      // The browser may have scrolled to the address's section before the tool took its space.
       if (!moved && again !== true) document.querySelector(":target")?.scrollIntoView();
     } catch (error) {
       const told = "The tool could not be loaded; reload the page to try again.";
@@ -161,8 +161,8 @@ export function mountTool(selector, build) {
     }
   };
   begin();
-  // Material replaces the page's content on instant navigation and says so through document$; this
-  // script may be there before the theme's.
+  // Material replaces the page's content on instant navigation and announces it through document$; this
+  // script may run before the theme's.
   const follow = () => window.document$?.subscribe(begin);
   if (window.document$) follow();
   else addEventListener("load", follow, { once: true });

@@ -1,12 +1,12 @@
-// What all drawings of the tools are made of. They are drawn for the width of their box, so that text
+// Shared parts of all the tools' drawings. They are drawn for the width of their box, so that text
 // keeps its size; colours are classes of roles.css.
 
 import { svgEl } from "./dom.js";
 
-/** px of 11.5 px text, generously. */
+/** Width in px of a text at 11.5 px, a generous estimate. */
 export const textWidth = (text) => 6.3 * text.length;
 
-/** An SVG of this size that says what it shows. */
+/** An SVG of this size with a description of what it shows. */
 export const picture = (label, width, height, ...children) =>
   svgEl("svg", {
     class: "fig modeler-svg", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label,
@@ -14,7 +14,7 @@ export const picture = (label, width, height, ...children) =>
 
 export const label = (text, x, y, given = {}) => svgEl("text", { x, y, ...given }, text);
 
-/** A box in the colours of a role, with its name for the pointer. */
+/** A box in the colours of a role, with a tooltip. */
 export const box = (role, x, y, width, height, title, given = {}) =>
   svgEl(
     "rect",

@@ -1,5 +1,5 @@
-// A job or a model that a reader brings to a tool that doesn't read it: what it is, and the tools that
-// do, with the job in their address. Loaded when such a text is brought.
+// Handles a job or a model that a reader brings to a tool that can't read it: names it, and links to
+// tools that can, with the job in their address. Loaded when such a text is brought.
 
 import { InputError } from "../engine/errors.js";
 import { el } from "./dom.js";
@@ -13,7 +13,7 @@ const KEYS = {
 }; // options and their keys in the modeler's address
 const TOOLS = { modeler: "modeler", planner: "planner", "rank-map": "rank map", schedules: "schedule lab" };
 
-/** Elements about a text that is a job or a model; null for another text. */
+/** Elements about a text that is a job or a model; null for other texts. */
 export function elsewhere(text) {
   let found;
   try {

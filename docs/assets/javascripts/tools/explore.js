@@ -1,5 +1,5 @@
-// Explore with controls for a figure's own parameters: what is printed of its function and of the
-// drawing for Plotly computes it again for every change. Loaded when a reader explores such a figure.
+// Explore with controls for a figure's own parameters: the printed code of its function and of its
+// Plotly drawing recomputes it after every change. Loaded when a reader explores such a figure.
 
 import { InputError } from "../engine/errors.js";
 import { load } from "./explored.js";
@@ -7,13 +7,13 @@ import { choicesOf, isLong, readChoice, readParameter, readSearched, shownChoice
 import { redrawn } from "./explore_drawn.js";
 import { el, field } from "./dom.js";
 
-/** The figure of that name: `compute` of its parameters in order, and `lookups` of names by parameter. */
+/** The figure of that name: `compute` with its parameters in order, and `lookups` of names by parameter. */
 export const explored = (name) => load[name]();
 
 /** The figure for other values: { data, layout } of Plotly. Throws InputError. */
 export const recomputed = ({ compute }, values) => redrawn(compute(...values));
 
-/** A form for the parameters of a figure as its file tells them; `show` draws what it is given. */
+/** A form for the parameters of a figure, as described in its file; `show` draws the result. */
 export async function begin({ figure, parameters }, show) {
   const found = await explored(figure);
   const values = parameters.map(({ value }) => value);
@@ -25,7 +25,7 @@ export async function begin({ figure, parameters }, show) {
       values[at] = read();
       unread.delete(input);
       show(recomputed(found, values));
-      // What was refused beside another value may be right beside this one.
+      // A value that was refused next to another may be valid next to this one.
       for (const one of inputs) one.setAttribute("aria-invalid", String(unread.has(one)));
       told.textContent = "Computed again for these values; the caption describes the published ones.";
     } catch (error) {
@@ -62,7 +62,7 @@ function searchOf(parameter, choices) {
   return input;
 }
 
-// A list's titles begin with those typed already, which is what the browser compares.
+// For lists, suggestions begin with the titles already typed, as the browser compares whole values.
 function titlesOf({ list }, choices, input) {
   const titles = el("datalist", { id: input.getAttribute("list") });
   const fill = () => {
@@ -71,7 +71,7 @@ function titlesOf({ list }, choices, input) {
   };
   fill();
   input.addEventListener("input", fill);
-  // One title in full is the only one that matches itself: selected, it gives way to what is typed.
+  // A full title matches only itself, so it is selected and typing replaces it.
   input.addEventListener("focus", () => { if (!list) input.select(); });
   return titles;
 }

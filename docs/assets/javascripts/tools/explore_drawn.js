@@ -1,10 +1,10 @@
-// A chart that was computed here as Plotly takes it. Pure.
+// A chart that was computed here, in Plotly's format. Pure.
 
 import { Bars, Curves } from "../charts.js";
 import { timeline } from "../renderers/explore_lanes.js";
 import { bars, recomputed_curves } from "../renderers/explore_plots.js";
 
-// Python's dictionaries are maps here; what has no number is null.
+// Python's dictionaries are maps here; missing numbers are null.
 function plain(part) {
   if (part instanceof Map) return Object.fromEntries([...part].map(([name, value]) => [name, plain(value)]));
   if (Array.isArray(part)) return part.map(plain);

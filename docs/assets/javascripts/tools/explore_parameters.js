@@ -1,21 +1,21 @@
-// Values of a figure's parameters from what a reader types, and back. Pure.
+// Values of a figure's parameters from what a reader types, and the reverse. Pure.
 
 import { InputError, closest } from "../engine/errors.js";
 import { shown } from "../quantity_shown.js";
 import { read_quantity } from "../quantity_text.js";
 
-const GROWTH = 8; // how many times the page's value a count may be, so that no browser stands still
+const GROWTH = 8; // limit on a count as a multiple of the page's value, so that no browser freezes
 const LEAST = 64;
 
 const one = (unit, value) => (unit === "1" ? String(value) : shown(value, unit).replaceAll("\u00a0", " "));
 
-/** A parameter's value as a field shows it; lists have commas, none is empty. */
+/** A parameter's value as shown in a field; lists have commas, and an empty one is "none". */
 export const shownParameter = ({ unit, value }) =>
   value === null ? "" : [value].flat().map((each) => one(unit, each)).join(", ");
 
 /** What was typed for a parameter { name, kind, unit, value, optional }. Throws InputError. */
 export function readParameter(parameter, text) {
-  if (text.trim() === shownParameter(parameter)) return parameter.value; // digits that are not shown stay
+  if (text.trim() === shownParameter(parameter)) return parameter.value; // keeps digits that are not shown
   if (!text.trim() && parameter.optional) return null;
   if (!parameter.list) return number(parameter, text);
   const found = text.split(",").map((each) => number(parameter, each));
@@ -42,7 +42,7 @@ function number({ name, kind, unit, value }, text) {
 }
 
 /**
- * What a parameter may be, [value, words] each and its present values first; null where a reader types.
+ * The possible values of a parameter as [value, words], current values first; null if a reader types it.
  * Names of the catalog have their titles.
  */
 export function choicesOf({ name, kind, value, choices, optional }, lookups) {
@@ -69,7 +69,7 @@ export const isLong = (choices) => choices.length > LONG;
 const letters = (text) => String(text).toLowerCase().replace(/[^a-z0-9]/g, "");
 const onlyOne = (found) => (found.length === 1 ? found[0] : null);
 
-/** The titles of a parameter's present values, as a field shows them. */
+/** The titles of a parameter's current values, as shown in a field. */
 export const shownChoices = ({ value }, choices) =>
   [value].flat().map((one) => choices.find(([each]) => each === one)?.[1] ?? "").join("; ");
 

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 
-/** Hands the reader a file. */
+/** Downloads a file. */
 export function download(name, content, type) {
   const address = URL.createObjectURL(
     content instanceof Blob ? content : new Blob([content], { type }),
@@ -14,7 +14,7 @@ export function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Puts `text` on the clipboard; false where the browser does not let it. */
+/** Copies `text` to the clipboard; returns false if the browser does not allow it. */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

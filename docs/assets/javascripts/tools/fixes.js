@@ -1,9 +1,9 @@
-// The nearest configurations that can be computed, for one that cannot. Pure: `works(state)` says
+// The nearest valid configurations for an invalid one. Pure: `works(state)` says
 // whether a configuration can be set up.
 
 import { CONVENTIONS } from "../models/machine/frameworks.js";
 
-// Which choices a message is about; the first pattern that fits.
+// The choices that a message is about; the first matching pattern counts.
 const ABOUT = [
   [/mixer/, ["tp", "cp", "mixer_groups", "mixer_heads"]],
   [/beside state-space/, ["mixer_heads", "qk_norm", "window"]],
@@ -41,7 +41,7 @@ export function nearestValid(schema, state, error, works, most = 3) {
     tried.add(key);
     if (works({ ...state, ...changes })) found.push({ changes, cost });
   };
-  // What the message itself asks for, such as an EP of 1 where a model has no experts.
+  // What the message itself suggests, such as an EP of 1 for a model without experts.
   const asked = /^\d+\b/.exec(error.expected ?? "");
   const wish = asked && SIZED.includes(error.what) ? { [error.what]: Number(asked[0]) } : null;
   if (wish) consider(wish, 0);
@@ -51,7 +51,7 @@ export function nearestValid(schema, state, error, works, most = 3) {
   const singles = (keys) => keys.flatMap((key) => near(schema, state, key));
   if (wish && !found.length) for (const [more, cost] of singles(ALL)) consider({ ...more, ...wish }, 1 + cost);
   for (const [changes, cost] of singles(about)) consider(changes, 3 + cost);
-  // A layout that fits may still not suit the model, and the other way round.
+  // A layout that fits may not suit the model, and the reverse.
   if (!found.length) {
     for (const first of [{}, ...layouts]) {
       for (const [changes, cost] of singles(ALL)) consider({ ...first, ...changes }, 5 + cost);
@@ -64,7 +64,7 @@ export function nearestValid(schema, state, error, works, most = 3) {
   return varied(found, most).map(({ changes }) => ({ changes, next: { ...state, ...changes } }));
 }
 
-// "tp=4 dp=2" as changes: axes that it does not name are 1, DP follows.
+// "tp=4 dp=2" as changes: axes that it does not name become 1, and DP follows.
 function layoutChanges(text) {
   const changes = Object.fromEntries(SIZED.map((key) => [key, 1]));
   for (const word of text.split(" ")) {
@@ -89,7 +89,7 @@ function near(schema, state, key) {
   const now = value ?? 1;
   for (let size = 1; size <= 64 * now && size < 2 ** 31; size *= 2) offered.add(size);
   for (const step of [1, 2, 3, 4]) offered.add(now - step).add(now + step);
-  // A width is a whole number of heads.
+  // A width must be a multiple of the number of heads.
   if (key === "hidden") for (const up of [0, 1]) offered.add((Math.floor(now / state.heads) + up) * state.heads);
   for (let part = 2; part <= now && part <= 4096; part++) if (now % part === 0) offered.add(now / part);
   const sizes = [...offered].filter((size) => size >= 1 && size !== value && kind.read(String(size)) !== undefined);
@@ -102,7 +102,7 @@ function near(schema, state, key) {
   return kind.fallback === null && value !== null ? [...near, [{ [key]: null }, 1.5]] : near;
 }
 
-// The best of each set of keys first, so that the offers differ.
+// The best of each set of keys first, so that suggestions differ.
 function varied(found, most) {
   const [first, rest, seen] = [[], [], new Set()];
   for (const one of found) {

@@ -1,8 +1,8 @@
-// How an address of each tool says what a job is.
+// How the address of each tool expresses a job.
 
 import { carry, mapOf, OF_A_LAYOUT } from "./job_carried.js";
 
-const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14 }; // what the schedule lab carries out
+const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14 }; // limits of the schedule lab
 
 /** The schedule lab's query for a job; null if it has no pipeline or one that is too long. */
 export function pipelineOf(job) {
@@ -19,7 +19,7 @@ export function pipelineOf(job) {
 function labOf(job) {
   const found = pipelineOf(job);
   const { share, chunks, ...own } = found ?? {};
-  // Interleaved schedules compare only with multiples of the stages.
+  // Interleaved schedules require multiples of the number of stages.
   const beside = found && found.microbatches % found.stages ? { b: "" } : {};
   return [...Object.entries({ ...own, ...(chunks && { chunks }), ...beside }), ...carry(job)];
 }

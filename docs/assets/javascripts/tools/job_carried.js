@@ -1,4 +1,4 @@
-// A job in the address of a tool whose keys mean something else. Pure.
+// A job in the address of a tool whose keys have different meanings. Pure.
 
 import { CARRIED, SIZES } from "./job_record.js";
 
@@ -8,17 +8,17 @@ export const OF_A_LAYOUT = [
   "recompute", "efficiency", "preset", "show",
 ];
 
-/** What of an address is brought along for other tools, as it stands there. */
+/** The part of an address that is carried for other tools, unchanged. */
 export const carriedOf = (query) =>
   [...new URLSearchParams(query)]
     .filter(([key, value]) => key.startsWith(CARRIED) && key.length + value.length < 420)
     .slice(0, 60);
 
-/** The job that an address brings along. */
+/** The job that an address carries. */
 export const jobIn = (query) =>
   new URLSearchParams(carriedOf(query).map(([key, value]) => [key.slice(CARRIED.length), value]));
 
-/** A job as an address brings it along, without the keys in `own`. */
+/** A job as an address carries it, without the keys in `own`. */
 export const carry = (job, own = []) =>
   [...job].filter(([key]) => !own.includes(key)).map(([key, value]) => [CARRIED + key, value]);
 

@@ -4,7 +4,7 @@
 import { addressOf, pipelineOf } from "./job_addresses.js";
 import { jobIn } from "./job_carried.js";
 
-/** The job of a tool's address; what the schedule lab was set to since goes into it. */
+/** The job of a tool's address, with the current settings of the schedule lab. */
 export function jobOf(tool, query) {
   const job = jobIn(query);
   const before = tool === "schedules" && pipelineOf(job);
@@ -49,7 +49,7 @@ function show(query = location.search) {
   const words = wordsOf(job);
   label.textContent = words.length ? "Job" : "";
   text.textContent = words.join(" · ") || "Describe your job in the modeler or the planner, and it follows you to the other tools.";
-  // Links to a tool with different jobs have different titles in tabs, bookmarks and the history.
+  // Links to a tool with different jobs get different titles in tabs, bookmarks and the history.
   line.dataset.title ??= document.title;
   const jobs = tool && location.search && words.length ? `${words.join(" · ")} - ` : "";
   document.title = jobs + line.dataset.title;
@@ -60,7 +60,7 @@ function show(query = location.search) {
   }
 }
 
-// A page of the journey is computed again for the reader's cluster, by a script that comes for it.
+// A page of the journey is recomputed for the reader's cluster, by a script that is loaded for it.
 async function followCluster(line) {
   line.dataset.begun = "1";
   (await import("./journey.js")).follow();
@@ -72,7 +72,7 @@ addEventListener("toggle", ({ target }) => {
 addEventListener("job", () => show());
 addEventListener("tool-address", ({ detail }) => show(detail.search));
 addEventListener("popstate", () => show());
-// The theme says when another page has taken this one's place; it may come after this script.
+// The theme announces that a different page has replaced this one; it may load after this script.
 const follow = () => window.document$?.subscribe(() => show());
 if (window.document$) follow();
 else addEventListener("load", follow, { once: true });

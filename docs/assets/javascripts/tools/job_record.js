@@ -4,10 +4,10 @@
 /** Sizes that the rank map and the modeler share. */
 export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
 
-/** What an address brings along for other tools, so that a reader who comes back finds it again. */
+/** What an address carries for other tools, so that a reader who returns finds it unchanged. */
 export const CARRIED = "m.";
 
-/** Tells the line above the tool what its job is, as a query. */
+/** Tells the line above the tool its job, as a query. */
 export function tellJob(job) {
   const line = document.querySelector(".job-line");
   if (!line) return;

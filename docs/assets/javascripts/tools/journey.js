@@ -1,5 +1,5 @@
 // A page of the journey on the reader's cluster: the form above the page, the address, the way back.
-// Loaded when a reader asks for it, or comes with an address that has a job.
+// Loaded when a reader requests it, or arrives with an address that has a job.
 
 import { catalog } from "../catalog.js";
 import { button, el, field, liveRegion, selectField } from "./dom.js";
@@ -15,9 +15,9 @@ const WORK = ["model", "sequence", "global_batch"];
 const OWN_WORDS = { peak: "Peak, TFLOP/s", hbm: "Memory, GB", bw: "Memory bandwidth, GB/s", up: "Link in the node, GB/s", net: "Network, GB/s per GPU" };
 const OWN_AT_FIRST = { peak: 165, hbm: 24, bw: 1008, up: 32, net: 12.5 };
 
-// What a slider steps through: powers of two.
+// The steps of a slider: powers of two.
 const STEPS = { nodes: [0, 10], tp: [0, 3], pp: [0, 5], microbatch_size: [0, 4], sequence: [9, 17] };
-// What belongs to the pages that have a slider for it.
+// Parts of the pages with a slider.
 const LAYOUT = ["tp", "pp", "microbatch_size"];
 
 const counted = (many, what) => `${many} ${what}${many === 1 ? "" : "s"}`;
@@ -28,10 +28,10 @@ const styled = new Promise((done) => {
   style.onload = style.onerror = done;
 });
 document.head.append(style);
-// The script that asks for this one may run while the page is still read.
+// The script that loads this one may run while the page is still being parsed.
 const parsed = document.readyState === "loading" ? new Promise((done) => addEventListener("DOMContentLoaded", done)) : null;
 
-/** Shows the page that the reader has now, with its form in the `details` of the line above it. */
+/** Shows the current page, with its form in the `details` of the line above it. */
 export async function follow() {
   await styled;
   await parsed;
@@ -122,7 +122,7 @@ function pageOf(line, box) {
       tellJob(reference);
       return say(box.open ? "This page shows the reference machine." : "");
     }
-    // The tools get the reader's job in the layout of this page.
+    // The tools get the reader's job with the layout of this page.
     const told = new URLSearchParams(reference);
     for (const [key, value] of record) told.set(key, value);
     for (const name of ["nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "microbatch_size", "global_batch", "chunks"]) {
@@ -146,7 +146,7 @@ function pageOf(line, box) {
   return { box, update };
 }
 
-// A link to another page of the journey takes the job along.
+// Links to other pages of the journey carry the job along.
 addEventListener("click", ({ target }) => {
   const link = target.closest?.("a[href]");
   const ours = /\/journey\/[a-z-]+\/$/;

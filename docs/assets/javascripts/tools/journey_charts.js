@@ -1,4 +1,4 @@
-// The journey's charts for a reader's cluster: what they show as data, and their bars and tables.
+// The journey's charts for a reader's cluster: their data, bars and tables.
 
 import { board_values, job_words, kinds_of_memory, layout_words, layouts_values, memory_values, model_size, parts_of_step } from "../scenarios/stories/journey_charts.js";
 import { MFU_LABEL } from "../models/step/compute.js";
@@ -8,7 +8,7 @@ import { plainNumber, quantity } from "./quantities.js";
 const KINDS = ["series-1", "series-2", "series-3", "series-4", "series-5"];
 const PARTS = ["forward", "exposed", "idle", "backward-weight", "neutral"];
 
-// `label | model | sizes | options` as a job with the words of what it became.
+// `label | model | sizes | options` as a job, with words for what became of it.
 const writtenJob = ({ stepOf }, text) => {
   const [, model, sizes, options] = text.split("|").map((part) => part.trim());
   return labelled(stepOf(model, sizes, options ?? ""));
@@ -41,7 +41,7 @@ function memoryChart(jobs) {
   return { bars: bars(jobs, KINDS, (one) => entries(kinds_of_memory(one)), inBytes, { at: values.capacity, label: "the GPU has" }), values };
 }
 
-/** Name of a chart → { bars or table, values by name } of it on a cluster, null where nothing can be laid out. */
+/** By chart name: { bars or table, values by name } on a cluster; null if nothing can be laid out. */
 export const CHARTS = {
   "journey-fit": (found, { jobs }) => memoryChart(jobs.map((text) => writtenJob(found, text))),
   "journey-memory": (found, { page, also = [] }) =>
@@ -49,7 +49,7 @@ export const CHARTS = {
   "journey-layouts"(found, { jobs }) {
     const shown = jobs.map((text) => writtenJob(found, text));
     const steps = shown.flatMap(({ step }) => step ?? []);
-    // Values go by the numbers of all jobs, so one that is missing would shift the others.
+    // Values are numbered over all jobs, so a missing job would shift the others.
     const values = steps.length === shown.length ? { ...entries(layouts_values(steps)), ...intervals(steps) } : {};
     return steps.length ? { bars: bars(shown, PARTS, (one) => entries(parts_of_step(one)), (size) => quantity(size, "s", "time")), values } : null;
   },

@@ -1,4 +1,4 @@
-// What a number of the journey opens to, for the reader's cluster.
+// What a number of the journey opens to on the reader's cluster.
 
 import { followed } from "../equations/call_data.js";
 import { shown } from "../quantity_shown.js";
@@ -6,11 +6,11 @@ import { opened, written } from "../scenarios/stories/opened.js";
 import { el } from "./dom.js";
 import { compute, data, keep } from "./journey_values.js";
 
-const LARGEST = 3; // parts that are written out
+const LARGEST = 3; // parts that are shown in full
 const asked = new WeakMap(); // popover → its number, as an element
 let now = null; // the journey on the reader's cluster
 
-/** Lets every number of `root` open to its derivation on a cluster, or for null as it came. */
+/** Opens every number of `root` to its derivation on a cluster, or for null to the original one. */
 export function deriveAll(root, found) {
   now = found;
   for (const value of root.querySelectorAll("button[popovertarget] > data[data-follows]")) {
@@ -29,7 +29,7 @@ addEventListener("beforetoggle", ({ target, newState }) => {
   target.replaceChildren(...((now && derived(own, asked.get(target))) || own));
 }, true);
 
-// The lines of a popover; null where the cluster has no such number.
+// The lines of a popover; null if the cluster has no such number.
 function derived(own, value) {
   const call = data(value.dataset.follows);
   const [unit, ...spec] = value.dataset.spec.split(" ");

@@ -14,7 +14,7 @@ import { allOptions, engineValue, kindOf } from "./modeler_options.js";
 /** All numbers of a job by name; pages refer to them by name, so bundling must keep them all. */
 export { numbers } from "../scenarios/stories/journey_numbers.js";
 
-/** What of a job's record the journey follows, as options. */
+/** The fields of a job's record that the journey follows, as options. */
 export const FOLLOWED = [
   "model", "accelerator", "nodes", "gpus_per_node", "nic", "software", "dtype", "sequence", "global_batch", "tp", "pp",
   "microbatch_size",
@@ -30,16 +30,16 @@ export const OWN_CHIP = [
 export const OWN_LINK = [["net", "bandwidth_bytes_per_s", 1e9]];
 const OWN = { accelerator: OWN_CHIP, nic: OWN_LINK };
 
-// The reader's own numbers, or undefined where one is missing or wrong.
+// The reader's own numbers, or undefined if one is missing or invalid.
 function own(record, keys) {
   const found = (keys ?? []).map(([key, name, unit]) => [name, Number(record.get(key)) * unit]);
   return found.length && found.every(([, value]) => value > 0 && value < 1e30) ? Object.fromEntries(found) : undefined;
 }
 
-// Which software was timed is for the catalog to say; other choices are checked as they are read.
+// The catalog knows which software was timed; other choices are checked when they are read.
 const isKnown = ({ attained }, name, given) => name !== "software" || given === attained.usual || Object.hasOwn(attained.others, given);
 
-/** { yours, problems } of a record: its options by name, in the engine's units, without what is wrong. */
+/** { yours, problems } of a record: its valid options by name, in the engine's units. */
 export function readRecord(catalog, record) {
   const [yours, problems] = [{}, []];
   for (const option of allOptions(catalog)) {
@@ -54,7 +54,7 @@ export function readRecord(catalog, record) {
 
 const sizesOf = (given, usual) => record(PlacedSizes, Object.fromEntries(PlacedSizes.prototype.$fields.map((name) => [name, given[name] ?? usual[name] ?? 0])));
 
-// A page's job is laid out for the reader's model, except one of experts by a model that has none.
+// A page's job uses the reader's model, except a job about experts if that model has none.
 function modelFor(catalog, lead, asked, yours) {
   if (!yours.model || asked !== lead) return asked;
   return catalog.models[lead].experts && !catalog.models[yours.model].experts ? lead : yours.model;
@@ -62,7 +62,7 @@ function modelFor(catalog, lead, asked, yours) {
 
 const batchOf = ({ sequence = SEQUENCE }, { global_batch: batch = 0, sequence: own = SEQUENCE }) => batch_on_page(batch, own, sequence);
 
-/** The options of a page's job on the reader's cluster; `lead` is the model that the page is about. */
+/** The options of a page's job on the reader's cluster; `lead` is the page's main model. */
 export function choicesOn(catalog, lead, asked, yours) {
   if (!Object.keys(yours).length) return asked;
   const model = modelFor(catalog, lead, asked.model, yours);
@@ -86,7 +86,7 @@ function written(catalog, text) {
   }));
 }
 
-// What a job is, in the numbers that pages quote of a journey that begins with `first`. Throws InputError.
+// A job as the numbers that pages quote, for a journey that begins with `first`. Throws InputError.
 function journeyStep(catalog, choices, first = null) {
   const job = jobOf(catalog, choices);
   const { setup, cluster, compute_efficiency, predicted, capacity_bytes, given, timed: { parts, seconds, numbers, attained } } = job;
@@ -102,7 +102,7 @@ function journeyStep(catalog, choices, first = null) {
   });
 }
 
-// Most of a page's jobs stay as they are when a reader moves one slider.
+// Most of a page's jobs don't change when a reader moves one slider.
 const kept = new Map();
 const MOST_KEPT = 256;
 function remembered(catalog, choices, first) {
@@ -114,7 +114,7 @@ function remembered(catalog, choices, first) {
   return kept.get(asked);
 }
 
-/** The journey on the cluster `yours`, as page `page` writes it: { functions, lookUp, step, stepOf, rungs }. */
+/** The journey on the cluster `yours`, in the terms of page `page`: { functions, lookUp, step, stepOf, rungs }. */
 export function journey(catalog, page, yours) {
   const steps = new Map();
   const lead = (at) => RUNGS[Math.min(at, RUNGS.length) - 1];

@@ -1,4 +1,4 @@
-// A page of the journey recomputed in place: its numbers, its claims, its charts; and back again.
+// Recomputes a page of the journey in place: its numbers, claims and charts; and restores it.
 
 import { all_hold, followed, looked_up } from "../equations/call_data.js";
 import { shown } from "../quantity_shown.js";
@@ -8,7 +8,7 @@ import { deriveAll } from "./journey_derived.js";
 import { compute, data, keep, was } from "./journey_values.js";
 import { mapped } from "../engine/records.js";
 
-// A number, or a text of a chart, in the words of the page; null leaves what the page came with.
+// A number, or a text of a chart, as the page writes it; null restores the original.
 function put(element, found) {
   const before = keep(element, element.textContent);
   const [unit, ...spec] = element.dataset.spec.split(" ");
@@ -18,7 +18,7 @@ function put(element, found) {
   element.classList.toggle("is-yours", known);
 }
 
-// One wording of a claim; the other one waits in its template.
+// One wording of a claim; the other is kept in its template.
 function say(claim, first) {
   const template = claim.querySelector(":scope > template");
   const [own, other] = keep(claim, [[...claim.childNodes].filter((node) => node !== template), [...template.content.cloneNode(true).childNodes]]);
@@ -51,7 +51,7 @@ function chart(figure, found, catalog) {
 
 const plainly = (key, value) => (value instanceof Map ? Object.fromEntries(value) : value);
 
-// A question is graded by the number that its fold shows; a verdict on another number goes.
+// A question is graded by the number in its fold; a verdict on a previous number is removed.
 function ask(form, found) {
   const call = mapped(JSON.parse(form.dataset.ask).follows);
   if (call === undefined) return;
@@ -63,7 +63,7 @@ function ask(form, found) {
   form.querySelector(".fig-verdict").textContent = "";
 }
 
-// A figure of an idea shows no machine.
+// Figures of ideas don't depend on a machine.
 const tells = ({ dataset }) => "chart" in dataset || "reference" in dataset;
 
 function note(figure, text) {
@@ -73,7 +73,7 @@ function note(figure, text) {
 }
 
 /**
- * Shows `root`, a page's content, for a journey on a cluster, or for null as it came:
+ * Shows `root`, a page's content, for a journey on a cluster, or for null as published:
  * { values, claims, turned, charts } of what followed.
  */
 export function showJourney(root, found, catalog) {

@@ -8,7 +8,7 @@ const SIGNS = /"(?:[^"\\]|\\[^])*"|[{}[\]:,]/g;
 
 /** Parses `text`, as `mapped`; throws ValueFault if it is invalid, too deep, or has a duplicate key. */
 export function readJson(text) {
-  const open = []; // of each object the keys that it has, of each list null
+  const open = []; // for each open object its keys so far, for each open list null
   let last = "";
   try {
     for (const [sign] of text.matchAll(SIGNS)) {

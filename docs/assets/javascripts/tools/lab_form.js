@@ -1,4 +1,4 @@
-// The form of the schedule lab: every field is a text that is read by the schema of the state.
+// The form of the schedule lab: every field is a text that the schema of the state parses.
 
 import { button, el, field, selectField } from "./dom.js";
 import { SCHEMA } from "./lab_state.js";
@@ -22,7 +22,7 @@ const FIELDS = [
 ];
 const LETTERS = { a: "First schedule", b: "Second", c: "Third" };
 
-/** Returns { element, set(partial) }; `onChange(partial)` is given valid values. */
+/** Returns { element, set(partial) }; `onChange(partial)` receives valid values. */
 export function makeLabForm({ titles, state, onChange }) {
   const inputs = new Map();
   const note = (key) => el("div", { class: "lab-wrong", id: `lab-wrong-${key}` });
@@ -72,7 +72,7 @@ export function makeLabForm({ titles, state, onChange }) {
   const group = (title, content) =>
     el("fieldset", { class: content.length === 2 || title === "Pipeline" || title.startsWith("Times") ? null : "lab-one" }, el("legend", {}, title), content);
   const [sizes, ...more] = FIELDS.map(([title, fields]) => group(title, fields.map(typed)));
-  // On a phone the picture comes before what is seldom changed.
+  // On a phone, the picture comes before fields that are rarely changed.
   const folded = el("details", { class: "modeler-more", open: matchMedia("(min-width: 45em)").matches },
     el("summary", {}, "Times, memory, marks"), more,
     group("Show", [check("strips", "Memory strips"), check("path", "Critical path")]));

@@ -6,15 +6,15 @@ import { svgEl } from "./dom.js";
 import { axis, box, label, round, textWidth } from "./drawing.js";
 import { bytes, percent, plainNumber } from "./quantities.js";
 
-/** What each kind of action is called, and the class that colours it. */
+/** The name of each kind of action, and the class of its colour. */
 export const KINDS = {
   F: ["forward", "forward"], B: ["backward", "backward"],
   I: ["backward for inputs", "backward-input"], W: ["backward for weights", "backward-weight"],
 };
-const LETTERED = 1500; // slots of all pictures up to which each gets a box of its own
+const LETTERED = 1500; // most slots of all pictures for which each gets a box
 export const ms = (time) => `${plainNumber(time, 4)}\u00a0ms`;
 
-/** Where everything goes: { left, right, width, scale, groups, height }; a group is a schedule. */
+/** The layout of the picture: { left, right, width, scale, groups, height }; a group is a schedule. */
 export function planOf(runs, { width, strips, end }) {
   const lanes = runs.reduce((sum, run) => sum + run.lanes.length, 0);
   const height = lanes > 64 ? 9 : lanes > 26 ? 13 : 21;
@@ -45,7 +45,7 @@ export function lanesOf(plan) {
 function groupOf(plan, { run, top }, lettered, most) {
   const { left, width, height, strip, step } = plan;
   const drawn = [label(headOf(run), 0, top - 7, { class: "modeler-strong" })];
-  // Beyond its own end a schedule does not idle.
+  // A schedule does not idle after its own end.
   const lasts = Math.max(0, plan.scale(run.trace ? run.trace.makespan : plan.end) - left);
   run.lanes.forEach((lane, rank) => {
     const y = top + rank * step;
@@ -60,7 +60,7 @@ function groupOf(plan, { run, top }, lettered, most) {
 const headOf = ({ title, trace }) =>
   !trace ? title : `${title}: ${ms(trace.makespan)}, ${percent(trace.bubble_fraction)} idle`;
 
-// What a rank holds over time, as an area, and its peak beside it.
+// What a rank holds over time, as an area with its peak.
 function stripOf({ scale, strip, width, right }, run, lane, y, most) {
   const steps = held(lane, run.bytes);
   const level = (amount) => round(y + strip - (most ? (amount / most) * strip : 0));
@@ -72,7 +72,7 @@ function stripOf({ scale, strip, width, right }, run, lane, y, most) {
   ];
 }
 
-/** Where a slot is drawn: x, y, width, height. Of a pair, the backward takes the lower half. */
+/** The rectangle of a slot: x, y, width, height. In a pair, the backward takes the lower half. */
 export function slotBox({ scale, height, step }, top, { action, rank, start, end, overlapped }) {
   const x = scale(start);
   const part = overlapped ? height / 2 : height;
@@ -88,7 +88,7 @@ function shades({ placement: { rank_of_stage } }) {
   return chunk.map((at) => (at ? round(1 - (0.6 * at) / levels) : null));
 }
 
-// The number of a stage among those of its rank as a subscript, "" where a rank has one only.
+// The number of a stage within its rank as a subscript, "" if the rank has only one.
 function chunkMarks({ placement: { chunks, rank_of_stage } }) {
   const seen = [];
   return rank_of_stage.map((rank) => {
@@ -101,7 +101,7 @@ function boxes({ schedule, lanes }, place) {
   const shade = shades(schedule);
   const fits = (words, { width, height }) => textWidth(words) + 2 <= width && height > 9;
   const marks = chunkMarks(schedule);
-  // With the chunk in every slot or in none.
+  // Either every slot shows its chunk or none does.
   const words = ({ action: { stage, microbatch } }) => `${microbatch}${marks[stage]}`;
   const marked = lanes.flat().every((slot) => fits(words(slot), place(slot)));
   return lanes.flat().flatMap((slot) => {
@@ -129,7 +129,7 @@ function paths({ schedule, lanes }, place) {
   });
 }
 
-/** What lies over the lanes: the critical path, the cursor, the chosen slot and what it waits for. */
+/** The layer above the lanes: critical path, cursor, the chosen slot and its inputs. */
 export function marksOf(plan, { cursor, chosen, paths: critical }) {
   const { groups, scale, width, right, step } = plan;
   const marks = [];
@@ -138,7 +138,7 @@ export function marksOf(plan, { cursor, chosen, paths: critical }) {
   }
   if (cursor !== null && cursor < plan.end) {
     const x = round(scale(cursor));
-    // Over the lanes alone, so that the schedules' titles stay readable.
+    // It covers only the lanes, so that titles of schedules stay readable.
     for (const { run, top } of groups) {
       const height = run.lanes.length * step;
       marks.push(svgEl("rect", { class: "lab-later", x, y: top, width: round(Math.max(0, width - right - x)), height }));

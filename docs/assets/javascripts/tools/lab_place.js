@@ -8,9 +8,9 @@ import { button, el, field, selectField, svgEl } from "./dom.js";
 import { KINDS, lanesOf, ms, planOf } from "./lab_picture.js";
 import { bytes, change, percent } from "./quantities.js";
 
-export const MOST_MOVES = 1000; // that an address keeps
+export const MOST_MOVES = 1000; // in an address
 
-/** Plays the moves of an address one after the other; says what is wrong with the first bad one. */
+/** Replays the moves of an address in order; reports what is wrong with the first invalid one. */
 export function replay(of, moves) {
   for (const text of moves ? moves.split(".").slice(0, MOST_MOVES) : []) {
     try {
@@ -25,13 +25,13 @@ export function replay(of, moves) {
 
 export const movesOf = (of) => of.moves.slice(0, MOST_MOVES).join(".");
 
-/** The board as something to draw: its lanes so far, and when the last of them ends. */
+/** The board as a drawing: its lanes so far, and the end of the last one. */
 export function drawable({ schedule, lanes }, { bytes }) {
   const end = Math.max(0, ...lanes.map((lane) => lane.at(-1)?.end ?? 0));
   return { title: "You", schedule, lanes, end, bytes, peaks: peak_held(lanes, bytes) };
 }
 
-/** How the board stands against the schedule: rows of [what, yours, its]. */
+/** The board compared with the schedule: rows of [what, yours, its]. */
 export function scoreOf(of, run) {
   const yours = drawable(of, run);
   const over = left(of) === 0;
@@ -148,7 +148,7 @@ export function makePlacing({ signal, say, onChange }) {
       });
     });
     offered.replaceChildren(...(buttons.length ? buttons : [el("span", {}, `Rank ${rank} has run everything.`)]));
-    if (seen) draw(); // else it is drawn once its width is known, without a layout in between
+    if (seen) draw(); // otherwise it is drawn once its width is known, which saves a layout
     const { rows, over } = scoreOf(of, run);
     score.replaceChildren(el("table", { class: "tool-table lab-score" },
       el("caption", { class: "tool-live" }, "Your schedule compared with the other"),

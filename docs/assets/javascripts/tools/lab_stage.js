@@ -1,5 +1,5 @@
-// The picture of the schedule lab: lanes on one axis, a cursor that steps, and the slot that a
-// pointer or the arrow keys are at, with what it waited for.
+// The picture of the schedule lab: lanes on one axis, a cursor that steps, and the slot under the
+// pointer or the arrow keys, with the inputs that it waited for.
 
 import { button, el, perFrame, svgEl } from "./dom.js";
 import { kindsOf, lanesOf, marksOf, ms, planOf, slotAt, slotBox } from "./lab_picture.js";
@@ -123,7 +123,7 @@ export function makeStage({ signal, say, onCursor }) {
     besideSlot();
   });
 
-  // The slot that a key goes to; null for none, undefined for a key that means nothing here.
+  // The slot that a key leads to; null for none, undefined for keys without meaning here.
   function moved(key) {
     if (key === "Escape") return null;
     if (key === "Enter") return chosen ?? undefined;
@@ -191,7 +191,7 @@ export function makeStage({ signal, say, onCursor }) {
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; the peak of each rank is at the right")] : []));
     tellMoment();
-    if (seen) draw(); // else it is drawn once its width is known, and has its height until then
+    if (seen) draw(); // otherwise it is drawn once its width is known, and keeps its height until then
     else if (runs.length) svg.setAttribute("height", planned(700).bottom + 24);
   }
   return { element, show, cursor: time, picture: () => svg };

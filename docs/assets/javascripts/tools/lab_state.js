@@ -8,7 +8,7 @@ import { CHUNKED, SCHEDULES, USUAL_CHUNKS } from "../models/pipeline/schedules.j
 import { Durations } from "../models/pipeline/trace.js";
 import { choice, flag, number, onlyValue, parseQuery, text, toQuery, whole } from "./state.js";
 
-/** Throws InputError where `size` is more than the lab is made for. */
+/** Throws InputError if `size` exceeds the lab's limit. */
 function checkMost(what, size, most) {
   if (size <= most) return;
   throw new InputError(what, { expected: `at most ${grouped(most)}`, got: size });
@@ -92,7 +92,7 @@ export function runsOf(state) {
   });
 }
 
-/** The sizes nearest to those of the state with which the schedule can be carried out. */
+/** The sizes nearest to those of the state for which the schedule is valid. */
 export function nearestSizes(name, state) {
   const { stages, microbatches } = state;
   const chunks = chunksOf(name, state);

@@ -1,8 +1,8 @@
-// A drawing as a file that stands alone: its colours are written into it.
+// A drawing as a standalone file: its colours are written into it.
 
 const SHOWN = ["fill", "stroke", "stroke-width", "fill-opacity", "font-size", "font-weight", "text-anchor", "stroke-dasharray", "opacity"];
 
-/** The SVG's markup with the styles that a reader sees, text of the page's sans serif. */
+/** The SVG's markup with the styles that a reader sees, and the page's sans serif for text. */
 export function embedded(svg) {
   const copy = svg.cloneNode(true);
   const [shown, made] = [svg.querySelectorAll("*"), copy.querySelectorAll("*")];

@@ -1,4 +1,4 @@
-// What a reader takes away from the schedule lab: the order as text, a table of times, Python for
+// Exports of the schedule lab: the order as text, a table of times, Python for
 // torch, the picture, the command that prints the same, and the link.
 
 import { InputError } from "../engine/errors.js";
@@ -17,7 +17,7 @@ export const FORMS = new Map([
   ["torch", ["torch", ({ schedule }) => torch_listing(schedule), "py", "text/x-python"]],
 ]);
 
-/** Returns { element, update(state, runs), setLink }; `picture()` is the drawing as it stands. */
+/** Returns { element, update(state, runs), setLink }; `picture()` is the current drawing. */
 export function makeTaking(say, picture) {
   let [runs, state, run, form] = [[], null, null, "text"];
   const which = selectField("Schedule", { name: "taken", options: [], onChange: (key) => { run = runs.find((one) => one.key === key); show(); } });

@@ -1,4 +1,4 @@
-// What the schedule lab says of a slot, of a moment, and of a whole schedule.
+// The schedule lab's sentences about a slot, a moment, and a whole schedule.
 
 import { arrivals, free_at } from "../models/pipeline/arrivals.js";
 import { held } from "../models/pipeline/schedule_work.js";
@@ -6,7 +6,7 @@ import { critical_path } from "../models/pipeline/trace.js";
 import { bytes, percent } from "./quantities.js";
 import { KINDS, ms } from "./lab_picture.js";
 
-/** The inputs of a slot, the latest first, each with when it was on the slot's rank. */
+/** The inputs of a slot, latest first, each with the time at which it reached the slot's rank. */
 export const inputsOf = ({ schedule, trace, placed }, { action }) =>
   arrivals(schedule.placement, trace.durations.latency, placed, action);
 
@@ -27,7 +27,7 @@ export function slotSentences(run, rank, at) {
   }
   if (!inputs.length) told.push("It needs nothing from another action.");
   told.push(free > 0 ? `The rank was busy until ${ms(free)}.` : "The rank had nothing to do before.");
-  // Of a pair the partner's input may be what both waited for.
+  // In a pair, both may wait for the partner's input.
   const latest = inputs[0]?.time ?? 0;
   if (start === free) told.push(latest < free ? "So the rank held it up." : "So it did not wait.");
   else if (start === latest) told.push(`So the rank idled for ${ms(start - free)}, waiting for its input.`);
@@ -35,14 +35,14 @@ export function slotSentences(run, rank, at) {
   return told;
 }
 
-// Which of its rank's chunks a stage is, where a rank has several.
+// Which of its rank's chunks a stage is, if the rank has several.
 function chunkOf({ placement: { chunks, rank_of_stage } }, stage) {
   if (chunks === 1) return "";
   const mine = [...rank_of_stage.keys()].filter((one) => rank_of_stage[one] === rank_of_stage[stage]);
   return `, chunk ${mine.indexOf(stage) + 1} of ${mine.length}`;
 }
 
-/** What is going on at `cursor`, a sentence for each schedule. */
+/** What happens at `cursor`, in one sentence per schedule. */
 export function momentSentences(runs, cursor) {
   return runs.map((run) => {
     const { lanes } = run;
@@ -60,7 +60,7 @@ export function heldAt(lane, shares, time) {
   return now;
 }
 
-/** What the picture shows, for readers who do not see it. */
+/** What the picture shows, for readers who cannot see it. */
 export const pictureSentence = (runs) =>
   `Timelines on one axis: ${runs
     .map(({ title, trace, schedule, lanes }) => `${title}, ${lanes.length} ranks, ${schedule.microbatches} microbatches, ${ms(trace.makespan)}, ${percent(trace.bubble_fraction)} idle`)

@@ -4,7 +4,7 @@
 import { host_names, write_hosts } from "../scenarios/taking/hosts.js";
 import { write_layout } from "../scenarios/writing/layouts.js";
 
-/** { text, note } of a layout for a launcher, on `hosts` if given; text is empty where it cannot be said. */
+/** { text, note } of a layout for a launcher, on `hosts` if given; text is empty if it can't express it. */
 export function launchOf(launcher, parallel, hosts = null) {
   if (launcher.endsWith("file")) {
     const [text, note] = write_hosts(launcher, parallel, host_names(parallel, hosts));

@@ -1,5 +1,5 @@
 // The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up. It turns with
-// the pointer and the arrow keys, and what is chosen here is chosen in the flat picture too.
+// the pointer and the arrow keys, and a choice made here also applies to the flat picture.
 
 import { button, el, perFrame } from "./dom.js";
 import { onPalette } from "./painting.js";
@@ -11,7 +11,7 @@ import { coordinateArray } from "./map_ranks.js";
 
 const TURN = Math.PI / 18;
 const START = { yaw: -0.6, pitch: 0.45 };
-const STILL = 4; // px that a pointer may move and still have pressed
+const STILL = 4; // px that a pointer may move during a press
 
 /** `onPoint(rank | null)`, `onPick(rank)` as the flat picture has them. Returns { element, show, point }. */
 export function makeCube({ signal, onPoint, onPick }) {
@@ -101,7 +101,7 @@ export function makeCube({ signal, onPoint, onPick }) {
 const wordsOf = ({ tp, cp, dp, pp, world_size }) =>
   `${world_size} GPUs as a cube: TP ${tp} across, CP ${cp} times DP ${dp} deep, PP ${pp} up.`;
 
-/** Where every GPU is, { sizes, at: three coordinates a rank }. */
+/** The position of every GPU, { sizes, at: three coordinates per rank }. */
 export function pointsOf({ dense, tp, cp, dp, pp, world_size }) {
   const all = coordinateArray(dense);
   const column = (axis) => dense.names.indexOf(axis);
@@ -120,7 +120,7 @@ function projected({ sizes, at }, { yaw, pitch }, width, height) {
   // A short axis keeps some room between its planes.
   const steps = sizes.map((size) => (size > 1 ? Math.max(1, Math.sqrt(longest / size)) : 1));
   const [cy, sy, cp, sp] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
-  // Room for every yaw, so that nothing grows or shrinks while it is turned.
+  // Leaves room for every yaw, so that nothing changes size while it turns.
   const [wide, deep, tall] = sizes.map((size, axis) => size * steps[axis]);
   const flat = Math.hypot(wide, deep);
   const unit = Math.min((width - 120) / flat, (height - 60) / (tall * cp + flat * Math.abs(sp)));
@@ -241,7 +241,7 @@ function paintPoints(context, { placed, order, size }, { parallel, groups, isola
   }
   context.globalAlpha = 1;
   if (rank === null) return;
-  // What is pointed at is named above all others.
+  // The name of the GPU under the pointer lies above all others.
   const [x, y] = placed[rank];
   context.font = `600 12px ${inks.font}`;
   const text = `rank ${rank}, node ${Math.floor(rank / parallel.gpus_per_node)}`;

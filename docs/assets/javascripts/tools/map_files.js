@@ -11,7 +11,7 @@ const EXPERT = ["etp", "ep", "edp", "pp"];
 const namesOf = (parallel) =>
   [...LABELS.keys()].filter((name) => parallel.has_experts || !EXPERT.slice(0, 3).includes(name));
 
-/** What the command line answers, as an object with its keys in its order. */
+/** The command line's answer, as an object with its keys in the same order. */
 export function ranksDocument(parallel) {
   const names = namesOf(parallel);
   const found = { dense: {}, expert: {}, combined: {} };
@@ -22,7 +22,7 @@ export function ranksDocument(parallel) {
     if (DENSE.includes(name)) found.dense[name] = members;
     if (EXPERT.includes(name) && parallel.has_experts)
       found.expert[name] = groupLists(groupArray(parallel.expert, name));
-    // A ring of ascending ranks enters each node of several once.
+    // A ring of ascending ranks enters each of its nodes once, if there are several.
     const nodes = members.map((ranks) => nodesOf(ranks, parallel.gpus_per_node));
     crossings[name] = {
       ...communicator(parallel, name),
@@ -34,7 +34,7 @@ export function ranksDocument(parallel) {
   return { world_size: parallel.world_size, sizes, ...found, crossings, warnings: warnings(parallel) };
 }
 
-/** That as text, byte for byte as the command line prints it. */
+/** The same as text, byte for byte as the command line prints it. */
 export const ranksJson = (parallel) => `${spaced(ranksDocument(parallel))}\n`;
 
 // JSON with a space after each comma and colon, as Python's json module writes it.
@@ -46,7 +46,7 @@ function spaced(value) {
     .join(", ")}}`;
 }
 
-/** A line per rank and communicator: which group it is in, and which place it has there. */
+/** One line per rank and communicator: its group, and its position in the group. */
 export function groupsCsv(parallel) {
   const lines = ["communicator,mesh,group,place,rank,node,local_rank"];
   const { gpus_per_node } = parallel;

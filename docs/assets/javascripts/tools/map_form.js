@@ -1,5 +1,5 @@
-// The input of the rank map: preset, cluster, sizes of the axes, rank order, and what is to be said
-// about them. `change(partial)` gets what a reader changes; `update` shows a state.
+// The input of the rank map: preset, cluster, sizes of the axes, rank order, and messages
+// about them. `change(partial)` receives a reader's changes; `update` shows a state.
 
 import { button, el, field, selectField } from "./dom.js";
 import { convention } from "../models/machine/frameworks.js";
@@ -10,7 +10,7 @@ import { ORDERS, applied, changesOf, ofPreset } from "./map_state.js";
 
 const NODES = [1, 2, 4, 8, 16, 32, 64];
 const GPUS = [1, 2, 4, 8, 72];
-const OWN = "own"; // the entry of the order selector for an order that is typed
+const OWN = "own"; // the entry of the order selector for a typed order
 
 const SIZES = [
   ["nodes", "Nodes"],
@@ -23,7 +23,7 @@ const SIZES = [
   ["etp", "ETP, tensor"],
 ];
 
-/** Returns { element, start, update(state, result) }; `start` is the list of presets, which wants room. */
+/** Returns { element, start, update(state, result) }; `start` is the list of presets, which needs space. */
 export function makeForm(layouts, schema, change) {
   const inputs = new Map();
 
@@ -191,7 +191,7 @@ export function makeForm(layouts, schema, change) {
   return { element, start: el("div", { class: "map-start" }, preset.box), update };
 }
 
-/** What there is to say about the input, as { problems, errors, warnings }: the error has ways out. */
+/** Messages about the input, as { problems, errors, warnings }; the error has suggestions. */
 export function messagesOf(state, { error, warnings }, problems, change) {
   const message = (kind, text, ...more) =>
     el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), more);

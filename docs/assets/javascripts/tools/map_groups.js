@@ -9,13 +9,13 @@ import { mesh_of } from "../models/machine/layout.js";
 import { RankMesh, coordinates_of } from "../models/machine/mesh.js";
 import { communicator } from "../models/machine/placement.js";
 
-/** Shades of an axis; the group's number says which one, and is written in the cell. */
+/** Shades of an axis; the group's number, which is written in the cell, selects one. */
 export const SHADES = 7;
 
 /** Spelled for readers: "tp-cp" is TP×CP. */
 export const labelOf = (name) => name.toUpperCase().replaceAll("-", "×");
 
-/** The axis whose hue a communicator has: its first one, on the dense grid. */
+/** The axis whose hue a communicator gets: its first one, on the dense grid. */
 export const hueOf = (name) => {
   const first = name.split("-")[0];
   return { etp: "tp", edp: "dp" }[first] ?? first;
@@ -50,7 +50,7 @@ export const membersOf = ({ rows }, group) => groupRanks(rows, group);
 /** The coordinates of a rank by axis. */
 const pointOf = (mesh, rank) => plain(coordinates_of(mesh, rank));
 
-/** Ranks in words: "0, 8, 16, 24", a long list by its beginning and end, an even one by its step. */
+/** Ranks in words: "0, 8, 16, 24"; a long list by its start and end, a regular one by its step. */
 export function ranksInWords(ranks, most = 8) {
   const count = ranks.length;
   if (count <= most) return Array.from(ranks).join(", ");
@@ -62,7 +62,7 @@ export function ranksInWords(ranks, most = 8) {
   return `${shown}, … ${ranks[count - 1]}${even ? ` (every ${ordinal(step)})` : ""}`;
 }
 
-// The same where there is room for three numbers.
+// The same where there is only room for three numbers.
 function fewRanks(ranks) {
   const last = ranks[ranks.length - 1];
   if (ranks.length < 4) return Array.from(ranks).join(", ");
@@ -98,14 +98,14 @@ export function communicatorRows(parallel, names) {
 
 const spanInWords = (low, high) => (low === high ? String(high) : `${low}–${high}`);
 
-/** Over which links neighbours in the rings of a communicator talk. */
+/** The links over which neighbours in a communicator's rings communicate. */
 export function levelOf({ size, intra_node_links, inter_node_links }) {
   if (size === 1) return "none";
   if (!inter_node_links) return "inside nodes";
   return intra_node_links ? "both" : "between nodes";
 }
 
-/** All that is known of one GPU. */
+/** Everything that is known about one GPU. */
 export function rankFacts(parallel, rank, names) {
   const { gpus_per_node } = parallel;
   const of = names
@@ -141,7 +141,7 @@ export const pointInWords = (point) =>
     .map(([axis, at]) => `${axis} ${at}`)
     .join(", ");
 
-/** One sentence about a GPU, for whoever cannot see the picture. */
+/** One sentence about a GPU, for readers who cannot see the picture. */
 export function rankSentence(parallel, rank, shown) {
   const facts = rankFacts(parallel, rank, shown === "none" ? [] : [shown]);
   const place = `Rank ${rank}, node ${facts.node}, GPU ${facts.local}: ${pointInWords(facts.dense)}`;
@@ -153,8 +153,8 @@ export function rankSentence(parallel, rank, shown) {
 }
 
 /**
- * Which ranks hold a different part of the model than in Megatron's default order: their dense
- * coordinates are others. `first` is the lowest such rank with both points.
+ * Which ranks hold a different part of the model than in Megatron's default order, that is, have
+ * different dense coordinates. `first` is the lowest such rank with both points.
  */
 export function movedRanks(parallel) {
   const dense = AXES.filter((axis) => axis !== "ep");
@@ -173,7 +173,7 @@ export function movedRanks(parallel) {
   return { moved, count, first };
 }
 
-/** That, in a sentence. */
+/** The same in a sentence. */
 export function movedSentence(parallel, { count, first }) {
   const total = plural(parallel.world_size, "rank");
   if (!count) return `All ${total} hold the same part of the model as in Megatron's default order.`;

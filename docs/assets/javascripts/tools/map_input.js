@@ -2,9 +2,9 @@
 
 import { WHOLE, neighbour, rankAt } from "./map_scene.js";
 
-const STILL = 4; // px that a pointer may move and still have pressed
+const STILL = 4; // px that a pointer may move during a press
 
-/** Connects the box and the overview of `stage` with what `acts` can do. */
+/** Connects the box and the overview of `stage` with the functions of `acts`. */
 export function listen(stage, overview, acts) {
   const { signal } = acts;
   const { box } = stage;
@@ -104,7 +104,7 @@ export function listen(stage, overview, acts) {
     event.preventDefault();
   });
 
-  // True for a key that was used.
+  // True if the key was used.
   function keys(event) {
     const { scene, cursor } = stage;
     const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[
@@ -133,7 +133,7 @@ export function listen(stage, overview, acts) {
   }
 }
 
-// How far two fingers are apart, and the point between them.
+// The distance of two fingers, and the point between them.
 function spread(fingers) {
   const [[ax, ay], [bx, by] = [ax, ay]] = [...fingers.values()];
   return { size: Math.hypot(ax - bx, ay - by), x: (ax + bx) / 2, y: (ay + by) / 2 };

@@ -1,4 +1,4 @@
-// Where the parts of the rank map stand on its page, and the words around the picture.
+// The places of the rank map's parts on its page, and the words around the picture.
 
 import { grouped } from "../engine/errors.js";
 import { placement_sentence } from "../models/machine/placement_words.js";
@@ -11,8 +11,8 @@ const KEYS =
 
 /** Fills `root` with the parts. Returns { showSummary, showMessages, cube, volumes }. */
 export function makePage(root, { form, shows, stage, legend, details, table, take, region }) {
-  // An error lies on the picture, which is not what was asked for, and a warning below it: neither
-  // moves it while somebody types.
+  // An error covers the picture, which is not the requested one, and a warning is below it; neither
+  // moves it while a reader types.
   const [problems, errors, warnings] = ["", " is-over", ""].map((kind) => el("div", { class: `map-messages${kind}` }));
   const sentence = el("p", { class: "tool-sentence" });
   let placed = "";
@@ -42,7 +42,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     region,
   );
 
-  /** What is shown; `fits` is whether it is what was asked for. */
+  /** What is shown; `fits` says whether it is what was requested. */
   function showSummary(parallel, fits) {
     summary.replaceChildren(...summaryOf(parallel));
     placed = placement_sentence(parallel);
@@ -50,11 +50,11 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
     picture.classList.toggle("is-stale", !fits);
   }
 
-  /** What there is to say about the input: `messages` of a function that applies a way out. */
+  /** Messages about the input: `messages` of a function that applies a suggestion. */
   function showMessages(messagesFor, change) {
     const found = messagesFor((partial) => {
       change(partial);
-      summary.focus(); // the button that was pressed will be gone
+      summary.focus(); // the button that was pressed will be removed
     });
     problems.replaceChildren(...found.problems);
     const other = el("p", {}, "The picture shows a different configuration, which fits.");

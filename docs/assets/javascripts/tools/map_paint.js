@@ -1,20 +1,20 @@
-// Paints the scene of the rank map on a canvas: cells by group, what is written in them where there
-// is room, what is marked, and the small picture of the whole. Colours come in as text.
+// Paints the scene of the rank map on a canvas: cells by group, their text if there
+// is room, marks, and the overview. Colours are passed as text.
 
 import { cellAt, nodeAt, seen } from "./map_scene.js";
 import { SHADES } from "./map_groups.js";
 
-export const WRITTEN = 17; // px of a cell from which it is written in
-export const TWO_LINES = 30; // … from which it holds its rank and its group
+export const WRITTEN = 17; // smallest px of a cell with text
+export const TWO_LINES = 30; // smallest px of a cell with both its rank and its group
 
-/** What a cell says: its rank, its group, or both. */
+/** The text of a cell: its rank, its group, or both. */
 export function cellWords(cell, rank, group) {
   if (cell < WRITTEN) return [];
   if (group === null) return [String(rank)];
   return cell < TWO_LINES ? [String(group)] : [String(rank), String(group)];
 }
 
-/** Size of writing in a cell, so that `digits` fit into it; 0 where they cannot be read. */
+/** Font size in a cell for which `digits` fit; 0 if they would be illegible. */
 export function letterSize(cell, digits, lines) {
   const size = Math.min(13, (cell - 4) / (digits * 0.58), lines > 1 ? cell * 0.36 : cell * 0.55);
   return size < 8.5 ? 0 : size;
@@ -22,7 +22,7 @@ export function letterSize(cell, digits, lines) {
 
 const gapOf = (cell) => (cell > 9 ? 1.5 : cell > 4.5 ? 0.75 : cell > 2.2 ? 0.35 : 0);
 
-// Calls `paint(rank, x, y)` for every GPU that is seen, in the box's pixels.
+// Calls `paint(rank, x, y)` for every visible GPU, in the box's pixels.
 function eachSeen(scene, view, paint) {
   const [west, east, north, south] = seen(scene, view);
   const size = scene.cell * view.scale;
@@ -49,7 +49,7 @@ export function paintCells(context, scene, view, picture, inks) {
   const size = scene.cell * view.scale;
   const [gap, side] = [gapOf(size), size - gapOf(size)];
   const { groups, isolated, moved } = picture;
-  // One path per colour: the canvas is quick at large paths and slow at changes of colour.
+  // One path per colour: a canvas is fast with large paths and slow with changes of colour.
   const cells = Array.from({ length: SHADES + 1 }, () => []);
   eachSeen(scene, view, (rank, x, y) => {
     const group = groups ? groups.index[rank] : -1;
@@ -70,7 +70,7 @@ function write(context, scene, view, { groups, isolated }, inks, side) {
   const size = scene.cell * view.scale;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  // Setting a font costs more than writing with it: words of one font and colour go together.
+  // Setting a font takes longer than writing with it, so words of one font and colour are written together.
   const batches = new Map();
   eachSeen(scene, view, (rank, x, y) => {
     const group = groups ? groups.index[rank] : null;
@@ -151,7 +151,7 @@ export function paintMarks(context, scene, view, marks) {
   context.setLineDash([]);
 }
 
-/** The frame of what is seen, over the small picture of the whole. */
+/** The frame of the visible part, above the overview. */
 export function paintOverview(context, scene, view, whole, width, height, ink) {
   context.clearRect(0, 0, width, height);
   context.drawImage(whole, 0, 0, width, height);

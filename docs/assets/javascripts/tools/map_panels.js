@@ -1,5 +1,5 @@
-// What the rank map says beside the picture: the choice of communicator, the legend by group, and
-// all about one GPU.
+// The panels next to the rank map's picture: the choice of communicator, the legend by group, and
+// everything about one GPU.
 
 import { grouped } from "../engine/errors.js";
 import { button, el } from "./dom.js";
@@ -15,9 +15,9 @@ import { NAMES, put } from "./map_table.js";
 import { showsOf } from "./map_state.js";
 
 const PAGE = 8; // groups of the legend at a time
-const ALL = 512; // … when all are asked for
+const ALL = 512; // … if all are requested
 
-/** Buttons that say what colours the GPUs. */
+/** Buttons that choose what colours the GPUs. */
 export function makeShows(change) {
   const element = el("div", {
     class: "map-shows tool-actions",
@@ -129,7 +129,7 @@ function fill(show, { group, shade, words, nodes }, hue, isolated) {
   put(text, words);
 }
 
-/** All about the GPU that is pointed at, or chosen. */
+/** Everything about the GPU that is pointed at or chosen. */
 export function makeDetails(change) {
   const [title, body] = [el("h2"), el("div")];
   const find = el("input", {

@@ -20,7 +20,7 @@ export const groupRanks = ({ size, ranks }, group) => ranks.subarray(group * siz
 /** All groups as lists of ranks. */
 export const groupLists = (rows) => Array.from({ length: rows.count }, (_, group) => Array.from(groupRanks(rows, group)));
 
-/** For every rank the number of the group that it is in. */
+/** The group of every rank, by number. */
 export function groupIndex({ size, ranks }) {
   const index = new Int32Array(ranks.length);
   for (let at = 0; at < ranks.length; at++) index[ranks[at]] = Math.floor(at / size);
@@ -42,7 +42,7 @@ export function coordinateArray({ sizes, world_size }) {
   return found;
 }
 
-/** Over how many nodes ranks that ascend are spread. */
+/** The number of nodes that ascending ranks span. */
 export function nodesOf(ranks, gpus_per_node) {
   let [nodes, before] = [0, -1];
   for (const rank of ranks) {

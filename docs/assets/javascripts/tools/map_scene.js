@@ -1,14 +1,14 @@
-// Where every GPU is in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what is
-// under a point, what is next to a GPU, and the part of it that a reader has zoomed to.
+// The position of every GPU in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what
+// is under a point, what is next to a GPU, and the part to which a reader has zoomed.
 
 const LARGEST = 44; // px of a cell that has room for its rank and its group
 const SPACE = 0.5; // between nodes, in cells
 const UNDER = 0.22; // the same above the heading of a node
-const HEADING = 14; // px above a node, where its cells are large enough to name it
-export const NAMED = 15; // px of a cell from which nodes are named
-export const DEEPEST = 60; // px that a cell is zoomed to at most
+const HEADING = 14; // px above a node, if its cells are large enough to name it
+export const NAMED = 15; // smallest px of a cell for which nodes are named
+export const DEEPEST = 60; // largest px to which a cell is zoomed
 
-/** Shapes in which the GPUs of a node may be drawn: columns. */
+/** Column counts in which the GPUs of a node may be drawn. */
 function shapes(gpus) {
   if (gpus <= 4) return [gpus];
   if (gpus <= 8) return [gpus, Math.ceil(gpus / 2)];
@@ -16,14 +16,14 @@ function shapes(gpus) {
   return [...new Set([8, wide, Math.min(gpus, 2 * wide)])];
 }
 
-// Nodes side by side that are worth a try: all divisors, and some numbers between them.
+// Numbers of nodes side by side to try: all divisors, and some numbers between them.
 function* widths(nodes) {
   for (let across = 1; across <= nodes; across = across < 16 ? across + 1 : Math.ceil(across * 1.1))
     yield across;
   for (let across = 16; across * across <= 16 * nodes; across++) if (nodes % across === 0) yield across;
 }
 
-/** The arrangement with the largest cells in `width` × `height` px; single rows where they fit. */
+/** The arrangement with the largest cells in `width` × `height` px; single rows if they fit. */
 export function arrange(nodes, gpus, width, height) {
   let best = null;
   for (const columns of shapes(gpus)) {
@@ -36,7 +36,7 @@ export function arrange(nodes, gpus, width, height) {
       const tall =
         named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * SPACE));
       const cell = Math.min(LARGEST, wide, tall);
-      // Full rows show what repeats; for them, and for a node in one row, cells may be smaller.
+      // Full rows show repetition; for them, and for a node in one row, cells may be smaller.
       const score = cell * (nodes % across ? 0.75 : 1) * (rows === 1 ? 1.05 : 1);
       if (!best || score > best.score * 1.02) best = { columns, rows, across, down, cell, score };
     }
@@ -94,7 +94,7 @@ export function rankAt(scene, x, y) {
   return inside ? node * scene.gpus + local : null;
 }
 
-/** The GPU that an arrow key leads to: over the edge of a node to its neighbour. */
+/** The GPU to which an arrow key leads; beyond the edge of a node, its neighbour's. */
 export function neighbour(scene, rank, dx, dy) {
   const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
   let [column, row] = [
@@ -110,12 +110,12 @@ export function neighbour(scene, rank, dx, dy) {
   return place < scene.gpus ? next * scene.gpus + place : rank;
 }
 
-/** What of the scene is shown: `scale` ≥ 1, and the point of the scene in the upper left corner. */
+/** The visible part of the scene: `scale` ≥ 1, and the point of the scene in the upper left corner. */
 export const WHOLE = Object.freeze({ scale: 1, x: 0, y: 0 });
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** The largest scale: cells are not larger than anybody needs, and one is seen whole. */
+/** The largest scale: cells are not larger than necessary, and one is completely visible. */
 export const deepest = ({ cell, heading, height }) =>
   Math.max(1, Math.min(DEEPEST / cell, height / (cell + heading)));
 
@@ -136,7 +136,7 @@ export function zoomed(scene, view, factor, px, py) {
   return inside(scene, { scale, x: view.x + px * moved, y: view.y + py * moved });
 }
 
-/** `view` moved until `rank` is seen with some of its surroundings. */
+/** `view` moved until `rank` is visible with some of its surroundings. */
 export function revealing(scene, view, rank) {
   const [x, y] = cellAt(scene, rank);
   const scale = clamp(view.scale, 1, deepest(scene));
@@ -152,7 +152,7 @@ export function revealing(scene, view, rank) {
   });
 }
 
-/** Ranges of node columns and rows that are seen: [first column, last, first row, last]. */
+/** The visible node columns and rows: [first column, last, first row, last]. */
 export function seen(scene, { scale, x, y }) {
   const last = (start, size, step, count) =>
     Math.min(count - 1, Math.floor((start + size / scale) / step));

@@ -1,5 +1,5 @@
-// The picture of the rank map in the page: an SVG or a canvas, marks above it, a small picture of
-// the whole, and a cursor that is one cell of a grid to a screen reader.
+// The picture of the rank map in the page: an SVG or a canvas, marks above it, an overview,
+// and a cursor that is one cell of a grid to a screen reader.
 
 import { button, el, perFrame } from "./dom.js";
 import { onPalette } from "./painting.js";
@@ -16,8 +16,8 @@ const OVERVIEW = 132; // px
 const BESIDE = "(min-width: 74.01em)"; // as in rank-map.css
 
 /**
- * `onPoint(rank | null)` when a GPU is pointed at, `onPick(rank)` when it is chosen, `onIsolate(rank)`
- * when its group is. Returns { element, zooms, show }.
+ * `onPoint(rank | null)` is called when a GPU is pointed at, `onPick(rank)` when it is chosen,
+ * `onIsolate(rank)` when its group is. Returns { element, zooms, show }.
  */
 export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   const cells = el("canvas", { class: "map-cells" });
@@ -104,7 +104,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     const context = fitted(marks, scene.width, scene.height, density());
     const at = stage.hover ?? (stage.focused ? stage.cursor : stage.pinned);
     const rank = at !== null && at < scene.count ? at : null;
-    // Where the panel with all groups stands beside the picture, a choice is not said twice.
+    // Where the panel with all groups is next to the picture, a choice is not described twice.
     const beside = matchMedia(BESIDE).matches;
     const quiet = beside && stage.hover === null && !stage.focused;
     tip.show(stage, quiet ? null : rank, beside);
@@ -128,7 +128,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   function layOut() {
     const { parallel } = stage.picture;
     const before = stage.scene;
-    const width = Math.max(200, Math.floor((resized ||= box.clientWidth) || 640)); // reading it costs a layout
+    const width = Math.max(200, Math.floor((resized ||= box.clientWidth) || 640)); // reading it forces a layout
     const height =
       width < 560
         ? Math.max(420, Math.min(640, window.innerHeight * 0.75))
@@ -171,7 +171,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   }
 
   function zoomStep(factor) {
-    // The keyboard's place, if it has one, is what a reader wants to see larger.
+    // A reader wants to enlarge the keyboard's position, if there is one.
     const rank = stage.focused ? stage.cursor : stage.pinned;
     if (rank === null) return zoom(factor);
     const [x, y] = cellAt(stage.scene, rank);
@@ -241,7 +241,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     element,
     zooms,
     show,
-    /** Frames the groups of a GPU that is pointed at elsewhere. */
+    /** Frames the groups of a GPU that is pointed at in another part. */
     point: (rank) => {
       stage.hover = rank;
       paintOver();
@@ -261,7 +261,7 @@ function marksOf({ parallel, groups, shown }, rank) {
   };
   const axes = showsOf(parallel).filter((name) => name !== "none" && !name.includes("-"));
   const others = axes.filter((name) => name !== shown).map((name) => frame(name, 1.5));
-  // Large groups first, so that a small one inside them is seen.
+  // Large groups first, so that a small one inside them stays visible.
   others.sort((a, b) => b.ranks.length - a.ranks.length);
   const chosen = groups ? [frame(shown, 3)] : [];
   return [...others, ...chosen, { ranks: [rank], ink: inks.ink, width: 3 }];

@@ -1,4 +1,4 @@
-// What the rank map is about: a configuration, what of it is shown, and how both are written in the
+// The state of the rank map: a configuration, what is shown of it, and how both are written in the
 // address. No document here.
 
 import { InputError, grouped } from "../engine/errors.js";
@@ -10,13 +10,13 @@ import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole
 /** What the GPUs can be coloured by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
 
-/** The world that is drawn at most. */
+/** The largest world that is drawn. */
 export const MOST_DRAWN = 131_072;
 
-/** The world that is told apart in a cube. */
+/** The largest world whose ranks can be distinguished in a cube. */
 export const MOST_IN_CUBE = 8192;
 
-/** What a reader sees who brings nothing. */
+/** The initial example. */
 export const FIRST_PRESET = "map-128";
 
 export const schemaOf = (layouts) => ({
@@ -41,7 +41,7 @@ export function presetOf(state, layouts, preferred = "") {
   return found.find(({ name }) => name === preferred) ?? found[0];
 }
 
-/** State of an address and what was wrong with it. Sizes in it go on top of its preset's. */
+/** The state of an address and its problems. Its sizes override those of its preset. */
 export function fromQuery(schema, layouts, query) {
   const { given, problems } = parseQuery(schema, query);
   const bare = ![...SIZES, "dp", "preset"].some((key) => key in given);
@@ -62,11 +62,11 @@ export function queryOf(schema, layouts, state) {
   return toQuery(schema, state, { ...base, preset: nothing ? preset.name : "" });
 }
 
-/** What a preset says: its sizes and its rank order. */
+/** The sizes and the rank order of a preset. */
 export const ofPreset = (preset) =>
   Object.fromEntries([...SIZES, "order"].map((key) => [key, preset[key]]));
 
-/** The state under the name of the preset that it equals, if any. */
+/** The state with the name of the preset that it equals, if any. */
 export const named = (state, layouts, preferred = state.preset) => ({
   ...state,
   preset: presetOf(state, layouts, preferred)?.name ?? "",
@@ -106,7 +106,7 @@ export function standIn(state, error, layouts) {
   return near ?? evaluate({ ...ofPreset(first), dp: null }).parallel;
 }
 
-/** The query by which another tool opens the same configuration, with what is `carried` for it. */
+/** The query with which another tool opens the same configuration, with what is `carried` for it. */
 export function handedOn(schema, state, carried = []) {
   if (carried.length) {
     const own = carried.map(([key, value]) => [key.slice(CARRIED.length), value]);
@@ -115,7 +115,7 @@ export function handedOn(schema, state, carried = []) {
     return new URLSearchParams([...own.filter(([key]) => !mine.has(key)), ...mine]).toString();
   }
   const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));
-  const said = state.preset ? SIZES : []; // by the name of the preset
+  const said = state.preset ? SIZES : []; // implied by the preset's name
   for (const key of [...query.keys()]) {
     if (!SHARED_KEYS.includes(key) || said.includes(key)) query.delete(key);
   }
@@ -134,7 +134,7 @@ export function changesOf(state, text) {
   return words.length ? words.join(", ") : `DP ${dp ?? "derived"}`;
 }
 
-/** Orders that a selector offers, as [name, label], Megatron's first. */
+/** Orders in the selector, as [name, label], Megatron's first. */
 export const ORDERS = [...CONVENTIONS.values()].map(({ name, label, order }) => [
   name,
   `${label} (${order.join("-")})`,
@@ -150,7 +150,7 @@ export function showsOf(parallel) {
   );
 }
 
-/** Keeps what points at GPUs and groups inside a layout. */
+/** Keeps the GPU and group that are pointed at inside a layout. */
 export function within(state, parallel, groupCount) {
   const rank = state.rank !== null && state.rank < parallel.world_size ? state.rank : null;
   const group = state.group !== null && state.group < groupCount ? state.group : null;

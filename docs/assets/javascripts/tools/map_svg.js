@@ -1,15 +1,15 @@
-// The scene of the rank map as SVG: the semantic drawing of a small cluster in the page, and the
-// file of any cluster to take away.
+// The scene of the rank map as SVG: the semantic drawing of a small cluster in the page, and
+// files of clusters of any size.
 
 import { svgEl } from "./dom.js";
 import { SHADES } from "./map_groups.js";
 import { cellAt, nodeAt } from "./map_scene.js";
 import { cellWords, letterSize } from "./map_paint.js";
 
-/** GPUs up to which the picture in the page is an SVG; beyond, a canvas. */
+/** Most GPUs for which the picture in the page is an SVG; beyond, it is a canvas. */
 export const MOST_ELEMENTS = 128;
 
-// What a cell looks like: its class, and its writing as [text, x, y, size, weight].
+// The look of a cell: its class, and its texts as [text, x, y, size, weight].
 function cellOf(scene, { groups, isolated }, rank) {
   const [x, y] = cellAt(scene, rank);
   const group = groups ? groups.index[rank] : null;
@@ -30,7 +30,7 @@ function cellOf(scene, { groups, isolated }, rank) {
   return { x, y, side, group, plain, shade: plain ? "plain" : group % SHADES, texts };
 }
 
-/** An empty drawing for the page: a group per node, a rectangle and its writing per GPU. */
+/** An empty drawing for the page: a group per node, a rectangle and its texts per GPU. */
 export function drawScene(scene) {
   const nodes = Array.from({ length: scene.nodes }, (_, node) => {
     const [left, top] = nodeAt(scene, node);
@@ -93,7 +93,7 @@ function set(element, name, value) {
 const corner = (x, y, size) => `M${round(x - size)} ${round(y)}h${round(size)}v${round(size)}z`;
 const round = (value) => Math.round(value * 100) / 100;
 
-/** The picture as a file that stands alone, whatever its size, in the colours `inks`. */
+/** The picture as a standalone file, of any size, in the colours `inks`. */
 export function sceneFile(scene, picture, inks, title) {
   const [width, height] = [Math.ceil(scene.width), Math.ceil(scene.height) + 24];
   const out = [

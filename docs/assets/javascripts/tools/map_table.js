@@ -5,7 +5,7 @@ import { button, el } from "./dom.js";
 import { communicatorRows, labelOf } from "./map_groups.js";
 import { showsOf } from "./map_state.js";
 
-/** What the communicators are called where there is room. */
+/** Names of the communicators where there is room. */
 export const NAMES = {
   tp: "Tensor parallel",
   cp: "Context parallel",
@@ -34,7 +34,7 @@ const COLUMNS = [
 /** Per communicator: groups, sizes, nodes, links. */
 export function makeTable(change) {
   const body = el("tbody");
-  const rows = new Map(); // communicator → its row, made when first shown
+  const rows = new Map(); // communicator → its row, created when first shown
   const table = el(
     "table",
     { class: "tool-table map-table" },
@@ -107,7 +107,7 @@ export function makeTable(change) {
   };
 }
 
-// Text that is the same already is left alone: a change costs a layout.
+// Unchanged text is left alone: a change forces a layout.
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,4 +1,4 @@
-// What a reader takes away from the rank map: the link, pictures, files, and words for a launcher.
+// Exports of the rank map: the link, pictures, files, and text for a launcher.
 
 import { grouped } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
@@ -13,7 +13,7 @@ import { fitted, paintCells } from "./map_paint.js";
 import { WHOLE, arrange } from "./map_scene.js";
 import { sceneFile } from "./map_svg.js";
 
-/** What a picture of a layout is called. */
+/** The file name of a layout's picture. */
 export function titleOf(parallel, show) {
   const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
   const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";
@@ -53,7 +53,7 @@ export function pngFile(picture) {
   context.fillText(titleOf(picture.parallel, picture.shown), 2, 16);
   context.translate(0, top);
   paintCells(context, scene, WHOLE, picture, inks);
-  // Chromium puts `toBlob` off until it is idle, which on a slow machine was after half a minute.
+  // Chromium delays `toBlob` until it is idle, which took half a minute on a slow machine.
   const packed = atob(canvas.toDataURL("image/png").split(",")[1]);
   return new Blob([Uint8Array.from(packed, (one) => one.charCodeAt(0))], { type: "image/png" });
 }
@@ -135,7 +135,7 @@ export function makeTakeaway(load, mark, say, signal) {
     note.textContent = found.note;
   }
 
-  let readAs = null; // the layout that the answer is about
+  let readAs = null; // the layout of the answer
   const brought = bringBox(async ({ text, answers, again }) => {
     const { askFor, placesOf, takeLayout, takenRows, told } = await import("./map_taken.js");
     const places = picture && placesOf(text, picture.parallel);
@@ -182,7 +182,7 @@ export function makeTakeaway(load, mark, say, signal) {
     showCommand(command, commandLine(state));
     if (readAs === LOADING) readAs = command.textContent;
     else if (readAs && readAs !== command.textContent) {
-      // Another layout than the one that was read.
+      // The layout differs from the one that was read.
       brought.forget();
       readAs = null;
     }

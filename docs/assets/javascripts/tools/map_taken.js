@@ -1,4 +1,4 @@
-// What a script or a configuration says of a layout, for the rank map. Loaded when there is one.
+// Reads the layout in a script or a configuration, for the rank map. Loaded when there is one.
 
 import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
@@ -12,8 +12,8 @@ const SIZES = { nodes: "nodes", gpus_per_node: "gpus", tp: "tp", cp: "cp", ep: "
 const USUAL = { tp: 1, cp: 1, ep: 1, etp: null, pp: 1, dp: null, order: "megatron" };
 
 /**
- * What hosts, or ranks that a program printed, say against a layout: { hosts, ranks, rows }, rows of a
- * kind and a sentence; null for another text.
+ * Compares hosts, or ranks that a program printed, with a layout: { hosts, ranks, rows }, rows of a
+ * kind and a sentence; null for other texts.
  */
 export function placesOf(text, parallel) {
   const hosts = read_hosts(text);

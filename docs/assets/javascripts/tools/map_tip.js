@@ -5,7 +5,7 @@ import { pointInWords, rankFacts, ranksInWords } from "./map_groups.js";
 import { cellAt } from "./map_scene.js";
 import { showsOf } from "./map_state.js";
 
-const GAP = 6; // px between a cell and what is said of it
+const GAP = 6; // px between a cell and its description
 
 /** Returns { element, show(stage, rank) }; a rank of null hides it. Screen readers have the grid's cell. */
 export function makeTip() {

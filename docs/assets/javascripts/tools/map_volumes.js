@@ -1,5 +1,5 @@
-// What the groups of a layout carry in a training step: collective, how often, how many bytes. Loaded
-// when a reader comes near it; the numbers are the modeler's.
+// The messages of a layout's groups in a training step: collective, count, bytes. Loaded
+// when a reader comes near them; the numbers are the modeler's.
 
 import { catalog } from "../catalog.js";
 import { el, selectField } from "./dom.js";

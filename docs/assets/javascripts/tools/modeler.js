@@ -75,7 +75,7 @@ async function build(root, signal, catalog) {
       else apply(found[at].setup ? ownFrom(found[at].job, changes) : changes);
     },
   });
-  let given = null; // the last file of measure.py, until the reader goes on: it may be read later
+  let given = null; // the last file of measure.py, until the reader goes on; it may finish later
   const reading = async (text) => {
     given = text;
     try {
@@ -100,7 +100,7 @@ async function build(root, signal, catalog) {
     given = held = null;
     brought.forget();
   };
-  // The global batch that stays while the layout changes: that of the last answer, or one typed since.
+  // The global batch that is kept while the layout changes: the last answer's, or one typed since.
   let [hold, held] = [true, null];
   const changeBatch = (size) => {
     held = size;
@@ -109,7 +109,7 @@ async function build(root, signal, catalog) {
     if (microbatches === null) showMessages();
     else change({ microbatches });
   };
-  // The factor with which the job takes as long as its reader measured.
+  // The factor that scales the job's time to the reader's measurement.
   const changeStep = (measured) => {
     const plain = plainly();
     if (plain.step) change({ factor: measured === null ? null : Number((measured / stepOf(plain)).toPrecision(7)) });
@@ -141,7 +141,7 @@ async function build(root, signal, catalog) {
   const answered = el("p", { class: "tool-sentence" });
   form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
-  // Whether a measured speed is good, when somebody asks.
+  // Judges a measured speed, on request.
   let verdict = null;
   const plainly = () => evaluate(catalog, { ...states()[at], factor: null });
   const ask = async () => (verdict ??= import("./modeler_verdict.js").then(({ verdictBox }) => verdictBox(judged, catalog, plainly)));
@@ -168,7 +168,7 @@ async function build(root, signal, catalog) {
     ),
     region,
   );
-  // How a number is computed comes with the first one that is pressed, or left by an arrow.
+  // The derivations of numbers load when the first one is pressed, or left by an arrow key.
   let lines = null;
   const asked = async (event) => {
     const number = event.target.closest?.("[data-how]");
@@ -222,7 +222,7 @@ async function build(root, signal, catalog) {
     showMessages();
     const told = found.map((one, index) => sentence(one, catalog, found.length > 1 ? index : null));
     answered.replaceChildren(...told.map((text) => el("span", {}, text)));
-    // Over the form of a phone: of the configuration that it edits, without the largest loss.
+    // Above a phone's form: the configuration that is edited, without the largest loss.
     brief.textContent = told[at].split(". ")[0];
     say(told.join(" "));
     verdict?.then((box) => box.update());
@@ -233,7 +233,7 @@ async function build(root, signal, catalog) {
   renderNow();
 }
 
-// What a run says of itself, how its MFU is counted and of which peak, and what of it is assumed.
+// What a run states about itself, how its MFU is counted and of which peak, and which parts are assumed.
 const publishedBy = ({ published, ...run }) => (published ? { ...run, ...published } : null);
 
 mountTool("#modeler", build);

@@ -1,4 +1,4 @@
-// The answer first: how long a step takes, how well the GPUs are used, whether it fits, what costs
+// The answer comes first: how long a step takes, how well the GPUs are used, whether it fits, what costs
 // most; and two configurations side by side.
 
 import { el } from "./dom.js";
@@ -8,7 +8,7 @@ import { MFU_CONVENTION, MFU_LABEL } from "../models/step/compute.js";
 import { step_sentence } from "../models/step/step_words.js";
 import { bytes, percent, plainNumber, quantity, seconds, span } from "./quantities.js";
 
-/** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
+/** A number that opens its derivation; `of` names the configuration, or a variant of it. */
 export const value = (text, how, of = 0) =>
   el(
     "button",
@@ -54,13 +54,13 @@ export function answer(found) {
   );
 }
 
-// Where eight in ten runs of the class were measured; nothing for a share that a reader chose.
+// The interval of eight in ten measured runs of the class; nothing for a share that a reader chose.
 function intervalNote({ step_time_interval_s: interval }, of) {
   if (!interval) return null;
   return el("small", {}, value(span(...interval), "interval", of), " by its class");
 }
 
-// Of which peak; or what was published, and what this run is when it is counted as there.
+// The peak that it is relative to; or the published share, and this run's when counted in the same way.
 function mfuNote(found, of) {
   const { step, published, job } = found;
   if (!published?.model_flops_utilisation) {
@@ -97,7 +97,7 @@ function memoryAnswer(found, of) {
   return [size, el("small", { class: kind }, value(mark + fit_words(likely), "chance", of), ": ", left)];
 }
 
-// The link that is nearest to too slow first: the bandwidth below which it sets the pace.
+// The link closest to being too slow comes first, with the bandwidth below which it sets the pace.
 function linksAnswer({ step: { levels } }, of) {
   if (!levels.length) return [el("span", { class: "modeler-word" }, "nothing"), el("small", {}, "no link is used")];
   const share = ({ needed_bandwidth_bytes_per_s: need, bandwidth_bytes_per_s: have }) => need / have;
@@ -125,7 +125,7 @@ function costAnswer(found, of) {
       el("small", {}, "computing is ", value(percent(s / found.step.step_time_s), "share:compute", of), " of the step"),
     ];
   const how = key.startsWith("exposed-") ? key.replace("-", ":") : key;
-  // A reader who knows the closed form should not have to wonder.
+  // Readers who know the closed form should not be puzzled.
   const alone = key === "bubble" ? ["; equal stages alone ", value(percent(found.pipeline.bubble_fraction), "fraction", of)] : [];
   return [
     value(percent(s / found.step.step_time_s), `share:${key}`, of),
@@ -133,7 +133,7 @@ function costAnswer(found, of) {
   ];
 }
 
-/** The answer in a sentence, as `figgen step` begins with it; `index` names one of two configurations. */
+/** The answer in a sentence, like the first of `figgen step`; `index` names one of two configurations. */
 export function sentence(found, catalog, index = null) {
   const name = index === null ? "" : `Configuration ${"AB"[index]}: `;
   if (found.error) return `${index === null ? "This job" : name.slice(0, -2)} can't be computed: ${found.error.message}`;

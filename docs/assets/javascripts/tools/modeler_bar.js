@@ -1,10 +1,10 @@
-// What stands above the modeler's form: where to start from, and which of two configurations it edits.
+// The bar above the modeler's form: starting points, and which of two configurations is edited.
 
 import { button, el } from "./dom.js";
 import { presetGroups } from "./modeler_fields.js";
 import { FIRST, OWN, presetsOf } from "./modeler_state.js";
 
-// Published runs that are a single press away; the list has them all.
+// Published runs that are one press away; the list has all of them.
 const SHORT = [
   ["gpt-3-175b", "GPT-3 175B"],
   ["llama-3-405b-8k-16384", "Llama 3 405B"],
@@ -20,7 +20,7 @@ const SMALL = [
   ["P = 3, M = 8", { pp: 3 }],
 ];
 
-/** Returns { element, update(states, at, untouched) }; `at` is the configuration that is edited. */
+/** Returns { element, update(states, at, untouched) }; `at` is the edited configuration. */
 export function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
   const presets = presetsOf(catalog);
   const own = el("option", { value: OWN, disabled: true }, "Your own configuration");

@@ -1,16 +1,16 @@
-// The step's time in parts.
+// The parts of the step's time.
 
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 import { sum } from "../engine/runtime.js";
 import { hiddenOf, kindsOf, partsOf } from "./modeler_model.js";
 
-/** How an axis writes seconds: all in seconds, or all under one prefix. */
+/** How an axis writes seconds: all in seconds, or all with one prefix. */
 export const secondsTo = (high) => (at) => (high < 1 ? seconds(at) : `${plainNumber(at)}\u00a0s`);
 
 /**
- * Where the step's time goes, one bar a configuration on one scale, and a thinner one below it for
- * communication that is hidden. Parts that are wide enough carry their name and share.
+ * The parts of the step's time, one bar per configuration on one scale, with a thinner bar below for
+ * hidden communication. Parts that are wide enough show their name and share.
  */
 export function breakdown(configurations, width) {
   const named = configurations.length > 1;
@@ -36,7 +36,7 @@ export function breakdown(configurations, width) {
   return picture(`Time of a step in parts: ${configurations.map(said).join("; ")}`, width, y + 22, ...children);
 }
 
-// Computing as its kinds, in one color.
+// Computation by kind, in one colour.
 const boxesOf = (found) =>
   partsOf(found).flatMap((part) => {
     const kinds = part.key === "compute" ? kindsOf(found) : [];
@@ -48,7 +48,7 @@ const said = (found) =>
     .map(({ label: name, seconds: s }) => `${name} ${seconds(s)}`)
     .join(", ");
 
-// Segments end to end; `total` null marks what runs behind something else.
+// Segments end to end; a `total` of null marks what runs behind something else.
 function stacked(parts, scale, y, height, total) {
   let from = 0;
   return parts.flatMap(({ label: name, role, seconds: length }) => {
@@ -71,7 +71,7 @@ function stacked(parts, scale, y, height, total) {
   });
 }
 
-// The name and a number in a box, as much of it as fits.
+// The name and a number in a box, as far as they fit.
 function inside(name, number, x, width, y, height) {
   const at = { x: round(x + width / 2), "text-anchor": "middle" };
   const fits = (text) => textWidth(text) + 6 <= width;

@@ -1,8 +1,8 @@
-// The command line that asks what a configuration of the modeler asks. Pure.
+// The command line for a configuration of the modeler. Pure.
 
 import { OWN, optionsOf } from "./modeler_options.js";
 
-/** Whether everything in the state has a name that the command line knows. */
+/** Whether the command line has a name for everything in the state. */
 export const hasOwnNumbers = ({ model, chip, nic }) => [model, chip, nic].includes(OWN);
 
 /** The arguments of `figgen step` and `figgen memory` for this configuration. */

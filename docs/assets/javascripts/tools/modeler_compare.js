@@ -7,7 +7,7 @@ import { value } from "./modeler_answer.js";
 import { note, num, table } from "./modeler_table.js";
 import { change } from "./quantities.js";
 
-/** What B does differently, what comes of it, and every measure of both; B as a variant is "b". */
+/** How B differs, the consequences, and every measure of both; B as a variant is "b". */
 export function comparison([one, other]) {
   const rows = Object.entries(MEASURES).map(([key, [name, unit, of, better, how]]) => {
     const [a, b] = [of(one), of(other)];
@@ -36,8 +36,8 @@ export function comparison([one, other]) {
   ];
 }
 
-// 1 where more is better, −1 where less is. With an equal batch a shorter step is better; what a GPU
-// reaches is neither where B has another number or kind of them.
+// 1 if more is better, −1 if less is. With an equal batch a shorter step is better; rates per GPU count for
+// neither if B has a different number or kind of GPUs.
 function weight(key, better, one, other) {
   if (key === "step") return one.setup.tokens_per_step === other.setup.tokens_per_step ? -1 : 0;
   return PER_GPU.includes(key) && !likeMachines(one, other) ? 0 : better;
@@ -57,7 +57,7 @@ function differences(one, other) {
   return changesText(resolvedOf(one), changes) || "nothing yet";
 }
 
-// What comes of it, in a sentence.
+// The consequences in a sentence.
 function outcome(one, other) {
   const per = likeMachines(one, other) ? " per GPU" : "";
   const paceOf = ({ step, setup }) => (per ? step.tokens_per_s_per_gpu : setup.tokens_per_step / step.step_time_s);

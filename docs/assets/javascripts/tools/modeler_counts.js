@@ -1,4 +1,4 @@
-// What a step carries out, and what a ring of keys keeps: counted when somebody looks. Pure.
+// The actions of a step, and the buffers of a ring of keys, counted on request. Pure.
 
 import { sum } from "../engine/runtime.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
@@ -6,7 +6,7 @@ import { kv_ring_buffer_bytes } from "../step-formulas.js";
 /** What an action of each kind does, in words. */
 export const ACTIONS = { F: "forward", B: "backward", I: "backward for inputs", W: "backward for weights" };
 
-/** What all pipeline ranks of a replica carry out in a step: { parts: [[name, count], …], total }. */
+/** The actions of all pipeline ranks of a replica in a step: { parts: [[name, count], …], total }. */
 export function operationsOf({ order: { orders } }) {
   const counts = Object.fromEntries(Object.keys(ACTIONS).map((kind) => [kind, 0]));
   for (const actions of orders) for (const { kind } of actions) counts[kind]++;
@@ -14,7 +14,7 @@ export function operationsOf({ order: { orders } }) {
   return { parts, total: sum(Object.values(counts)) };
 }
 
-/** What the formula of a ring's two buffers takes for a configuration. */
+/** The inputs of the formula of a ring's two buffers, for a configuration. */
 export const ringArguments = ({ shape, microbatch_size, sequence, parallel: { cp }, kv_heads_per_rank }) => ({
   microbatch_size,
   sequence_length: sequence,

@@ -1,10 +1,10 @@
-// Variants of a configuration, evaluated when the browser has nothing else to do.
+// Evaluates variants of a configuration when the browser is idle.
 
 import { bought, candidatesOf, pairsOf, recommend, unitsOf } from "./advice.js";
 import { sensitivities, tips } from "./modeler_tips.js";
 import { plainNumber } from "./quantities.js";
 
-const SLICE_MS = 8; // of evaluating at a time, so that typing is never held up
+const SLICE_MS = 8; // of evaluation at a time, so that typing is never delayed
 
 /**
  * Returns explore(now, at, done), which calls `done` with { advice, effects, other, chunked,
@@ -35,7 +35,7 @@ export function exploration({ signal, apply, evaluate, catalog }) {
 
 const named = (letter, rows) => Object.fromEntries(rows.map(({ found }, index) => [`${letter}${index}`, found]));
 
-// What was tried of interleaving, as [chunks, found, name].
+// The tried interleavings, as [chunks, found, name].
 function chunkedOf({ pipeline, state }, tried) {
   if (pipeline.stages < 2 || !["1f1b", "interleaved-1f1b"].includes(state.schedule)) return [];
   return tried
@@ -43,7 +43,7 @@ function chunkedOf({ pipeline, state }, tried) {
     .map(({ found }) => [found.pipeline.chunks, found, `c${found.pipeline.chunks}`]);
 }
 
-// Evaluates variants one by one; what it returns at the end is what they say together.
+// Evaluates variants one by one, and finally returns their joint results.
 function* variants(now, evaluate, catalog) {
   const tried = [];
   for (const one of [...candidatesOf(now), ...pairsOf(now)]) {
@@ -69,12 +69,12 @@ function* variants(now, evaluate, catalog) {
   return { tried, rows, missing, other: other?.error ? null : other };
 }
 
-// A step of another batch is not a better or worse one of the same work.
+// Steps of a different batch cannot be compared: they do different work.
 function otherBatch({ setup: { global_batch: before } }, { setup: { global_batch: after } }) {
   return before === after ? "" : ` (batch ${plainNumber(before)} → ${plainNumber(after)})`;
 }
 
-// Runs a generator in idle time, in slices; a new one takes the place of the one before.
+// Runs a generator in idle time, in slices; a new one replaces the previous one.
 function idleSweep(signal) {
   let current = null;
   const later = window.requestIdleCallback ?? ((work) => setTimeout(work, 30));

@@ -1,5 +1,5 @@
-// The fields of the modeler's form as data, from the table of options; what of them is shown when,
-// and the reader's own numbers, are the form's own.
+// The fields of the modeler's form as data, from the table of options. When each is shown, and the
+// reader's own numbers, are defined here.
 
 import { nodesOf } from "./modeler_hardware.js";
 import { OWN, allOptions, wordOf } from "./modeler_options.js";
@@ -12,7 +12,7 @@ const mixture = (state, catalog) =>
 
 const number = (key, label, more = {}) => ({ key, label, kind: "number", ...more });
 
-// When the fields of the reader's own model are there, by what they are of.
+// When the fields of the reader's own model are shown, by the part of the model that they belong to.
 const OWN_SHAPE = {
   model: own("model"),
   experts: (state) => state.model === OWN && state.experts !== null,
@@ -20,7 +20,7 @@ const OWN_SHAPE = {
   mixer_heads: (state) => state.model === OWN && state.mixer_heads !== null,
 };
 
-// What the form adds after an option.
+// Fields that the form adds after an option.
 const AFTER = {
   accelerator: [
     number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
@@ -40,7 +40,7 @@ const AFTER = {
 const microseconds = (time_s) => Math.round(1e8 * time_s) / 100;
 const tuned = (state) => state.lora_rank !== null || state.frozen_weights !== "16-bit";
 
-// What the form does with an option beyond what the table says of it.
+// What the form adds to an option beyond the table.
 const MORE = {
   dp: { kind: "derived" },
   global_batch: { kind: "batch" },
@@ -74,7 +74,7 @@ function fieldOf(option, catalog) {
   if (choices) {
     const options = name === "nic" ? choices.map(([link, words]) => [link, rated(words, catalog.links[link])]) : choices;
     const last = LAST[name] ? [[OWN, LAST[name]]] : [];
-    // The command line's, which reads files.
+    // Options only of the command line, which reads files.
     if (LAST[name]) about.hint = null;
     return { ...about, kind: "select", options: [...options, ...last], wide: true, ...more };
   }
@@ -86,7 +86,7 @@ const rated = (words, { bandwidth_bytes_per_s, per }) => `${words}: ${quantity(b
 
 const OPEN = ["model", "hardware", "parallelism", "batch"];
 
-// What a group that is closed says of itself.
+// The summary of a closed group.
 const SAYS = {
   model: ({ model }, _, catalog) => catalog.models[model]?.title ?? "own shape",
   hardware: ({ nodes, gpus, chip, nic }, _, catalog) =>
@@ -117,10 +117,10 @@ export const groupsOf = (catalog) =>
       .concat(name === "model" ? catalog.own_shape.map(({ of, ...one }) => ({ ...one, shows: OWN_SHAPE[of] })) : []),
   }));
 
-// What says a job in short, beside its model.
+// Options that describe a job in short, next to its model.
 const SHORT = ["nodes", "gpus", "chip", "peak", "hbm", "bw", "up", "global_batch", "sequence"];
 
-/** The same with a handful of fields first, open on a phone too; groups of all others are `rest`. */
+/** The same with a few fields first, open on a phone too; groups of all others are `rest`. */
 export function shortFirst(catalog) {
   const [model, ...others] = groupsOf(catalog);
   const isShort = ({ key }) => SHORT.includes(key);
@@ -130,7 +130,7 @@ export function shortFirst(catalog) {
   ];
 }
 
-/** A value as it stands in its control. */
+/** A value as its control shows it. */
 export const written = (value) => (value === null || value === undefined ? "" : String(value));
 
 /** Presets as groups of a select. */

@@ -9,7 +9,7 @@ import { BATCH, number, readTyped } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 
-// Maps each field to the value that was parsed from its text.
+// Maps each field to the value parsed from its text.
 const accepted = new WeakMap();
 
 /**
@@ -44,7 +44,7 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
       },
     });
   };
-  // Readers with a configuration see all of it; others begin with a short form.
+  // Readers with a configuration see all of it; others start with a short form.
   const open = location.search.length > 1 && !matchMedia(NARROW).matches;
   const more = el("details", { class: "modeler-more modeler-all", open }, el("summary", {}, "All settings"));
   for (const group of groups) (group.rest ? more : form).append(groupBox(group, controls, accept, onChange));
@@ -60,7 +60,7 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
 
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
 
-// A group that is closed says what is in it; on a phone all but the first begin closed.
+// A closed group summarises its contents; on a phone, all but the first start closed.
 function groupBox({ title, open, always, nodes, fields }, controls, accept, onChange) {
   const made = fields.map((one) => {
     const control = controlOf(one, accept, onChange);
@@ -78,7 +78,7 @@ function groupBox({ title, open, always, nodes, fields }, controls, accept, onCh
   );
 }
 
-// Nodes of the catalog, one press each; the layout stays, on as many GPUs as come nearest.
+// Nodes of the catalog, one press each; the layout is kept, on the nearest possible number of GPUs.
 function nodeChips(nodes, controls, onChange) {
   const chips = nodes.map((one) =>
     button(one.label, () => onChange(onNodes(controls.get("nodes").state, one.changes)), {
@@ -118,7 +118,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     });
     const read = async (file) => {
       const text = await file?.text();
-      if (file && file === input.files[0]) onChange({ [key]: text }); // else another was chosen meanwhile
+      if (file && file === input.files[0]) onChange({ [key]: text }); // else a different file was chosen meanwhile
     };
     const forget = button("Forget it", () => { input.value = ""; onChange({ [key]: "" }); });
     const box = field(label, input, hint);
@@ -138,12 +138,12 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     placeholder: empty ?? null,
     on: {
       input: () => accept(key, input),
-      // What was typed in another way than it is shown stays until its reader goes on.
+      // Text that was typed in a different form than shown stays until its reader leaves the field.
       blur: () => { if (accepted.has(input) && !input.getAttribute("aria-invalid")) input.value = written(accepted.get(input)); },
     },
   });
   if (kind !== "size") return { box: field(label, input, hint), input };
-  // The buttons are shortcuts for the pointer: with keys one types, or presses the arrows.
+  // The buttons are shortcuts for the pointer; with the keyboard one types or presses the arrows.
   const scale = (factor) => () => {
     const next = Math.max(1, Math.floor(Number(input.value || input.placeholder || 1) * factor));
     input.value = String(next);
@@ -195,12 +195,12 @@ function sync(groups, controls, catalog, state, found, held) {
 /** Seconds of a step as a reader measures it, with Muon's matmuls. */
 export const stepOf = ({ step }) => step.step_and_orthogonalising_s ?? step.step_time_s;
 
-// What somebody is typing is left as it is, unless it says something else.
+// Text that is being typed is left alone, unless it means something else.
 function fill(input, value) {
   const typing = document.activeElement === input && input.tagName === "INPUT";
   if (typing && (input.getAttribute("aria-invalid") || Number(input.value) === Number(value) || written(accepted.get(input)) === value)) return;
   accepted.delete(input);
-  // An address may say what no option offers.
+  // An address may contain values that no option offers.
   const offered = input.options === undefined || [...input.options].some((one) => one.value === value);
   if (!offered) input.append(el("option", { value }, value));
   if (input.value !== value) input.value = value;

@@ -1,4 +1,4 @@
-// Hardware of the modeler: nodes of the catalog, and numbers that become the reader's own. Pure.
+// Hardware of the modeler: nodes of the catalog, and numbers as the reader's own hardware. Pure.
 
 import { ownOf } from "./modeler_own.js";
 import { OWN, SCALES } from "./modeler_state.js";
@@ -13,7 +13,7 @@ export function nodesOf({ presets, links }) {
   });
 }
 
-/** The same layout on nodes of another size: as many of them as come nearest to its GPUs. */
+/** The same layout on nodes of a different size, as many as come nearest to its GPUs. */
 export function onNodes(state, { gpus, ...changes }) {
   const world = state.nodes * state.gpus;
   const { tp, cp, pp, ep } = state;
@@ -27,7 +27,7 @@ export function onNodes(state, { gpus, ...changes }) {
   return { ...changes, gpus };
 }
 
-/** What becomes the reader's own with `changes`, beginning with the numbers of a job. */
+/** The reader's own hardware after `changes`, starting with the numbers of a job. */
 export function ownFrom({ setup: { shape }, cluster, capacity_bytes, compute_efficiency }, changes) {
   const own = {};
   if (changes.model === OWN) {
@@ -36,7 +36,7 @@ export function ownFrom({ setup: { shape }, cluster, capacity_bytes, compute_eff
   if (changes.chip === OWN) {
     own.peak = cluster.peak_flops_per_s / SCALES.peak;
     own.up = cluster.scale_up_bandwidth_bytes_per_s / SCALES.up;
-    // A chip that nobody timed.
+    // A chip that nobody has timed.
     own.efficiency = Number(compute_efficiency.toPrecision(6));
     if (capacity_bytes) own.hbm = capacity_bytes / SCALES.hbm;
   }

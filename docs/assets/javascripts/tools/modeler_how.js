@@ -1,4 +1,4 @@
-// How each number of the modeler comes about: keys to worked lines. Pure; opened on demand.
+// The derivation of each number of the modeler: keys to worked lines. Pure; opened on demand.
 
 import { changeLines } from "./modeler_how_change.js";
 import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
@@ -245,7 +245,7 @@ const exposedLine = ({ communication_s, compute_s, overhead_s }, buckets, notes)
 
 const loadOf = ({ step }, level) => step.levels.find((one) => one.level === level);
 
-// Closed forms are those of three schedules; the interleaved one wants whole rounds of microbatches.
+// There are closed forms for three schedules; the interleaved one requires whole rounds of microbatches.
 const CLOSED = ["gpipe", "1f1b", "interleaved-1f1b"];
 const holds = ({ schedule }, line, value) => CLOSED.includes(schedule) && Math.abs(line.value - value) < 1e-9;
 

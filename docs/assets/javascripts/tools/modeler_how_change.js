@@ -4,7 +4,7 @@ import { MEASURES, shownAs } from "./modeler_measures.js";
 import { change } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
-/** How `found` differs from `found.before` in a measure, and where its own value comes from. */
+/** How `found` differs from `found.before` in a measure, and how its own value is derived. */
 export function changeLines(found, notes, measure, howOf) {
   const [label, unit, of, , how] = MEASURES[measure];
   const [before, after] = [of(found.before), of(found)];

@@ -11,7 +11,7 @@ import { plainLine, sumLine } from "./worked.js";
 const parameters = (count) => quantity(count, "param", "si");
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** The lines of one part of a rank's memory, or of all of it. */
+/** The lines of one part of a rank's memory, or of all its memory. */
 export function memoryLines(found, notes, rank, part) {
   if (!part) {
     return [
@@ -64,7 +64,7 @@ function stateLine({ setup }, rank, part) {
   );
 }
 
-// What stages keep of their layers, together: [count, bytes of one, name].
+// What stages keep of their layers, added up: [count, bytes of one, name].
 function layersKept(setup, shares) {
   const found = new Map();
   for (const [name, count, size] of shares.flatMap((share) => kept_layers(setup, share))) {
@@ -153,7 +153,7 @@ export function parameterLines(found, rank) {
   ];
 }
 
-/** Microbatches whose activations a rank holds at most. */
+/** The most microbatches whose activations a rank holds. */
 export function inFlightLines({ setup, pipeline }, { pipeline_rank, in_flight }) {
   if (setup.schedule === "1f1b")
     return [

@@ -1,4 +1,4 @@
-// Lines behind computing, utilisation and the hardware. Pure.
+// Lines behind computation, utilisation and the hardware. Pure.
 
 import { parameter_counts } from "../models/shape/transformer.js";
 import { CONVENTIONS, MFU_CONVENTION } from "../models/step/compute.js";
@@ -32,13 +32,13 @@ export function utilisationLines({ setup, job, step }, notes, convention, peak_f
   ];
 }
 
-// The site's convention counts masked products, which kernels skip: how much is computed, in one sentence.
+// The site's convention counts masked matmuls, which kernels skip; one sentence says how much is computed.
 function aboveWork({ setup, step: { utilisation } }, convention) {
   if (convention !== MFU_CONVENTION || !setup.flash_attention) return "";
   return ` Without the masked half of attention, which the kernel skips, it is ${percent(utilisation.causal)} (causal).`;
 }
 
-/** Computing of the pipeline rank that works longest, from its matmuls. */
+/** Computation of the pipeline rank that works longest, from its matmuls. */
 export function computeLines({ setup, job, step }) {
   if (setup.lora_rank !== null) return tunedComputing({ setup, job, step });
   const stages = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
@@ -79,7 +79,7 @@ const given = (doc, words, text, name) => ({
   ...(name !== "own" && { link: [`reference/hardware/#${name}`, `${name} in the catalog`] }),
 });
 
-/** Keys of worked lines about what the hardware has, and about what was published. */
+/** Keys of worked lines about the hardware, and about published values. */
 export const HARDWARE = {
   peak: ({ job, state }) => [
     given(

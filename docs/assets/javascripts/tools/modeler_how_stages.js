@@ -11,10 +11,10 @@ export function sharesOf(setup, rank) {
   return setup.placement.stages_of_rank(rank).map((stage) => shares[stage]);
 }
 
-/** Microbatches that pass every stage in a step. */
+/** Microbatches that pass every stage in one step. */
 export const passingOf = (setup) => setup.microbatches_of_stage;
 
-/** A share of a peak as a rate: that of the job's computing, if nothing else is said. */
+/** A share of a peak as a rate; by default the share that the job's computation reaches. */
 export const rateText = ({ cluster, compute_efficiency }, peak = cluster.peak_flops_per_s, share = compute_efficiency) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
 
 /** The time of `work` in FLOPs: the sum of its predicted kinds, or at a share of the peak. */

@@ -47,7 +47,7 @@ function sentLines(row) {
   return [one, sentLine(row)];
 }
 
-// How many ranks a group has.
+// The number of ranks in a group.
 function sizeLines({ setup: { parallel } }, { axis, size }) {
   const { tp, cp, pp, ep, etp, dp, world_size } = parallel;
   const quotient = (name, ...divided) =>
@@ -71,7 +71,7 @@ function sizeLines({ setup: { parallel } }, { axis, size }) {
   return [plainLine("A choice of the layout.", axisLabel(axis), plainNumber(size))];
 }
 
-// The calls of the stages of the rank that a row counts together.
+// The calls of those stages of the rank that a row adds up.
 function entriesOf({ setup, step }, row) {
   return setup.placement.stages_of_rank(step.pipeline_rank).flatMap((stage) =>
     stage_traffic(setup, stage).filter((entry) => {
@@ -159,14 +159,14 @@ const COLLECTIVES = {
   send: "point_to_point_time",
 };
 
-// The bandwidth and latency that one call of a row meets; rings share the adapters of a node.
+// The bandwidth and latency of one call of a row; rings share the adapters of a node.
 function linkOf({ job: { cluster }, setup: { parallel } }, row) {
   const { level, members_per_node: near } = group_link(parallel, row.axis);
   if (level === "scale-up")
     return { bandwidth_bytes_per_s: cluster.scale_up_bandwidth_bytes_per_s, latency_s: cluster.scale_up_latency_s };
   const ring = !["send", "all-to-all"].includes(row.collective);
   const shared = Math.min(cluster.scale_up_bandwidth_bytes_per_s, (ring ? near : 1) * cluster.network_bandwidth_bytes_per_s);
-  // A ring's hops between nodes are as many as the nodes, less one; this is the mean of all.
+  // A ring crosses between nodes as often as it has nodes, minus one; this is the mean over all calls.
   const far = ring ? (Math.ceil(row.size / near) - 1) / (row.size - 1) : 1;
   const latency_s = far * cluster.network_latency_s + (1 - far) * cluster.scale_up_latency_s;
   return { bandwidth_bytes_per_s: shared, latency_s, near };
@@ -176,7 +176,7 @@ function callLines(found, notes, row) {
   const { near, ...link } = linkOf(found, row);
   const call = { ...link, message_bytes: row.buffer_bytes, ...(row.collective !== "send" && { ranks: row.size }) };
   const each = row.time_s / row.calls;
-  // An all-to-all that leaves a node uses both links at once, which no single formula says.
+  // An all-to-all that leaves a node uses both links at once, which no single formula expresses.
   const mixed = row.collective === "all-to-all" && near > 1;
   const one = mixed
     ? plainLine(

@@ -1,4 +1,4 @@
-// Lines behind what is trained of a job: adapters beside frozen weights, and Muon's update. Pure.
+// Lines behind the trained part of a job: adapters of frozen weights, and Muon's update. Pure.
 
 import { sum } from "../engine/runtime.js";
 import { kept_by_rank, kept_by_stage } from "../models/memory/trained_state.js";
@@ -12,7 +12,7 @@ import { plainLine } from "./worked.js";
 const flop = (work) => quantity(work, "FLOP", "si.4");
 const parameters = (count) => quantity(count, "param", "si");
 
-/** Computing of the pipeline rank that works longest, where adapters alone are trained. */
+/** Computation of the pipeline rank that works longest, if only adapters are trained. */
 export function tunedComputing({ setup, job, step }) {
   const works = sharesOf(setup, step.pipeline_rank).map((share) => stage_work(setup, share));
   const passing = passingOf(setup);
@@ -58,7 +58,7 @@ export function tunedState({ setup }, rank, part, [first, each]) {
   );
 }
 
-/** One message of weights that a stage gathers: frozen ones come as they are kept. */
+/** One message of weights that a stage gathers; frozen ones are sent as they are stored. */
 export function tunedBucket({ setup, step }, row, calls) {
   const sent = setup.placement.stages_of_rank(step.pipeline_rank).map((stage) => {
     const kept = kept_by_stage(setup, stage);
@@ -74,7 +74,7 @@ export function tunedBucket({ setup, step }, row, calls) {
   );
 }
 
-/** Muon's products, and their share of a step that holds them. */
+/** Muon's matmuls, and their share of a step that includes them. */
 export const UPDATE = {
   update: ({ setup, job, step }, notes) => {
     const works = Array.from({ length: setup.parallel.pp }, (_, rank) => update_flops(setup, rank));

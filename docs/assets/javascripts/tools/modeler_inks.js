@@ -1,8 +1,8 @@
-// Parts without a meaning of their own, each in its role's ink.
+// Parts without a meaning of their own, in the ink of their role.
 
 import { svgEl } from "./dom.js";
 
-/** A box in a role's ink; `children` are its title and the like. */
+/** A box in a role's ink; `children` are its title and so on. */
 export const inked = (role, { x, y, width, height }, ...children) =>
   svgEl("g", {}, ...children, svgEl("rect", { class: "modeler-solid", style: `fill:var(--fig-${role})`, x, y, width, height }));
 

@@ -1,10 +1,10 @@
-// The way from the modeler to the schedule lab, with the times of the configuration. Pure.
+// The link from the modeler to the schedule lab, with the configuration's times. Pure.
 
 import { durations, hop_s } from "../models/step/step.js";
 import { sum } from "../engine/runtime.js";
 import { carry } from "./job_carried.js";
 
-const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14, layers: 400 }; // what the lab takes
+const MOST = { stages: 64, microbatches: 512, visits: 2 ** 14, layers: 400 }; // the lab's limits
 
 /**
  * The lab's query for a pipeline whose virtual stages take `times`, and the `job` that goes along; null

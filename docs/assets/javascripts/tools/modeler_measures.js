@@ -1,4 +1,4 @@
-// What configurations are held against each other by. Pure.
+// The measures by which configurations are compared. Pure.
 
 import { sum } from "../engine/runtime.js";
 import { MFU_LABEL } from "../models/step/compute.js";
@@ -10,7 +10,7 @@ const sentBytes = ({ step }) => sum(step.communication.map((row) => row.sent_byt
 const totalExposed = ({ step }) => sum(Object.values(step.exposed_s));
 
 /**
- * What configurations are held against each other by: [label, unit, value of a configuration,
+ * The measures by which configurations are compared: [label, unit, value of a configuration,
  * 1 if more of it is better and −1 if less is, the key of its worked line].
  */
 export const MEASURES = {

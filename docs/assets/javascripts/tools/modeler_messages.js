@@ -1,5 +1,5 @@
-// What the modeler has to say about its input: what cannot be read or computed, and what would be.
-// Loaded when there is something.
+// Messages about the modeler's input: what is invalid, and valid alternatives.
+// Loaded when there is one.
 
 import { button, el, released } from "./dom.js";
 import { changesText } from "./changes.js";
@@ -63,7 +63,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
   return shown;
 }
 
-// Buttons for what would work; they come a moment after the message.
+// Buttons for valid alternatives, which appear a moment after the message.
 function nearest(schema, { state, error }, works, apply) {
   const box = el("div", { class: "tool-actions" });
   const offer = async () => {

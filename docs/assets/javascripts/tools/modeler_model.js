@@ -1,4 +1,4 @@
-// One configuration computed: the engine's answers, and what the views say about them in numbers.
+// One configuration, computed: the engine's answers, and the numbers that the views show.
 // Nothing here touches the document.
 
 import { InputError } from "../engine/errors.js";
@@ -12,7 +12,7 @@ import { page_answers } from "../scenarios/tools/page_answers.js";
 import { choicesOf } from "./modeler_state.js";
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
-/** What a reader sees a communicator called. */
+/** The name of a communicator for readers. */
 export const axisLabel = (axis) => NAMES[axis] ?? axis.toUpperCase();
 
 /** The hue of a communicator, as in the figures of the guide. */
@@ -20,7 +20,7 @@ export const hueOf = (axis) => ({ etp: "tp" })[familyOf(axis)] ?? familyOf(axis)
 
 export const LEVELS = { "scale-up": "inside a node", network: "between nodes" };
 
-/** Parts of memory in their order: name, label, role. */
+/** Parts of memory in order: name, label, role. */
 export const PARTS = [
   ["weights", "weights", "series-1"],
   ["gradients", "gradients", "series-2"],
@@ -32,8 +32,8 @@ export const PARTS = [
 ];
 
 /**
- * What the engine says of a state: { state, job, setup, step, memory, pipeline }, or { state, error }.
- * `base` is the job of which it is a variant, whose rates stand for hardware that nobody timed.
+ * The engine's answer for a state: { state, job, setup, step, memory, pipeline }, or { state, error }.
+ * `base` is the original of a variant; its rates are used for hardware that nobody has timed.
  */
 export function evaluate(catalog, state, base = null) {
   try {
@@ -48,8 +48,8 @@ export function evaluate(catalog, state, base = null) {
 const pipelines = new Map();
 
 /**
- * The schedule alone, with equal stages and free messages: what the closed forms are about.
- * Kept, because every variant that leaves it alone asks for it again.
+ * Only the schedule, with equal stages and free messages, as assumed by the closed forms.
+ * It is cached, because every variant with the same schedule needs it.
  */
 function pipelineOf({ schedule, order, parallel, microbatches }) {
   const { chunks } = order.placement;
@@ -88,7 +88,7 @@ export function partsOf({ step }) {
   return parts.filter(({ seconds }) => seconds > 1e-12);
 }
 
-/** What computing consists of by kind of kernel or wait, the longest first; empty without a prediction. */
+/** Computation by kind of kernel or wait, longest first; empty without a prediction. */
 export const kindsOf = ({ step }) =>
   computing_kinds(Object.entries(step.kinds_s)).map(([label, seconds]) => ({ key: `kind-${label}`, label, seconds }));
 
@@ -110,11 +110,11 @@ export function hiddenOf({ step }) {
     }));
 }
 
-/** What costs most besides computing: its key and its seconds. */
+/** The largest cost besides computation: its key and its seconds. */
 export const lossOf = ({ step }) =>
   largest_loss(step.step_time_s, step.recompute_s, step.bubble_s, Object.entries(step.exposed_s));
 
-/** What costs most besides computing as one of `partsOf`; computing where nothing costs much. */
+/** The largest cost besides computation as one of `partsOf`; computation if no other cost is large. */
 export function bottleneckOf(found) {
   const [lost] = lossOf(found);
   return partsOf(found).find(({ key }) => key === lost);
@@ -123,5 +123,5 @@ export function bottleneckOf(found) {
 /** The fullest pipeline rank. */
 export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
 
-/** The MFU that every tool, page and command shows. */
+/** The MFU shown by every tool, page and command. */
 export const mfuOf = ({ step }) => step.model_flops_utilisation;

@@ -6,7 +6,7 @@ import { inked } from "./modeler_inks.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, plainNumber } from "./quantities.js";
 
-/** Pipeline ranks that are alike, in their order: { first, last, rank, fullest }. */
+/** Equal pipeline ranks in order: { first, last, rank, fullest }. */
 export function alikeRanks({ ranks, fullest_rank }) {
   const found = [];
   const same = (one, other) =>
@@ -25,7 +25,7 @@ export function alikeRanks({ ranks, fullest_rank }) {
   }));
 }
 
-/** Of more groups than `most`: the ends, the fullest and some between. */
+/** If there are more groups than `most`: the ends, the fullest and some in between. */
 export function shownGroups(groups, most) {
   if (groups.length <= most) return groups;
   const step = (groups.length - 1) / (most - 2);
@@ -43,7 +43,7 @@ export function memoryBars({ memory }, width) {
   const high = Math.max(most, capacity ?? 0) * 1.02;
   const names = groups.map((group) => `${group.first === group.last ? "rank" : "ranks"} ${nameOf(group)}`);
   const left = Math.max(...names.map(textWidth)) + 8;
-  const right = 60; // the totals have a column of their own, which the capacity never crosses
+  const right = 60; // the totals have their own column, which the capacity never crosses
   const scale = (value) => left + (value / high) * (width - left - right);
   const height = 22;
   const bottom = groups.length * height + 18;

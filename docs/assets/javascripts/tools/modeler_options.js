@@ -1,5 +1,5 @@
 // The options of a training job, one table for the address, the form, the words, the engine and the
-// command line: what the page brings along of figgen.scenarios.options.schema. Pure.
+// command line, from the page's data of figgen.scenarios.options.schema. Pure.
 
 import { unknown } from "../engine/errors.js";
 import { convention } from "../models/machine/frameworks.js";
@@ -7,19 +7,19 @@ import { recomputation } from "../models/shape/recomputation.js";
 import { read_line } from "../scenarios/runs/measured_rates.js";
 import { choice, flag, number, onlyValue, text, whole } from "./state.js";
 
-/** The value of a choice that stands for the reader's own numbers. */
+/** The value of a choice that means the reader's own numbers. */
 export const OWN = "own";
 const WITH_OWN = ["model", "accelerator", "nic"];
 
-/** What follows from the other options here and is shown, not kept. */
+/** Options that follow from others here and are shown but not stored. */
 const DERIVED = ["dp", "global_batch"];
 
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
-// Which software is known is for the engine to say, which has the catalog.
+// The engine, which has the catalog, checks the name of the software.
 const CHECKS = { order: convention, recompute: recomputation, software: Boolean, measured: read_line };
 const LONGEST = { measured: 600 };
 
-/** All options; those whose choices are a part of the catalog have its names and titles. */
+/** All options; if the choices are a part of the catalog, they have its names and titles. */
 export function allOptions(catalog) {
   if (!known.has(catalog)) {
     const filled = (option) => {
@@ -33,7 +33,7 @@ export function allOptions(catalog) {
 // A catalog → its options.
 const known = new WeakMap();
 
-/** The options that a state of the modeler keeps. */
+/** The options that the modeler's state contains. */
 export const optionsOf = (catalog) => allOptions(catalog).filter(({ name }) => !DERIVED.includes(name));
 
 /** Renames options of older addresses in `query`; returns messages about values that it cannot convert. */
@@ -51,7 +51,7 @@ export function takeIn(catalog, query) {
   return problems;
 }
 
-/** Tokens of a sequence of the job that a query names. */
+/** Tokens of a sequence of the job in a query. */
 export const sequenceIn = (catalog) => (query) =>
   Number(query.get("sequence")) || catalog.models[query.get("model") ?? STARTS.model]?.sequence || 8192;
 
@@ -71,7 +71,7 @@ const counts = {
   read: (given) => (/^\d{1,8}k?(,\d{1,8}k?)*$/i.test(given) ? given.split(",").map(plainCount).join() : undefined),
 };
 
-/** How the value of an option is read from an address or a field. */
+/** How an option's value is parsed from an address or a field. */
 export function kindOf({ name, kind, default: usual, low, high, unit, scale, choices, required }) {
   const start = usual ?? STARTS[name] ?? null;
   if (kind === "switch") return flag(start);
@@ -84,7 +84,7 @@ export function kindOf({ name, kind, default: usual, low, high, unit, scale, cho
   return start === null && !required ? optional(read) : read;
 }
 
-/** An option's value of a state as the engine takes it, and the other way round. */
+/** An option's value of a state in the engine's form, and the reverse. */
 export function engineValue({ kind, scale, choices }, value) {
   if (value === null || value === undefined) return null;
   if (kind === "counts") return value.split(",").map(Number);
@@ -101,7 +101,7 @@ export function stateValue({ kind, scale, choices }, value) {
 
 // Key → { label, choices: Map }.
 let words = new Map();
-/** Makes the table's words those of `labelOf` and `wordOf`. */
+/** Takes over the table's words for `labelOf` and `wordOf`. */
 export function learn(catalog) {
   words = new Map(
     allOptions(catalog).map(({ key, label, choices }) => [key, { label: inSentence(label), choices: new Map(choices ?? []) }]),

@@ -1,4 +1,4 @@
-// The reader's own model: its keys in an address, and a shape from them and to them. Pure.
+// The reader's own model: its keys in an address, and conversion to and from a shape. Pure.
 
 import { FFN_MATRICES, NORM_VECTORS, QK_NORMS } from "../models/shape/model_shape.js";
 import { optional } from "./modeler_options.js";
@@ -6,13 +6,13 @@ import { choice, flag, whole } from "./state.js";
 
 const LATENT = ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"];
 
-// Keys of mixers in a state, and what a shape calls them.
+// Keys of mixers in a state, and a shape's names for them.
 const MIXERS = {
   mixer_heads: "mixer_heads", mixer_head_dim: "mixer_head_dim", mixer_state: "state", mixer_groups: "groups",
   mixer_conv: "convolution", mixer_chunk: "chunk", attention_every: "attention_every", attention_first: "attention_first",
 };
 
-/** Keys of an own shape with their kinds; what a form does not show comes from a config.json. */
+/** Keys of an own shape with their kinds; those that no form shows come from a config.json. */
 export const ownKinds = () => ({
   layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
   kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 0, 1_000_000),
@@ -29,7 +29,7 @@ export const ownKinds = () => ({
   attention_every: whole(0, 0, 1000), attention_first: whole(0, 0, 1000),
 });
 
-/** The shape that a state describes, as `shapeOf` takes it. */
+/** The shape that a state describes, in the form of `shapeOf`. */
 export function ownShape(state) {
   const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = state;
   const { experts: count, top_k, expert_ffn, shared, dense_layers, expert_groups: groups, expert_reached: reached } = state;

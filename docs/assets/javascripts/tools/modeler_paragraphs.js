@@ -1,4 +1,4 @@
-// A worked line of the modeler on the page; comes with what explains its numbers.
+// A worked line of the modeler on the page, loaded with the derivations of numbers.
 
 import { el } from "./dom.js";
 

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 
-// What explains numbers, with the first one that is opened.
+// The derivations, loaded when the first one is opened.
 let loaded = null;
 
 /** { press, goOn } for the numbers in `root`; `foundAt(name)` is the configuration or variant of one. */
@@ -36,7 +36,7 @@ export function workedLines(root, foundAt, signal) {
     heading.textContent = number.textContent;
     content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
     opened = number;
-    // The number becomes the popover's anchor, where the browser knows anchors.
+    // The number becomes the popover's anchor, if the browser supports anchors.
     if (box.matches(":popover-open")) box.hidePopover();
     box.showPopover({ source: number });
   };
@@ -46,9 +46,9 @@ export function workedLines(root, foundAt, signal) {
 const ASIDE = { ArrowLeft: -1, ArrowRight: 1 };
 const LINES = { ArrowUp: -1, ArrowDown: 1 };
 
-// Arrows go from number to number in a table or a list, which is one stop of the Tab key.
+// Arrow keys move between the numbers of a table or a list, which is a single stop of the Tab key.
 function goOn(pressed, key) {
-  // Keys that come while this is being loaded go on from where the one before has led.
+  // Keys pressed during loading continue from where the previous one led.
   const number = document.activeElement.closest("[data-how]") ?? pressed;
   const box = number.closest("[data-numbers]");
   if (!box) return;
@@ -60,7 +60,7 @@ function goOn(pressed, key) {
   next.focus();
 }
 
-// The number of the same column in the next line that has one.
+// The number in the same column of the next line that has one.
 function inLine(number, step, all) {
   const cell = number.closest("td, th");
   const line = all.filter((one) => one.closest("td, th")?.cellIndex === cell?.cellIndex);

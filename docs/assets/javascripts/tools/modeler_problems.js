@@ -1,8 +1,8 @@
-// What cannot be read of the modeler's fields.
+// Invalid text in the modeler's fields.
 
 import { plainNumber } from "./quantities.js";
 
-/** Problems of single fields, by key, with the changes that would mend them. */
+/** Problems of single fields, by key, with the changes that would fix them. */
 export function fieldProblems() {
   const found = new Map();
   return {

@@ -1,10 +1,10 @@
-// Everything that the modeler shows beside its form, and when each part of it is drawn again.
+// Everything that the modeler shows next to its form, and when each part is redrawn.
 
 import { el, released, whenNear } from "./dom.js";
 import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
-// What is drawn below the screen, and what is computed when there is time.
+// What is drawn below the screen, and computed in idle time.
 let later = null;
 async function loaded() {
   const below = await (later ??= import("./modeler_below.js"));
@@ -40,11 +40,11 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
   const alike = [change, pipeline, memory, traffic, links, units, utilisation, away];
 
   let [width, shown, last, take, taken, alone] = [0, null, null, null, null, false];
-  // What variants of the configuration add to its sections.
+  // What variants add to the configuration's sections.
   let extras = {};
-  // What numbers of recommendations and sensitivities are about, by name.
+  // The subjects of numbers in recommendations and sensitivities, by name.
   let variants = {};
-  // What is below the screen follows once the answer has been painted, a section at a time.
+  // What is below the screen is drawn after the answer has been painted, one section at a time.
   let drawing = 0;
   const draw = () => {
     const [all, at] = shown;
@@ -98,7 +98,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
     for (const { body } of [change, units]) body.setAttribute("aria-busy", "true");
     explore(now, at, async ({ advice, effects, other, chunked, variants: tried }) => {
       const below = await loaded();
-      // The reader has gone on: these are tried again should that configuration come back.
+      // The reader has gone on; these are tried again if that configuration returns.
       if (keyNow() !== last) return void (last = null);
       variants = Object.fromEntries(Object.entries(tried).map(([name, one]) => [name, { ...one, before: now }]));
       fill(change, advice);
@@ -109,7 +109,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
       for (const { body } of [change, units]) body.removeAttribute("aria-busy");
     });
   };
-  // The button that was pressed will be gone: its section keeps the focus.
+  // The button that was pressed will be removed, so its section takes the focus.
   const applied = (changes) => {
     change.heading.focus();
     apply(changes);
@@ -123,7 +123,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
     if (shown) draw();
   });
   watcher.observe(details);
-  // What is not on the first screen waits until a reader comes near it, or prints the page.
+  // Parts below the first screen wait until a reader comes near, or prints the page.
   let near = false;
   const wake = () => {
     if (near) return;
@@ -133,7 +133,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
   const comer = whenNear(wake, signal);
   for (const { box } of alike) comer.observe(box);
   addEventListener("beforeprint", wake, { signal });
-  // What can be taken away is loaded when a reader comes near it.
+  // Exports are loaded when a reader comes near them.
   const reader = whenNear(async () => {
     const { takeaway } = await import("./modeler_take.js");
     take = takeaway(say, catalog);
@@ -155,7 +155,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
     update(found, at, address) {
       taken = [found[at], address];
       take?.update(...taken);
-      // Beside a first configuration a second one may be missing; what was shown stays as it was.
+      // The second configuration may be missing; what was shown stays unchanged.
       const failed = found.some(({ error }) => error);
       alone = failed && !found[0].error && shown?.[0].length !== 2;
       for (const box of [top, details]) box.classList.toggle("is-stale", failed && !alone);
@@ -170,7 +170,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog }) {
 const waiting = () => el("p", { class: "modeler-note" }, "Computing variants of the configuration …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 
-// When the frame that is being made has been painted; without frames (a page that is not seen), soon.
+// Waits until the current frame has been painted; without frames (a hidden page), only briefly.
 function afterPaint(work) {
   if (document.hidden) setTimeout(work, 0);
   else requestAnimationFrame(() => setTimeout(work, 0));

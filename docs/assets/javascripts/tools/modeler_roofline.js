@@ -7,7 +7,7 @@ import { percent, plainNumber, quantity } from "./quantities.js";
 const ROLE = { "scale-up": "series-1", network: "series-2" };
 const DASH = { "scale-up": null, network: "6 4" };
 
-/** One roof and one point for each level of links; `names` is what the levels are called. */
+/** One roof and one point for each level of links; `names` are the names of the levels. */
 export function roofline(levels, width, names) {
   const height = 240;
   const [left, right, top, bottom] = [46, 12, 34, height - 40];
@@ -72,7 +72,7 @@ function roof(
     ? svgEl("rect", { x: px - 5, y: py - 5, width: 10, height: 10, ...look })
     : svgEl("circle", { cx: px, cy: py, r: 5.5, ...look });
   const anchor = px > right - 60 ? "end" : px < 110 ? "start" : "middle";
-  // Two points close to each other have their names above and below.
+  // If two points are close to each other, their names are above and below.
   const below = index > 0 && other !== undefined && Math.abs(x(other) - px) < 100;
   return [
     svgEl("line", { class: "modeler-tick", x1: rx, x2: rx, y1: round(y(1)), y2: bottom, "stroke-dasharray": "1 3" }),

@@ -15,14 +15,14 @@ import { CONVENTIONS } from "../models/step/compute.js";
 import { carried_out } from "../models/step/step.js";
 import { stages_of } from "../scenarios/tools/page_answers.js";
 
-// The step as it runs: the trace of the pipeline, and the seconds before and after it.
+// The trace of the pipeline in the step, and the seconds before and after it.
 function timelineOf({ setup, job }) {
   const times = stages_of(job);
   const [trace, before_s, after_s] = carried_out(setup, times);
   return { times, trace, before_s, after_s };
 }
 
-// To the schedule lab, with what every stage takes here.
+// Opens the schedule lab with the time of every stage.
 function toLab({ setup }, times) {
   const job = new URLSearchParams(document.querySelector(".job-line")?.dataset.job ?? "");
   const query = labQuery(setup, times, job);
@@ -78,7 +78,7 @@ export function pipelineSection(found, at, width) {
   ];
 }
 
-// Why the idle share of the step is not that of its schedule.
+// Explains why the idle share of the step differs from that of its schedule.
 function whyNot({ step }, at) {
   const waits = sum(Object.values(step.exposed_s));
   return note(
@@ -89,7 +89,7 @@ function whyNot({ step }, at) {
   );
 }
 
-// The step with other numbers of chunks; `found.chunked` are [chunks, found, its name as a variant].
+// The step with other numbers of chunks; `found.chunked` has [chunks, found, its name as a variant].
 function chunksPart({ chunked, ...now }, at) {
   if (!chunked?.length) return [];
   const mine = [now.pipeline.chunks, now, at];
@@ -204,7 +204,7 @@ export function utilisationSection(found, at) {
   ];
 }
 
-// Products that an optimizer makes behind the step.
+// Matmuls that an optimizer runs after the step.
 function updateNote({ step }, at) {
   const { orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } = step;
   if (!added_s) return null;

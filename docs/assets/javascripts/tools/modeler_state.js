@@ -13,21 +13,21 @@ export { OWN };
 
 const LAYOUT = [...SIZES, "order"];
 
-/** What is left for data parallelism, whole where the sizes go together. */
+/** The remaining data parallelism, whole if the sizes fit together. */
 export const replicasOf = ({ nodes, gpus, tp, cp, pp }) => (nodes * gpus) / (tp * cp * pp);
 
 /** The initial example: the four stages and eight microbatches of many texts. */
 export const FIRST = Object.freeze({ nodes: 12, gpus: 8, tp: 8, pp: 4, microbatches: 8 });
 
-/** Models to use for a layout that has experts and no model; the first that fits. */
+/** Models for a layout that has experts and no model; the first that fits is used. */
 const MIXTURES = ["mixtral-8x7b", "qwen-3-235b-a22b", "deepseek-v3"];
 
-/** Unit of a reader's own number, as it is written, in SI. */
+/** The unit of a reader's own number as written, in SI. */
 export const SCALES = {
   peak: 1e12, hbm: 1e9, bw: 1e9, up: 1e9, net: 1e9, reserve: 1e9, alpha_up: 1e-6, alpha_net: 1e-6,
 };
 
-/** Every key that may be chosen, with its kind; `catalog` says which options and names there are. */
+/** Every key that may be set, with its kind; `catalog` has the options and names. */
 export function schemaOf(catalog) {
   learn(catalog);
   const { preset } = shared(presetsOf(catalog).map(({ name }) => name), ["tp"]);
@@ -48,13 +48,13 @@ const word = (fallback, pattern) => ({
   fallback, expected: "a short word", read: (given) => (pattern.test(given) ? given : undefined),
 });
 
-/** Presets that say a layout: { name, title, kind, choices }. */
+/** Presets with a layout: { name, title, kind, choices }. */
 export const presetsOf = (catalog) =>
   Object.entries(catalog.presets)
     .filter(([, { kind, choices }]) => kind !== "hardware" && choices)
     .map(([name, preset]) => ({ name, ...preset }));
 
-/** What a preset says, under the keys of the state. */
+/** The choices of a preset, by the keys of the state. */
 export function ofPreset(catalog, name) {
   const found = catalog.presets[name]?.choices;
   return found ? withMixture(catalog, stateOf(catalog, found)) : {};
@@ -71,7 +71,7 @@ function withMixture(catalog, given) {
   return model ? { ...given, model } : given;
 }
 
-/** What the engine is asked: keys of the catalog, or the reader's own numbers in SI. */
+/** The engine's input: keys of the catalog, or the reader's own numbers in SI. */
 export function choicesOf(catalog, state) {
   const si = (key) => state[key] * SCALES[key];
   const asked = optionsOf(catalog).map((option) => [option.name, engineValue(option, state[option.key])]);
@@ -79,7 +79,7 @@ export function choicesOf(catalog, state) {
     model: state.model === OWN && ownShape(state),
     accelerator: state.chip === OWN && {
       peak_flops_per_s: si("peak"), memory_bytes: si("hbm"), scale_up_bandwidth_bytes_per_s: si("up"),
-      // Without it no time is predicted.
+      // Without it, no time is predicted.
       ...(state.bw !== null && { memory_bandwidth_bytes_per_s: si("bw") }),
     },
     nic: state.nic === OWN && { bandwidth_bytes_per_s: si("net") },
@@ -93,7 +93,7 @@ function baseOf(schema, catalog, preset, bare) {
   return bare ? { ...defaults(schema), ...FIRST } : defaults(schema);
 }
 
-// What differs from `base`, with the word for what is derived where `base` says a number.
+// The differences from `base`, with a word for derived values where `base` has a number.
 function written(schema, state, base) {
   const query = new URLSearchParams(toQuery(schema, state, base));
   for (const key of Object.keys(schema)) {
@@ -125,7 +125,7 @@ export function fromQuery(schema, catalog, query) {
   const second = parseQuery(schema, other);
   const start = second.given.preset ? baseOf(schema, catalog, second.given.preset, false) : a;
   second.problems.push(...renamed[1]);
-  // A batch that the address says is that of both, unless B says another one.
+  // A batch in the address applies to both, unless B has its own.
   const batch = mine.get("global_batch");
   if (batch !== null && !["preset", "microbatches", "global_batch"].some((key) => other.has(key))) other.set("global_batch", batch);
   const b = withBatch({ ...start, ...second.given }, other, second.problems);
@@ -133,7 +133,7 @@ export function fromQuery(schema, catalog, query) {
   return { a, b, problems };
 }
 
-// What follows from the rest here and an address may say all the same, as pages and commands do.
+// Options that follow from others here, which an address may set anyway, as pages and commands do.
 function withBatch(state, query, problems) {
   const dp = replicasOf(state);
   const [replicas, batch] = ["dp", "global_batch"].map((key) => onlyValue(query, key, problems));
@@ -174,7 +174,7 @@ function one(schema, catalog, state) {
   return written(schema, state, { ...usual, model, nodes: undefined });
 }
 
-/** A configuration as every tool takes it; of what was computed, `setup`, it says batch and sequence. */
+/** A configuration in the form of all tools; batch and sequence come from the computed `setup`. */
 export function jobRecord(schema, catalog, state, setup = null) {
   const job = state.preset ? one(schema, catalog, state) : written(schema, state, defaults(schema));
   for (const key of [...LAYOUT, "model", "chip", "software"]) if ((state[key] ?? null) !== null) job.set(key, state[key]);

@@ -1,4 +1,4 @@
-// What the sections of the modeler are made of: tables, notes, patches of colour.
+// Building blocks of the modeler's sections: tables, notes, patches of colour.
 
 import { el, svgEl } from "./dom.js";
 
@@ -13,13 +13,13 @@ export const num = (...given) => el("td", { class: "num" }, given);
 
 const KINDS = { "#": "num", "~": "modeler-effect" };
 
-/** The numbers in `box` as one stop of the Tab key, from which arrows go on: modeler_popover.js. */
+/** Makes the numbers in `box` one stop of the Tab key, with arrow keys between them: modeler_popover.js. */
 export function oneStop(box) {
   [...box.querySelectorAll("[data-how]")].forEach((number, at) => number.setAttribute("tabindex", at ? "-1" : "0"));
   return box;
 }
 
-/** A table in a box of its own; a heading that begins with # stands over numbers, with ~ over bars. */
+/** A table in a box of its own; a heading that begins with # is above numbers, with ~ above bars. */
 export function table(label, head, rows) {
   const box = el(
     "div",
@@ -39,7 +39,7 @@ export function table(label, head, rows) {
       el("tbody", {}, rows),
     ),
   );
-  // A box that scrolls is moved with the keys; its first number may be what they reach it by.
+  // A box that scrolls is moved with the keyboard, which may reach it only through its first number.
   if (!box.querySelector("[data-how]")) box.setAttribute("tabindex", "0");
   return oneStop(box);
 }

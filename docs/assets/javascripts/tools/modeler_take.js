@@ -1,4 +1,4 @@
-// What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
+// Exports of the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";

@@ -14,7 +14,7 @@ const SIZES = [
   "dense_layers", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim", "window", "full_every",
   "activation", "norm", "qk_norm", "tied", "bias", "qkv_bias", "learned_positions",
 ];
-// Fields that keep the page's value if a text lacks them: the machine.
+// Fields that keep the page's value if a text doesn't set them: the machine.
 const MACHINE = ["nodes", "gpus", "chip", "nic", "peak", "hbm", "bw", "up", "net"];
 
 /** The changes that use a file's shape as the reader's own model; InputError if an address can't hold it. */
@@ -58,12 +58,12 @@ export function takeJob(catalog, state, text, answers = {}) {
   return { changes: { ...a, preset: "" }, found, problems: [...own.problems, ...problems], kept };
 }
 
-// The shape of the sizes in a text that names no model.
+// The shape from the sizes in a text that names no model.
 function modelOf(known) {
   const sizes = new Map(SIZES.filter((name) => name in known).map((name) => [name, known[name]]));
   if ("model" in known || !sizes.has("layers") || !sizes.has("hidden")) return { changes: null, problems: [] };
   const missing = missing_sizes(sizes);
-  // A table that no script sizes comes with its tokenizer.
+  // The table's size comes with its tokenizer if no script gives it.
   const problems = missing.includes("vocab") ? ["the text doesn't give the size of the vocabulary; 128,256 is assumed"] : [];
   if (problems.length) sizes.set("vocab", 128_256);
   try {
@@ -74,13 +74,13 @@ function modelOf(known) {
   }
 }
 
-// A value as an address has it: numbers in the unit of the form.
+// A value as in an address: numbers in the form's unit.
 function written({ unit }, value) {
   if (typeof value === "boolean") return value ? "1" : "0";
   return unit && typeof value === "string" ? value.replace(unit, "").trim() : String(value);
 }
 
-/** What the box of the page shows of `takeJob`, as rows of a kind and a sentence. */
+/** The rows that the page's box shows for `takeJob`, each a kind and a sentence. */
 export function jobRows(catalog, { found, problems, kept }, state) {
   const machine = ["nodes", "gpus", "chip", "nic"].filter((key) => kept.includes(key));
   const words = {
@@ -95,7 +95,7 @@ export function jobRows(catalog, { found, problems, kept }, state) {
   ];
 }
 
-/** What the page says of what a reader brings, and what asks for more; `apply(changes)` takes what it says. */
+/** The page's answer to a reader's text, and a form for missing values; `apply(changes)` uses its job. */
 export function readJob(catalog, state, { text, answers, again }, apply) {
   let job;
   try {

@@ -1,4 +1,4 @@
-// Where the time goes: the first section, drawn with the answer.
+// The parts of the step's time: the first section, drawn with the answer.
 
 import { button, el } from "./dom.js";
 import { value } from "./modeler_answer.js";
@@ -9,8 +9,8 @@ import { note, num, swatch, table } from "./modeler_table.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 
 /**
- * Where the time goes; `all` are the configurations, `at` the one that is worked on, and `choose`
- * takes the other one.
+ * The parts of the step's time; `all` are the configurations, `at` the selected one, and `choose`
+ * selects the other one.
  */
 export function timeSection(all, at, width, choose) {
   const found = all[at];

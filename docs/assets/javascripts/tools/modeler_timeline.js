@@ -1,4 +1,4 @@
-// The pipeline as it runs with this configuration: one lane a rank, from the engine's simulation.
+// The pipeline of this configuration over time: one lane per rank, from the engine's simulation.
 
 import { sum } from "../engine/runtime.js";
 import { svgEl } from "./dom.js";
@@ -8,10 +8,10 @@ import { ACTIONS } from "./modeler_counts.js";
 import { percent, seconds } from "./quantities.js";
 
 const ROLES = { F: "forward", B: "backward", I: "backward-input", W: "backward-weight" };
-const LETTERED = 700; // actions up to which each gets a box of its own
+const LETTERED = 700; // most actions for which each gets a box of its own
 const MANY = 600; // actions of a lane, beyond which a picture of many lanes is slow to paint
 
-/** Which lanes are drawn: all of them, or the first and last. */
+/** The lanes that are drawn: all of them, or the first and last. */
 export function lanesOf({ orders }) {
   const most = orders[0].length > MANY ? 8 : 32;
   if (orders.length <= most) return orders.map((_, rank) => rank);
@@ -92,7 +92,7 @@ function boxes(trace, lanes, place) {
 
 // Thousands of actions are one path for each kind.
 function paths(trace, lanes, place) {
-  const dense = trace.schedule.orders[0].length > MANY; // outlines would be all that is seen
+  const dense = trace.schedule.orders[0].length > MANY; // outlines would hide everything else
   const drawn = Object.fromEntries(Object.keys(ROLES).map((kind) => [kind, []]));
   lanes.forEach((rank, lane) => {
     for (const placed of trace.placed_on(rank)) {

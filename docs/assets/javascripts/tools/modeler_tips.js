@@ -5,7 +5,7 @@ import { value } from "./modeler_answer.js";
 import { bytes, change } from "./quantities.js";
 import { note, num, oneStop, table } from "./modeler_table.js";
 
-/** What to change, in two lists, each with a button that does it; tip 3 is the variant "t3". */
+/** Recommended changes, in two lists, each with a button that applies it; tip 3 is the variant "t3". */
 export function tips(now, found, at, apply) {
   if (!found.length) {
     const what =
@@ -55,7 +55,7 @@ function tipItem({ changes, text, reasons, gain }, of, at, now, apply) {
 }
 
 /**
- * What one more unit of each input buys, largest effect first; row 3 of `rows`, which are
+ * The effect of one more unit of each input, largest first; row 3 of `rows`, which are
  * { name, effect }, is the variant "u3". `missing` are inputs without a next value, `fitting` is
  * whether the configuration itself fits.
  */
@@ -90,7 +90,7 @@ export function sensitivities(rows, missing, fitting) {
   ];
 }
 
-// From the middle to the right what is gained, to the left what is lost.
+// Gains extend from the middle to the right, losses to the left.
 function bar(share) {
   const [width, middle] = [120, 60];
   const length = Math.max(0.5, Math.abs(share) * (middle - 2));

@@ -1,4 +1,4 @@
-// What a GPU sends, on which links, and what the links would need: section(found, at, width).
+// What a GPU sends, on which links, and the bandwidth they would need: section(found, at, width).
 
 import { sum } from "../engine/runtime.js";
 import { el } from "./dom.js";
@@ -125,9 +125,9 @@ export function linksSection(found, at, width) {
   ];
 }
 
-const MUCH = 0.02; // of the step: less is not worth a word
+const MUCH = 0.02; // of the step: less is not worth mentioning
 
-// Whether a link is wide enough, which says nothing of what waits for it.
+// Whether a link's bandwidth is sufficient, which does not tell what waits for it.
 function verdictOf(load, { step }) {
   if (load.bandwidth_bytes_per_s < load.needed_bandwidth_bytes_per_s) return ["modeler-bad", "✕ too slow"];
   return load.exposed_s > MUCH * step.step_time_s ? [null, "wide enough"] : ["modeler-good", "✓ enough"];
@@ -148,7 +148,7 @@ function bucketNote(found, at) {
   );
 }
 
-// What a second buffer hides; `found.other` is the step with it, or without, whichever is not shown.
+// The effect of a second buffer; `found.other` is the step with it, or without it, if the shown step has it.
 function buffersPart(found, at) {
   const { setup } = found;
   const rings = setup.parallel.cp > 1 && setup.context_exchange === "p2p";

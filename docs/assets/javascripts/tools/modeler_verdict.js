@@ -1,5 +1,5 @@
-// Whether what a reader measured is good: the verdict of `figgen verdict`, by its code and in its words.
-// Loaded when a reader asks.
+// Whether a reader's measurement is good: the verdict of `figgen verdict`, with its code and words.
+// Loaded on request.
 
 import { InputError } from "../engine/errors.js";
 import { servedBy } from "../engine/job.js";
@@ -93,7 +93,7 @@ function rowBox(catalog, found, text, measured) {
   return el("details", { class: "tool-asked" }, el("summary", {}, "Add this step to the catalog"), el("p", {}, "Publish your log, then paste both parts into the files that they name."), ...nodes);
 }
 
-/** Fills `box`, whose summary asks; `foundNow()` is the configuration. Returns { update(), ask(text) }. */
+/** Fills `box` when its summary is opened; `foundNow()` is the configuration. Returns { update(), ask(text) }. */
 export function verdictBox(box, catalog, foundNow) {
   const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
   const input = el("textarea", { rows: 1, spellcheck: "false", placeholder: "7000 tokens/s, 9.5 s, 412 TFLOP/s, 38%, or lines of your log" });

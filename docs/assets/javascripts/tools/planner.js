@@ -41,7 +41,7 @@ async function build(root, signal, catalog) {
   const { region, say } = liveRegion();
   let { state, problems } = readAddress(await plainQuery(location.search, schema, sequenceIn(catalog)), (query) => fromQuery(schema, catalog, query));
   let [worker, waiting, shown, every, found, drawn, width] = [null, 0, FIRST_SHOWN, false, null, false, 0];
-  const bad = new Map(); // field → what cannot be read of it
+  const bad = new Map(); // field → what is invalid in it
   const change = (changes) => {
     problems = [];
     state = { ...state, ...changes };
@@ -67,7 +67,7 @@ async function build(root, signal, catalog) {
   const progress = el("div", { class: "plan-progress is-idle" }, bar, far, button("Stop", () => { stop(); rest(); }));
   const answered = el("p", { class: "tool-sentence plan-best" }, COUNTING);
   const answer = el("div", { class: "plan-answer" });
-  // Of the job that was asked about: the reader may have changed it since.
+  // The job of the question, which the reader may have changed since.
   const waysOf = (row, { asked }) => ways(catalog, asked, row);
   const compared = el("div", { class: "plan-compared" });
   const best = layoutTable("The fastest layouts that fit", waysOf, async (rows) => {
@@ -81,7 +81,7 @@ async function build(root, signal, catalog) {
     const { traceOfQuery } = await import("./planner_trace.js");
     download("trace.json", traceOfQuery(catalog, waysOf(found.rows[0], found).modeler), "application/json");
   }, { "data-file": "trace" });
-  let start = null; // what writes the file that starts the fastest, once a reader has asked for it
+  let start = null; // writes the file that starts the fastest layout, loaded on request
   const started = button("Start the fastest", async () => {
     const asked = found;
     const { jobOfQuery, writeBox } = await import("./planner_trace.js");
@@ -114,7 +114,7 @@ async function build(root, signal, catalog) {
   root.replaceChildren(answered, el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, sized, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
-  // What becomes the reader's own begins with the numbers of what was chosen before.
+  // The reader's own hardware starts with the numbers of the previous choice.
   function own(changes) {
     if (![changes.model, changes.chip, changes.nic].includes(OWN)) return changes;
     const { [state.model]: model, [state.chip]: chip, [state.nic]: nic } = { ...catalog.models, ...catalog.accelerators, ...catalog.links };
@@ -128,7 +128,7 @@ async function build(root, signal, catalog) {
     return chip && changes.chip === OWN ? { bw: chip.memory_bandwidth_bytes_per_s / 1e9, ...numbers } : numbers;
   }
 
-  let given = null; // the last file of measure.py, until a job is chosen: it may be read later
+  let given = null; // the last file of measure.py, until a job is chosen; it may finish later
   const load = async (text) => {
     given = text;
     try {
@@ -215,14 +215,14 @@ async function build(root, signal, catalog) {
     worker.postMessage({ catalog, choices: planChoices(catalog, asked), search: searchOf(asked), question });
   }
 
-  // Before the others are counted; the rest of an earlier answer stays until then.
+  // Shown before the others are counted; the rest of an earlier answer stays until then.
   function tellProgress({ done, of, layouts, fitting }) {
     progress.classList.remove("is-idle");
     bar.value = done / of;
     far.textContent = `${plainNumber(layouts)} layouts tried, ${plainNumber(fitting)} fit`;
   }
 
-  /** Shows what was found, in pieces between which a phone can answer its reader. */
+  /** Shows the results, in pieces between which a phone can respond to its reader. */
   async function take(given) {
     found = given;
     const [low, high] = found.residuals;
@@ -235,11 +235,11 @@ async function build(root, signal, catalog) {
     found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
     if (fastest) tellJob(ways(catalog, given.asked, fastest, found).job);
-    if (start) start.element.hidden = true; // it was the fastest of another search
+    if (start) start.element.hidden = true; // it was the fastest of a different search
     results.hidden = false;
     results.classList.remove("is-stale");
     const parts = [...results.querySelectorAll("section")];
-    // Each comes with what is in it, so that nothing on the screen is pushed away.
+    // Each appears with its contents, so that nothing on the screen is pushed away.
     if (!drawn || !found.fitting) for (const part of parts) part.hidden = true;
     drawn = Boolean(found.fitting);
     tellAnswer();
@@ -264,7 +264,7 @@ async function build(root, signal, catalog) {
     width = figure.clientWidth;
     figure.replaceChildren(frontPicture(found, Math.max(300, width || 600), (row) => `../modeler/?${waysOf(row, found).modeler}`));
   }
-  // Its own height changes with what is drawn.
+  // Its own height changes with its contents.
   const watcher = new ResizeObserver(() => found?.fitting && width && figure.clientWidth && width !== figure.clientWidth && drawFigure());
   watcher.observe(figure);
   signal.addEventListener("abort", () => watcher.disconnect());
@@ -275,7 +275,7 @@ async function build(root, signal, catalog) {
     const counted = `${plainNumber(layouts)} layouts of ${plainNumber(found.gpus)} GPUs tried in ${seconds(took_s)}, ${plainNumber(fitting)} fit; ${batch}.`;
     const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
     const lines = [note(counted)];
-    // Asked for a number of nodes, the tool answers that first.
+    // If the question is a number of nodes, the tool answers that first.
     const head = (...words) => (sized.hidden ? answered.replaceChildren(...words) : lines.unshift(el("p", { class: "plan-best" }, ...words)));
     if (fitting) {
       const [fastest] = found.rows;

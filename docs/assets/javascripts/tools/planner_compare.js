@@ -1,4 +1,4 @@
-// Layouts that a reader ticked, side by side: what differs, and where the time goes. Loaded then.
+// Compares layouts that a reader ticked: what differs, and where the time goes. Loaded on demand.
 
 import { TABLES } from "../plan-memory.js";
 import { el } from "./dom.js";
@@ -6,13 +6,13 @@ import { num, table } from "./modeler_table.js";
 import { LAYOUT } from "./planner_table.js";
 import { bytes, percent, seconds } from "./quantities.js";
 
-/** A table with a column for each of these layouts. */
+/** A table with one column per layout. */
 export function comparison(rows) {
   const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), cells);
   const differs = (value) => rows.some((row) => value(row) !== value(rows[0]));
   const options = LAYOUT.filter(([, , , words]) => differs(words));
   const least = (values) => Math.min(...values);
-  // The smallest of a row stands out, where they differ.
+  // The smallest value of a row is highlighted, if they differ.
   const sizes = (title, value, format) => {
     const all = rows.map(value);
     return line(title, all.map((size) => num(size === least(all) && differs(value) ? el("strong", {}, format(size)) : format(size))));

@@ -1,4 +1,4 @@
-// The planner's form: the modeler's fields, those of a layout empty where they are searched. Pure.
+// The planner's form: the modeler's fields; those of a layout are empty if they are searched. Pure.
 
 import { groupsOf } from "./modeler_fields.js";
 import { searchedKeys } from "./planner_state.js";
@@ -13,14 +13,14 @@ const OPEN = ["Model", "Hardware", "Batch"];
 
 const plain = (one) => ({ ...one, derived: undefined });
 
-// A size or a choice that is searched where it is left empty.
+// A size or a choice that is searched if it is left empty.
 function searched({ key, label, kind, options, hint }) {
   const about = { key, label, hint };
   if (kind === "select") return { ...about, kind, options: [["", "searched"], ...options], wide: true };
   return { ...about, kind: "whole", empty: "searched", hint: null };
 }
 
-// What a reader may ask for; the first is the usual question.
+// The questions that a reader may ask; the first is the default.
 const ASKED = [
   ["", "The best layout for these nodes"], ["deadline", "Fewest nodes for a deadline"],
   ["budget", "Soonest finish for a budget"], ["fewest", "Fewest nodes that fit"],

@@ -1,4 +1,4 @@
-// The planner's panel of failures: goodput and days of a layout until so many tokens are through.
+// The planner's panel of failures: goodput, and days of a layout for a number of tokens.
 
 import { CONFIDENCE, WAYS, saved_training } from "../models/planner/saving.js";
 import { TABLES } from "../plan-memory.js";
@@ -10,7 +10,7 @@ import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 const CHOICES = 12; // fastest layouts that may be chosen
 const [LEAST, MOST] = [1, 1e9]; // billions of tokens
 
-/** Returns { element, show(state, found) }; `onChange` gets what of the state a reader changed. */
+/** Returns { element, show(state, found) }; `onChange` receives the part of the state that a reader changed. */
 export function goodputPanel(onChange) {
   let [state, found, at] = [null, null, 0];
   const tokens = el("input", {
@@ -61,7 +61,7 @@ export function goodputPanel(onChange) {
       failures.select.value = state.failures;
       layout.select.replaceChildren(...found.best.slice(0, CHOICES).map((row, place) => el("option", { value: place }, nameOf(row))));
       draw();
-      if (!element.firstChild) element.append(fields, answer); // nothing can be asked of it before
+      if (!element.firstChild) element.append(fields, answer); // before that, nothing can be asked
     },
   };
 }

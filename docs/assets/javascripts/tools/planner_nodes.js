@@ -1,4 +1,4 @@
-// How many nodes: what of the planner's worker is loaded when a reader asks for it.
+// The search over numbers of nodes, which the planner's worker loads on request.
 
 import { servedBy } from "../engine/job.js";
 import { mapped, plain, record } from "../engine/records.js";
@@ -7,7 +7,7 @@ import { NodesAsked, sized_nodes } from "../scenarios/tools/page_plan.js";
 import { TABLES } from "../plan-memory.js";
 
 /**
- * Yields one number of nodes after the other, as the search asks them, with `best` so far. The question is
+ * Yields one number of nodes after the other, in the order of the search, with `best` so far. The question is
  * `{ kind, days, budget, tokens, price, failures, chance }`, tokens in billions. Throws InputError.
  */
 export function* sizedCounts(catalog, choices, { tokens, failures, ...question }) {

@@ -1,4 +1,4 @@
-// A job that a reader brings, or rates that one measured, as a state of the planner. Loaded then.
+// Uses a job that a reader brings, or measured rates, in the planner's state. Loaded on demand.
 
 import { measuredChanges } from "./measured_file.js";
 import { readJob } from "./modeler_taken.js";
@@ -10,13 +10,13 @@ import { fromQuery, planSchema } from "./planner_state.js";
 
 export { measuredChanges };
 
-/** What the page says of what a reader brings, and what asks for more; `apply(changes)` takes the job without its layout. */
+/** The answer to a reader's text, and a form for missing values; `apply(changes)` gets the job without layout. */
 export function readPlanJob(catalog, state, brought, apply) {
   const schema = schemaOf(catalog);
   const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== null && state[key] !== undefined).map((key) => [key, state[key]]));
   let layout = null;
   const take = (changes) => {
-    if (!("tp" in changes)) return apply(changes); // a model alone
+    if (!("tp" in changes)) return apply(changes); // only a model
     const batch = changes.microbatches && replicasOf(changes) * changes.microbatch_size * changes.microbatches;
     const job = jobRecord(schema, catalog, changes);
     for (const key of OF_A_LAYOUT) job.delete(key);

@@ -1,4 +1,4 @@
-// Time against memory: the layouts that were found, and the front that none of them beats.
+// Time against memory: the layouts, and the front that no layout beats.
 
 import { svgEl } from "./dom.js";
 import { label, picture, round, ticksTo } from "./drawing.js";
@@ -7,7 +7,7 @@ import { bytes, plainNumber, seconds } from "./quantities.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 14, 22, 40];
 
-// 1, 2 and 5 of every power of ten, or finer steps where that gives too few.
+// 1, 2 and 5 of every power of ten, or finer steps if those are too few.
 function factorTicks(low, high) {
   const found = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power < high; power *= 10) {
@@ -16,17 +16,17 @@ function factorTicks(low, high) {
   return found.length > 2 ? found : ticksTo(high, 6).filter((at) => at >= low);
 }
 
-/** The layouts and their front, each point of which is a link; time on an axis of factors. */
+/** The layouts and their front, each point of which is a link; time is on a logarithmic axis. */
 export function frontPicture({ best, front, capacity_bytes: capacity, told }, width, linkOf) {
   const height = Math.round(Math.min(340, Math.max(240, width / 2.2)));
   const all = [...best, ...front];
   const times = all.map((one) => one.step_s);
-  // Some room above and below, on an axis of factors: the front begins with layouts ten times as slow.
+  // Leaves space above and below on a logarithmic axis: the front begins with layouts ten times as slow.
   const [quick, slow] = [Math.min(...times) / 1.15, Math.max(...times) * 1.1];
   const full = Math.max(capacity ?? 0, ...all.map((one) => one.memory_bytes));
   const x = (held) => round(LEFT + (held / full) * (width - LEFT - RIGHT));
   const y = (time) => round(height - BOTTOM - (Math.log(time / quick) / Math.log(slow / quick)) * (height - TOP - BOTTOM));
-  // One element for hundreds of dots: ends of lines without a length.
+  // One element for hundreds of dots, which are line caps of lines without length.
   const dots = svgEl("path", { class: "plan-dots", d: best.map((one) => `M${x(one.memory_bytes)} ${y(one.step_s)}h0`).join("") });
   const line = front.map((one, at) => `${at ? "L" : "M"}${x(one.memory_bytes)} ${y(one.step_s)}`).join("");
   const points = front.map((one) =>
@@ -47,6 +47,6 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
     dots, svgEl("path", { class: "plan-line", d: line }), ...points,
     label("time of a step, log", 0, 12, { class: "modeler-muted" }),
     label("memory of the fullest GPU", width - RIGHT, height - 6, { class: "modeler-muted", "text-anchor": "end" }));
-  drawn.setAttribute("role", "group"); // an image has no links
+  drawn.setAttribute("role", "group"); // images cannot contain links
   return drawn;
 }

@@ -1,5 +1,5 @@
 // The planner asked for a number of nodes: the answer in a sentence, the curve over nodes, a table.
-// Loaded when a reader asks.
+// Loaded on request.
 
 import { el, svgEl } from "./dom.js";
 import { label, picture, round, ticksTo } from "./drawing.js";
@@ -15,7 +15,7 @@ const energy = (joules) => `${plainNumber(joules / 3.6e9)}\u00a0MWh`;
 const between = ({ low_days: low, high_days: high }) => `${plainNumber(low)} to ${plainNumber(high)}`;
 const tokens = (billions) => (billions >= 1000 ? `${plainNumber(billions / 1000)}T tokens` : `${plainNumber(billions)}B tokens`);
 
-/** The answer in a sentence, or why there is none. */
+/** The answer in a sentence, or the reason why there is none. */
 function sentence(question, counts, best) {
   if (best) {
     const takes = best.days === null ? "" : `: ${tokens(question.tokens)} in ${days(best.days)} (${between(best)})`;
@@ -31,7 +31,7 @@ function sentence(question, counts, best) {
   return el("p", { class: "plan-best" }, why);
 }
 
-// Round numbers on an axis of factors.
+// Round numbers on a logarithmic axis.
 function ticks(low, high) {
   const all = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
@@ -41,7 +41,7 @@ function ticks(low, high) {
   return all.length < 2 ? ticksTo(high, 6).filter((at) => at >= low) : all.filter((_, at) => at % every === 0);
 }
 
-/** A curve over the number of nodes, both on axes of factors, with the answer and the limit. */
+/** A curve over the number of nodes, on logarithmic axes, with the answer and the limit. */
 function curve(title, counts, value, limit, best, format, width) {
   const points = counts.map((one) => [one.nodes, value(one), one]);
   const inside = points.map(([, size]) => size).concat(limit ?? []);

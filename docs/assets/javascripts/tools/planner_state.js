@@ -9,18 +9,18 @@ import { GOALS } from "../models/planner/node_counts.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
 
-/** Keys of an address that say something of one layout, and mean nothing to a search. */
+/** Keys of an address that describe one layout, and mean nothing to a search. */
 const UNUSED = ["microbatches", "layers_per_stage", "efficiency", "show"];
 
-/** Options that are searched unless they are said. */
+/** Options that are searched unless they are set. */
 const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage", "schedule", "recompute"];
 
-/** What a reader sees who brings nothing. */
+/** The initial example. */
 const FIRST = Object.freeze({ model: "llama-3-70b", nodes: 8, gpus: 8 });
 
 const keyOf = (catalog, name) => allOptions(catalog).find((option) => option.name === name).key;
 
-/** Keys of what is searched unless it is said. */
+/** Keys of options that are searched unless they are set. */
 export const searchedKeys = (catalog) => SEARCHED.map((name) => keyOf(catalog, name));
 
 export function planSchema(catalog) {
@@ -37,7 +37,7 @@ export function planSchema(catalog) {
   return schema;
 }
 
-// A published run's job: its model, cluster, batch and software, not its layout.
+// A published run's job: its model, cluster, batch and software, without its layout.
 export function jobOf(schema, catalog, name) {
   const given = Object.fromEntries(Object.entries(ofPreset(catalog, name)).filter(([key]) => key in schema));
   for (const key of searchedKeys(catalog)) delete given[key];
@@ -65,7 +65,7 @@ export function toAddress(schema, catalog, state) {
   }
   const first = { ...defaults(schema), ...FIRST };
   if (Object.keys(schema).every((key) => state[key] === first[key])) return "";
-  // What says nothing would be read as the first example.
+  // An empty query would be read as the first example.
   return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
 }
 
@@ -74,7 +74,7 @@ export function questionOf({ ask, days, budget, tokens, price, failures, chance 
   return ask ? { kind: ask, days, budget, tokens, price, failures, chance: chance / 100 } : null;
 }
 
-/** What is searched: schedules that the software lacks, and how likely a layout must fit. */
+/** The limits of the search: schedules that the software lacks, and the required chance to fit. */
 export const searchOf = ({ every, chance }) => ({ every, chance: chance / 100 });
 
 /** The input of the engine. */
@@ -88,7 +88,7 @@ function jobState(schema, state) {
   return { ...defaults(schema), ...Object.fromEntries(known), bw: state.chip === OWN ? state.bw : null, preset: "" };
 }
 
-/** The planner's job for the other tools; without a layout until there is an answer. */
+/** The planner's job for other tools, without a layout until there is an answer. */
 export function askedJob(catalog, state) {
   const schema = schemaOf(catalog);
   const job = jobRecord(schema, catalog, jobState(schema, state));

@@ -1,4 +1,4 @@
-// The best layouts as a table that is sorted by any of its columns.
+// The best layouts as a table that can be sorted by any of its columns.
 
 import { layout_kind } from "../models/planner/layout_kind.js";
 import { TABLES } from "../plan-memory.js";
@@ -6,7 +6,7 @@ import { button, el } from "./dom.js";
 import { wordOf } from "./modeler_options.js";
 import { bytes, percent, plainNumber, seconds, span } from "./quantities.js";
 
-/** A layout in one line; axes of one rank are left out. */
+/** A layout in one line, without axes of one rank. */
 export function nameOf({ tp, cp, pp, ep, etp, dp, schedule, chunks, microbatches, microbatch_size, zero_stage, recompute }) {
   const axes = Object.entries({ TP: tp, CP: cp, PP: pp, EP: ep, DP: dp }).filter(([, size]) => size > 1);
   const words = axes.map(([axis, size]) => `${axis} ${plainNumber(size)}`);
@@ -29,7 +29,7 @@ const AXES = ["tp", "cp", "pp", "ep", "etp", "dp"];
 const scheduleOf = ({ pp, schedule, chunks }) =>
   (pp > 1 ? `${wordOf("schedule", schedule) ?? schedule}${chunks > 1 ? ` × ${chunks}` : ""}` : "–");
 
-/** Columns of a layout: [key, title, number or text to sort by, text that is shown]. */
+/** Columns of a layout: [key, title, number or text to sort by, displayed text]. */
 export const LAYOUT = [
   ...AXES.map((key) => [key, key.toUpperCase(), (row) => row[key], (row) => plainNumber(row[key])]),
   ["schedule", "Schedule", scheduleOf, scheduleOf],
@@ -73,7 +73,7 @@ export function layoutTable(caption, ways, onTicked = null) {
     const order = rows.map((row) => [value(row), row]);
     order.sort(([a], [b]) => (typeof a === "string" ? a.localeCompare(b) : a - b));
     if (down) order.reverse();
-    // An axis that no layout uses needs no column.
+    // An axis that no layout uses gets no column.
     const shown = LAYOUT.filter(([key]) => key === sorted || !AXES.includes(key) || rows.some((row) => row[key] > 1 && (key !== "etp" || row.ep > 1)));
     const heads = COLUMNS.filter((column) => !LAYOUT.includes(column) || shown.includes(column)).map(([name, title]) => el("th", {
       scope: "col", class: TEXTS.includes(name) ? null : "num",

@@ -1,4 +1,4 @@
-// Searches the layouts of a job beside the page, which is never kept waiting.
+// Searches the layouts of a job in a worker, so that the page never waits.
 
 import { InputError } from "../engine/errors.js";
 import { servedBy } from "../engine/job.js";
@@ -10,10 +10,10 @@ import { MFU_CONVENTION } from "../models/step/compute.js";
 import { needed_utilisation } from "../models/step/step.js";
 import { layout_data, page_plan, planned } from "../scenarios/tools/page_plan.js";
 
-const SHOWN = 500; // fastest layouts that a page is given
+const SHOWN = 500; // fastest layouts that are sent to the page
 const EVERY_MS = 100;
 
-// Asks one number of nodes after the other, and tells of each; returns the answer, or null.
+// Tries one number of nodes after the other and reports each; returns the answer, or null.
 async function sizedNodes(catalog, choices, question) {
   const { sizedCounts } = await import("./planner_nodes.js");
   let [best, last] = [null, null];

@@ -1,6 +1,6 @@
-// The profile reader: traces and snapshots that a reader gives, divided as `figgen profile` and
-// `figgen memory-snapshot` divide them, in a worker beside the page. Nothing is sent anywhere, and
-// names out of a file are texts, never markup.
+// The profile reader: analyses a reader's traces and snapshots as `figgen profile` and
+// `figgen memory-snapshot` do, in a worker next to the page. Nothing is sent anywhere, and
+// names in a file are treated as text, never as markup.
 
 import { addressWriter } from "./address.js";
 import { button, el, field, liveRegion, mountTool, perFrame, released, selectField } from "./dom.js";
@@ -22,14 +22,14 @@ const SECTIONS = {
   waits: ["Who waits for whom", "Waiting for others"],
   against: ["Compared with the other recording", "Causes of the difference"],
 };
-const MOST_ROWS = 200; // of a table; the file to take away has all
+const MOST_ROWS = 200; // of a table; the download has all rows
 const LONGEST_NAME = 120;
 const ACCEPTED = ".json,.gz,.pickle,.pkl,.log,.txt,.out,.err";
 const RECORDED = /\.(json|gz|pickle|pkl)$/i;
 const LARGEST_LOG = 1e6; // of a log, which is read here and not in the worker
-const LARGEST_FILE = 200e6; // together; the worker refuses more
+const LARGEST_FILE = 200e6; // in total; the worker refuses more
 
-/** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` files of the site. */
+/** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` the site's files. */
 function build(root, signal, { pages, examples }) {
   const { region, say } = liveRegion();
   const writeAddress = addressWriter(signal);
@@ -88,7 +88,7 @@ function build(root, signal, { pages, examples }) {
         return new File([await found.blob()], path);
       });
       const found = await Promise.all(files);
-      if (given === before) read(found); // else the reader has chosen files meanwhile
+      if (given === before) read(found); // otherwise the reader has chosen files meanwhile
     } catch {
       if (!signal.aborted && given === before) tell("The example could not be loaded; try again when you are connected");
     }
@@ -139,7 +139,7 @@ function build(root, signal, { pages, examples }) {
     worker.postMessage({ files, against: others, device });
   }
 
-  // A small file that is no recording may be a model or a job.
+  // A small file that is not a recording may be a model or a job.
   async function refuse(problem, files) {
     const [file] = files;
     const other = files.length === 1 && file.size <= LARGEST_LOG ? (await import("./elsewhere.js")).elsewhere(await file.text()) : null;
@@ -182,7 +182,7 @@ function build(root, signal, { pages, examples }) {
     return [...shown, ...besideModel(profile)];
   }
 
-  // What the modeler computes for an address of it, part by part; and all of it to take away.
+  // What the modeler computes for one of its addresses, part by part; and the whole as a download.
   function besideModel(profile) {
     const { sections, data, worst, setup } = profile;
     let beside = null;
@@ -266,7 +266,7 @@ function table(caption, [head, ...rows], left, write = (text) => cut(text)) {
   ];
 }
 
-// A bar for each rank, of the parts that add up to its step; the table says the same in numbers.
+// A bar for each rank, with the parts that add up to its step; the table has the same numbers.
 function bars(ranks) {
   const part = (name, key, share) => el("span", { class: `profile-${key}`, style: `flex-grow: ${share}`, title: `${name} ${percent(share)}` });
   return el("div", { class: "profile-bars", "aria-hidden": "true" },

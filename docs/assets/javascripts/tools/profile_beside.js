@@ -1,4 +1,4 @@
-// A recorded rank beside the step that the modeler computes for an address of it. Loaded when a reader
+// Compares a recorded rank with the step that the modeler computes for an address. Loaded when a reader
 // gives an address; the comparison is printed from figgen.models.profiles.profile_beside.
 
 import { catalog } from "../catalog.js";
@@ -10,8 +10,8 @@ import { quantity } from "./quantities.js";
 import { readAddress } from "./state.js";
 
 /**
- * What the modeler says of an address or its query: { setup, step }, or { error }; with `problems` of the
- * address. What is no address of the modeler is a problem, and not its first configuration.
+ * The modeler's answer for an address or its query: { setup, step }, or { error }; with `problems` of the
+ * address. An address of a different page is a problem, and not the modeler's first configuration.
  */
 export function modelled(address) {
   const query = address.replace(/#.*/, "");
@@ -23,7 +23,7 @@ export function modelled(address) {
   return { ...evaluate(catalog, a), problems };
 }
 
-/** { section, data }: the parts of a rank's step beside the model's, the largest difference first. */
+/** { section, data }: the parts of a rank's step next to the model's, the largest difference first. */
 export function besideModel(rank, step) {
   const estimate = {
     exposed: Object.entries(step.exposed_s), bubble_s: step.bubble_s, compute_s: step.compute_s, recompute_s: step.recompute_s,
@@ -32,7 +32,7 @@ export function besideModel(rank, step) {
   return { section: beside_section(rank, data, (value, unit, spec) => quantity(value, unit, spec)), data };
 }
 
-/** The modeler's query for what a trace tells of its job; null where it tells no GPU. */
+/** The modeler's query for the job of a trace; null if the trace does not name a GPU. */
 export function queryOf({ device, ranks, sizes }) {
   const chips = Object.entries(catalog.accelerators ?? {});
   const words = (name) => name.toLowerCase().match(/[a-z]+\d+[a-z]*|\d+gb|hbm\w*|sxm|pcie|nvl/g) ?? [];
@@ -40,7 +40,7 @@ export function queryOf({ device, ranks, sizes }) {
   const scored = chips.map(([id, chip]) => [words(`${id} ${chip.name ?? ""}`.replace(/(\d+)\s*GB/gi, "$1gb")).filter((word) => asked.includes(word)).length, id]);
   const [score, chip] = scored.sort((one, other) => other[0] - one[0])[0] ?? [0];
   if (!score || !ranks) return null;
-  // Nodes of eight, and no group but those that the trace has calls of.
+  // It assumes nodes of eight, and only groups for which the trace has calls.
   const gpus = Math.min(8, ranks);
   const query = new URLSearchParams({ chip, nodes: String(Math.ceil(ranks / gpus)), gpus: String(gpus), tp: "1", pp: "1" });
   for (const [axis, size] of sizes) query.set(axis, String(size));

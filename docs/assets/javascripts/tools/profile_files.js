@@ -58,7 +58,7 @@ async function isPacked(file) {
   return head[0] === 0x1f && head[1] === 0x8b;
 }
 
-// Whether a file, or what is packed in it, begins as a pickle does.
+// Whether a file, or its unpacked content, begins like a pickle.
 async function isPickle(file, packed) {
   if (!packed) return new Uint8Array(await file.slice(0, 1).arrayBuffer())[0] === 0x80;
   const pieces = unpacked(file.slice(0, 4096)).getReader();
@@ -74,7 +74,7 @@ async function isPickle(file, packed) {
 
 const unpacked = (file) => file.stream().pipeThrough(new DecompressionStream("gzip"));
 
-// All that is shown of recorded ranks; records are made plain, as a message between threads is.
+// Everything that is shown of recorded ranks; records become plain objects for messages between threads.
 function profileOf(read, bases) {
   const ranks = read.map(({ rank }) => rank);
   const worst = slowest(ranks);
@@ -106,7 +106,7 @@ const callsData = ({ group, each_s, bytes, busy_s, exposed_s }, common) => ({
   bus_bandwidth_bytes_per_s: bus_bandwidth_bytes_per_s({ group, each_s, bytes }, common),
 });
 
-/** A record, dictionary or list as objects and arrays. */
+/** A record, dictionary or list as plain objects and arrays. */
 export function plain(value) {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(plain);
@@ -140,7 +140,7 @@ async function traceOf(file, packed, told) {
   return [...ranks_of(reading)].map(([name, kept]) => ({ rank: profile_of(name, kept), lanes: packedLanes(lanes_of(kept)) }));
 }
 
-// Lanes as arrays of numbers, which pass between threads without being copied one by one.
+// Lanes as arrays of numbers, which can be transferred between threads without copying.
 const packedLanes = ({ lanes, names, steps, seconds }) => ({
   names, steps, seconds,
   lanes: lanes.map(({ name, starts, ends, kinds, names: named }) => ({

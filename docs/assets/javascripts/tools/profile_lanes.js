@@ -8,7 +8,7 @@ import { quantity } from "./quantities.js";
 
 const [LANE, GAP, AXIS, LABELS] = [22, 6, 22, 76]; // px
 const MOST_LANES = 12;
-const LEAST_S = 2e-7; // the shortest span that is shown, of a kernel's own length
+const LEAST_S = 2e-7; // the shortest visible span, about one kernel
 const INKS = [
   ["products and convolutions", "--fig-series-1", ["product", "convolution"]],
   ["attention", "--fig-series-5", ["attention"]],
@@ -20,7 +20,7 @@ const INKS = [
 ];
 const time = (value) => quantity(value, "s", "time");
 
-/** The picture of `recording` as lanes.py divides it, whose kinds are places in `kinds`; null without lanes. */
+/** The picture of the lanes that lanes.py made of `recording`, whose kinds index `kinds`; null without lanes. */
 export function lanesPicture(recording, kinds, signal) {
   const lanes = recording.lanes.slice(0, MOST_LANES);
   if (!lanes.length) return null;
@@ -107,7 +107,7 @@ function pointed(canvas, { zoom, show, span, say, under }) {
   });
 }
 
-// The last event of a lane that begins at `at` or before; -1 before the first one.
+// The last event of a lane that begins at or before `at`; -1 before the first one.
 function lastBefore(starts, at) {
   let [low, high] = [0, starts.length];
   while (low < high) {
@@ -152,7 +152,7 @@ function paint(canvas, lanes, inkOf, steps, [from, until], height) {
   });
 }
 
-// A pixel that several kernels share has the colour of the kind that fills most of it.
+// A pixel shared by several kernels has the colour of the kind that fills most of it.
 function paintLane(context, { starts, ends, kinds }, inkOf, inks, { from, until, place, wide, y }) {
   const filled = new Float32Array(inks.length);
   const flush = (pixel) => {

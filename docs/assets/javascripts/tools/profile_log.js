@@ -1,9 +1,9 @@
-// What a log says on the profile reader's page. Loaded when a reader brings one.
+// Reads a log on the profile reader's page. Loaded when a reader brings one.
 
 import { el } from "./dom.js";
 import { readLog } from "./logs.js";
 
-/** What a log says as elements, null for another text. */
+/** The content of a log as elements; null for other texts. */
 export function logParts(text) {
   const read = readLog(text);
   if (!read) return null;

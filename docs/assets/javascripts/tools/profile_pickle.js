@@ -1,14 +1,14 @@
 // A pickle of plain data, read without running anything: dicts become Maps, lists and tuples arrays.
-// What would name a class or a function is refused, as `figgen memory-snapshot` refuses it.
+// Anything that names a class or a function is refused, as by `figgen memory-snapshot`.
 // Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
 
 import { InputError, grouped } from "../engine/errors.js";
 import { ENDED, LONGEST, NAMED, NO_TEXT, PROTOCOLS, REFUSED_OPERATIONS, UNFIT, broken, refused } from "../models/memory/plain_pickle.js";
 
-const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
+const MOST_STEPS = 50_000_000; // steps of a few bytes each could fill the memory
 const MARK = Symbol("mark");
 
-/** What the bytes of a pickle hold. Throws InputError for what is broken, too much, or no plain data. */
+/** The content of a pickle. Throws InputError if it is broken, too large, or not plain data. */
 export function unpickled(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -84,7 +84,7 @@ export function unpickled(bytes) {
     stack.push(found);
   };
   const keep = (place) => {
-    // A memo has no more places than the file has bytes.
+    // A memo has at most as many entries as the file has bytes.
     const round = bytes.length < 2 ** 24 ? 2 ** 16 : 2 ** 24;
     if (Math.floor(place / round) > Math.floor(bytes.length / round)) throw broken("a memo index beyond what the file can fill");
     memo[place] = into(() => true);
@@ -99,7 +99,7 @@ export function unpickled(bytes) {
     0x80: () => { if (u8() > PROTOCOLS) throw broken(`a protocol above ${PROTOCOLS}`); },
     0x95: () => { take(8); },
     0x28: () => put(MARK),
-    0x30: () => { if (stack.pop() === undefined) throw broken(UNFIT); }, // a mark too
+    0x30: () => { if (stack.pop() === undefined) throw broken(UNFIT); }, // also removes a mark
     0x31: marked,
     0x4e: () => put(null),
     0x88: () => put(true),
@@ -132,7 +132,7 @@ export function unpickled(bytes) {
     0x72: () => keep(u32()),
     0x68: () => recall(u8()),
     0x6a: () => recall(u32()),
-    // What names something to be called, in the order of a pickler.
+    // Opcodes that name something to call, in the order of a pickler.
     0x63: () => { throw refused(`${line()}.${line()}`); },
     0x69: () => { throw refused(`${line()}.${line()}`); },
     0x93: () => {

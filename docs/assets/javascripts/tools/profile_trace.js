@@ -22,7 +22,7 @@ export const traceText = (name, mapped) => new TraceText(name, (window) => {
   return [mapped(found)];
 }, LARGEST_VALUE);
 
-// Python writes, and reads, numbers that JSON has not.
+// Python writes and reads numbers that JSON doesn't have.
 function parsed(written) {
   try {
     return JSON.parse(written);
@@ -51,7 +51,7 @@ export function endOf(text, at) {
   return -1;
 }
 
-// Where the text in quotation marks that begins at `at` ends; -1 where it does not.
+// The end of the quoted text that begins at `at`; -1 if the text ends before it.
 function quoteAfter(text, at) {
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

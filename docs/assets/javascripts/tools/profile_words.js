@@ -1,16 +1,16 @@
-// What the profile reader says as text, word for word as `figgen profile` and `figgen memory-snapshot`. Pure.
+// The profile reader's results as text, word for word as `figgen profile` and `figgen memory-snapshot`. Pure.
 
-/** The answer, then sections as text: title, table and notes of each. */
+/** The answer, then the sections as text: title, table and notes of each. */
 export const profileText = (answer, sections) => text([[answer], ...sections.map(({ title, rows, left, notes }) =>
   [...(title ? [title] : []), ...(rows.length ? aligned(rows, left) : []), ...notes])]);
 
-/** What the command line prints of a snapshot. */
+/** The command line's output for a snapshot. */
 export const snapshotText = ({ sentence, refusals, rows, kinds }) =>
   text([sentence ? [sentence] : [], refusals, aligned(rows, 1), kinds].filter((part) => part.length));
 
 const text = (parts) => `${parts.map((lines) => lines.join("\n")).join("\n\n")}\n`;
 
-// Rows as lines of equal columns, the first `left` of them flush left, numbers flush right.
+// Rows as lines of equal columns: the first `left` of them flush left, the others flush right.
 function aligned(rows, left) {
   const size = (cell) => Array.from(cell).length;
   const widths = rows[0].map((_, column) => rows.reduce((most, row) => Math.max(most, size(row[column])), 0));

@@ -1,4 +1,4 @@
-// Reads traces and snapshots beside the page, which is never kept waiting.
+// Reads traces and snapshots in a worker, so that the page never waits.
 
 import { InputError } from "../engine/errors.js";
 import { readFiles } from "./profile_files.js";

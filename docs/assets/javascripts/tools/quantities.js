@@ -1,4 +1,4 @@
-// Numbers as a reader of the tools sees them, written by the code of the guide.
+// Numbers as the tools show them, formatted by the guide's code.
 
 import { format_number, shown, span_shown } from "../quantity_shown.js";
 

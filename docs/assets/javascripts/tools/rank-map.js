@@ -1,5 +1,5 @@
-// The GPU process mapping visualizer: one state, from the address or from the form; everything that
-// is shown follows from it.
+// The GPU process mapping visualizer: one state, from the address or from the form, determines
+// everything that is shown.
 
 import { liveRegion, mountTool, perFrame, released, whenNear } from "./dom.js";
 import { afterFrame } from "./painting.js";
@@ -25,14 +25,14 @@ function movedOf(parallel) {
   return movedBy.get(parallel);
 }
 
-/** Builds the tool in `root` from the layouts that have a name. */
+/** Builds the tool in `root` from the named layouts. */
 async function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   const writeAddress = addressWriter(signal);
   let { state, problems } = readAddress(await plainQuery(location.search, schema), (query) => fromQuery(schema, layouts, query));
   const carried = carriedOf(location.search);
   let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
-  let differing = null; // ranks that what was pasted has elsewhere, and the layout that it was compared with
+  let differing = null; // ranks that differ in pasted text, and the layout with which it was compared
 
   const change = (partial) => {
     state = named({ ...state, ...partial }, layouts, partial.preset ?? state.preset);
@@ -65,9 +65,9 @@ async function build(root, signal, layouts) {
   });
   const page = makePage(root, { form, shows, stage, legend, details, table, take, region });
 
-  // What lies below the first screen is made when a reader comes near; its room has a fixed height, so
+  // Parts below the first screen are created when a reader comes near; they have fixed heights, so
   // that nothing moves then.
-  let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
+  let [volumes, handed] = [null, ""]; // and the query with which the modeler opens the layout
   const near = (section, make) => {
     whenNear(async () => {
       const made = await make();
@@ -118,7 +118,7 @@ async function build(root, signal, layouts) {
     remember();
   }
 
-  // `own` is whether it is the reader's configuration, or one that stands in for it.
+  // `own` says whether it is the reader's configuration, or a substitute for it.
   function showLayout(parallel, own) {
     const names = showsOf(parallel);
     if (!names.includes(state.show)) state = { ...state, show: "tp", group: null };
@@ -143,7 +143,7 @@ async function build(root, signal, layouts) {
     say(told.join(" "));
   }
 
-  // Marks of the ranks that differ from what was pasted, null for another layout.
+  // Marks ranks that differ from a pasted text; null for a different layout.
   function differingOf(parallel) {
     const same = ({ nodes, gpus_per_node, tp, cp, pp, ep, etp, order }) => [nodes, gpus_per_node, tp, cp, pp, ep, etp, order].join();
     if (!differing?.ranks.length || same(differing.parallel) !== same(parallel)) return null;

@@ -1,5 +1,5 @@
-// The schedule lab: pipeline schedules carried out side by side, to be stepped through, asked, and
-// beaten. One state, from the address or from the form; everything that is shown follows from it.
+// The schedule lab: pipeline schedules run side by side, to step through, explore, and
+// beat. One state, from the address or from the form, determines everything that is shown.
 
 import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
@@ -16,7 +16,7 @@ import { carriedOf } from "./job_carried.js";
 import { addressWriter } from "./address.js";
 import { plainQuery, readAddress } from "./state.js";
 
-/** Builds the tool in `root`; `titles` has what each schedule is called. */
+/** Builds the tool in `root`; `titles` has the name of each schedule. */
 async function build(root, signal, { titles }) {
   let { state, moves, problems } = readAddress(await plainQuery(location.search, SCHEMA), fromQuery);
   let [runs, failed, first] = [[], [], true];
@@ -54,7 +54,7 @@ async function build(root, signal, { titles }) {
     const found = runsOf(state).map((run) => ({ ...run, title: titles[run.name] }));
     failed = found.filter(({ error }) => error);
     const good = found.filter(({ error }) => !error);
-    // Two of one kind are told apart by their letters.
+    // Two of one kind are distinguished by letters.
     for (const run of good) if (good.some((other) => other !== run && other.name === run.name)) run.title += ` (${run.key.toUpperCase()})`;
     if (good.length) runs = good;
     showMessages();

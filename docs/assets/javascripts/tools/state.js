@@ -1,7 +1,7 @@
-// A tool's state and the query of its address: typed keys, each checked where it enters.
+// A tool's state and the query of its address: typed keys, each validated where it enters.
 //
 // A schema is an object: key → kind, made by `whole`, `number`, `choice`, `flag` or `text`. Keys
-// that several tools share have one meaning in all of them, so that an address can be handed on.
+// that several tools share have one meaning in all of them, so that addresses can be passed on.
 // Nothing here touches the document.
 
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
@@ -9,8 +9,8 @@ import { convention } from "../models/machine/frameworks.js";
 import { CARRIED } from "./job_record.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 
-const LONGEST = 80; // characters of a value that anybody would type
-const SHOWN = 40; // characters of a refused value that a message repeats
+const LONGEST = 80; // most characters of a plausible value
+const SHOWN = 40; // most characters of an invalid value that a message repeats
 const LONGEST_ADDRESS = 16_384; // characters of a query; the longest that a tool writes has about 9,000
 const MOST_PROBLEMS = 20; // of an address that are listed; the others are counted
 
@@ -38,7 +38,7 @@ export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
   },
 });
 
-/** One of `choices`; a misspelt one is answered with those that it may have meant. */
+/** One of `choices`; a misspelt one is refused with similar ones. */
 export const choice = (fallback, choices) => ({
   fallback,
   choices,
@@ -54,7 +54,7 @@ export const flag = (fallback) => ({
   write: (value) => (value ? "1" : "0"),
 });
 
-/** Any text that `check` lets pass; it throws an InputError for what it does not. */
+/** Any text that `check` accepts; it throws an InputError for others. */
 export const text = (fallback, check) => ({
   fallback,
   expected: null,
@@ -66,7 +66,7 @@ export const text = (fallback, check) => ({
 
 const size = () => whole(1);
 
-/** The keys of both tools. `gpus` are those of a node; `etp` null is what the framework takes. */
+/** The keys of both tools. `gpus` are those of a node; `etp` null is the framework's default. */
 export const shared = (presets, shows) => ({
   preset: choice("", ["", ...presets]),
   nodes: size(),
@@ -87,7 +87,7 @@ export const SHARED_KEYS = ["preset", "nodes", "gpus", "tp", "cp", "ep", "etp", 
 export const defaults = (schema) =>
   Object.fromEntries(Object.entries(schema).map(([key, kind]) => [key, kind.fallback]));
 
-/** The value of one key written as `given`. Throws InputError with what was expected instead. */
+/** The value of one key, written as `given`. Throws InputError that names what was expected. */
 export function readValue(schema, key, given) {
   const kind = schema[key];
   const got = given.length > SHOWN ? `${given.slice(0, SHOWN)}…` : given;
@@ -101,8 +101,8 @@ export function readValue(schema, key, given) {
 }
 
 /**
- * Calls `onValue(value)` with what `input` holds, at once where it is written plainly, or
- * `onBad(expected, nearest)`. `batch` is given where a global batch may be typed in tokens.
+ * Calls `onValue(value)` with the value of `input`, immediately if it is plain digits, or
+ * `onBad(expected, nearest)`. `batch` is given if a global batch may be typed in tokens.
  */
 export async function readTyped(schema, key, input, { onValue, onBad, batch = null }) {
   const [kind, typed] = [schema[key], input.value.trim()];
@@ -121,8 +121,8 @@ export async function readTyped(schema, key, input, { onValue, onBad, batch = nu
 }
 
 /**
- * `given`, the keys of `query` that are valid, and `problems`, a sentence for each that is not.
- * A key that no tool knows is left alone, unless it looks like a slip of the pen.
+ * `given`, the keys of `query` that are valid, and `problems`, one sentence per invalid one.
+ * An unknown key is ignored, unless it looks like a typo.
  */
 export function parseQuery(schema, query) {
   const [given, problems] = [{}, []];
@@ -145,25 +145,25 @@ export function parseQuery(schema, query) {
   return { given, problems };
 }
 
-/** The value of a key that a tool reads by itself, or null; of several, `problems` tells. */
+/** The value of a key that a tool parses itself, or null; duplicates are added to `problems`. */
 export function onlyValue(query, key, problems) {
   const all = query.getAll(key);
   if (all.length > 1) problems.push(new InputError(key, { expected: "one value", got: "several" }).message);
   return all[0] ?? null;
 }
 
-/** A global batch as the forms and addresses of all tools have it. */
+/** A global batch in the forms and addresses of all tools. */
 export const BATCH = Object.freeze({ ...whole(1, 1, 10 ** 9), name: "global_batch" });
 
 /**
- * `query` with numbers that are written as in the fields, such as `nodes=1k`, `sequence=8k` or
+ * `query` with numbers in the notation of fields, such as `nodes=1k`, `sequence=8k` or
  * `global_batch=4M tokens`, in plain digits; what cannot be read stays as it is. `sequenceOf(query)` is
  * the number of tokens of a sequence, where a batch may be given.
  */
 export async function plainQuery(query, schema, sequenceOf = null) {
   const kinds = sequenceOf ? { global_batch: BATCH, ...schema } : schema;
   const isOdd = ([key, text]) => {
-    const kind = Object.hasOwn(kinds, key) && kinds[key]; // the second of two configurations has its keys behind "b."
+    const kind = Object.hasOwn(kinds, key) && kinds[key]; // the second of two configurations has keys after "b."
     return key.startsWith("b.") || (kind.ends && kind.read(text) === undefined);
   };
   if (query.length > LONGEST_ADDRESS || ![...new URLSearchParams(query)].some(isOdd)) return query;
@@ -171,7 +171,7 @@ export async function plainQuery(query, schema, sequenceOf = null) {
 }
 
 /**
- * What `read(query)` makes of the query of an address, with at most MOST_PROBLEMS different `problems`.
+ * The result of `read(query)` for an address's query, with at most MOST_PROBLEMS different `problems`.
  * A query that is too long is not read. Every tool reads its address through this function.
  */
 export function readAddress(query, read) {
@@ -186,7 +186,7 @@ export function readAddress(query, read) {
   return { ...found, problems };
 }
 
-/** The query, without its question mark, of what in `state` differs from `base`. */
+/** The query, without its question mark, of the differences between `state` and `base`. */
 export function toQuery(schema, state, base = defaults(schema)) {
   const query = new URLSearchParams();
   for (const [key, kind] of Object.entries(schema)) {

@@ -9,7 +9,7 @@ import { OwnNames } from "../scenarios/taking/own_lines.js";
 import { tables } from "../taking-tables.js";
 import { button, el, field } from "./dom.js";
 
-const LONGEST = 65_536; // characters; a launch script has some thousand
+const LONGEST = 65_536; // characters; launch scripts have a few thousand
 const mapOf = (object) => new Map(Object.entries(object));
 const { flags, switches, on, keys, units, usual, chunks, sequence, matters_with: beside } = tables.names;
 const NAMES = new OwnNames(mapOf(flags), mapOf(switches), on, mapOf(keys), mapOf(units), mapOf(usual), mapOf(chunks), sequence, mapOf(beside));
@@ -26,12 +26,12 @@ export function takeText(text, answers = {}) {
   return { ...job, taken, assumed, because };
 }
 
-/** The values of a job, without the defaults of a step where the page sets its own. */
+/** The values of a job, without the step's defaults for options that the page sets. */
 export function knownOf({ taken, assumed, usual }) {
   return Object.fromEntries(Object.entries({ ...assumed, ...taken }).filter(([name]) => !usual.includes(name)));
 }
 
-// A model's own file has a shape and says nothing else of a job.
+// A model's own file only has a shape.
 function modelFile(text) {
   const [shape, notes] = read_model_text(text);
   return { dialect: "config.json", taken: {}, assumed: {}, because: {}, usual: [], left: [], unsure: [], asked: [], missing: [], notes, shape };
@@ -47,7 +47,7 @@ const assumptions = (assumed, because) =>
     .flatMap(([reason, said]) => (said ? [`${said} (${reason})`] : []))
     .join("; ");
 
-/** What was read, as rows of a kind and a sentence: taken, assumed, not understood, left. */
+/** What was read, as rows of a kind and a sentence: taken, assumed, not understood, ignored. */
 export function takenRows({ dialect, taken, assumed, because, left, unsure, notes, shape }) {
   const others = left.filter((name) => !unsure.includes(name));
   const said = shape ? `a model of ${grouped(parameter_counts(shape).total)} parameters` : pairs(taken);
@@ -63,7 +63,7 @@ export function takenRows({ dialect, taken, assumed, because, left, unsure, note
 /** A row of a kind and a sentence as a message. */
 export const told = ([kind, sentence]) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
 
-/** A form for the first of the variables that a text does not set; `again` reads with its value. */
+/** A form for the first variable that a text does not set; `again` reads the text with its value. */
 export function askFor([name, ...others], again) {
   if (name === undefined) return [];
   const value = el("input", { type: "text", name: "variable", autocomplete: "off", spellcheck: "false" });

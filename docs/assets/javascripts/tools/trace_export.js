@@ -7,7 +7,7 @@ import { step_timeline } from "../models/step/step_timeline.js";
 import { stages_of } from "../scenarios/tools/page_answers.js";
 import { traceLines } from "./trace_lines.js";
 
-const MOST_EACH = 100_000; // calls up to which each is an event of its own, as without --together
+const MOST_EACH = 100_000; // most calls for which each is a separate event, as without --together
 
 /** Whether a job has so many calls that equal ones of a microbatch become one event. */
 export const together = ({ setup }) => calls_of(setup) > MOST_EACH;

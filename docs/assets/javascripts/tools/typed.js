@@ -6,9 +6,9 @@ import { read_quantity } from "../quantity_text.js";
 import { typed_amount, typed_batch, typed_count } from "../scenarios/options/typed.js";
 
 /**
- * What `text` says in a field of this `kind`: { value }, or { expected, nearest }, where `nearest`
- * are numbers that may have been meant. `batch` has the tokens of a sequence and the sequences that
- * a batch is a multiple of, where the field is one of a global batch.
+ * The value of `text` in a field of this `kind`: { value }, or { expected, nearest }, where `nearest`
+ * are numbers that may have been meant. `batch` has the tokens of a sequence and the number of sequences
+ * that a batch must be a multiple of, if the field is for a global batch.
  */
 export function typedNumber(key, kind, text, batch = null) {
   const [least, most] = kind.ends;
@@ -31,16 +31,16 @@ function amount(key, { unit }, text) {
   return Number(typed_amount(key, text, one.unit, one.value).toPrecision(12));
 }
 
-const LONGEST = 80; // characters of a number that anybody would type
+const LONGEST = 80; // most characters of a plausible number
 
-/** A query whose numbers are in plain digits where they can be read; what the rest says is for the tool. */
+/** A query with numbers in plain digits if they can be parsed; the tool checks the rest. */
 export function plainAddress(query, kinds, sequenceOf) {
   const asked = new URLSearchParams(query);
   const nameOf = (key) => key.replace(/^b\./, "");
   const kindOf = (key) => (Object.hasOwn(kinds, nameOf(key)) ? kinds[nameOf(key)] : {});
   const isOdd = ([key, text]) => kindOf(key).ends && text.trim() && text.length <= LONGEST
     && asked.getAll(key).length === 1 && kindOf(key).read(text) === undefined;
-  // A batch in tokens needs the sequence, which may be one of them.
+  // A batch in tokens requires the sequence length, which may also be changed here.
   const isBatch = (key) => nameOf(key) === "global_batch";
   const odd = [...asked].filter(isOdd).sort(([one], [other]) => isBatch(one) - isBatch(other));
   for (const [key, text] of odd) {

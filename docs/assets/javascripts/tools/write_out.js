@@ -7,7 +7,7 @@ import { button, el } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { OWN } from "./modeler_options.js";
 
-/** What `figgen write` prints of a job of the engine: { text, refused, left_out }, the last as pairs. */
+/** The output of `figgen write` for a job of the engine: { text, refused, left_out }, the last as pairs. */
 export function fileOf(software, { setup, model, dtype }) {
   const job = record(JobToWrite, { setup, model: model === OWN ? "" : model, dtype });
   const { text, refused, left_out } = write_job(software, job);

@@ -1,14 +1,14 @@
 // Finds pages for a query: adds up the impacts that figgen/search/index.py computed.
 //
-// Loaded when a reader turns to the search, and so are the pieces of the index that a query needs.
+// Loaded when a reader opens the search, and so are the pieces of the index that a query needs.
 
 import { asked, stem, words } from "./words.js";
 
 const folder = new URL("../../../search/", import.meta.url);
 const loaded = new Map(); // file → its content, or the promise of it
 const SHOWN_SECTIONS = 3;
-const NEAR = 0.5; // a word that only begins with what was typed, or is spelled a little differently
-const ALSO_NEAR = 0.25; // the same, beside the word itself
+const NEAR = 0.5; // a word that only begins with the typed text, or is spelled slightly differently
+const ALSO_NEAR = 0.25; // the same, if the index has the word itself
 const MOST_NEAR = 12;
 
 async function load(name) {
@@ -24,7 +24,7 @@ async function load(name) {
 
 export const begin = () => load("head.json");
 
-// The pieces that may hold words which begin with `start`, the first `most` of them.
+// The pieces that may hold words with the prefix `start`, the first `most` of them.
 async function range(head, start, most) {
   const after = (word) => head.cuts.filter((cut) => cut <= word).length - 1;
   const first = Math.max(0, after(start));
@@ -39,25 +39,25 @@ async function exact(head, word) {
   return Object.hasOwn(piece, word) ? piece[word] : undefined; // each object has a constructor
 }
 
-// Postings of words of the index that are close to one that was typed.
+// Postings of words in the index that are close to a typed one.
 async function near(head, typed) {
   const pieces = await range(head, typed, 2);
   const close = closeOf(pieces, typed);
-  // A slip spares the first letter alone: recieve is not in the piece of receive.
+  // Only the first letter must be right: recieve is not in the piece of receive.
   return close.length || typed.length < 4 ? close : closeOf(await range(head, typed[0], Infinity), typed);
 }
 
-// In these pieces: longer words, then ones with a slip.
+// In these pieces: longer words, then words with a typo.
 function closeOf(pieces, typed) {
   const known = pieces.flatMap((piece) => Object.keys(piece));
   const longer = known.filter((word) => word.startsWith(typed)).sort((a, b) => a.length - b.length);
   const close = longer.length || typed.length < 4 ? longer : known.filter((word) => slips(word, stem(typed)));
-  // A slip within an ending, recomputaton, keeps the ending: then the longest word that it begins with.
+  // After a typo within an ending, recomputaton, the longest word that the text begins with.
   if (!close.length) close.push(...known.filter((word) => word.length > 4 && typed.startsWith(word)).slice(-1));
   return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => Object.hasOwn(piece, word))[word]);
 }
 
-// Whether one letter added, left out, changed or swapped makes one word of the other.
+// Whether adding, omitting, changing or swapping one letter turns one word into the other.
 function slips(a, b) {
   if (Math.abs(a.length - b.length) > 1 || a[0] !== b[0]) return false;
   let at = 0;
@@ -67,7 +67,7 @@ function slips(a, b) {
     || (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2));
 }
 
-// Adds a word's impacts to those of a need: the best of what stands for it counts.
+// Adds a word's impacts to a need's; the best of its alternatives counts.
 function credit(need, packed, weight) {
   for (let at = 0, number = 0; at < packed.length; at += 2) {
     number += packed[at];
@@ -88,7 +88,7 @@ async function needs(head, text) {
     }
     return { word, need, known: need.size > 0 };
   }));
-  // What the index has in one piece: micro batch, all to all, bubble fraction.
+  // Words that the index has in one piece: micro batch, all to all, bubble fraction.
   for (const length of [2, 3]) {
     for (let at = 0; at + length <= all.length; at += 1) {
       const run = all.slice(at, at + length);
@@ -134,7 +134,7 @@ function scores(head, found) {
   return [settle(records), settle(pages)];
 }
 
-// Titles that consist of what was asked for are what was asked for.
+// Titles that equal the query come first.
 function titled(title, meant) {
   const own = [...new Set(words(title))];
   return own.length && own.every((word) => meant.has(word)) ? 1.35 : 1;

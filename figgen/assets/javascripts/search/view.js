@@ -8,7 +8,7 @@ const KINDS = { figure: "Figure", formula: "Formula", term: "Term", row: "Table 
 const AROUND = 220; // characters of an excerpt
 const EXCERPTS = 6;
 const LONGEST = 200; // characters of a query; an address with more is cut, as the field shows
-const PAUSE_MS = 250; // texts are loaded when nobody types any more
+const PAUSE_MS = 250; // texts are loaded once typing pauses
 let dialog;
 
 function make(tag, properties = {}, ...children) {
@@ -30,9 +30,9 @@ function parts(query) {
   return { input, told, list, form };
 }
 
-// Follows what is typed; `changed` hears of each query that is shown.
+// Follows the typed text; `changed` is called for each query that is shown.
 function follow(view, changed = () => {}) {
-  let asked, shown; // a query, and the promise that its results stand
+  let asked, shown; // a query, and the promise that its results are shown
   let pause;
   const resting = () => new Promise((resolve) => {
     clearTimeout(pause);
@@ -70,7 +70,7 @@ function follow(view, changed = () => {}) {
     event.preventDefault();
     const query = view.input.value.trim();
     await show();
-    // Who has typed on meanwhile, closed the search or left its page wants to go nowhere.
+    // A reader who has typed on, closed the search or left its page goes nowhere.
     if (query === asked && view.form.offsetParent) view.list.querySelector("a")?.click();
   });
   view.form.parentElement.addEventListener("keydown", (event) => move(view, event));
@@ -126,7 +126,7 @@ async function excerpts(view, query, { results }) {
   }));
 }
 
-// The part of a text with most of the words that were meant, those marked.
+// The part of a text with most of the query's words, which are marked.
 function marked(text, meant) {
   const found = [...text.matchAll(/[\p{L}\p{N}][\p{L}\p{N}'’_-]*/gu)].filter(([word]) => hits(word, meant));
   const within = (from) => new Set(
@@ -147,7 +147,7 @@ function marked(text, meant) {
 
 const hits = (word, meant) => words(word).some((each) => meant.has(each)) || meant.has(stem(word.toLowerCase()));
 
-// Opens the dialog, with what was typed until it was there, and Enter if that was `entered` last.
+// Opens the dialog with the text typed while it loaded, and presses Enter if that was `entered` last.
 export function open(typed = "", entered = false) {
   if (!dialog?.isConnected) {
     const view = parts("");
@@ -156,7 +156,7 @@ export function open(typed = "", entered = false) {
     dialog = make("dialog", { className: "find", ariaLabel: "Search" }, view.form, view.told, view.list);
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (event) => {
-      // The ground behind the dialog counts as the dialog itself; a link leaves it.
+      // The background counts as the dialog itself; a link closes it.
       if (event.target === dialog || event.target.closest("a")) dialog.close();
     });
     document.body.append(dialog);
@@ -172,7 +172,7 @@ export function open(typed = "", entered = false) {
   if (entered) dialog.querySelector("form").requestSubmit();
 }
 
-// Makes the search page's own form answer as it is typed; what needs no script gives way to results.
+// Makes the search page's form answer while typing; content for readers without scripts gives way to results.
 export function settle(place) {
   const query = new URL(location).searchParams.get("q") ?? "";
   const view = parts(query);

@@ -1,4 +1,4 @@
-// The words of a query, cut as figgen/search/words.py cuts the pages; a test holds the two together.
+// The words of a query, split as figgen/search/words.py splits the pages; a test compares the two.
 
 const CHAIN = /[\p{L}\p{N}]+(?:[._'’–+/,-][\p{L}\p{N}]+)*/gu;
 const NUMBER = /^\p{Nd}[\p{Nd}.,]*\p{L}{0,3}$/u;
@@ -113,7 +113,7 @@ export function words(text) {
   return pieces(text).flatMap(({ parts, whole }) => [...parts, ...whole]).filter(kept).map(stem);
 }
 
-// What a query asks for, one after the other: plain words as they were typed.
+// The terms of a query in order: plain words as typed.
 export function asked(text) {
   const all = pieces(text).flatMap(({ parts }) => parts);
   const meant = all.filter(kept);
