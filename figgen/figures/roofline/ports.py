@@ -9,8 +9,8 @@ from figgen.figures.parameters import HardwareName, ModelName
 from figgen.registry import figure
 from figgen.units import format_quantity
 
-ACROSS, TALLEST = 5.2, 1.5
-"""Width of the picture, and the height of a port's bytes if it carries a whole copy."""
+ACROSS, TALLEST = 5.1, 1.5
+"""Width of the picture, a phone's, and the height of a port's bytes if it carries a whole copy."""
 
 
 @figure("shared-ports")
