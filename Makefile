@@ -24,8 +24,8 @@ GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# What is imported is compiled once, by the first of a hundred processes; most of what is installed
-# never is, so pip need not compile it.
+# A module is compiled when it is first imported. Most installed modules never are, so pip need not
+# compile them.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -41,7 +41,7 @@ serve: $(READY) ## Serve the site with live reload (ADDR=127.0.0.1:8000)
 	$(RUN) mkdocs serve --livereload --dev-addr $(ADDR)
 
 build: $(READY) ## Build the site into site/; any warning fails
-	@# Whole or not at all: a build that fails or is killed, or a full disk, leaves the last site.
+	@# All or nothing: a build that fails or is killed, or a full disk, leaves the last site in place.
 	@new=$$($(RUN) figgen.publish.place begin site $$$$) || exit 1; \
 	trap "rm -rf '$$new'" EXIT INT TERM; \
 	$(RUN) mkdocs build --strict --site-dir "$$new" && $(RUN) figgen.publish.place end "$$new" site
@@ -66,12 +66,12 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 	.venv/bin/zizmor --quiet --offline .github
 
 GATE = tests/browser/test_pages.py tests/browser/test_links.py tests/browser/test_search.py tests/browser/gate
-site-check: build $(GATE_TOOLS)/ready ## Hold the built site to its gate in a real browser, with a table
+site-check: build $(GATE_TOOLS)/ready ## Check the built site in a real browser and print a table
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest $(GATE) -o python_files='test_*.py gate_*.py' --site site -n $(WORKERS) \
 		--require-browser -q $(ARGS)
 
-diff: $(READY) ## Tell what differs from a revision in a report (BASE=main REPORT=changes)
+diff: $(READY) ## Report what differs from a revision (BASE=main REPORT=changes)
 	$(RUN) figgen diff $(BASE) --report $(REPORT) $(ARGS)
 
 validate: $(READY) ## Print predicted against measured step times of every published run
@@ -83,7 +83,7 @@ paper: build ## Write the guide as guide.pdf and guide.epub, and the site as gui
 	$(RUN) figgen paper site guide.epub
 	rm -f guide.zip && cd site && ../.venv/bin/python -m zipfile -c ../guide.zip .
 
-rivals: $(RIVALS)/ready ## Ask other open models of training time about the same runs; freezes their answers
+rivals: $(RIVALS)/ready ## Run other open models of training time on the same runs; freezes their answers
 	CALCULON=$(RIVALS)/calculon COMMIT=$(CALCULON) $(RIVALS)/bin/python -m tests.benchmarks.rivals
 	CALCULON=$(RIVALS)/calculon $(RIVALS)/bin/python -m tests.benchmarks.rivals.board
 
@@ -97,7 +97,7 @@ bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools' (ROU
 	@if [ -n "$(ROUNDS)$(ARGS)" ]; then CHROME_PATH="$$($(RUN) tests.browser.chromium)" \
 		$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS); fi
 
-authoring: $(READY) $(BENCH)/ready ## Time edits under serve (SCALE='250 1000': sites of so many figures)
+authoring: $(READY) $(BENCH)/ready ## Time edits under serve (SCALE='250 1000': sites with this many figures)
 	$(BENCH)/bin/python -m tests.benchmarks.authoring $(SCALE)
 
 mutants: $(READY) $(MUTANTS)/ready ## Change the code in a sample of places, and see whether tests fail (ARGS='--seed 2')
@@ -109,17 +109,17 @@ stats: $(READY) ## Count words, figures, computed numbers and worked problems of
 builders: $(READY) ## Build with ProperDocs too; fail where a byte differs from MkDocs' site
 	$(RUN) tests.canary .venv/bin .cache/builders-sites properdocs
 
-canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; tell what differs
+canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; report the differences
 	$(RUN) tests.canary $(CANARY)/bin .cache/canary-sites
 
-audit: $(READY) ## Ask public databases for known faults of every locked version
+audit: $(READY) ## Look up known vulnerabilities of every locked version
 	@.venv/bin/python -m venv $(AUDIT) && $(AUDIT)/bin/python -m pip install --quiet --upgrade pip-audit
 	@status=0; for lock in requirements.txt $$(git ls-files 'tests/**/requirements.txt'); do echo "$$lock:"; \
 		$(AUDIT)/bin/pip-audit --progress-spinner off --disable-pip --require-hashes -r "$$lock" || status=1; \
 	done; \
 	if command -v npm >/dev/null; then (cd tests/browser/gate && npm audit) || status=1; fi; exit $$status
 
-upgrade: build ## Resolve newer versions of every lock (needs uv), run all, tell what moved
+upgrade: build ## Resolve newer versions of every lock (needs uv), run everything, report what moved
 	rm -rf .cache/before && cp -r site .cache/before
 	$(MAKE) lock ARGS=--upgrade
 	$(MAKE) build
@@ -145,7 +145,7 @@ $(READY): requirements.txt pyproject.toml
 	$(RUN) pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The tools that the site is compared with, and those that change its code, apart from its own.
+# Separate environments for tools to compare the site with, and for tools that change its code.
 $(BENCH)/ready $(MUTANTS)/ready: .cache/%/ready: $(READY) tests/%/requirements.txt
 	@echo 'Setting up $(@D) with the tools of tests/$*; this takes a minute, once'
 	@rm -f $@
@@ -165,7 +165,7 @@ $(RIVALS)/ready: $(READY) tests/benchmarks/rivals/requirements.txt
 	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The newest of what may come after MkDocs, beside the locked packages.
+# The newest versions of possible successors of MkDocs, next to the locked packages.
 $(CANARY)/ready: $(READY)
 	@rm -f $@
 	@.venv/bin/python -m venv --clear $(CANARY)
@@ -174,7 +174,7 @@ $(CANARY)/ready: $(READY)
 	@$(CANARY)/bin/python -m pip install --quiet --upgrade properdocs zensical
 	@touch $@
 
-# The Nu HTML checker and Lighthouse, where Node is installed; the gate does without elsewhere.
+# The Nu HTML checker and Lighthouse, if Node is installed; otherwise the gate skips them.
 $(GATE_TOOLS)/ready: tests/browser/gate/package-lock.json
 	@mkdir -p $(GATE_TOOLS) && cp tests/browser/gate/package*.json $(GATE_TOOLS)
 	@if command -v npm >/dev/null; then \

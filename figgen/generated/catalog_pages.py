@@ -58,7 +58,7 @@ READING = (
 
 
 def catalog_pages() -> dict[str, str]:
-    """The pages by their path."""
+    """Return the pages by path."""
     return {
         "reference/hardware.md": hardware_page(),
         "reference/models.md": models_page(),
@@ -80,7 +80,7 @@ def _page(
 
 
 def _notes(noted: Iterable[Noted]) -> str:
-    """Each note of the catalog once, after the rows that it is about."""
+    """Return each note of the catalog once, after the rows that it is about."""
     rows: dict[str, list[str]] = {}
     for entry in noted:
         if entry.note:

@@ -1,4 +1,4 @@
-"""Tables of the catalog as HTML: a row can be linked, every value has its unit and its source.
+"""Tables of the catalog as HTML: rows can be linked, and every value has its unit and its source.
 
 They are complete without a script; one adds sorting and a filter.
 """

@@ -27,14 +27,14 @@ class Planned:
 
     @property
     def settled(self) -> bool:
-        """Whether the entry has a place, or else a reason for having none."""
+        """Whether the entry has a place or a reason for having none."""
         return bool(self.at or self.note)
 
 
 def planned_figures(path: Path) -> tuple[Planned, ...]:
-    """The entries of `docs/appendix/figures.toml`; none where there is no such file.
+    """Return the entries of `docs/appendix/figures.toml`, none if there is no such file.
 
-    Raises InputError for an entry without one of its keys.
+    Raises InputError for an entry that lacks a key.
     """
     if not path.exists():
         return ()

@@ -40,7 +40,7 @@ _SYMBOLS = figure(
 
 
 def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) -> str:
-    """Every term with its meaning and the page that explains it, where that is among `pages`."""
+    """Return each term with its meaning and the page that explains it, if that is among `pages`."""
     known = set(pages)
     entries = []
     for term in sorted(terms, key=str.lower):
@@ -61,7 +61,7 @@ def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) 
 
 
 def notation_page() -> str:
-    """Every argument of every formula, with its symbol, unit and the formulas that use it."""
+    """Return each argument of all formulas, with its symbol, unit and the formulas that use it."""
     rows = "\n".join(_symbol_row(name) for name in NOTATION if _users(name))
     return (
         "---\ndescription: Every symbol of the guide with its meaning and unit.\n---\n\n"

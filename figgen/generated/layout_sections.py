@@ -9,12 +9,12 @@ from figgen.models.machine.layout import ParallelLayout
 from figgen.plotting.blocks import block_of
 
 HEAVY_GRID = 384
-"""From so many GPUs on, a smaller part represents the others, to keep the picture small."""
+"""Number of GPUs from which a smaller part represents the others, to keep the picture small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A layout, the parameters by which figures take it, and its communicators."""
+    """A layout, the parameters with which figures describe it, and its communicators."""
 
     parallel: ParallelLayout
     parameters: str
@@ -22,7 +22,7 @@ class Laid:
 
 
 def layout_sections(laid: Laid) -> str:
-    """All sections, in order."""
+    """Return all sections, in order."""
     return "\n".join((_rank_map(laid), _groups(laid), _crossings(laid)))
 
 

@@ -20,7 +20,7 @@ MOST_SLOTS = 300
 
 
 def training_sections(preset: TrainingPreset, tools: frozenset[str]) -> str:
-    """All sections of the page, in order."""
+    """Return all sections of the page, in order."""
     step = training_step(preset=preset.name)
     return "\n".join(
         (
@@ -36,9 +36,9 @@ def training_sections(preset: TrainingPreset, tools: frozenset[str]) -> str:
 
 
 def _laid(step: TrainingStep) -> Laid:
-    """A run's layout in sizes, since its nodes may be narrower than the scale-up domain.
+    """Return a run's layout as sizes, since its nodes may be narrower than the scale-up domain.
 
-    Where there are no experts, the order is written without their axis and groups.
+    Without experts, the order omits their axis and groups.
     """
     parallel = step.setup.parallel
     order = parallel.order

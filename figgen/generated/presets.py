@@ -27,7 +27,7 @@ Keep: TypeAlias = Callable[[str, str, Callable[[], str]], str]
 
 
 def preset_pages(tools: frozenset[str], keep: Keep = lambda _, __, make: make()) -> dict[str, str]:
-    """Every page of a preset by its path, and the index; `tools` are the live pages that exist."""
+    """Return each preset's page by path, and the index; `tools` are the tools that exist."""
     pages = {"reference/presets.md": keep("index of presets", __name__, _index)}
     offered = frozenset(found["name"] for found in layouts())
     for name, preset in catalog.PRESETS.items():

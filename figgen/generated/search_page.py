@@ -23,7 +23,10 @@ class TitledEntry(Protocol):
 
 
 def search_page(titles: Mapping[str, str], terms: Iterable[str]) -> str:
-    """The page; `titles` are those of all other pages by path, `terms` those of the glossary."""
+    """Return the page;
+
+    `titles` are those of all other pages by path, `terms` those of the glossary.
+    """
     parts = {
         "Pages": [f"[{escape(title)}]({path})" for path, title in titles.items()],
         "Terms": [

@@ -41,11 +41,12 @@ def site_pages(
     keep: Keep = made,
     excluded: Callable[[str], bool] = nowhere,
 ) -> Pages:
-    """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.
+    """Return Markdown by path;
 
-    `keep` may answer for pages that follow from a request, the code of a module and the catalog
-    alone.  Pages that a site leaves out, by the path of their folder, are not computed if that
-    would take seconds.
+    `docs` are the written pages, `terms` the entries of the glossary.
+
+    `keep` may answer for pages that follow only from a request, the code of a module and the
+    catalog. Pages in folders that a site excludes are not computed if that would take seconds.
     """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}

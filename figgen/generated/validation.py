@@ -21,7 +21,7 @@ SWEEP = "nanotron"
 
 
 def validation_pages() -> dict[str, str]:
-    """The pages by their path."""
+    """Return the pages by path."""
     swept = [judged for judged in judged_runs() if judged.run.framework == SWEEP]
     others = [judged for judged in judged_runs() if judged.run.framework != SWEEP]
     return {

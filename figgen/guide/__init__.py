@@ -1,6 +1,6 @@
-"""The subject of this site, which the press learns by `figgen.subject.use("figgen.guide")`.
+"""The subject of this site, which `figgen.subject.use("figgen.guide")` registers with the press.
 
-Everything here imports the models when it is called, since each build imports this module.
+Functions import the models when they are called, since each build imports this module.
 """
 
 from __future__ import annotations

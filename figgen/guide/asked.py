@@ -1,7 +1,7 @@
-"""Inputs in other words: a step or a layout, however it was asked for, by numbers of its own.
+"""Rewrites inputs: a step or a layout, however it was requested, by its numbers.
 
-So a preset's page, a figure of sizes and a rung of the journey are held against each other where
-they ask for the same, and against formulas that are given the sizes.
+A preset's page, a figure with sizes and a rung of the journey are therefore compared with each
+other if they request the same step, and with formulas that are given its sizes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STEPS: Mapping[str, Callable[[TrainingStep], object]] = {
     "sequence": lambda found: found.setup.sequence,
     "world_size": lambda found: found.setup.parallel.world_size,
 }
-"""What a key `step` of the table may name."""
+"""Values of the key `step` in the table."""
 
 LAYOUTS: Mapping[str, Callable[[ParallelLayout, str], object]] = {
     "grids": lambda found, _: _grids(found),
@@ -44,18 +44,18 @@ LAYOUTS: Mapping[str, Callable[[ParallelLayout, str], object]] = {
     "ranks_per_node": lambda found, axis: _ranks_per_node(found, axis),
     "nodes_each": lambda found, axis: communicator(found, axis).nodes_touched_max,
 }
-"""What a key `layout` may name; all but the grids are of the groups of the input `axis`."""
+"""Values of a key `layout`; all except the grids describe the groups of the input `axis`."""
 
 
 def by_step(inputs: Inputs, asked: Mapping[str, object], names: tuple[str, ...]) -> Inputs:
-    """`inputs` with what asks for a step, as a page writes it in `asked`, by these names."""
+    """Return `inputs` with these names in place of a step, as a page writes it in `asked`."""
     rest = {name: value for name, value in inputs.items() if name not in STEP}
     found = _step(*(_text(asked, name) for name in STEP))
     return rest | {name: STEPS[name](found) for name in names}
 
 
 def by_layout(inputs: Inputs, asked: Mapping[str, object], names: tuple[str, ...]) -> Inputs:
-    """The same for a layout; the axis stays an input where the grids are one of the names."""
+    """Return the same for a layout; the axis stays an input if the grids are among the names."""
     axis = str(inputs.get("axis", "")).replace("_", "-")
     dropped = LAYOUT if "grids" in names else (*LAYOUT, "axis")
     rest = {name: value for name, value in inputs.items() if name not in dropped}
@@ -64,7 +64,7 @@ def by_layout(inputs: Inputs, asked: Mapping[str, object], names: tuple[str, ...
 
 
 def _text(asked: Mapping[str, object], name: str) -> str:
-    """A preset may have been read from the name of a value, which writes no hyphens."""
+    """Return a preset's name; it may come from the name of a value, which has no hyphens."""
     text = str(asked.get(name) or "")
     return _presets().get(text, text) if name == "preset" else text
 
@@ -96,7 +96,7 @@ def _same(found: TrainingStep, *beside: object) -> Same:
 
 
 def _efficiency(found: TrainingStep) -> object:
-    """What decides how fast products are: a share, or what the validated model knows a run by."""
+    """Return what determines the speed of matmuls: a share, or the model's identity of a run."""
     if found.chosen_efficiency is not None:
         return found.chosen_efficiency
     return found.nic.name, found.software, found.run.name if found.run else ""
@@ -109,7 +109,10 @@ def _grids(found: ParallelLayout) -> Same:
 
 
 def _ranks_per_node(found: ParallelLayout, axis: str) -> int:
-    """Members of a group on each node. Raises InputError where nodes have unequal parts of one."""
+    """Return a group's members on each node.
+
+    Raises InputError if nodes have unequal parts of one.
+    """
     groups = communicator(found, axis)
     if (
         groups.nodes_touched_min != groups.nodes_touched_max

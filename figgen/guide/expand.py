@@ -1,6 +1,6 @@
-"""Inputs in other words: a kind of node by its peak and bandwidth, a model by its numbers.
+"""Rewrites inputs: a kind of node by its peak and bandwidth, a model by its numbers.
 
-So a figure that was asked for a preset is held against a formula that was given the numbers.
+A figure with a preset is therefore compared with a formula that was given the numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from figgen.models.shape.recipes import RECIPES
 from figgen.subject import Expand
 
 Written: TypeAlias = Mapping[str, object]
-"""Inputs as a page writes them."""
+"""Inputs in the form in which a page writes them."""
 
 LINKS: Mapping[str, Callable[[HardwarePreset], float]] = {
     "hbm": lambda node: node.accelerator.hbm_bandwidth_bytes_per_s,
@@ -29,7 +29,7 @@ LINKS: Mapping[str, Callable[[HardwarePreset], float]] = {
 
 
 def machine(inputs: Inputs, _: Written, link: str) -> Inputs:
-    """`preset` and `dtype` as the dense peak and the bandwidth of one of the node's links."""
+    """Return `preset` and `dtype` as dense peak and bandwidth of one of the node's links."""
     rest = dict(inputs)
     node = _node(str(rest.pop("preset")))
     peak = node.accelerator.peak_flops_per_s(str(rest.pop("dtype", "bf16")))
@@ -37,7 +37,7 @@ def machine(inputs: Inputs, _: Written, link: str) -> Inputs:
 
 
 def by_accelerator(inputs: Inputs, _: Written, numbers: Mapping[str, str]) -> Inputs:
-    """Names of accelerators as one number each of theirs: {input: number}."""
+    """Return accelerator names as one of their numbers: {input: number}."""
     known = tuple(accelerators())
     return inputs | {
         name: getattr(accelerator(_original(str(inputs[name]), known)), number)
@@ -46,14 +46,14 @@ def by_accelerator(inputs: Inputs, _: Written, numbers: Mapping[str, str]) -> In
 
 
 def shape(inputs: Inputs, _: Written, names: tuple[str, ...]) -> Inputs:
-    """`model` as numbers of its shape."""
+    """Return `model` as numbers of its shape."""
     rest = dict(inputs)
     found = catalog_model(_original(str(rest.pop("model")), tuple(models())))
     return rest | {name: getattr(found.shape, name, None) or getattr(found, name) for name in names}
 
 
 def by_recipe(inputs: Inputs, _: Written, names: tuple[str, ...]) -> Inputs:
-    """`recipe` as its bytes per parameter; one that only a figure knows stays a name."""
+    """Return `recipe` as bytes per parameter; a recipe that only a figure knows stays a name."""
     rest = dict(inputs)
     if rest["recipe"] not in RECIPES:
         return rest
@@ -80,4 +80,4 @@ EXPANSIONS: Mapping[str, Expand] = {
     "shape": shape,
     "recipe": by_recipe,
 }
-"""The keys of a way that put its inputs in other words, in the order of their use."""
+"""The keys that rewrite inputs, in the order of their use."""

@@ -10,7 +10,7 @@ RANGES = {
     "hbm_bandwidth_bytes_per_s": "hbm_bandwidth",
     "hbm_bytes": "hbm_capacity",
 }
-"""Bare numbers of the catalog, and the fields that know the range of each."""
+"""Bare numbers of the catalog, with the fields that have the range of each."""
 
 
 def _schedule(name: str, *, stages: int, microbatches: int, **options: Any) -> object:

@@ -9,7 +9,7 @@ from figgen.models.shape.recipes import RECIPES
 
 
 def entry_sizes(name: str) -> Iterator[tuple[float, str]]:
-    """The memory of a GPU, or the bytes of each parameter by a recipe; nothing for other names."""
+    """Return the memory of a GPU, or a recipe's bytes per parameter; nothing for other names."""
     if chip := accelerators().get(name):
         yield chip.hbm_bytes, "B"
     if recipe := RECIPES.get(name):

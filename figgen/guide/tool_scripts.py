@@ -1,4 +1,4 @@
-"""What the live tools of this site are made from: data, modules printed from Python, and parts."""
+"""The ingredients of this site's live tools: data, modules printed from Python, and parts."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ JOINED = {
         "trace_export",
     ),
 }
-"""Tools whose scripts are published with all that they import, and what of each is loaded later.
+"""Tools whose scripts are joined with all their imports, and the parts of each that load later.
 
-One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
-below the first screen, worked lines, two configurations side by side, what can be taken away, ways
-out of what does not fit. `figgen` is for other pages and programs; `typed`, `back` and `elsewhere`
-are parts of several tools.
+This takes one request instead of sixty. The rest loads when a reader comes near it or requests it:
+what lies below the first screen, worked lines, comparison of configurations, exports, suggestions
+for what does not fit. `figgen` is for other pages and programs; `typed`, `back` and `elsewhere` are
+parts of several tools.
 """
 
 TABLES = "taking-tables.js"
-"""What the reading of scripts goes by."""
+"""The tables for reading scripts."""
 
 CATALOG = "catalog.js"
-"""The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
+"""The catalog for a tool's parts that load later; the modeler's page contains it."""
 
 PLAN_MEMORY = "plan-memory.js"
 """The tables of the planner."""
@@ -105,7 +105,7 @@ _IMPORTED = tuple(
 
 
 def printed_modules(used: Iterable[str]) -> dict[str, str]:
-    """Scripts that are printed from Python; `used` are the formulas that tools call by name."""
+    """Return the scripts printed from Python; `used` are the formulas that tools call by name."""
     return {
         f"{FOLDER}/formulas.js": module(FORMULAS.values()),
         f"{FOLDER}/tools/{TYPES}": module_types(OPTIONS.values(), FORMULAS.values()),
@@ -119,7 +119,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
 
 
 def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
-    """The generated modules that scripts import by name; notes of formulas come by themselves."""
+    """Return generated modules that scripts import by name; notes of formulas load on their own."""
     printed = (STEP_FORMULAS, PLAN_MEMORY, "formulas.js")
     return {
         path: plain(str(content)) if path.endswith(printed) else str(content)

@@ -31,7 +31,7 @@ INHERITED = {
 """Inherited properties with their initial values."""
 OWN = {"opacity", "display", "transform", "clip-path"}
 SILENT = {"class", "id", "role", "aria-label", "pointer-events", "preserveAspectRatio", "style"}
-"""Attributes that draw nothing by themselves; classes and the places in styles are read here."""
+"""Attributes that draw nothing by themselves; classes and places in styles are handled here."""
 BOX = {"x", "y", "width", "height"}
 PLACES = {
     "svg": {"viewBox", "width", "height", "font-size"},

@@ -363,7 +363,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
 
 @lru_cache(maxsize=512)
 def _renamed(source: Source) -> dict[Place, str]:
-    """What a module imports under another name, as it does where one of its own would hide it."""
+    """Return what a module imports under a different name, e.g. because its own would hide it."""
     module = source.module.__name__
     names = [name for name, found in source.imports.items() if found.name not in ("", name)]
     found = {place_of(module, name): name for name in names}

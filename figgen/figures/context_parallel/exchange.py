@@ -114,7 +114,7 @@ LONGEST = 2**22
 
 @figure("cp-balance", recomputed=True)
 def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
-    """Share of all causal pairs of query and key that each rank computes, counted."""
+    """The share of all causal pairs of query and key that each rank computes, by counting them."""
     check_between("cp", cp, 2, 64)
     check_between("sequence_length", sequence_length, 1, LONGEST)
     shares = {

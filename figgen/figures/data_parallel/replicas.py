@@ -91,9 +91,9 @@ def _signed(gradient: Fraction) -> str:
 
 @figure("data-parallel-mean")
 def data_parallel_mean(*, ranks: int = 8, samples_per_rank: int = 2) -> Table:
-    """Every rank's own gradient of a one-weight model, their mean, and that of all samples.
+    """Each rank's gradient of a one-weight model, their mean, and that over all samples.
 
-    The loss is the mean of (w·x − y)² at w = 1; exact fractions throughout.
+    The loss is the mean of (w·x − y)² at w = 1, with exact fractions.
     """
     check_between("ranks", ranks, 2, 64)
     check_between("samples_per_rank", samples_per_rank, 2, 64)

@@ -32,7 +32,7 @@ WORDS = {
     ("cp", "keys and values"): "keys, values and their gradients",
     ("ep", "routed tokens"): "tokens to experts and back",
 }
-"""Communicator and purpose → the journey's name for it."""
+"""The journey's names of messages, by communicator and purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

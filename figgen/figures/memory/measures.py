@@ -32,7 +32,7 @@ MEASURES: Mapping[str, tuple[str, Choices, str]] = {
 
 
 FREE: Choices = {"flash_attention": True, "sequence_parallel": True, "zero_stage": 1}
-"""The three that repeat no work, together."""
+"""The three measures that repeat no work, combined."""
 
 AS_IT_IS, TOGETHER = "as it is", "kernel, sequence parallelism and ZeRO-1"
 

@@ -15,7 +15,7 @@ from figgen.scenarios.options.resolve import resolve, training_step
 from figgen.scenarios.options.scenario import scenario
 
 BEFORE = "megatron-lm 24.12"
-"""Megatron-LM before gates multiplied inside experts, which was the first thing it saved."""
+"""Megatron-LM before it multiplied gates inside experts, which was the first thing it saved."""
 
 
 @figure("recompute-modules")
@@ -138,7 +138,7 @@ LADDER: dict[str, Choices] = {
     "activations in 8 bits": {"recipe": "mcore18"},
     "moments in 16 bits": {},
 }
-"""Each line has what those above it have."""
+"""Measures that are added one by one; each row includes the measures of the rows above it."""
 
 
 @figure("recompute-ladder")

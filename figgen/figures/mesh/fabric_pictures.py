@@ -73,7 +73,7 @@ def fat_tree_wiring() -> Diagram:
 
 
 SIDE, STEP = 4, 1.75
-"""Endpoints of a row of the torus, and how far they stand apart."""
+"""Endpoints per row of the torus, and their distance."""
 
 
 def _row_stubs(row: int) -> list[Box]:

@@ -71,7 +71,7 @@ def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048)
 
 
 def _heads_row(name: str, kv_heads: int, seen: float) -> tuple[Scalar, ...]:
-    """Return a layer with so many key heads: parameters, cache of a token and of `seen` tokens."""
+    """Return a layer with this many KV heads: parameters, cache of a token and of `seen` tokens."""
     shape = model("llama-3-70b").shape
     width = shape.hidden * shape.head_dim
     cache = float(cache_bytes_per_token(1, kv_heads * shape.head_dim, 2))

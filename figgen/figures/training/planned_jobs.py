@@ -1,4 +1,4 @@
-"""Several jobs planned: the fastest layout of each beside the simplest ones that would do."""
+"""Several jobs, planned: the fastest layout of each next to the simplest ones that would do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
 from figgen.scenarios.planning.planner import Plan, plan
 
 LONGEST = 8192
-"""Tokens of a sequence, where the model was not trained with shorter ones."""
+"""Tokens of a sequence, unless the model was trained with shorter ones."""
 
 JOBS = (
     ("llama-3-8b", 8),
@@ -35,7 +35,7 @@ JOBS = (
 
 NO_STAGES: Choices = {"pp": 1, "cp": 1, "zero_stage": 3}
 SIMPLEST: Choices = {**NO_STAGES, "tp": 1, "ep": 1, "recompute": "full"}
-"""What is left to choose is the microbatch, and without stages TP, EP and recomputation too."""
+"""Only the microbatch remains to be chosen, and without stages also TP, EP and recomputation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from figgen.scenarios.options.written import written_step
 
 AXES = ("dp", "tp", "cp", "ep", "pp")
 LEAST = 0.0005
-"""Of the step: what an axis is exposed for, to have a column; less is printed as 0.0%."""
+"""Share of the step for which an axis must be exposed to get a column; less would print as 0.0%."""
 WORDS = {axis: f"{axis.upper()} " for axis in AXES} | {"zero_stage": "ZeRO-"}
 HEADER = {"otherData": {"made by": MADE_BY}}
 

@@ -104,7 +104,7 @@ def _seconds(kernels: tuple[Kernel, ...], kind: str) -> float:
 
 
 def _parts(kernels: tuple[Kernel, ...]) -> list[tuple[str, float, float]]:
-    """The parts of the layer, between its matmuls and its attention."""
+    """Return the parts of the layer, between its matmuls and its attention."""
     query, _, value, out, gate, _, down = [one for one in kernels if one.kind == "product"]
     (attention,) = [one for one in kernels if one.kind == "attention"]
     bounds = (

@@ -49,7 +49,7 @@ def _slot(lane: int, what: str, role: str, span: Span) -> Slot:
 
 
 def _calls_by_step(found: RecordedSpans) -> list[Span]:
-    """From the beginning of a step's first call to the end of its last."""
+    """Return the time from the start of a step's first call to the end of its last."""
     own = [
         [call for call in found.calls_s if start <= call[0] < end] for start, end in found.steps_s
     ]

@@ -23,7 +23,7 @@ JOBS = (
     ("llama-3-405b", "gb200-nvl72", "mxfp8"),
     ("llama-3-405b", "a100-sxm-80gb", "bf16"),
 )
-"""Models on chips with their usual fabrics, and the format of products."""
+"""Models on chips with their usual fabrics, and the number format of matmuls."""
 
 
 @figure("scaling", explorable=True)

@@ -148,7 +148,7 @@ HOW = {
     "from the printed MFU": "from MFU",
     "not published": "–",
 }
-"""How a published step time is known, as a narrow column says it."""
+"""How a published step time is known, in the words of a narrow column."""
 
 
 OVERFULL = " †"

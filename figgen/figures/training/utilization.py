@@ -22,7 +22,7 @@ SHORT = {
     "hfu-selective-korthikanti": "as printed in 2022",
     "megatron": "Megatron's formula",
 }
-"""Conventions as a bar's label says them."""
+"""Conventions as short labels of bars."""
 
 
 @figure("mfu-conventions")
@@ -190,7 +190,7 @@ def published_scaling() -> Curves:
 
 
 PEAKS = {"bf16": "16-bit peak", "fp16": "16-bit peak", "fp8": "FP8 peak", "fp4": "FP4 peak"}
-"""What an MFU is held against, by the type of the run's `mfu_dtype`."""
+"""The peak to which an MFU is relative, by the run's `mfu_dtype`."""
 
 PRINTED_MFU, DERIVED = "printed", "from tokens/s"
 

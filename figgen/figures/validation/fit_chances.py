@@ -1,4 +1,4 @@
-"""Promised chances to fit against the share of peaks, and of layouts, for which they held."""
+"""Promised chances to fit, and the share of peaks and of layouts for which they held."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from figgen.registry import figure
 from figgen.scenarios.evidence.fit_chances import PeakError, ahead, held, outcomes, peak_errors
 
 PROMISED = (0.5, 0.8, 0.9, SAFE, 0.99)
-"""Chances of which the table says how often they held."""
+"""Chances for which the table says how often they held."""
 
 
 @figure("validation-fit-chances")

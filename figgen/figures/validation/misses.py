@@ -23,7 +23,7 @@ REFERENCES = {
 """Reference configurations: title and run."""
 
 HALF = 0.5
-"""Reasons that also apply to runs without an error do not explain a larger one."""
+"""Reasons that also apply to accurate runs do not explain a relative error above this one."""
 
 NUDGE = 0.1
 """The factor by which a constant is raised to see its effect."""

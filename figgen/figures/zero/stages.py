@@ -19,7 +19,7 @@ from figgen.registry import figure
 STAGES = {0: "DDP", 1: "ZeRO-1", 2: "ZeRO-2", 3: "ZeRO-3, FSDP"}
 PARTS = ("weights", "gradients", "optimizer")
 FIRST_STAGE = {"weights": 3, "gradients": 2, "optimizer": 1}
-"""The stage from which on each part of the state is divided."""
+"""The first ZeRO stage that divides each part of the state."""
 
 
 def parts_bytes(parameters: float, found: Recipe, dp: int, stage: int) -> dict[str, float]:

@@ -91,8 +91,8 @@ _GATHERS = ("all_gather_bytes_sent", "ring_all_gather_time")
 _OF_RANKS = ("all_reduce_bytes_sent", "all_gather_bytes_sent", "all_reduce_bus_bandwidth")
 _HALF = "That is only half of an all-reduce, a reduce-scatter or an all-gather: it does both."
 _OWN = "A rank keeps its own share, so only (n − 1)/n of the buffer leaves it."
-_BYTES_2 = "You took half as many bytes for each value: BF16 has two, FP32 four, and FP8 one."
-_BYTES_4 = "You took twice as many bytes for each value: BF16 has two, FP32 four, and FP8 one."
+_BYTES_2 = "You used half as many bytes per value: BF16 has two, FP32 four, and FP8 one."
+_BYTES_4 = "You used twice as many bytes per value: BF16 has two, FP32 four, and FP8 one."
 
 SLIPS: tuple[Slip, ...] = (
     Slip(
@@ -104,13 +104,13 @@ SLIPS: tuple[Slip, ...] = (
     Slip(
         argument="bandwidth_bytes_per_s",
         times=8.0,
-        why="You took eight times the bandwidth: bits for bytes, or the links of a whole node "
+        why="You used eight times the bandwidth: bits for bytes, or the links of a whole node "
         "for those of one GPU.",
     ),
     Slip(
         argument="bandwidth_bytes_per_s",
         times=0.125,
-        why="You took an eighth of the bandwidth: bytes for bits, or the share of one GPU where "
+        why="You used an eighth of the bandwidth: bytes for bits, or the share of one GPU where "
         "it has the link to itself.",
     ),
     Slip(argument="latency_s", times=0.0, why="You left out the latency of the steps."),
@@ -223,7 +223,7 @@ SLIPS: tuple[Slip, ...] = (
     Slip(
         argument="peak_flops_per_s",
         times=2.0,
-        why="You took the peak with 2:4 sparsity, which datasheets like to print. "
+        why="You used the peak with 2:4 sparsity, which datasheets like to print. "
         "The dense peak is half of it.",
     ),
     Slip(
@@ -237,7 +237,7 @@ SLIPS: tuple[Slip, ...] = (
         argument="usable_fraction",
         times=0.0,
         constant=1.0,
-        why="You gave all of the memory away; a part of it has to stay free.",
+        why="You used all of the memory; a part of it has to stay free.",
     ),
 )
 """Common slips of readers; if two lead to the same answer, the likelier one comes first."""

@@ -84,7 +84,7 @@ def device_meshes(parallel: ParallelLayout) -> Written:
         calls.append(mesh_call("expert", parallel.expert))
     first = "from torch.distributed.device_mesh import init_device_mesh"
     return Written(
-        text="\n".join([first, "", *calls]), note="A device mesh names its axes slowest first."
+        text="\n".join([first, "", *calls]), note="The first axis of a device mesh varies slowest."
     )
 
 
@@ -152,9 +152,9 @@ def flags(options: list[tuple[str, str]]) -> list[str]:
 
 
 def _layout_note(parallel: ParallelLayout) -> str:
-    note = f"Data parallelism is what is left: {parallel.dp}."
+    note = f"Data parallelism takes the remaining ranks: {parallel.dp}."
     if parallel.ep > 1 and parallel.tp > 1:
-        note += " With experts and TP it also wants --sequence-parallel."
+        note += " With experts and TP it also requires --sequence-parallel."
     if parallel.ep > 1:
         note += (
             " Its default gathers all tokens for the experts; "
@@ -178,7 +178,7 @@ def torchtitan_refused(parallel: ParallelLayout) -> str:
     if parallel.ep > 1 and parallel.etp not in (1, parallel.tp):
         return "experts under torchtitan have the tensor parallelism of the other layers, or none"
     if parallel.ep > 1 and parallel.etp == 1 and parallel.ep < parallel.tp:
-        return "torchtitan wants EP to be at least TP"
+        return "torchtitan requires EP to be at least TP"
     return "" if same_ranks(parallel, "torchtitan") else no_order("torchtitan", parallel)
 
 

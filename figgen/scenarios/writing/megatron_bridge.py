@@ -62,7 +62,7 @@ def megatron_bridge(job: JobToWrite) -> Written:
     if not order:
         return cannot_place("Megatron-Bridge", parallel)
     if setup.lora_rank is not None:
-        return refusal("adapters under Megatron-Bridge are not written")
+        return refusal("LoRA jobs under Megatron-Bridge are not supported here")
     left_out: dict[str, str] = {}
     options: list[Option] = [
         ("model.tensor_model_parallel_size", str(parallel.tp)),
@@ -129,7 +129,7 @@ def _precision(setup: TrainingSetup, dtype: str, left_out: dict[str, str]) -> li
     if setup.activations != kept:
         left_out["activations"] = f"activations are kept as {kept}"
     if dtype not in PRECISIONS:
-        left_out["dtype"] = f"no setting of mixed precision multiplies in {dtype}"
+        left_out["dtype"] = f"no mixed-precision setting has matmuls in {dtype}"
         return []
     return [("mixed_precision", PRECISIONS[dtype])]
 

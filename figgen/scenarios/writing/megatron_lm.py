@@ -137,7 +137,7 @@ def _exchanges(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option]:
         found.append(("cp_comm_type", CP_COMM_TYPES[setup.context_exchange]))
         found += hierarchical_sizes(setup)
     if setup.parallel.cp > 1 and not setup.flash_attention:
-        left_out["flash_attention"] = "context parallelism wants fused attention"
+        left_out["flash_attention"] = "context parallelism requires fused attention"
     return found
 
 

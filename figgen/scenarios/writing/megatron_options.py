@@ -37,7 +37,7 @@ def model_options(setup: TrainingSetup, left_out: dict[str, str]) -> list[Option
         words = {"swiglu": "swiglu", "geglu": "quick_geglu", "squared-relu": "squared_relu"}
         options.append((words[shape.ffn], ""))
     elif shape.ffn != "gelu":
-        left_out["activation"] = f"no option has {shape.ffn}"
+        left_out["activation"] = f"there is no option for {shape.ffn}"
     if not shape.bias:
         options.append(("disable_bias_linear", ""))
     if shape.qk_norm != "none":
@@ -201,5 +201,5 @@ def state_recipe(dtype: str, left_out: dict[str, str], setup: TrainingSetup) -> 
             ("exp_avg_dtype", "bf16"),
             ("exp_avg_sq_dtype", "bf16"),
         ]
-    left_out["recipe"] = f"no options keep the state as {name} does; {usual} is kept"
+    left_out["recipe"] = f"no options store the state as {name} does; {usual} is used"
     return []

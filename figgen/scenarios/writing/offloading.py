@@ -32,7 +32,7 @@ def megatron_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> list[
         found.append(("cpu_offloading_num_layers", str(away)))
     elif setup.offloaded_activations:
         left_out["offloaded_activations"] = (
-            "cpu_offloading_num_layers takes some whole layers without pipeline and recomputation"
+            "cpu_offloading_num_layers requires whole layers, and no pipeline or recomputation"
         )
     return found
 
@@ -42,7 +42,7 @@ def deepspeed_offloading(setup: TrainingSetup, left_out: dict[str, str]) -> str:
     if not setup.offloaded_optimizer:
         return ""
     if setup.zero_stage == 0 or (setup.offloaded_optimizer < 1 and setup.zero_stage < 3):
-        left_out["offloaded_optimizer"] = "ZeRO 1 to 3 offload all of it, ZeRO 3 a part too"
+        left_out["offloaded_optimizer"] = "ZeRO 1 to 3 offload all of it, only ZeRO 3 a part"
         return ""
     ratio = f', "ratio": {setup.offloaded_optimizer:g}' if setup.offloaded_optimizer < 1 else ""
     return f', "offload_optimizer": {{"device": "cpu", "pin_memory": true{ratio}}}'

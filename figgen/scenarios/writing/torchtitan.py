@@ -93,7 +93,7 @@ def _parallelism(
         method = "allgather" if setup.context_exchange == "all-gather" else "alltoall"
         lines.append(f'context_parallel_rotate_method = "{method}"')
         if setup.traded_ranks > 1:
-            left_out["context_exchange"] = "keys and values go around a ring, heads are not traded"
+            left_out["context_exchange"] = "keys and values go around a ring, not all-to-all"
     return lines
 
 
@@ -105,7 +105,7 @@ def _cut(setup: TrainingSetup, lines: list[str], left_out: dict[str, str]) -> No
         lines.append("pipeline_parallel_first_stage_less_layers = 0")
         lines.append("pipeline_parallel_last_stage_less_layers = 0")
     else:
-        left_out["layers_per_stage"] = "torchtitan cuts uneven stages by its own rule"
+        left_out["layers_per_stage"] = "torchtitan splits uneven stages by its own rule"
         if setup.placement.chunks > 1:
             left_out["chunks"] = "the number of stages follows from their layers"
 
@@ -115,7 +115,7 @@ def _checkpointing(recompute: str, left_out: dict[str, str]) -> list[str]:
         return [f'mode = "{recompute}"']
     if recompute == "every_second_product":
         return ['mode = "selective"', 'selective_ac_option = "op"']
-    left_out["recompute"] = f"there is no mode for {recompute}: all is kept"
+    left_out["recompute"] = f"there is no mode for {recompute}: nothing is recomputed"
     return ['mode = "none"']
 
 
@@ -128,4 +128,4 @@ def _leave_out(job: JobToWrite, setup: TrainingSetup, left_out: dict[str, str]) 
     if not setup.sequence_parallel and setup.parallel.tp > 1:
         left_out["sequence_parallel"] = "tensor parallelism always splits the sequence"
     if not setup.overlap_data_parallel:
-        left_out["overlap_data_parallel"] = "FSDP always fetches ahead"
+        left_out["overlap_data_parallel"] = "FSDP always prefetches"

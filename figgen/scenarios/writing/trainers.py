@@ -28,7 +28,7 @@ def trainer_refused(job: JobToWrite, who: str) -> str:
     if parallel.tp * parallel.pp * parallel.cp * parallel.ep > 1:
         return f"{who} divides a job by data parallelism only"
     if not model_kind(setup.shape):
-        return "transformers' classes for such layers are not written"
+        return "transformers' classes for such layers are not supported here"
     if setup.lora_rank is not None:
         return "run_clm.py trains no adapters"
     return ""
@@ -87,14 +87,14 @@ def accelerate(job: JobToWrite) -> Written:
     if job.dtype not in ("bf16", "fp16"):
         left_out["dtype"] = f"matmuls are in bf16, not in {job.dtype}"
     if not setup.overlap_data_parallel:
-        left_out["overlap_data_parallel"] = "FSDP always fetches ahead"
+        left_out["overlap_data_parallel"] = "FSDP always prefetches"
     half = "fp16" if job.dtype == "fp16" else "bf16"
     start = "accelerate launch --config_file fsdp.yaml"
     if job.parallel.nodes > 1:
         start = f"{start} --machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR"
     options = _program(setup, half, left_out, ("away",))
     if setup.offloaded_activations and not _all_away(setup):
-        left_out["offloaded_activations"] = "inputs of recomputed layers are offloaded, or nothing"
+        left_out["offloaded_activations"] = "only inputs of recomputed layers can be offloaded"
     file = ["cat > fsdp.yaml <<'YAML'", *_accelerate_file(job.parallel, setup, half), "YAML"]
     body = _body(setup, file, f"{start} run_clm.py", options)
     text = script("accelerate with FSDP2", job, body, left_out)

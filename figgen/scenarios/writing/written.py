@@ -85,16 +85,16 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
     if setup.lora_rank is not None and "lora" not in known:
         left_out["lora_rank"] = "adapters are not written"
     if setup.buckets is not None and "buckets" not in known:
-        left_out["buckets"] = "the framework cuts gradients into messages by their size"
+        left_out["buckets"] = "the framework splits gradients into messages by size"
     if not setup.double_buffering and (setup.parallel.cp > 1 or setup.zero_stage == 3):
-        left_out["double_buffering"] = "the framework decides what it fetches ahead"
+        left_out["double_buffering"] = "the framework decides what it prefetches"
     if setup.offloaded_optimizer and "offload" not in known:
         left_out["offloaded_optimizer"] = "the optimizer's state stays on the GPU"
     if setup.offloaded_activations and "away" not in known:
         left_out["offloaded_activations"] = "activations stay on the GPU"
     copied = setup.offloaded_activations + (0 if "behind" in known else setup.offloaded_optimizer)
     if copied and not setup.offload_overlap:
-        left_out["offload_overlap"] = "the framework decides whether copies hide behind computing"
+        left_out["offload_overlap"] = "the framework decides whether copies hide behind computation"
     if setup.document_tokens and "documents" not in known:
         left_out["document_tokens"] = "the loader decides whether it masks documents"
     if setup.dropout and "dropout" not in known:
@@ -102,7 +102,7 @@ def leave_out_rest(setup: TrainingSetup, left_out: dict[str, str], known: tuple[
     if setup.mtp_layers and "mtp" not in known:
         left_out["mtp_layers"] = "the model's file decides it"
     if not setup.zigzag and setup.parallel.cp > 1:
-        left_out["zigzag"] = "the framework decides how it deals tokens to context-parallel ranks"
+        left_out["zigzag"] = "the framework decides how it assigns tokens to context-parallel ranks"
     if setup.expert_skew != 1 and setup.parallel.ep > 1:
         left_out["expert_skew"] = "it is measured: the router decides how many tokens each gets"
     if setup.dispatcher != "usual" and setup.parallel.ep > 1 and "dispatcher" not in known:
