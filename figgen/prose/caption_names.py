@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -19,13 +20,14 @@ from figgen.values import split_spec
 def misnamed(source: str) -> Iterator[tuple[int, InputError]]:
     """Yield line and error of each bare name in a figure's text that the figure has no value of.
 
-    A figure whose code contains all the names is not computed, which halves the time, and of a
-    figure with tabs only the first one is. The build checks the rest.
+    A figure whose code contains or can form all the names is not computed, as most of the time
+    would go into that, and of a figure with tabs only the first one is. The build checks the rest.
     """
     for fence in fences(source):
         asked = directive.parse(fence.body)
         used = {name: at for at, name in _bare_names(fence.body)}
-        doubtful = used.keys() - _words_of(figure_named(asked.figure).function.__module__)
+        code = _names_in(figure_named(asked.figure).function.__module__)
+        doubtful = {name for name in used if not code.fullmatch(name)}
         if not doubtful:
             continue
         _, _, arguments = asked.variants()[0]
@@ -46,5 +48,15 @@ def _bare_names(body: str) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def _words_of(module: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", inspect.getsource(sys.modules[module])))
+def _names_in(module: str) -> re.Pattern[str]:
+    """Match the words in a module's source, and names that its f-strings form around a word."""
+    source = inspect.getsource(sys.modules[module])
+    found = set(re.findall(r"\w+", source))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = [
+                str(part.value) if isinstance(part, ast.Constant) else "" for part in node.values
+            ]
+            if re.fullmatch(r"\w{2,}", "".join(parts)):
+                found.add("".join(part or r"\w+" for part in parts))
+    return re.compile("|".join(found))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from figgen.__main__ import main
+from figgen.prose import caption_names
 from figgen.prose.lines import prose_lines
 from figgen.prose.premises import is_premise, premises
 from figgen.prose.rules import Finding, lint, lint_changelog, sentences
@@ -171,6 +172,21 @@ alt: "It is {{ bubble_fractoin:.1%}}."
         "\"unknown value of pipeline-timeline 'bubble_fractoin'\""
     )
     assert lint("page.md", figure.replace("fractoin", "fraction"), TERMS) == []
+
+
+def test_a_figure_whose_code_can_form_the_names_in_its_caption_is_not_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(caption_names, "build")
+    figure = """First, as in [](#fig-gradient-all-reduce).
+
+```figure
+figure: gradient-all-reduce
+caption: "It takes {{ llama_3_70b_port_s:time}}."
+alt: "A table."
+```
+"""
+    assert lint("page.md", figure, TERMS) == []
 
 
 def test_a_value_of_a_figure_may_go_by_its_name_and_code_is_no_value() -> None:
