@@ -52,9 +52,8 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     if memory is None:
         copied = copy_beside(files)
     else:
-        from figgen.serving.templates import compiled, remembering
+        from figgen.serving.templates import remembering
 
-        env.bytecode_cache = compiled
         own = Path(config.config_file_path)
         watched = [own, own.with_name("hooks"), Path(config.theme.custom_dir or own)]
         env.get_template = remembering(env.get_template, memory, nav, watched)

@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from jinja2.bccache import Bucket
-
 from figgen.cache import digest
 from figgen.serving.memory import Memory
 
@@ -58,23 +55,6 @@ def remembering(
         return template
 
     return get_template
-
-
-class Compiled(jinja2.BytecodeCache):
-    """Bytecode of compiled templates; jinja2 checks whether their sources have changed."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self.known:
-            bucket.bytecode_from_string(self.known[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self.known[bucket.key] = bucket.bytecode_to_string()
-
-
-compiled = Compiled()
 
 
 def _titles(items: Any) -> list[Any]:
