@@ -1,1 +1,1 @@
-"""Algorithms: what a layout, a schedule, a step and a plan are, computed from shapes and sizes."""
+"""Algorithms that compute layouts, schedules, steps and plans from shapes and sizes."""

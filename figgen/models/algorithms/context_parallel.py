@@ -23,7 +23,7 @@ Tokens = NDArray[np.int64]
 
 
 def chunks_of_rank(scheme: str, cp: int, rank: int) -> tuple[int, int]:
-    """The two of 2C chunks that a rank holds, first token first; `striped` has no chunks."""
+    """Return the two of 2C chunks that a rank holds, first token first; `striped` has no chunks."""
     if scheme == "contiguous":
         return 2 * rank, 2 * rank + 1
     if scheme == "zig-zag":
@@ -38,7 +38,7 @@ def check_cut(cp: int, sequence: int) -> None:
 
 
 def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
-    """Positions of the tokens that a rank holds, in order.
+    """Return the positions of the tokens that a rank holds, in order.
 
     Raises InputError for a sequence that 2C does not divide, and for an unknown scheme.
     """
@@ -51,7 +51,7 @@ def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
 
 
 def causal_pairs(scheme: str, cp: int, sequence: int, mine: int, theirs: int) -> int:
-    """Count pairs of one rank's queries with another's keys that are not later."""
+    """Count pairs of one rank's queries with another rank's keys that are not later."""
     if scheme == "striped":
         count = sequence // cp
         return count * (count + 1) // 2 if theirs <= mine else count * (count - 1) // 2
@@ -80,7 +80,7 @@ def pairs_by_step(scheme: str, cp: int, sequence: int) -> tuple[tuple[int, ...],
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingStep:
-    """One rank's attention to one block: whose keys and values they are, and when."""
+    """A rank's attention to one block: the rank that owns its keys and values, and its times."""
 
     rank: int
     step: int

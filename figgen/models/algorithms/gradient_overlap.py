@@ -42,11 +42,11 @@ class ReducedBucket:
 
 
 def gradient_tensors(shape: ModelShape) -> tuple[GradientTensor, ...]:
-    """The gradients of a dense model in the order in which the backward pass finishes them.
+    """Return the gradients of a dense model in the order in which the backward pass finishes them.
 
-    A matrix takes time in proportion to its elements, norms, biases and lookups take none; a
-    table that serves as output layer too is finished last, when its lookup's part is added.
-    Raises InputError for experts or latent attention, which are not laid out here.
+    A matrix takes time in proportion to its elements; norms, biases and lookups take none. A table
+    that also serves as output layer is finished last, when the gradient of its lookup is added.
+    Raises InputError for experts and latent attention, which are not supported here.
     """
     if shape.experts is not None or shape.latent is not None:
         raise InputError("gradients in order", expected="a dense model", got="experts or latents")
@@ -80,7 +80,7 @@ def gradient_tensors(shape: ModelShape) -> tuple[GradientTensor, ...]:
 
 
 def _layer_parts(shape: ModelShape) -> dict[str, int]:
-    """The matrices of one layer in the order of the forward pass."""
+    """Return the matrices of one layer in the order of the forward pass."""
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     up = ("gate", "up")[-(FFN_MATRICES[shape.ffn] - 1) :]
     return {
@@ -98,7 +98,7 @@ def fill_buckets(
     first_bucket_bytes: float = FIRST_BUCKET_BYTES,
     bucket_bytes: float = BUCKET_BYTES,
 ) -> tuple[tuple[int, ...], ...]:
-    """Indices of the tensors of every bucket; `sizes` are bytes in the order of the backward.
+    """Return the indices of the tensors of every bucket; `sizes` are bytes in backward order.
 
     Raises InputError for a cap that is not positive.
     """
@@ -129,10 +129,10 @@ def reduced_buckets(
     first_bucket_bytes: float = FIRST_BUCKET_BYTES,
     bucket_bytes: float = BUCKET_BYTES,
 ) -> tuple[ReducedBucket, ...]:
-    """Every bucket's all-reduce beside a backward of `backward_s` that starts at 0.
+    """Return every bucket's all-reduce during a backward of `backward_s` that starts at 0.
 
-    An all-reduce of S bytes takes `bucket_overhead_s` + S · `seconds_per_byte`; it starts when
-    its last gradient exists and the previous all-reduce has ended.
+    An all-reduce of S bytes takes `bucket_overhead_s` + S · `seconds_per_byte`; it starts when its
+    last gradient exists and the previous all-reduce has ended.
     """
     sizes = [tensor.elements * bytes_per_element for tensor in tensors]
     found: list[ReducedBucket] = []

@@ -49,11 +49,11 @@ class Rollout:
 
 
 def answer_lengths(mean: float, longest: int, count: int) -> tuple[int, ...]:
-    """Lengths of `count` answers that average `mean` and are cut off at `longest`, shortest first.
+    """Return lengths of `count` answers that average `mean` and end at `longest`, shortest first.
 
-    They are the quantiles of an exponential distribution, the widest that is determined by its
-    mean alone; answers that would be longer stop at `longest`.
-    Raises InputError for a mean that is not between 1 and the longest.
+    They are the quantiles of an exponential distribution, the widest that its mean alone
+    determines; longer answers stop at `longest`. Raises InputError for a mean that is not between 1
+    and the longest.
     """
     if not 1 <= mean <= longest:
         raise InputError("mean", expected=f"1 to {longest}", got=mean)
@@ -73,7 +73,7 @@ def answer_lengths(mean: float, longest: int, count: int) -> tuple[int, ...]:
 
 
 def rollout(decoding: Decoding, lengths: Sequence[int], *, prompt: int, slots: int) -> Rollout:
-    """Write answers of these total `lengths`, prompts included, with `slots` places at once.
+    """Return the rollout of answers of these total `lengths`, prompts included, with `slots` slots.
 
     Reading prompts takes no time. The longest answers begin first, as if the scheduler knew their
     lengths, so that the time is a lower bound. Raises InputError without slots or answers.

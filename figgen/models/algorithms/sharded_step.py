@@ -38,12 +38,12 @@ def sharded_step(
     prefetch: int = 1,
     reshard: bool = True,
 ) -> tuple[ShardedAction, ...]:
-    """All actions of a step, in the order of their start.
+    """Return all actions of a step, in the order of their start.
 
-    `prefetch` is how many layers ahead weights are gathered: with 0 a gather is issued when the
-    layer is due, with k when the layer k places earlier starts. Gathers that are due at the same
-    moment as a reduce-scatter go first. Without `reshard` the weights of a forward are kept for the
-    backward, which gathers nothing. Raises InputError for no layers or negative times.
+    `prefetch` is how many layers ahead weights are gathered: with 0, a gather is issued when the
+    layer is due; with k, when the layer k places earlier starts. Gathers that are due at the same
+    moment as a reduce-scatter go first. Without `reshard`, the weights of a forward are kept for
+    the backward, which gathers nothing. Raises InputError for no layers or negative times.
     """
     if layers < 1 or prefetch < 0:
         got = (layers, prefetch)

@@ -34,12 +34,12 @@ Block: TypeAlias = Callable[[Matrix, Weights, Matrix], BlockPass]
 
 
 def gelu(x: Matrix) -> Matrix:
-    """GELU in its tanh form."""
+    """Return GELU in its tanh form."""
     return np.asarray(0.5 * x * (1 + np.tanh(_INNER * (x + 0.044715 * x**3))))
 
 
 def gelu_slope(x: Matrix) -> Matrix:
-    """Derivative of `gelu`."""
+    """Return the derivative of `gelu`."""
     t = np.tanh(_INNER * (x + 0.044715 * x**3))
     inner = _INNER * (1 + 3 * 0.044715 * x**2)
     return np.asarray(0.5 * (1 + t) + 0.5 * x * (1 - t**2) * inner)
@@ -49,7 +49,7 @@ _INNER = float(np.sqrt(2 / np.pi))
 
 
 def mlp_block(x: Matrix, weights: Weights, upstream: Matrix) -> BlockPass:
-    """GELU(x·A)·B with `weights` (A, B); `upstream` is the gradient of the output."""
+    """Run GELU(x·A)·B with `weights` (A, B); `upstream` is the gradient of the output."""
     up, down = weights
     before = x @ up
     hidden = gelu(before)
@@ -62,9 +62,9 @@ def mlp_block(x: Matrix, weights: Weights, upstream: Matrix) -> BlockPass:
 
 
 def attention_block(head_dim: int, group: int) -> Block:
-    """Causal attention whose `group` consecutive query heads share one key and value head.
+    """Run causal attention whose `group` consecutive query heads share one key and value head.
 
-    Weights are (Q, K, V, O) in (in, out) layout; the widths say how many heads there are.
+    Weights are (Q, K, V, O) in (in, out) layout; the widths determine the number of heads.
     """
 
     def run(x: Matrix, weights: Weights, upstream: Matrix) -> BlockPass:
@@ -103,9 +103,9 @@ def _attend(q: Matrix, k: Matrix) -> tuple[Matrix, float]:
 
 
 def column_row_slices(weights: Weights, tp: int) -> tuple[Weights, ...]:
-    """Slices of each rank: all weights but the last by columns, the last by rows.
+    """Return the slices of each rank: all weights but the last by columns, the last by rows.
 
-    Raises InputError where `tp` does not divide a width.
+    Raises InputError if `tp` does not divide a width.
     """
     for width in (*(w.shape[1] for w in weights[:-1]), weights[-1].shape[0]):
         if tp < 1 or width % tp:
@@ -116,7 +116,7 @@ def column_row_slices(weights: Weights, tp: int) -> tuple[Weights, ...]:
 
 
 def sharded_pass(block: Block, x: Matrix, slices: Sequence[Weights], upstream: Matrix) -> BlockPass:
-    """The block on every rank's slices, with g (sum of outputs) and f (sum of input gradients)."""
+    """Run the block on each rank's slices, with g (sums outputs) and f (sums input gradients)."""
     ranks = [block(x, weights, upstream) for weights in slices]
     last = len(slices[0]) - 1
     return BlockPass(
@@ -142,7 +142,7 @@ def row_first_mlp(x: Matrix, weights: Weights, tp: int, *, sum_first: bool) -> M
 
 
 def largest_difference(whole: BlockPass, sharded: BlockPass) -> tuple[float, float, float]:
-    """Largest absolute difference of outputs, of input gradients and of weight gradients."""
+    """Return the largest absolute difference of outputs, input gradients and weight gradients."""
     pairs = zip(whole.weight_gradients, sharded.weight_gradients, strict=True)
     return (
         float(np.abs(whole.output - sharded.output).max()),

@@ -8,7 +8,7 @@ from figgen.errors import InputError
 from figgen.models.collectives.traces import CollectiveTrace, destinations, origins
 
 Buffers = tuple[Mapping[int, float], ...]
-"""`buffers[rank][chunk]`: the number that a rank holds of a chunk, where it holds any."""
+"""`buffers[rank][chunk]` is the number that a rank holds for a chunk, if it holds one."""
 
 
 def carry_out(trace: CollectiveTrace, inputs: Sequence[Mapping[int, float]]) -> Buffers:

@@ -62,8 +62,8 @@ def synchronous_time_s(
 ) -> float:
     """Return the time (s) on equal links if no step starts before the previous one has ended.
 
-    Each step costs `latency_s` (the α of the Hockney model, per step) and its largest message over
-    `bandwidth_bytes_per_s` (per direction). Reductions take no time.
+    Each step costs `latency_s` (the α of the Hockney model, per step) plus its largest message
+    divided by `bandwidth_bytes_per_s` (per direction). Reductions take no time.
     """
     largest = largest_message_per_step(trace, message_bytes)
     return len(largest) * latency_s + sum(largest) / bandwidth_bytes_per_s

@@ -1,4 +1,4 @@
-"""What a step runs on: one GPU's rate of work and its two kinds of link."""
+"""What a step runs on: the rates of one GPU and its two kinds of links."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from figgen.errors import InputError
 
 USUAL_MEMORY_BYTES_PER_S = 3.35e12
-"""Of a GPU whose memory nobody told: an H100's."""
+"""The memory bandwidth of an H100, used for a GPU whose memory is unknown."""
 
 MOST_LATENCY_S = 1_000_000
-"""More is a slip of the pen, with which times would overflow."""
+"""Larger latencies are typos, and times would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

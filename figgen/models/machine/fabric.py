@@ -1,7 +1,7 @@
-"""Above the node: which switch two GPUs share, and how much of a group's bytes leaves a pod.
+"""Switches above the node: which switch two GPUs share, and which bytes of a group leave a pod.
 
-Groups run in rings of ascending ranks, pipelines send to the next stage and back. One NIC for
-each GPU.
+Groups run in rings of ascending ranks; pipelines send to the next stage and back. Each GPU has one
+NIC.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Cabling = Literal["rails", "racks"]
 
 
 def leaf_of(ranks: IntArray, *, gpus_per_node: int, ports: int, cabling: Cabling) -> IntArray:
-    """The leaf switch of every rank, of which each has `ports` toward GPUs.
+    """Return the leaf switch of every rank; each switch has `ports` ports toward GPUs.
 
-    With "rails" a leaf serves one local rank of `ports` nodes, with "racks" all GPUs of
-    `ports` / `gpus_per_node` nodes. Raises InputError when a rack holds no whole number of nodes.
+    With "rails" a leaf serves one local rank of `ports` nodes, with "racks" all GPUs of `ports` /
+    `gpus_per_node` nodes. Raises InputError if a rack does not hold a whole number of nodes.
     """
     check_size("ports", ports)
     node, local = ranks // gpus_per_node, ranks % gpus_per_node
@@ -34,9 +34,10 @@ def leaf_of(ranks: IntArray, *, gpus_per_node: int, ports: int, cabling: Cabling
 
 
 def one_leaf_share(parallel: ParallelLayout, axes: str, *, ports: int, cabling: Cabling) -> float:
-    """Share of the links between nodes, 0 … 1, whose two ends hang on one leaf.
+    """Return the share of links between nodes, 0 … 1, whose two ends are on one leaf.
 
-    1 for groups that never leave their node. A pipeline has no link from its end to its start.
+    It is 1 for groups that never leave their node. A pipeline has no link from its end to its
+    start.
     """
     source, target = _neighbours(parallel, axes)
     width = parallel.gpus_per_node
@@ -52,10 +53,11 @@ def one_leaf_share(parallel: ParallelLayout, axes: str, *, ports: int, cabling: 
 
 @dataclass(frozen=True, slots=True)
 class PodShare:
-    """What leaves its pod along an axis: of all bytes sent, and of those of the busiest pod.
+    """The share of bytes along an axis that leaves its pod, overall and for the busiest pod.
 
-    `busiest` is over what the GPUs of a full pod send. Its inverse is the oversubscription of a
-    pod's uplinks that these groups do not feel, each GPU sending at the speed of its NIC.
+    `busiest` is relative to what the GPUs of a full pod send. Its inverse is the oversubscription
+    of a pod's uplinks that does not slow these groups down if each GPU sends at the speed of its
+    NIC.
     """
 
     mean: float
@@ -63,7 +65,7 @@ class PodShare:
 
 
 def pod_leaving_share(parallel: ParallelLayout, axes: str, gpus_per_pod: int) -> PodShare:
-    """Shares, 0 … 1, of the bytes sent along `axes` that leave a pod.
+    """Return the shares, 0 … 1, of the bytes sent along `axes` that leave a pod.
 
     Raises InputError for pods that are not whole nodes.
     """
@@ -87,7 +89,7 @@ def pod_leaving_share(parallel: ParallelLayout, axes: str, gpus_per_pod: int) ->
 
 
 def _neighbours(parallel: ParallelLayout, axes: str) -> tuple[IntArray, IntArray]:
-    """Both ends of every link: around each ring, or along each pipeline."""
+    """Return both ends of every link: around each ring, or along each pipeline."""
     rows = group_array(mesh_of(parallel, axes), axes)
     if axes == "pp":
         return rows[:, :-1].ravel(), rows[:, 1:].ravel()

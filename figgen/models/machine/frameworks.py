@@ -15,16 +15,16 @@ AXES = ("tp", "cp", "ep", "dp", "pp")
 """The axes that an order may name, in Megatron's default order."""
 
 EXPERT_NAMES = {"tp": "etp", "ep": "ep", "dp": "edp", "pp": "pp"}
-"""How the axes of an order are called on the expert mesh."""
+"""Names of an order's axes on the expert mesh."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
-    """How a framework lays ranks out.
+    """How a framework orders ranks.
 
-    `order` is fastest axis first; an axis left out must have size 1, and an order without "ep"
-    lays out no experts. `etp` is the expert tensor-parallel size that the framework takes when
-    none is given: "tp" (the same) or 1. With `etp_fixed` it accepts no other.
+    `order` is fastest axis first; an axis that is left out must have size 1, and an order without
+    "ep" has no expert mesh. `etp` is the framework's expert tensor-parallel size if none is given:
+    "tp" (the same) or 1. With `etp_fixed` it accepts no other.
     """
 
     name: str
@@ -100,7 +100,7 @@ CONVENTIONS: dict[str, Convention] = {convention.name: convention for convention
 
 
 def convention(order: str) -> Convention:
-    """The convention called `order`, or one read from an order string such as "tp-cp-dp-pp".
+    """Return the convention called `order`, or one parsed from a string such as "tp-cp-dp-pp".
 
     Raises InputError for an unknown name, an unknown axis, or an axis named twice.
     """
@@ -120,5 +120,5 @@ def convention(order: str) -> Convention:
 
 
 def full_order(order: tuple[str, ...]) -> tuple[str, ...]:
-    """`order` with the axes that it leaves out (all of size 1) appended as slowest."""
+    """Return `order` with the axes that it leaves out (all of size 1) appended as slowest."""
     return order + tuple(axis for axis in AXES if axis not in order)

@@ -16,9 +16,8 @@ NARROW = ("fp8", "fp4")
 class Chip:
     """An accelerator with its dense peaks by number format, FLOP/s.
 
-    Bandwidths are of one direction, and a latency is that of one step of a ring. The two numbers of
-    its memory are None where nobody told them; without a `scale_up_domain`, nodes may be of any
-    width.
+    Bandwidths are per direction, and a latency is that of one step of a ring. The two numbers of
+    its memory are None if unknown; without a `scale_up_domain`, nodes may be of any width.
     """
 
     name: str
@@ -30,7 +29,7 @@ class Chip:
     scale_up_domain: int | None = None
 
     def peak_flops_per_s(self, dtype: str) -> float:
-        """Dense peak in a number format, FLOP/s. Raises InputError where the chip has none."""
+        """Return the dense peak in a number format, FLOP/s. Raises InputError if there is none."""
         if dtype not in self.peaks:
             expected = " or ".join(self.peaks)
             raise InputError(
@@ -39,7 +38,7 @@ class Chip:
         return self.peaks[dtype]
 
     def wide_peak_flops_per_s(self, dtype: str) -> float:
-        """Dense peak in a number format, but in 16 bits instead of fewer, FLOP/s."""
+        """Return the dense peak in FLOP/s of a number format, or of 16 bits if it is narrower."""
         return self.peak_flops_per_s("bf16" if dtype in NARROW and "bf16" in self.peaks else dtype)
 
 
@@ -57,10 +56,10 @@ class Network:
 
 
 def cluster_of(chip: Chip, network: Network, dtype: str, gpus_per_node: int) -> Cluster:
-    """Return nodes of chips that multiply in `dtype`, each chip with its share of the network.
+    """Return nodes of chips with matmuls in `dtype`, each chip with its share of the network.
 
-    Raises InputError for nodes that are wider than the scale-up domain, and for a format that the
-    chip has no dense peak for.
+    Raises InputError for nodes wider than the scale-up domain, and for a format without a dense
+    peak.
     """
     if chip.scale_up_domain is not None and gpus_per_node > chip.scale_up_domain:
         expected = f"at most {chip.scale_up_domain}, the scale-up domain of {chip.name}"

@@ -15,11 +15,11 @@ from figgen.models.machine.mesh import RankMesh, axis_names
 from figgen.models.machine.nearest import Sizes, expert_tp, nearest_valid, problem
 
 MOST_RANKS = 2**20
-"""Largest world: what is beyond it is a slip of the pen, and would fill the memory."""
+"""The largest supported world; a larger one is a typo, and would fill the memory."""
 
 
 def context_in_node(cp: int, tp: int, gpus_per_node: int) -> int:
-    """Return how many of `cp` context-parallel ranks share a node, next to `tp` ranks each."""
+    """Return how many of `cp` context-parallel ranks fit in a node if each takes `tp` GPUs."""
     return max(1, min(cp, gpus_per_node // tp))
 
 
@@ -27,9 +27,9 @@ def context_in_node(cp: int, tp: int, gpus_per_node: int) -> int:
 class ParallelLayout:
     """Sizes of every parallel axis on `nodes` × `gpus_per_node` GPUs, in a rank order.
 
-    Dense layers see TP·CP·DP·PP ranks, expert layers the same ranks as ETP·EP·EDP·PP: EP is not a
-    factor of the world size. DP and EDP are what is left over. `layout` builds one from defaults.
-    Raises InputError, with the nearest valid sizes, when a product does not divide the world.
+    Dense layers use TP·CP·DP·PP ranks, expert layers the same ranks as ETP·EP·EDP·PP; EP is not a
+    factor of the world size. DP and EDP follow from the other sizes. `layout` builds one from
+    defaults. Raises InputError, with the nearest valid sizes, if the sizes do not divide the world.
     """
 
     nodes: int
@@ -69,12 +69,12 @@ class ParallelLayout:
 
     @property
     def has_experts(self) -> bool:
-        """Whether the rank order lays out an expert mesh at all."""
+        """Whether the rank order has an expert mesh."""
         return "ep" in self.convention.order
 
     @property
     def context_in_node(self) -> int:
-        """Context-parallel ranks that share a node, next to those of tensor parallelism."""
+        """The number of context-parallel ranks that share a node."""
         return context_in_node(self.cp, self.tp, self.gpus_per_node)
 
     @property
@@ -111,12 +111,11 @@ def layout(
     dp: int | None = None,
     order: str = "megatron",
 ) -> ParallelLayout:
-    """A configuration with everything that can be derived left out.
+    """Return a configuration, deriving everything that is not given.
 
-    `order` is a name of `CONVENTIONS` or an order string, fastest axis first ("tp-cp-dp-pp").
-    `etp` defaults to what the framework takes (TP for Megatron, 1 for torchtitan). `dp` is never
-    needed; when given it is checked.
-    Raises InputError with the reason and the nearest configurations that fit.
+    `order` is a name of `CONVENTIONS` or an order string, fastest axis first ("tp-cp-dp-pp"). `etp`
+    defaults to the framework's value (TP for Megatron, 1 for torchtitan). `dp` is never needed; if
+    given, it is checked. Raises InputError with the reason and the nearest configurations that fit.
     """
     given = {"nodes": nodes, "gpus_per_node": gpus_per_node, "tp": tp, "cp": cp, "pp": pp, "ep": ep}
     derived = {name: size for name, size in (("etp", etp), ("dp", dp)) if size is not None}
@@ -138,9 +137,9 @@ def layout(
 
 
 def mesh_of(parallel: ParallelLayout, axes: str | tuple[str, ...]) -> RankMesh:
-    """The mesh, dense or expert, on which `axes` ("tp", "dp-cp", "etp-ep" …) are defined.
+    """Return the mesh, dense or expert, on which `axes` ("tp", "dp-cp", "etp-ep" …) are defined.
 
-    Raises InputError when the axes are not all on one mesh.
+    Raises InputError if the axes are not all on one mesh.
     """
     names = axis_names(axes)
     if set(names) <= set(parallel.dense.names):

@@ -30,8 +30,9 @@ WIDE, ODD, HALF, UPPER = (np.array(bits, np.uint32) for bits in (16, 1, 0x7FFF, 
 class DriftRun:
     """How a run sums its gradients and which samples it sees.
 
-    `samples` a batch over `ranks`, added in FP32 or, with `narrow`, in BF16; `seed` draws the
-    batches, and the rank `left_out` has no part in the sum, though the mean still counts it.
+    `samples` per batch are divided over `ranks` and added in FP32 or, with `narrow`, in BF16.
+    `seed` draws the batches. The rank `left_out` is not part of the sum, although the mean still
+    counts it.
     """
 
     samples: int = 64
@@ -47,7 +48,7 @@ class DriftRun:
 
 
 def trained(run: DriftRun, steps: int) -> Iterator[Array]:
-    """All weights after each step, as one vector."""
+    """Return all weights after each step, as one vector."""
     half = np.float32(0.5)
     first, second = half * drawn(1, INPUTS, WIDTH), half * drawn(2, WIDTH)
     batches = random.Random(run.seed)

@@ -121,7 +121,7 @@ def group_starts(mesh: RankMesh, axes: str | Sequence[str]) -> tuple[int, ...]:
 
 
 def _grid(mesh: RankMesh, names: Sequence[str]) -> tuple[int, ...]:
-    """Ranks whose coordinates are 0 on all axes but `names`, which stand in the mesh's order."""
+    """Return the ranks with coordinate 0 on all axes except `names`, in the mesh's order."""
     ranks = [0]
     for name in names:
         stride = axis_stride(mesh, name)

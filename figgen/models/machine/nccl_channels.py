@@ -1,12 +1,12 @@
-"""The channels that NCCL finds on a node whose GPUs all hang on one switch.
+"""The channels that NCCL finds on a node whose GPUs are all on one switch.
 
-NCCL (2.30.7, src/graph/search.cc) does not divide a link into its lanes: it tries the bandwidths
-of a list, from the largest down, lays as many channels of that bandwidth as the links carry, and
-keeps what carries most in all. So the 370.8 GB/s of an H100's eighteen lanes are never reached:
+NCCL (2.30.7, src/graph/search.cc) does not divide a link into its lanes: it tries the bandwidths of
+a list, from the largest down, lays as many channels of that bandwidth as the links carry, and keeps
+what carries most in total. The 370.8 GB/s of an H100's eighteen lanes are therefore never reached:
 no number of channels at a listed bandwidth adds up to more than 360.
 
-Left out: paths over PCI that are slower than the NIC, several NICs per GPU, GPUs without a switch,
-the search of trees, which have more inside the node on two nodes, and what `NCCL_*` variables say.
+Not modeled: paths over PCI that are slower than the NIC, several NICs per GPU, GPUs without a
+switch, the search of trees, which have more inside the node on two nodes, and `NCCL_*` variables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_RINGS = 32
 """Half of NCCL's MAXCHANNELS: every channel of the search runs twice."""
 
 SLACK = 1e-3
-"""GB/s; NCCL rounds what is left of a link to a thousandth."""
+"""GB/s; NCCL rounds the remaining bandwidth of a link to a thousandth."""
 
 LEAST_STEP = 0.49
 """Once there is a solution, no bandwidth below this share of it is tried."""
@@ -45,7 +45,7 @@ LEAST_STEP = 0.49
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """`count` channels, each of so many B/s per direction within a node and between nodes."""
+    """`count` channels with these bandwidths in B/s per direction, within and between nodes."""
 
     count: int
     inside_bytes_per_s: float
@@ -55,7 +55,7 @@ class Channels:
 def ring_channels(
     architecture: str, link_bytes_per_s: float, gpus: int, nic_bytes_per_s: float | None = None
 ) -> Channels:
-    """The rings of a node of `gpus`, or of each of several nodes with one NIC per GPU.
+    """Return the rings of a node of `gpus`, or of several nodes with one NIC per GPU.
 
     Bandwidths are NCCL's own, per direction: those of a GPU to the switch and of a port. Raises
     InputError for an unknown architecture or a link too slow for any listed bandwidth.
@@ -88,7 +88,7 @@ def ring_channels(
 
 
 def _doubled(architecture: str, count: int, speed: float) -> Channels:
-    """Two channels of half the bandwidth for each fast one, so that more GPU blocks work."""
+    """Return two channels of half the bandwidth for each fast one, so that more GPU blocks work."""
     newer = architecture in ("hopper", "blackwell")
     if speed >= 25 and not (newer and speed < 50 and count > 4):
         twice = min(2 * count, MOST_RINGS)
@@ -100,9 +100,9 @@ def _doubled(architecture: str, count: int, speed: float) -> Channels:
 def switch_channels(
     architecture: str, link_bytes_per_s: float, gpus: int, nic_bytes_per_s: float | None = None
 ) -> Channels | None:
-    """The channels of NVLS, each headed by another GPU; None before Hopper, which has no NVLS.
+    """Return the channels of NVLS, each headed by a different GPU; None before Hopper.
 
-    The head's link carries a channel twice in each direction, that of every other GPU once.
+    The head's link carries its own channel twice in each direction, that of every other GPU once.
     """
     if architecture not in ("hopper", "blackwell") or gpus < 2:
         return None

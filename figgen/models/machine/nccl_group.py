@@ -43,12 +43,11 @@ class TuningConstants:
 class NcclGroup:
     """The ranks of one communicator, and the channels that NCCL found for them.
 
-    `ranks` are spread evenly over `nodes`. A channel carries `channel_bytes_per_s` between GPUs
-    and `network_bytes_per_s` between nodes, per direction; two nodes are reckoned with the first
-    as NCCL does. `host` is the make of the CPU, `transport` the link between GPUs of a node.
-    `switched` are the channels of NVLS, which NCCL searches for apart; without them the others
-    are taken.
-    Raises InputError for sizes and bandwidths that no group has.
+    `ranks` are spread evenly over `nodes`. A channel carries `channel_bytes_per_s` between GPUs and
+    `network_bytes_per_s` between nodes, per direction; NCCL uses the first for two nodes too.
+    `host` is the make of the CPU, `transport` the link between GPUs of a node. `switched` are the
+    channels of NVLS, for which NCCL searches separately; without them the others are used. Raises
+    InputError for impossible sizes and bandwidths.
     """
 
     ranks: int
@@ -86,7 +85,7 @@ class NcclGroup:
 
 
 def step_count(collective: str, ranks: int) -> int:
-    """Steps that a ring of `ranks` takes; InputError for an unknown collective."""
+    """Return the steps of a ring of `ranks`. Raises InputError for an unknown collective."""
     if collective not in ALGORITHMS:
         raise unknown("NCCL collective", collective, ALGORITHMS)
     return {
@@ -99,7 +98,7 @@ def step_count(collective: str, ranks: int) -> int:
 def candidates(
     constants: TuningConstants, group: NcclGroup, collective: str
 ) -> tuple[tuple[str, str], ...]:
-    """The (algorithm, protocol) pairs that NCCL has for `collective` on this group.
+    """Return the (algorithm, protocol) pairs that NCCL has for `collective` on this group.
 
     Raises InputError for an unknown collective.
     """

@@ -23,17 +23,17 @@ class Sizes:
 
 
 def expert_tp(sizes: Sizes, convention: Convention) -> int:
-    """ETP as given, or what the framework takes when none is given."""
+    """Return ETP as given, or the framework's default."""
     if sizes.etp is not None:
         return sizes.etp
     return sizes.tp if convention.etp == "tp" else 1
 
 
 def problem(world_size: int, sizes: Sizes, convention: Convention) -> InputError | None:
-    """Why `sizes` do not fit `world_size` ranks under `convention`, or None when they do.
+    """Return why `sizes` do not fit `world_size` ranks under `convention`, or None if they do.
 
-    Checks the product of each mesh, the axes that the order names, and that a pipeline is the
-    same ranks in both meshes.
+    Checks that the sizes of each mesh multiply out, that the order names all axes, and that a
+    pipeline is the same ranks in both meshes.
     """
     return (
         _order_problem(sizes, convention)
@@ -99,7 +99,7 @@ def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> In
 
 
 def _shown(product: int) -> int | str:
-    """A product of sizes in a message: pages have no whole numbers from 2**53 on."""
+    """Return multiplied sizes for a message; pages have no exact integers from 2**53 on."""
     return product if product <= 9007199254740991 else "2**53 or more"
 
 
@@ -120,11 +120,11 @@ def pipeline_strides(world_size: int, sizes: Sizes, convention: Convention) -> t
 def nearest_valid(
     nodes: int, gpus_per_node: int, wanted: Sizes, convention: Convention
 ) -> tuple[str, ...]:
-    """Up to three configurations that fit, closest first, as words to type ("tp=8 pp=2 dp=16").
+    """Return up to three configurations that fit, closest first, as in "tp=8 pp=2 dp=16".
 
-    The distance is one per changed size plus the powers of two that it changes by; data
-    parallelism, which follows from the other sizes, counts half. The last may change
-    `nodes` instead.
+    The distance is one per changed size plus the powers of two by which it changes; data
+    parallelism, which follows from the other sizes, counts half. The last one may change `nodes`
+    instead.
     """
     world_size = nodes * gpus_per_node
     found: list[tuple[float, str]] = []
@@ -171,7 +171,7 @@ def _closest_expert(
 def _other_node_count(
     nodes: int, gpus_per_node: int, wanted: Sizes, convention: Convention
 ) -> str | None:
-    """The same sizes on the nearest number of nodes, more or fewer, on which they fit."""
+    """Return the same sizes on the nearest number of nodes, more or fewer, on which they fit."""
     model = wanted.tp * wanted.cp * wanted.pp
     for step in range(1, min(8 * nodes, 2048)):
         for count in (nodes + step, nodes - step):
@@ -204,7 +204,7 @@ def _written(sizes: Sizes, wanted: Sizes) -> str:
 
 
 def _divisors(number: int, all_of_them: bool) -> Iterator[int]:
-    """Divisors of `number` in order, or only 1 for an axis that the order does not have."""
+    """Return the divisors of `number` in order, or only 1 for an axis that the order lacks."""
     if not all_of_them:
         yield 1
         return

@@ -35,7 +35,7 @@ LABELS: dict[str, str] = {
     "ep": "Expert parallel",
     "edp": "Expert data parallel",
 }
-"""The communicators of `communicators`, in its order, and how they are called."""
+"""The communicators of `communicators` in order, with their names for readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def warnings(parallel: ParallelLayout) -> tuple[str, ...]:
 
 
 def _uniform_stride(mesh: RankMesh, axes: tuple[str, ...]) -> int | None:
-    """Rank distance between neighbours of a group if it is the same all along, else None."""
+    """Return the rank distance between neighbors of a group if it is uniform, else None."""
     if len(axes) == 1:
         return axis_stride(mesh, axes[0])
     wide = sorted(

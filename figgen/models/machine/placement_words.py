@@ -11,7 +11,7 @@ LISTED = 4
 
 
 def placement_sentence(parallel: ParallelLayout) -> str:
-    """The answer about a layout: which groups stay inside a node, and which leave it."""
+    """Return the answer about a layout: which groups stay inside a node, and which leave it."""
     names = ["tp", "cp", "dp", "pp"]
     if parallel.has_experts:
         names += ["ep"]
@@ -38,7 +38,7 @@ def placement_sentence(parallel: ParallelLayout) -> str:
 
 
 def _members(parallel: ParallelLayout, name: str) -> str:
-    """The ranks of the group of rank 0."""
+    """Return the ranks of rank 0's group."""
     ranks = group_offsets(mesh_of(parallel, name), name)
     if len(ranks) > 2 and ranks[-1] == len(ranks) - 1:
         return f"ranks 0 to {ranks[-1]:,}"
@@ -48,5 +48,5 @@ def _members(parallel: ParallelLayout, name: str) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    """Words with commas, and "and" in front of the last."""
+    """Return words with commas, and "and" before the last."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -43,8 +43,8 @@ class AllocatorState:
     """Bytes of one device; `reserved`, obtained from the driver, is the sum of all others.
 
     `allocated` bytes were requested for tensors, `rounded` bytes fill up their blocks, `waiting`
-    bytes are freed but still in use by a stream, `torn` bytes are free between blocks in use, and
-    `idle` bytes are segments that are free as a whole.
+    bytes are freed but still in use by a stream, `torn` bytes are free fragments between blocks in
+    use, and `idle` bytes are segments that are entirely free.
     """
 
     reserved: int
@@ -274,7 +274,7 @@ def _events(snapshot: Mapping[str, Any], device: int) -> list[_Event]:
 
 
 def _trace(snapshot: Mapping[str, Any], device: int) -> list[Any]:
-    """Return the recorded events of a device as they are; none where it has no trace."""
+    """Return the recorded events of a device unchanged, or none if it has no trace."""
     traces = _list(snapshot.get("device_traces"))
     return _list(traces[device]) if device < len(traces) else []
 

@@ -78,7 +78,7 @@ def rms_norm(job: DeviceJob) -> tuple[Operation, ...]:
 
 
 def head_norm(job: DeviceJob, width: int) -> tuple[Operation, ...]:
-    """Return a norm of each query or key head, whose gradient arrives in another layout."""
+    """Return a norm of each query or key head, whose gradient arrives in a different layout."""
     elements, autocast = job.tokens * width, job.stack.autocast
     ahead = HEAD_NORM_AUTOCAST if autocast else RMS_NORM_BF16
     behind = HEAD_NORM_AUTOCAST_BACKWARD if autocast else HEAD_NORM_BF16_BACKWARD

@@ -103,7 +103,7 @@ def small(name: str, phase: str, kernels: float) -> Operation:
 
 
 def kept(name: str, kept_bytes: float, cached_bytes: float = 0.0) -> Operation:
-    """Return a tensor that forward keeps and that another operation computes."""
+    """Return a tensor that forward keeps and that a different operation computes."""
     return Operation(
         name=name, kind=CONTIGUOUS, phase=FORWARD, kept_bytes=kept_bytes,
         cached_bytes=cached_bytes, kernels=0,

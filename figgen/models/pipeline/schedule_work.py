@@ -22,9 +22,9 @@ def stage_shares(
 ) -> tuple[float, ...]:
     """Return the work of each virtual stage relative to a mean rank; equal stages have 1/V.
 
-    `layers` has one number for each rank, which its chunks share equally, or one for each stage
-    that a microbatch passes. Raises InputError for another count, for negative numbers, and for a
-    rank without layers.
+    `layers` has one number per rank, which its chunks share equally, or one per stage that a
+    microbatch passes. Raises InputError for a different count, for negative numbers, and for a rank
+    without layers.
     """
     if layers is None:
         return (1 / placement.chunks,) * placement.stages

@@ -205,7 +205,7 @@ def front(found: Ranked) -> tuple[int, ...]:
 
 
 def same_as_best(found: Ranked, low: float, high: float) -> int:
-    """Return how many layouts the error of the model cannot tell from the fastest.
+    """Return how many layouts the model's error cannot distinguish from the fastest.
 
     Steps take `low` to `high` times as long as predicted.
     """
@@ -218,15 +218,15 @@ def same_as_best(found: Ranked, low: float, high: float) -> int:
 def other_layout_interval(low: float, high: float) -> tuple[float, float]:
     """Return the interval of a layout whose predicted time was scaled to one measured step.
 
-    Both the measured layout and the other one take `low` to `high` times as long as predicted.
-    Their ratio spreads as much as two independent errors do, which is the widest case.
+    Both the measured layout and the predicted one take `low` to `high` times as long as predicted.
+    Their ratio spreads like two independent errors, which is the widest case.
     """
     spread = sqrt(log(low) ** 2 + log(high) ** 2)
     return exp(-spread), exp(spread)
 
 
 def no_layout(job: PlannedJob) -> InputError:
-    """Return the error for a job without a layout, with the given size that rules all out."""
+    """Return the error for a job that no layout fits, with the given size that rules them out."""
     given = [(name, value) for name, value in job.fixed.items() if value is not None]
     for name, value in given:
         if _any_layout(replace(job, fixed={**job.fixed, name: None})):

@@ -30,11 +30,12 @@ WAYS: Mapping[str, str] = {
 """Ways to save by name, in words."""
 
 COPY_BYTES_PER_S = 25e9
-"""From a GPU to its host, with all GPUs of a node at once: half of a PCIe 5 link's 64 GB/s, less
-what hosts lose."""
+"""B/s from a GPU to its host, with all GPUs of a node at once: half of a PCIe 5 link's 64 GB/s,
+minus the losses of hosts."""
 
 NODE_BYTES_PER_S = 5e9
-"""To storage or to another node, per GPU, without disturbing training: a tenth of its adapter."""
+"""B/s to storage or to a different node, per GPU, without disturbing training: a tenth of its
+adapter."""
 
 STORAGE_BYTES_PER_S = 2e12
 """The storage's sustained rate for all writers: Meta's held 2 TB/s (Llama 3, section 3.3.1)."""

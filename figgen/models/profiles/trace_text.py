@@ -88,7 +88,7 @@ class TraceText:
                 self.step(first)
 
     def closing(self) -> str:
-        """Return the bracket that may stand in place of a value."""
+        """Return the bracket that may occur instead of a value."""
         if self.state == KEY:
             return "}"
         return "]" if self.state == EVENT else ""

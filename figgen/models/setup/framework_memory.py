@@ -1,9 +1,10 @@
-"""Memory that frameworks use beyond what a job needs, as read in their sources.
+"""Memory that frameworks use beyond what a job needs, according to their sources.
 
-All but one number of an entry are facts of a program. The other, `allocator_share`, is the
-memory that the allocator holds beyond the tensors, as a share of the temporary ones, fitted on the
-calibration half of the measured peaks: with the least mean error where there are hundreds of runs,
-with the least maximum error where there are few. `tests/models/test_memory_peaks.py` fits it again.
+All numbers of an entry but one are facts about a program. The other, `allocator_share`, is the
+memory that the allocator holds beyond the tensors, as a share of the temporary ones. It is fitted
+on the calibration half of the measured peaks: to the least mean error if there are hundreds of
+runs, to the least maximum error if there are few. `tests/models/test_memory_peaks.py` fits it
+again.
 """
 
 from __future__ import annotations
@@ -21,30 +22,36 @@ Prints = Literal["fullest", "first", "device"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkMemory:
-    """How a framework treats gradients, logits and gathered weights, and what it prints.
+    """How a framework treats gradients, logits and gathered weights, and what its log prints.
 
-    Per parameter: `fresh_gradient_bytes` of the gradients that one backward makes before they are
-    added to those kept, `bucket_bytes` of a second copy for messages where nothing is sharded.
-    `frees_gradients` if those kept are freed after the update, so that the first forward of a step
-    has none. Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while
-    the loss is at work. `norm_bytes` per element of the input of an RMS norm: its copy in FP32 and
-    its product in 16 bits, where the norm is written out in PyTorch.
-    `keeps_gate` if the activation of a gate is stored beside what it multiplies, `repeats_keys` if
-    keys and values are, once for each head of queries.
-    `gates_first` if gates multiply inside experts, so that nobody keeps what experts return;
-    `gate_bytes` per element of a token for each of its experts that stay where gates multiply in
-    FP32. `casts_alone` if ZeRO-3's copies of weights and gradients are made on one GPU too.
-    `caches_casts` if 8-bit copies of weights stay from one microbatch to the next.
-    `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
-    ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
-    `offload_keeps_bytes` of a parameter's optimizer state stay on the GPU where it is offloaded.
-    `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
+    Bytes per parameter: `fresh_gradient_bytes` are the gradients of one backward before they are
+    added to the accumulated ones, and `bucket_bytes` a second copy for messages if nothing is
+    sharded. `frees_gradients` says that accumulated gradients are freed after the update, so that
+    the first forward of a step has none. `offload_keeps_bytes` of an offloaded optimizer's state
+    stay on the GPU.
+
+    Bytes per logit: `kept_logit_bytes` are kept from forward to backward, and `loss_bytes` exist in
+    addition while the loss runs.
+
+    Bytes per element: `norm_bytes` are kept of the input of an RMS norm that PyTorch runs operator
+    by operator, namely its FP32 copy and its 16-bit result. `gate_bytes` are kept per token and
+    expert if gates multiply in FP32.
+
+    Switches: `keeps_gate` if a gate's activation is stored in addition to what it multiplies,
+    `repeats_keys` if keys and values are stored once per query head, `gates_first` if gates
+    multiply inside experts, so that the experts' output is not kept, `casts_alone` if ZeRO-3 copies
+    weights and gradients on a single GPU too, `caches_casts` if 8-bit copies of weights are kept
+    between microbatches, `keeps_outputs` if a stage keeps its outputs until their backward,
+    `whole_in_pipeline` if ZeRO-3 in a pipeline keeps its stage's weights and gradients whole
+    through a step, and `balanced` if stages are cut by cost. `selective` is the meaning of
+    recomputing "selective".
+
     `peak_errors` are the standard deviations of the logarithm of a peak over its prediction, one
-    for each publisher who measured this software or a variant of it, in alphabetical order. Unknown
-    software has those of every publisher, each predicted as if nobody knew its software.
-    `figgen.scenarios.evidence.fit_chances` computes them.
-    `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
-    the "first", or what the "device" of the fullest holds, contexts too.
+    per publisher who measured this software or a variant of it, in alphabetical order. Unknown
+    software has those of every publisher, predicted as if the software were unknown;
+    `figgen.scenarios.evidence.fit_chances` computes them. `prints` is the peak in the log: the
+    allocator's on the "fullest" or the "first" pipeline rank, or that of the whole "device" of the
+    fullest, including contexts.
     """
 
     name: str
@@ -364,14 +371,14 @@ SOURCES = {
     ),
     "unknown": ("nothing: the habits are Megatron-Core's"),
 }
-"""Where the habits of each framework are read."""
+"""The sources of each framework's habits."""
 
 FRAMEWORKS: Mapping[str, FrameworkMemory] = MappingProxyType({one.name: one for one in _ALL})
 """Frameworks by name."""
 
 
 def framework_memory(name: str) -> FrameworkMemory:
-    """The framework of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the framework `name`. Raises InputError, with the nearest names, if unknown."""
     if name not in FRAMEWORKS:
         raise unknown("framework", name, FRAMEWORKS)
     return FRAMEWORKS[name]

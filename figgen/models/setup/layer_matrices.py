@@ -14,11 +14,12 @@ ROUTER = "router"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerMatrix:
-    """One matrix, its two widths and how many of a kind there are.
+    """A matrix, its two widths, and the number of such matrices.
 
-    `part` is "attention", "dense", "routed" or "shared", as `figgen.models.setup.layer_parts` has
-    them, "router", "mixer" of a state-space mixer, or "projection" of multi-token prediction.
-    `from_layer` if it reads the layer's own input, behind a norm; `up` if it reads a latent.
+    `part` is "attention", "dense", "routed" or "shared", as in `figgen.models.setup.layer_parts`;
+    or "router", "mixer" for a state-space mixer, or "projection" for multi-token prediction.
+    `from_layer` says that it reads the layer's own input, after a norm; `up` that it reads a
+    latent.
     """
 
     name: str
@@ -36,12 +37,12 @@ class LayerMatrix:
 
 
 def layer_matrices(shape: ModelShape, *, experts: bool) -> tuple[LayerMatrix, ...]:
-    """Every matrix of a layer with attention, whole; `experts`: of a mixture-of-experts layer."""
+    """Return each whole matrix of a layer with attention; of an MoE layer if `experts`."""
     return (*_attention(shape), *(_mixture(shape) if experts else _dense(shape)))
 
 
 def matrices_of(shape: ModelShape, share: StageShare) -> Iterator[tuple[int, LayerMatrix]]:
-    """Every matrix of a stage, whole, with how many of its layers have it; tables are left out."""
+    """Return each whole matrix of a stage, with the number of its layers that have it."""
     for layers, kind in (
         (share.layers - share.mixer_layers, _attention),
         (share.mixer_layers, _mixer),
@@ -113,7 +114,7 @@ def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
 
 
 def _mixer(shape: ModelShape) -> tuple[LayerMatrix, ...]:
-    """Both projections; its convolution is no matrix."""
+    """Return both projections of a mixer; its convolution is not a matrix."""
     mixers, part = shape.state_space, "mixer"
     if mixers is None:
         return ()

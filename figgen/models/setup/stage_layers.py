@@ -1,9 +1,9 @@
 """The layers of each pipeline stage, with the embedding on the first and the head on the last.
 
-Layers are spread as evenly as possible. What does not divide goes to stages inside the pipeline
-first, so that the two ends, which also hold a table, have no more layers than any other stage:
-Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction there are fewer
-(`layers_beside_mtp`). A setup may say otherwise.
+Layers are spread as evenly as possible. A remainder goes to stages inside the pipeline first, so
+that the two ends, which also hold a table, have no more layers than any other stage; Llama 3 405B
+and BLOOM were trained this way. A stage with modules of multi-token prediction has fewer
+(`layers_beside_mtp`). A setup may override this.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Thing = TypeVar("Thing")
 class StageShare:
     """The consecutive layers of one virtual stage, with the embedding or the head if it has them.
 
-    `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
-    `windowed_layers` see a window only. The last `mtp_layers` of them belong to modules of
-    multi-token prediction, which have attention over all tokens and the last layer's other half.
-    `mixer_layers` have a state-space mixer instead of attention.
+    `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts, and
+    `windowed_layers` only see a window. The last `mtp_layers` of them belong to modules of
+    multi-token prediction, which have attention over all tokens and the feed-forward part of the
+    last layer. `mixer_layers` have a state-space mixer instead of attention.
     """
 
     first_layer: int
@@ -47,14 +47,14 @@ class StageShare:
     def anywhere(self) -> StageShare:
         """Return a key that is equal for stages with equal contents, wherever they are.
 
-        Where some layers have mixers or windows, which of them do follows from the place.
+        If only some layers have mixers or windows, the stage's position determines which.
         """
         fixed = self.mixer_layers or self.windowed_layers or not self.first_layer
         return self if fixed else replace(self, first_layer=0)
 
 
 def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
-    """The result of `make` for the share of every virtual stage, made once for equal shares."""
+    """Return the result of `make` for each virtual stage, computed once for equal shares."""
     shares = [share.anywhere for share in virtual_stage_shares(setup)]
     found = {share: make(share) for share in set(shares)}
     return tuple(found[share] for share in shares)
@@ -69,11 +69,11 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
 
 
 def layers_beside_mtp(layers: int, stages: int) -> tuple[int, ...]:
-    """Layers of each stage where modules of multi-token prediction stand beside the head.
+    """Return layers per stage if multi-token prediction modules are on the head's stage.
 
-    All other stages have as many layers as the largest of an even division, its stage has the rest.
-    Source: NVIDIA-NeMo/Megatron-Bridge, recipes/deepseek/deepseek_v3.py, whose layouts of 61 layers
-    on 4, 8 and 16 stages these are.
+    All other stages have as many layers as the largest of an even division, and this stage has the
+    rest. Source: NVIDIA-NeMo/Megatron-Bridge, recipes/deepseek/deepseek_v3.py, which lays out 61
+    layers on 4, 8 and 16 stages this way.
     """
     last = max(0, layers - -(-layers // stages) * (stages - 1))
     if stages == 1:
@@ -83,12 +83,12 @@ def layers_beside_mtp(layers: int, stages: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def layers_by_cost(shape: ModelShape, stages: int) -> tuple[tuple[int, ...], int]:
-    """Layers of each stage, and the head's stage, where blocks are dealt by their cost.
+    """Return layers per stage, and the head's stage, if blocks are dealt out by cost.
 
-    A layer costs its matrices without regard to grouped queries, the head its table, the rest
-    nothing; a stage takes the block with which it passes its share, and the next begins. So
-    stages behind the head may stay empty.
-    Source: huggingface/nanotron@67c5ebb6, models/base.py, build_model.
+    A layer costs its matrices, ignoring grouped queries, the head costs its table, everything else
+    nothing. A stage ends with the block that exceeds its share, and the next stage begins. Stages
+    after the head may therefore be empty. Source: huggingface/nanotron@67c5ebb6, models/base.py,
+    build_model.
     """
     width = shape.heads * shape.head_dim
     layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden
@@ -114,10 +114,10 @@ def stage_shares(
     head: int = -1,
     mtp_layers: int = 0,
 ) -> tuple[StageShare, ...]:
-    """The share of each of `stages` stages, in the order in which a microbatch meets them.
+    """Return the share of each of `stages` stages, in the order that a microbatch visits them.
 
-    `given` layers of each, or as even as they go; the `head` on one of them, the last (-1) usually,
-    and the modules that predict more tokens beside it, where Megatron-LM has them too.
+    The layers are `given` or spread evenly. The `head` is on one of the stages, usually the last
+    (-1), together with the modules that predict more tokens, as in Megatron-LM.
     """
     shares = []
     first = 0
@@ -149,10 +149,10 @@ def stage_shares(
 def fullest_and_beside_head(
     shares: Sequence[StageShare], ranks: int, *, cut: bool
 ) -> tuple[int, float]:
-    """Most layers of a pipeline rank, and the layers beside the head, none of them of MTP modules.
+    """Return the most layers of a pipeline rank, and those on the head's rank without MTP layers.
 
-    Where somebody `cut` the stages, the head's rank counts apart from the others.
-    Where nobody did, the head is taken to have the share of any stage beside it.
+    If the stages are `cut` explicitly, the head's rank is counted separately from the others.
+    Otherwise the head is assumed to be on a stage like any other.
     """
     counts = [share.layers - share.mtp_layers for share in shares]
     held = [sum(counts[rank::ranks]) for rank in range(ranks)]
@@ -163,7 +163,7 @@ def fullest_and_beside_head(
 
 
 def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
-    """The share of every virtual stage of the schedule; a second pipe holds a second copy."""
+    """Return the share of every virtual stage of the schedule; a second pipe is a second copy."""
     placement, given, head = setup.placement, setup.layers_per_stage, -1
     if not given and setup.framework_memory.balanced:
         given, head = layers_by_cost(setup.shape, placement.depth)
@@ -172,6 +172,6 @@ def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
 
 
 def shares_of_rank(setup: TrainingSetup, pipeline_rank: int) -> tuple[StageShare, ...]:
-    """The shares that one pipeline rank holds."""
+    """Return the shares that one pipeline rank holds."""
     shares = virtual_stage_shares(setup)
     return tuple(shares[stage] for stage in setup.placement.stages_of_rank(pipeline_rank))

@@ -25,59 +25,71 @@ ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
 CONTEXT_EXCHANGES = ("p2p", "all-gather", "all-to-all", "a2a+p2p")
 DISPATCHERS: dict[str, int] = {"usual": 0, "all-to-all": 1, "deepep": 2, "hybridep": 3}
-"""Ways to send tokens to their experts, each with the number by which `Job` knows it."""
+"""Ways to send tokens to their experts, each with its number in `Job`."""
 
 EXPERT_OVERLAPS: dict[str, int] = {"usual": 0, "off": 1, "on": 2}
-"""Whether tokens travel to their experts while another microbatch computes, with numbers alike."""
+"""Whether tokens travel to experts while another microbatch computes, with numbers in `Job`."""
 
 CUDA_GRAPHS: dict[str, int] = {"usual": 0, "none": 1, "layers": 2, "step": 3}
-"""What is captured in CUDA graphs, with numbers alike: nothing, the parts of a layer that need no
+"""What CUDA graphs capture, with numbers in `Job`: nothing, the parts of a layer that need no
 counts of tokens (attention, router), or the whole step."""
 
 MOST_MTP_LAYERS = 16
 
 MOST_SKEW = 1024
-"""More times the mean is a slip of the pen."""
+"""The largest ratio to the mean; a larger one is a typo."""
 
 MOST_BUCKETS = 2**20
-"""Messages into which gradients may be cut; more is a slip of the pen."""
+"""Most messages into which gradients may be split; a larger number is a typo."""
 
 MOST_TOKENS = 2**40
-"""Tokens of a microbatch beyond which a size is a slip of the pen."""
+"""Most tokens of a microbatch; a larger number is a typo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSetup:
-    """What decides memory and traffic of a step besides the hardware.
+    """The settings that determine memory and traffic of a step, apart from the hardware.
 
-    `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens. A
-    sequence is packed with documents of `document_tokens`, all lengths or their mean, each of which
-    attends to itself; to the whole sequence if there are none. `schedule` and `chunks` are those of
-    `figgen.models.pipeline.schedules.build`. `zero_stage` 1 is Megatron's distributed optimizer, 3
-    is FSDP. `recompute` keeps all activations ("none"), all but the attention core ("selective"),
-    only the input of each layer ("full"), or what else `figgen.models.shape.recomputation` reads;
-    `activations` names their format. `flash_attention` never stores the core and skips its masked
-    half. `dropout` adds the masks that older models keep. `context_exchange` names how context
-    parallelism brings queries and keys together, "a2a+p2p" by heads inside a node and around a ring
-    between nodes; with `zigzag` every rank has the same causal work, without it the last one has
-    most. `dispatcher` sends tokens to their experts: every copy, or from DeepEP on once to a rank
-    or a node. With `expert_overlap` tokens travel while another microbatch computes, and
-    `cuda_graphs` says what the host launches as one. "usual" is what the software's release does.
-    The fullest expert-parallel rank gets `expert_skew` times the mean number of tokens. `buckets`
-    cuts gradients and gathered weights into so many messages; by default one per layer, and one
-    each for embedding and head. `overlap_data_parallel` lets them run behind computation.
-    `double_buffering` has a second buffer for the next block of keys and values of a ring and for
-    the next layer's weights under ZeRO-3; without it they wait until the first one is free.
-    `layers_per_stage` says how many layers each virtual stage has, in the order in which a
-    microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
-    of multi-token prediction follow the last layer, on the stage of the head. The share
-    `offloaded_optimizer` of the optimizer's state is in the host's memory, whose processor updates
-    it. The share `offloaded_activations` of what layers keep goes to the host in forward and comes
-    back in backward. With `offload_overlap` copies run behind the update or the computing.
-    `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`. With
-    a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
-    `frozen_weights` says how the matrices of layers are kept, see `figgen.models.shape.adapters`.
-    Then the recipe is that of the adapters.
+    Batch: `microbatches` per replica and step, each of `microbatch_size` sequences of `sequence`
+    tokens. `document_tokens` are the lengths, or the mean length, of documents packed into a
+    sequence, each of which attends only to itself; without them the whole sequence is one document.
+
+    Schedule and stages: `schedule` and `chunks` are those of
+    `figgen.models.pipeline.schedules.build`. `layers_per_stage` has the layers of each virtual
+    stage in the order of a microbatch (0 is allowed); if it is empty, layers are spread evenly.
+    `mtp_layers` modules of multi-token prediction follow the last layer, on the stage of the head.
+
+    State: `zero_stage` 1 is Megatron's distributed optimizer, 3 is FSDP. `buckets` is the number of
+    messages for gradients and gathered weights; by default there is one per layer, and one each for
+    embedding and head. `overlap_data_parallel` runs them behind computation. `framework` names the
+    software whose memory habits apply, see `figgen.models.setup.framework_memory`.
+
+    Activations: `recompute` keeps all activations ("none"), all but the attention core
+    ("selective"), only the input of each layer ("full"), or what else
+    `figgen.models.shape.recomputation` supports; `activations` names their format.
+    `flash_attention` never stores the core and skips its masked half. `dropout` adds the masks that
+    older models keep.
+
+    Context parallelism: `context_exchange` names how queries and keys are brought together;
+    "a2a+p2p" is by heads inside a node and in a ring between nodes. With `zigzag` every rank has
+    the same causal work, without it the last has the most. `double_buffering` adds a second buffer
+    for the next block of keys and values of a ring, and for the next layer's weights under ZeRO-3;
+    without it both wait until the first buffer is free.
+
+    Experts: `dispatcher` sends every copy of a token, or (DeepEP, HybridEP) each token once per
+    rank or node. With `expert_overlap` tokens travel while another microbatch computes.
+    `cuda_graphs` says what the host launches in one call. "usual" means the default of the
+    software's release. The fullest expert-parallel rank gets `expert_skew` times the mean number of
+    tokens.
+
+    Offloading: `offloaded_optimizer` is the share of the optimizer state in the host's memory,
+    which its processor updates. `offloaded_activations` is the share of what layers keep that goes
+    to the host in forward and returns in backward. With `offload_overlap` copies run behind the
+    update or the computation.
+
+    Adapters: with a `lora_rank` everything is frozen except adapters of that rank at the
+    `lora_matrices`; `frozen_weights` is the format of the layers' matrices, see
+    `figgen.models.shape.adapters`. The recipe is then that of the adapters.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
     """
@@ -160,7 +172,7 @@ class TrainingSetup:
 
     @property
     def order(self) -> Schedule:
-        """The order of every pipeline rank."""
+        """The order of actions on every pipeline rank."""
         return build(
             self.schedule,
             stages=self.parallel.pp,
@@ -180,7 +192,7 @@ class TrainingSetup:
 
     @property
     def placement(self) -> Placement:
-        """Which pipeline rank holds which virtual stage."""
+        """The pipeline rank of every virtual stage."""
         return self.short_order.placement
 
     @property
@@ -205,12 +217,12 @@ class TrainingSetup:
 
     @property
     def activation_format(self) -> ActivationFormat:
-        """How many bytes each activation takes."""
+        """The bytes of each activation."""
         return activation_format(self.activations)
 
     @property
     def frozen_format(self) -> FrozenFormat:
-        """How frozen matrices are kept."""
+        """The format in which frozen matrices are kept."""
         return frozen_format(self.frozen_weights)
 
     @property
@@ -262,12 +274,12 @@ class TrainingSetup:
 
     @property
     def gathers(self) -> int:
-        """How often ZeRO gathers the weights in every microbatch."""
+        """Number of times that ZeRO gathers the weights in every microbatch."""
         return sharding_of(self, self.zero_stage, self.parallel.pp)[0]
 
     @property
     def scatters(self) -> int:
-        """How often ZeRO scatters the gradients in every microbatch."""
+        """Number of times that ZeRO scatters the gradients in every microbatch."""
         return sharding_of(self, self.zero_stage, self.parallel.pp)[1]
 
     @property
@@ -277,7 +289,7 @@ class TrainingSetup:
 
     @property
     def traded_ranks(self) -> int:
-        """Context ranks that trade tokens for heads: all, those of a node, or each with itself."""
+        """Context ranks that trade tokens for heads with each other: all, those of a node, or 1."""
         if self.context_exchange == "a2a+p2p":
             return self.parallel.context_in_node
         return self.parallel.cp if self.trades_heads else 1
@@ -289,29 +301,29 @@ class TrainingSetup:
 
     @property
     def fullest_experts(self) -> float:
-        """Tokens of the fullest expert-parallel rank over the mean, at most all of them."""
+        """Tokens of the fullest expert-parallel rank over the mean; at most it gets all of them."""
         return min(self.expert_skew, self.parallel.ep)
 
     @property
     def core_imbalance(self) -> float:
-        """Causal work of the context rank that has most of it, over the mean.
+        """Causal work of the context rank with the most work, over the mean.
 
-        Cut in order, the last of C ranks attends to all other chunks and half of its own. Ranks
-        that trade heads have the same chunk.
+        If the sequence is cut in order, the last of C ranks attends to all other chunks and half of
+        its own. Ranks that trade heads have equal work.
         """
         chunks = self.parallel.cp // self.traded_ranks
         return 1.0 if self.zigzag else (2 * chunks - 1) / chunks
 
     @property
     def kv_heads_per_rank(self) -> int:
-        """Key-value heads of a tensor-parallel rank, which shares one where there are too few."""
+        """Key-value heads per tensor-parallel rank; ranks share a head if there are too few."""
         return max(1, self.shape.kv_heads // self.parallel.tp)
 
 
 def sharding_of(setup: TrainingSetup, zero_stage: int, pp: int) -> tuple[int, int, bool]:
-    """Gathers and scatters in every microbatch, and whether they run behind computing.
+    """Return gathers and scatters per microbatch, and whether they run behind computation.
 
-    Of a stage of ZeRO and a number of pipeline stages in place of the setup's own.
+    They are for a ZeRO stage and a number of pipeline stages that replace the setup's own.
     """
     whole = setup.framework_memory.whole_in_pipeline and pp > 1
     gathers, scatters = sharded_calls(zero_stage, whole)
@@ -320,14 +332,15 @@ def sharding_of(setup: TrainingSetup, zero_stage: int, pp: int) -> tuple[int, in
 
 
 def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
-    """How often ZeRO gathers weights and scatters gradients in every microbatch.
+    """Return how often ZeRO gathers weights and scatters gradients in every microbatch.
 
-    Stage 2 keeps sums of shards, so each backward scatters; stage 3 gathers before each forward and
-    each backward too. A framework that keeps the `whole_stage` of a pipeline does both once a step.
-    Sources: deepspeedai/DeepSpeed pull request 338 (stage 2 communicates in every microbatch);
-    pytorch/pytorch pull request 126166 (FSDP2: a reduce-scatter each microbatch, or whole gradients
-    in memory); pytorch/torchtitan issue 292 and pull request 4505 (it takes the former), and
-    torch.distributed.pipelining.stage, backward_maybe_with_nosync (once a step in a pipeline).
+    Stage 2 keeps sums of shards, so each backward scatters; stage 3 also gathers before each
+    forward and each backward. A framework that keeps the `whole_stage` of a pipeline does both once
+    per step. Sources: deepspeedai/DeepSpeed pull request 338 (stage 2 communicates in every
+    microbatch); pytorch/pytorch pull request 126166 (FSDP2: a reduce-scatter each microbatch, or
+    whole gradients in memory); pytorch/torchtitan issue 292 and pull request 4505 (it does the
+    former), and torch.distributed.pipelining.stage, backward_maybe_with_nosync (once per step in a
+    pipeline).
     """
     if whole_stage:
         return 0, 0
@@ -335,7 +348,7 @@ def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
 
 
 def _check_stages(setup: TrainingSetup) -> None:
-    """Refuse more stages than layers, unless the empty stages are given.
+    """Raise InputError for more stages than layers, unless the empty stages are given.
 
     Published layouts leave the two stages with a table empty: Llama 3 405B has 126 layers on 128
     virtual stages.
@@ -350,7 +363,7 @@ def _check_stages(setup: TrainingSetup) -> None:
 
 
 def _check_adapters(setup: TrainingSetup) -> None:
-    """Refuse unsupported adapters, and frozen weights where all weights are trained."""
+    """Raise InputError for unsupported adapters, and for frozen weights if all are trained."""
     form, which = frozen_format(setup.frozen_weights), setup.lora_matrices
     if which not in ADAPTED:
         raise unknown("lora_matrices", which, ADAPTED).about("lora_matrices")
@@ -378,7 +391,7 @@ def _check_adapters(setup: TrainingSetup) -> None:
 
 
 def _check_division(setup: TrainingSetup) -> None:
-    """Refuse widths that the axes do not divide, and unsupported layouts of experts."""
+    """Raise InputError for widths that axes do not divide, and unsupported layouts of experts."""
     shape, parallel = setup.shape, setup.parallel
     even = "document_tokens" if setup.document_tokens else setup.context_exchange
     if not setup.zigzag and even in ("document_tokens", "a2a+p2p"):

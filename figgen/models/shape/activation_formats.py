@@ -14,22 +14,25 @@ from types import MappingProxyType
 from figgen.errors import unknown
 
 SCALE_BYTES = 4 / 128
-"""An FP32 scale for each tile of 1 × 128 elements; MXFP8 has a byte for each 32, as much."""
+"""An FP32 scale per tile of 1 × 128 elements;
+
+MXFP8 has one byte per 32 elements, which is the same.
+"""
 
 FP8_BYTES = 1 + SCALE_BYTES
 E5M6_BYTES = 1.5 + SCALE_BYTES
-"""DeepSeek-V3's own format of 12 bits for what attention returns."""
+"""DeepSeek-V3's own 12-bit format for the output of attention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationFormat:
-    """Bytes per element of what is not always 16 bits wide.
+    """Bytes per element of activations that are not always 16 bits wide.
 
-    `linear_bytes` are those of inputs that only matmuls read, `gated_bytes` of what the
-    activation of experts reads, `attention_bytes` of what attention returns; `dispatch_bytes` are
-    those of tokens on their way to their experts, and of the gradients that take the same way in
-    backward. What comes back is always 16 bits wide. `cast_weight_bytes` are those of 8-bit copies
-    that stay beside each 16-bit weight of a layer, as it is and transposed.
+    `linear_bytes` are those of inputs that only matmuls read, `gated_bytes` of the inputs of the
+    experts' activation, `attention_bytes` of attention's output. `dispatch_bytes` are those of
+    tokens sent to their experts, and of the gradients that take the same path in backward; results
+    are always 16 bits wide. `cast_weight_bytes` are those of 8-bit copies, plain and transposed,
+    that exist in addition to each 16-bit weight of a layer.
     """
 
     label: str
@@ -64,13 +67,15 @@ FORMATS: Mapping[str, ActivationFormat] = MappingProxyType(
         ),
     }
 )
-"""Formats by name: "fp8" is what Transformer Engine does, with 8-bit copies of weights (Megatron-LM
-issues 1236, 1237); "fp8-weights" what it does where weights have no other copy (Megatron-LM's
-`--fp8-param-gather`), two of 8 bits being one of 16; "fp8-deepseek" what its report lists."""
+"""Formats by name: "fp8" is Transformer Engine's default, with additional 8-bit copies of weights
+(Megatron-LM issues 1236, 1237); "fp8-weights" has no other copy of the weights (Megatron-LM's
+`--fp8-param-gather`), and two 8-bit copies equal one in 16 bits; "fp8-deepseek" is as in DeepSeek's
+report.
+"""
 
 
 def activation_format(name: str) -> ActivationFormat:
-    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the format `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in FORMATS:
         raise unknown("format of activations", name, FORMATS)
     return FORMATS[name]

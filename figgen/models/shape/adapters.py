@@ -1,9 +1,9 @@
-"""LoRA: which matrices have an adapter, and how the frozen weights beside them are kept.
+"""LoRA: which matrices have an adapter, and the format of the frozen weights.
 
-An adapter beside a frozen matrix of m by n is A of r by m and B of n by r; only they are trained.
-The output layer, tables, norms and routers have none and stay in 16 bits.
-Sources: Hu et al. 2021, arXiv:2106.09685, section 4; huggingface/peft@00336949,
-src/peft/utils/constants.py ("all-linear" leaves out the output layer).
+The adapter of a frozen m × n matrix consists of A (r × m) and B (n × r), which alone are trained.
+The output layer, tables, norms and routers have none and stay in 16 bits. Sources: Hu et al. 2021,
+arXiv:2106.09685, section 4; huggingface/peft@00336949, src/peft/utils/constants.py ("all-linear"
+excludes the output layer).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ADAPTED: Mapping[str, str] = MappingProxyType({
     "attention": "all of attention",
     "all-linear": "all of attention and feed-forward",
 })  # fmt: skip
-"""Which matrices of a layer have an adapter, by name; the first is LoRA's own."""
+"""The matrices of a layer that have an adapter, by name of the choice; the first is LoRA's own."""
 
 NOT_ADAPTED: Mapping[str, str] = MappingProxyType({
     "mixers": "none beside state-space mixers: their fused kernel passes by an adapter of the "
@@ -35,7 +35,7 @@ _keys_to_ignore_on_load_unexpected.
 """
 
 PLAIN_BYTES = 2
-"""Bytes of a weight that products read."""
+"""Bytes per weight in the format that matmuls read."""
 
 UNPACKED_SHARE = 0.19
 """Share of the rate that kernels reach at memory at which quantized weights are read and written in
@@ -44,26 +44,29 @@ RTX 4090, which process 3,083 and 2,413 tokens/s (pytorch/torchtune@0031bfb0, RE
 four bits keeps a GPU busier than its memory; a fused kernel would be nearer to 1."""
 
 AHEAD_BYTES = (2, 8)
-"""Bytes for each input and each output of an adapted matrix that a token's forward moves beyond the
-matmul of the matrix: the adapter reads the input; it writes an output, which is scaled and added to
-the matrix's, a pass that reads two and writes one. Source: huggingface/peft, tuners/lora/layer.py,
-Linear.forward. What lies between the thin factors is left out."""
+"""Bytes per input and per output of an adapted matrix that a token's forward moves beyond the
+matrix's matmul.
+
+The adapter reads the input and writes an output, which is scaled and added to the matrix's in a
+pass that reads two tensors and writes one. Source: huggingface/peft, tuners/lora/layer.py,
+Linear.forward. Tensors between the thin factors are not counted.
+"""
 BEHIND_BYTES = (10, 4)
-"""The same in backward: inputs are read for one factor's gradient, their gradient is written and
-added to the matrix's; gradients of outputs are read by both factors."""
+"""The same in backward: inputs are read for one factor's gradient, and their gradient is written
+and added to the matrix's; both factors read the gradients of outputs."""
 ADAPTER_KERNELS = 9
 """Kernels that an adapter adds. Forward: two matmuls, a scaling and a sum. Backward: four matmuls,
 a scaling and a sum, minus the matmul for the gradient of the frozen matrix, which isn't needed."""
 LAYER_KERNELS = 160
-"""Kernels of a whole layer forward and backward in eager PyTorch, as traced on an H100
-(`figgen/models/operations/eager_layer.py` has each)."""
+"""Kernels of a whole layer, forward and backward, in eager PyTorch, as traced on an H100
+(`figgen/models/operations/eager_layer.py` lists them)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenFormat:
-    """How frozen matrices of layers are kept: bytes of a weight, and of a scale for each output.
+    """The format of frozen matrices: bytes per weight, and per scale of each output.
 
-    `keeps_inputs` if matmuls with them keep their input although backward does not need it.
+    `keeps_inputs` says that their matmuls keep their input although backward does not need it.
     """
 
     label: str
@@ -100,7 +103,7 @@ FROZEN: Mapping[str, FrozenFormat] = MappingProxyType(
 
 
 def frozen_format(name: str) -> FrozenFormat:
-    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the format `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in FROZEN:
         raise unknown("frozen_weights", name, FROZEN)
     return FROZEN[name]

@@ -13,20 +13,20 @@ from figgen.errors import InputError
 
 
 def windowed_keys(sequence: float, window: float) -> float:
-    """Keys that a token meets in a windowed layer, the masked half counted as in a full square.
+    """Return the keys per token in a windowed layer, counting the masked half as a full square.
 
-    Twice the mean number that the window leaves, w·(2s − w)/s, so that half of it is what causal
-    attention multiplies and a window of the whole sequence has all s.
+    It is twice the mean number in the window, w·(2s − w)/s. Half of it is therefore the causal
+    work, and a window of the whole sequence has all s keys.
     """
     seen = min(window, sequence)
     return seen * (2 * sequence - seen) / sequence
 
 
 def packed_keys(sequence: float, window: float, documents: tuple[int, ...] = ()) -> float:
-    """Return the keys of a windowed layer if `documents` are packed into a sequence (() is one).
+    """Return the keys per token of a windowed layer if `documents` share a sequence (() is one).
 
-    Several are the lengths of all documents of a sequence, a single one is their mean: twice the
-    integral of (s − u)·exp(−u/d) over the window, over s.
+    Several numbers are the lengths of all documents of a sequence. A single number is their mean,
+    for which the result is twice the integral of (s − u)·exp(−u/d) over the window, divided by s.
     """
     whole = windowed_keys(sequence, window)
     if not documents:
@@ -40,7 +40,7 @@ def packed_keys(sequence: float, window: float, documents: tuple[int, ...] = ())
 
 
 def check_documents(documents: tuple[int, ...], sequence: int) -> None:
-    """Raise InputError for lengths that are no documents of a sequence."""
+    """Raise InputError for lengths that cannot be those of a sequence's documents."""
     name = "document_tokens"
     if min(documents, default=1) < 1:
         expected = "lengths of 1 token or more"

@@ -17,7 +17,7 @@ FFN_MATRICES = {
 }
 
 GATED = 3
-"""Matrices of a block with a gate."""
+"""Number of matrices of a block with a gate."""
 
 # Parameters of one normalisation per channel: LayerNorm learns a scale and a shift.
 NORM_VECTORS = {"layernorm": 2, "layernorm-no-bias": 1, "rmsnorm": 1}
@@ -29,10 +29,10 @@ QK_NORMS = ("none", "per-head", "full-width")
 class LatentAttention:
     """Multi-head latent attention: keys and values are rebuilt from one small cached vector.
 
-    `query_rank` and `kv_rank` are the widths of the compressed query and key-value; queries of
-    rank 0 are not compressed but projected at once. A query
-    or key head is `nope_head_dim + rope_head_dim` wide, a value head `value_head_dim`.
-    Source: DeepSeek-V2, arXiv:2405.04434, section 2.1.
+    `query_rank` and `kv_rank` are the widths of the compressed query and key-value; with rank 0
+    queries are projected directly, without compression. A query or key head is `nope_head_dim +
+    rope_head_dim` wide, a value head `value_head_dim`. Source: DeepSeek-V2, arXiv:2405.04434,
+    section 2.1.
     """
 
     query_rank: int
@@ -44,11 +44,11 @@ class LatentAttention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertShape:
-    """The mixture-of-experts part: `count` routed experts of which a token visits `top_k`.
+    """The mixture-of-experts part: `count` routed experts, of which each token uses `top_k`.
 
-    `shared` experts see every token. The first `dense_layers` layers keep a plain
-    feed-forward block of the model's own `ffn_hidden`. A token's experts lie in at most `reached`
-    of `groups` of experts.
+    `shared` experts process every token. The first `dense_layers` layers keep a plain feed-forward
+    block of the model's own `ffn_hidden`. A token's experts lie in at most `reached` of `groups`
+    groups of experts.
     """
 
     count: int
@@ -87,11 +87,11 @@ class StateSpace:
 
     @property
     def projected(self) -> int:
-        """Width of what a mixer makes of a token: gate, input, both maps, a step of each head."""
+        """Width of a mixer's projection of a token: gate, input, B, C, and a step size per head."""
         return 2 * self.inner + 2 * self.groups * self.state + self.mixer_heads
 
     def attention_before(self, layer: int) -> int:
-        """How many layers before number `layer` have attention."""
+        """Return how many layers before number `layer` have attention."""
         if not self.attention_every:
             return 0
         return max(0, -(-(layer - self.attention_first) // self.attention_every))
@@ -101,10 +101,10 @@ class StateSpace:
 class ModelShape:
     """The counts and widths that determine the size of a transformer.
 
-    `sequence` is the main pre-training length in tokens. `extra` counts parameters outside
-    the regular blocks (an embedding LayerNorm, a pooler, attention sinks). With a `window` a token
-    sees the last so many tokens only, itself among them, but for every `full_every`-th layer,
-    the last of each such group, which sees all; 0 has no such layer.
+    `sequence` is the main pre-training length in tokens. `extra` counts parameters outside the
+    regular blocks (an embedding LayerNorm, a pooler, attention sinks). With a `window`, a token
+    sees only itself and the tokens before it within the window. The last of every `full_every`
+    layers sees all tokens; 0 means that no layer does.
     """
 
     layers: int
@@ -131,10 +131,10 @@ class ModelShape:
     state_space: StateSpace | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a shape that is not a transformer.
+        """Check that the shape is a transformer's.
 
-        Raises InputError for a size below 1, key-value heads that do not divide the query
-        heads, an unknown block kind, or more active than existing experts.
+        Raises InputError for a size below 1, key-value heads that do not divide the query heads, an
+        unknown block kind, or more active than existing experts.
         """
         for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "sequence"):
             if getattr(self, name) < 1:
@@ -167,7 +167,7 @@ class ModelShape:
         return self.layers - self.dense_layers
 
     def windowed_layers(self, first: int, layers: int) -> int:
-        """How many of `layers` layers, from number `first` on, see a window only."""
+        """Return how many of `layers` layers, from number `first` on, only see a window."""
         if not self.window or not self.full_every:
             return layers if self.window else 0
         return layers - (first + layers) // self.full_every + first // self.full_every
@@ -179,11 +179,11 @@ class ModelShape:
 
     @property
     def state_space_layers(self) -> int:
-        """Layers with a mixer in the place of attention."""
+        """Layers with a mixer instead of attention."""
         return self.mixer_layers(0, self.layers)
 
     def mixer_layers(self, first: int, layers: int) -> int:
-        """How many of `layers` layers, from number `first` on, have a mixer and no attention."""
+        """Return how many of `layers` layers, from number `first` on, have a mixer."""
         if self.state_space is None:
             return 0
         before = self.state_space.attention_before
@@ -233,7 +233,7 @@ def _check_state_space(shape: ModelShape) -> None:
 
 
 def check_gpt_layer(shape: ModelShape) -> None:
-    """Raise InputError unless a layer is the one whose activations are 34·s·b·h + 5·a·s²·b."""
+    """Raise InputError unless a layer's activations are 34·s·b·h + 5·a·s²·b, as GPT's are."""
     plain = shape.ffn == "gelu" and shape.ffn_hidden == 4 * shape.hidden and not shape.state_space
     if not plain or shape.kv_heads != shape.heads or shape.experts or shape.latent:
         raise InputError("model", expected="layers of GPT's kind: full heads and a GELU MLP of 4h")

@@ -20,9 +20,9 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloatFormat:
-    """A signed format; `specials` says what the topmost exponent is used for.
+    """A signed format; `specials` says what the highest exponent is used for.
 
-    "ieee": infinities and NaN; "nan": its largest mantissa is NaN; "none": numbers only.
+    "ieee": infinities and NaN; "nan": its largest mantissa is NaN; "none": only numbers.
     """
 
     name: str
@@ -68,10 +68,11 @@ class FloatFormat:
         return float(2.0**-self.mantissa_bits)
 
     def relative_error_bound(self, magnitude: float) -> float:
-        """Bound of the relative error of rounding to nearest a number of this magnitude; at most 1.
+        """Return the bound of the relative rounding error to nearest at this magnitude; at most 1.
 
-        Half a step over the magnitude. A number at the start of a binade is exact, though, and the
-        worst, halfway to the next, errs by ε/2 over 1 + ε/2: E4M3 by 5.9% where this says 6.25%.
+        It is half a step divided by the magnitude. The bound is not tight: a number at the start of
+        a binade is exact, and the worst case, halfway to the next number, errs by ε/2 over 1 + ε/2.
+        For E4M3 that is 5.9%, and the bound is 6.25%.
         """
         if magnitude > self.largest:
             return 1.0
@@ -79,10 +80,10 @@ class FloatFormat:
         return float(min(1.0, 2.0 ** (exponent - self.mantissa_bits) / 2 / magnitude))
 
     def rounded(self, numbers: Array) -> Array:
-        """`numbers` to the nearest of the format, ties to even.
+        """Return `numbers` rounded to the nearest of the format, ties to even.
 
-        Beyond the largest, IEEE-like formats overflow to infinity and the others saturate, which
-        is what hardware conversions do for E4M3 and E2M1 by default.
+        Beyond the largest number, IEEE-like formats overflow to infinity and the others saturate,
+        as hardware conversions to E4M3 and E2M1 do by default.
         """
         magnitude = np.abs(numbers)
         exponent = np.floor(np.log2(np.maximum(magnitude, self.smallest_normal)))
@@ -107,7 +108,7 @@ FORMATS: dict[str, FloatFormat] = {each.name: each for each in _ALL}
 
 
 def float_format(name: str) -> FloatFormat:
-    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the format `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in FORMATS:
         raise unknown("number format", name, FORMATS)
     return FORMATS[name]
@@ -115,7 +116,7 @@ def float_format(name: str) -> FloatFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFormat:
-    """Elements that share a scale: `block` of them, `scale_bits` for it; 0 elements mean all."""
+    """A format whose `block` elements share a scale of `scale_bits`; 0 means a whole tensor."""
 
     name: str
     element: str
@@ -125,16 +126,12 @@ class BlockFormat:
 
     @property
     def bits_per_element(self) -> float:
-        """Return bits per element with its part of the scale; a scale per tensor counts as 0."""
+        """Return bits per element, including its part of the scale; one per tensor counts as 0."""
         share = self.scale_bits / self.block if self.block else 0.0
         return float_format(self.element).bits + share
 
     def rounded(self, numbers: Array) -> Array:
-        """`numbers` scaled block by block to the element's largest, rounded, and scaled back.
-
-        A scale that is a power of two is rounded up, so that nothing overflows. Raises InputError
-        for numbers that blocks do not divide.
-        """
+        """Return `numbers` scaled to the element's largest by block, rounded, and scaled back."""
         block = self.block or len(numbers)
         if len(numbers) % block:
             raise InputError("numbers", expected=f"a multiple of {block}", got=len(numbers))
@@ -182,4 +179,4 @@ BLOCKS: dict[str, BlockFormat] = {
         BlockFormat(name="NVFP4", element="FP4 E2M1", block=16, scale_bits=8, scale_is_power=False),
     )
 }
-"""Scaled formats by name; NVFP4's own FP8 scale is taken as exact."""
+"""Scaled formats by name; NVFP4's own FP8 scale is treated as exact."""

@@ -21,13 +21,13 @@ RECIPE_PARTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Bytes per parameter of weights, gradients and optimizer state (master weights in it).
+    """Bytes per parameter of weights, gradients and optimizer state, including master weights.
 
-    The gradient bytes are those kept between microbatches; they are also what data
-    parallelism reduces. `table_bytes` of state come on top for embedding and head, where they
-    have another optimizer than the layers. While it runs, the update makes `update_bytes` beside
-    all state: gradients in FP32, or temporaries of Adam. Matrices are made orthogonal in
-    `iterations` before they are applied, if any. Raises InputError for a negative number.
+    The gradient bytes are those kept between microbatches; they are also what data parallelism
+    reduces. Embedding and head have `table_bytes` more state if their optimizer differs from that
+    of the layers. During the update there are `update_bytes` in addition to all state: gradients in
+    FP32, or temporaries of Adam. `iterations` is the number of steps that orthogonalize matrices
+    before they are applied, if any. Raises InputError for a negative number.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Recipe:
 
     @property
     def total_bytes(self) -> float:
-        """Bytes per parameter of a layer when nothing is sharded."""
+        """Bytes per parameter of a layer if nothing is sharded."""
         return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes
 
 
 EIGHT_BITS = 1 + 4 / 2048
-"""A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
+"""An 8-bit moment with a 32-bit scale for each block of 2,048."""
 
 _ALL = (
     # Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 3.1.
@@ -142,7 +142,7 @@ RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of that name. Raises InputError, with the nearest, for an unknown one."""
+    """Return the recipe `name`. Raises InputError, with the nearest names, if it is unknown."""
     if name not in RECIPES:
         raise unknown("recipe", name, RECIPES)
     return RECIPES[name]

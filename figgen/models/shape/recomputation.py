@@ -35,7 +35,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "shared_experts": "shared experts",
     SECOND: "norms, keys and outputs of plain attention, what a gate multiplies and their product",
 })  # fmt: skip
-"""What each module drops after forward and makes again in backward."""
+"""Tensors that each module drops after forward and recomputes in backward."""
 
 NOT_MEGATRON: Mapping[str, str] = MappingProxyType({
     "latent_norm": "no flag",
@@ -74,14 +74,14 @@ NAMED: Mapping[str, Recomputation] = MappingProxyType(
         "full": Recomputation(method="uniform"),
     }
 )
-"""The three that most texts mean."""
+"""The three kinds of recomputation that most texts mean."""
 
 
 @lru_cache(maxsize=64)
 def recomputation(text: str) -> Recomputation:
-    """A recomputation by its name, as "uniform:2" or "block:3", or as modules with commas.
+    """Return a recomputation by name, "uniform:2", "block:3", or modules separated by commas.
 
-    Raises InputError for anything else.
+    Raises InputError for any other text.
     """
     if text in NAMED:
         return NAMED[text]

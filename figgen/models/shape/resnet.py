@@ -11,10 +11,10 @@ CLASSES = 1000
 
 
 def resnet_50_parameters() -> int:
-    """Convolutions without biases, a scale and a shift for each of their channels, the classifier.
+    """Return the parameters: convolutions without biases, scales and shifts, and the classifier.
 
-    Each block narrows, looks at 3 × 3 pixels and widens; the first of a stage also has a
-    convolution beside it that widens its input.
+    Each block narrows, convolves 3 × 3 pixels and widens; the first block of a stage also has a
+    parallel convolution that widens its input.
     """
     total, incoming = _convolution(3, 64, 7), 64
     for width, blocks in STAGES:

@@ -23,7 +23,7 @@ Choices = NDArray[np.int64]
 class Routing:
     """A router's output: probabilities (tokens × experts), choices and gates (tokens × k).
 
-    Choices are in order of falling score, gates those of the choices, made to sum to one.
+    Choices are in descending order of score; gates are those of the choices, scaled to sum to one.
     """
 
     probabilities: Matrix
@@ -38,10 +38,10 @@ class Routing:
 
 
 def route(logits: Matrix, top_k: int, *, bias: Matrix | None = None) -> Routing:
-    """Softmax over the experts, the `top_k` largest, gates renormalised.
+    """Return softmax over the experts, the `top_k` largest, and gates that sum to one.
 
-    A `bias` per expert is added to the scores for choosing only, not to the gates.
-    Raises InputError for `top_k` beyond the experts.
+    A `bias` per expert is added to the scores only for choosing, not to the gates. Raises
+    InputError if `top_k` exceeds the experts.
     """
     experts = logits.shape[1]
     if not 1 <= top_k <= experts:
@@ -55,16 +55,16 @@ def route(logits: Matrix, top_k: int, *, bias: Matrix | None = None) -> Routing:
 
 
 def load_balance_loss(probabilities: Matrix, choices: Choices) -> float:
-    """E·Σ f·P: shares of the token copies times mean probabilities; 1 when all are even."""
+    """Return E·Σ f·P: shares of token copies times mean probabilities, 1 if all are even."""
     experts = probabilities.shape[1]
     shares = np.bincount(choices.ravel(), minlength=experts) / choices.size
     return float(experts * (shares * probabilities.mean(axis=0)).sum())
 
 
 def expected_overflow(tokens: int, share: float, capacity: int) -> float:
-    """Expected copies beyond `capacity` when each of `tokens` chooses the expert with `share`.
+    """Return the expected copies beyond `capacity` if `tokens` tokens choose an expert by `share`.
 
-    Exact, from the binomial distribution: Σ (x − capacity)·P(x).
+    It is exact, from the binomial distribution: Σ (x − capacity)·P(x).
     """
     if not 0 < share < 1:
         raise InputError("share", expected="between 0 and 1", got=share)
@@ -79,9 +79,9 @@ def expected_overflow(tokens: int, share: float, capacity: int) -> float:
 
 
 def expected_groups(experts: int, groups: int, top_k: int) -> float:
-    """Expected number of groups that `top_k` different experts lie in, all sets being as likely.
+    """Return the expected number of groups that `top_k` different, equally likely experts lie in.
 
-    A group (a node) is missed when all choices fall into the others.
+    A group (a node) is missed if all choices fall into the others.
     """
     if groups < 1 or experts % groups:
         raise InputError("groups", expected=f"a divisor of {experts} experts", got=groups)
@@ -93,10 +93,10 @@ def expected_groups(experts: int, groups: int, top_k: int) -> float:
 def bias_balancing(
     *, experts: int, top_k: int, tokens: int, steps: int, rate: float, seed: int = 0
 ) -> tuple[float, ...]:
-    """Largest load over the mean at each step of a router that prefers some experts.
+    """Return the largest load over the mean after each step of a router with preferences.
 
-    After each step the bias of every expert moves by `rate`, up where its load was below the
-    mean and down where it was above; 0 leaves the router alone.
+    After each step the bias of every expert moves by `rate`: up if its load was below the mean, and
+    down if it was above; 0 leaves the router alone.
     """
     random = np.random.default_rng(seed)
     taste = 0.7 * random.standard_normal(experts)

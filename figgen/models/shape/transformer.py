@@ -1,7 +1,7 @@
-"""A transformer's parameters, counted matrix by matrix, and the FLOPs of a token.
+"""A transformer's parameters, counted matrix by matrix, and its FLOPs per token.
 
-Every count is of one whole model, nothing sharded. The functions take a `ModelShape`, so that
-they serve a published model and one that a reader makes up in the same way.
+Every count is of one whole model, with nothing sharded. The functions take a `ModelShape`, and so
+work for published and invented models alike.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, ModelSha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterCounts:
-    """The parameters of a whole model by where they sit.
+    """The parameters of a whole model by location.
 
-    `routed_experts` counts all experts, `active_routed_experts` the experts of one token.
-    `head` is zero when the output projection shares the embedding table.
+    `routed_experts` counts all experts, `active_routed_experts` the experts of one token. `head` is
+    zero if the output projection shares the embedding table.
     """
 
     embedding: int
@@ -41,9 +41,9 @@ class ParameterCounts:
 
     @property
     def active(self) -> int:
-        """Parameters that one token meets: everything but the experts it does not visit.
+        """Parameters that one token uses: everything except the experts that it does not visit.
 
-        The embedding table counts whole here; some reports leave it out of "active".
+        The whole embedding table is counted; some reports exclude it from "active".
         """
         return (
             self.embedding
@@ -76,7 +76,7 @@ def attention_weights(shape: ModelShape) -> int:
 
 
 def up_projection_weights(shape: ModelShape) -> int:
-    """Weights that make the queries, keys and values of one latent attention block; else 0."""
+    """Weights that expand the latents of one latent attention block; 0 for other attention."""
     mla = shape.latent
     if mla is None:
         return 0
@@ -85,7 +85,7 @@ def up_projection_weights(shape: ModelShape) -> int:
 
 
 def mixer_weights(shape: ModelShape) -> int:
-    """Weights of both projections of one state-space mixer; 0 where the model has none."""
+    """Weights of both projections of one state-space mixer; 0 if the model has none."""
     mixers = shape.state_space
     return shape.hidden * (mixers.projected + mixers.inner) if mixers else 0
 
@@ -116,7 +116,7 @@ def mixer_core_flops(shape: ModelShape) -> float:
 
 
 def attention_biases(shape: ModelShape) -> int:
-    """Biases of the projections of one attention block (0 when the model has none)."""
+    """Biases of the projections of one attention block; 0 if the model has none."""
     if not shape.bias:
         return 0
     return (shape.heads + 2 * shape.kv_heads) * shape.head_dim + shape.hidden
@@ -128,14 +128,14 @@ def ffn_weights(shape: ModelShape, ffn_hidden: int) -> int:
 
 
 def ffn_biases(shape: ModelShape, ffn_hidden: int) -> int:
-    """Biases of one feed-forward block (0 when the model has none)."""
+    """Biases of one feed-forward block; 0 if the model has none."""
     if not shape.bias:
         return 0
     return (FFN_MATRICES[shape.ffn] - 1) * ffn_hidden + shape.hidden
 
 
 def norm_parameters(shape: ModelShape) -> int:
-    """Parameters of every normalisation of the model."""
+    """Parameters of every normalization of the model."""
     vectors = NORM_VECTORS[shape.norm]
     per_layer = shape.norms_per_layer * shape.hidden * vectors
     if shape.qk_norm == "per-head":
@@ -177,10 +177,10 @@ def parameter_counts(shape: ModelShape) -> ParameterCounts:
 
 
 def module_parameters(shape: ModelShape) -> tuple[int, int]:
-    """Parameters of a module that predicts one token more, and of its routed experts apart.
+    """Return parameters of a module that predicts one more token, and those of its routed experts.
 
-    A layer like the model's last one, a projection of two hidden states to one, three norms;
-    embedding and head are the model's. Source: DeepSeek-V3, arXiv:2412.19437, section 2.2.
+    It has a layer like the model's last one, a projection of two hidden states to one, and three
+    norms; embedding and head are the model's. Source: DeepSeek-V3, arXiv:2412.19437, section 2.2.
     """
     experts = shape.experts
     one = replace(
@@ -206,18 +206,17 @@ def matmul_parameters(shape: ModelShape) -> int:
 
 
 def weights_met(shape: ModelShape, dense_layers: int, expert_layers: int) -> int:
-    """Weights that one token is multiplied with in so many layers with a plain block or experts."""
+    """Return the weights that multiply a token in these layers, with a plain block or experts."""
     parts = part_weights(shape)
     met = (dense_layers + expert_layers) * parts["attention"] + dense_layers * parts["dense"]
     return met + expert_layers * (parts["routed"] + parts["shared"])
 
 
 def part_weights(shape: ModelShape) -> dict[str, int]:
-    """Weights that one token is multiplied with in each part of a layer.
+    """Return the weights that multiply a token in each part of a layer.
 
-    "up_projections" are among those of "attention"; "routed" are the router and of the routed
-    experts only the `top_k` that the token visits; "projections" are a module's that predicts one
-    token more.
+    "up_projections" are included in "attention". "routed" is the router plus the `top_k` routed
+    experts of the token. "projections" belong to a module that predicts one more token.
     """
     found = {
         "attention": attention_weights(shape),
@@ -237,7 +236,7 @@ def part_weights(shape: ModelShape) -> dict[str, int]:
 
 
 def dense_layer_weights(shape: ModelShape) -> int:
-    """Weights of any layer of a dense model, no biases or norms.
+    """Return the weights of a layer of a dense model, without biases or norms.
 
     Raises InputError for a mixture of experts, whose layers differ.
     """
@@ -247,9 +246,9 @@ def dense_layer_weights(shape: ModelShape) -> int:
 
 
 def keys_met(shape: ModelShape, sequence: int, documents: tuple[int, ...] = ()) -> float:
-    """Keys that a token meets in all layers together, the masked half counted too.
+    """Return the keys that a token attends to, over all layers, including the masked half.
 
-    Only those of its own document where a sequence is packed with `documents`.
+    If a sequence is packed with `documents`, only keys of its own document count.
     """
     windowed = shape.windowed_layers(0, shape.layers)
     whole = (shape.attention_layers - windowed) * packed_keys(sequence, sequence, documents)
@@ -265,14 +264,13 @@ def flops_per_token(
     causal: bool = False,
     documents: tuple[int, ...] = (),
 ) -> int:
-    """Model FLOPs to train on one token (forward and backward), nothing recomputed.
+    """Return the model FLOPs of training on one token (forward and backward) without recomputation.
 
-    6 per weight that the token meets, plus 12·(a·d) for the attention products with every key of
-    `sequence` tokens (default: the shape's own) in every layer, of a window and of packed
-    `documents` with as many as `packed_keys` says; half of that if only the unmasked half of the
-    square is counted (`causal`). A state-space mixer's core counts whole, as it is computed in
-    chunks.
-    Source: PaLM, arXiv:2204.02311, appendix B.
+    It is 6 per weight that the token uses, plus 12·(a·d) in every layer for the attention matmuls
+    with each key of `sequence` tokens (by default the shape's own). Windows and packed `documents`
+    reduce the keys to `packed_keys`, and `causal` halves them to the unmasked half of the square. A
+    state-space mixer's core is counted in full, as it is computed in chunks. Source: PaLM,
+    arXiv:2204.02311, appendix B.
     """
     length = shape.sequence if sequence is None else sequence
     attention = int(12 * shape.attention_width * keys_met(shape, length, documents))

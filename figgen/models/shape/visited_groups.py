@@ -14,11 +14,11 @@ def visited_groups(groups: Number, top_k: Number) -> Number:
 
 
 def within_reach(parts: Number, groups: Number, reached: Number) -> Number:
-    """Return the ranks or nodes, of all `parts`, among which a token's experts are chosen.
+    """Return the ranks or nodes, out of all `parts`, among which a token's experts are chosen.
 
-    A router that is limited to `reached` of `groups` of experts, which lie on equal parts of all
-    ranks in their order, leaves the others out; with one group it reaches all. Where a part holds
-    several groups, each of those reached may lie on another one.
-    Source: DeepSeek-V2, arXiv:2405.04434, section 2.2.2, and DeepSeek-V3, arXiv:2412.19437, 2.1.2.
+    Groups of experts lie on equal, consecutive parts of the ranks, and a router may be limited to
+    `reached` of `groups` of them; with one group it reaches all. If a part holds several groups,
+    each reached group may lie on a different part. Source: DeepSeek-V2, arXiv:2405.04434, section
+    2.2.2, and DeepSeek-V3, arXiv:2412.19437, 2.1.2.
     """
     return minimum(parts, maximum(reached, parts * reached / groups))
