@@ -16,7 +16,7 @@ COMMAND = "python -m figgen plan --published --write"
 
 
 def published_answer(write: bool) -> Answer:
-    """Return all plans, the one that the best layout beats by most first;
+    """Return all plans, ordered by the gap to the best layout, largest first.
 
     `write` searches again (30 s).
     """

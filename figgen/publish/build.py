@@ -146,7 +146,7 @@ class SiteBuild:
         self.finish(page)
 
     def files(self) -> dict[str, Content]:
-        """Return the files that pages need beside them, by path; call it after `close`."""
+        """Return the files that pages need next to them, by path; call it after `close`."""
         made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
         made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
@@ -239,7 +239,7 @@ class SiteBuild:
         page.settle()
 
     def files_of(self, page: Page) -> dict[str, str]:
-        """Return the files to publish beside a page."""
+        """Return the files to publish next to a page."""
         return {path: str(self._made[path]) for path in page.assets if path in self._made}
 
     def fill(self, path: str, html: str) -> str:

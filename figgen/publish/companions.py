@@ -1,4 +1,4 @@
-"""Files published beside the pages: Markdown twins, their list, the feed and link cards."""
+"""Files published next to the pages: Markdown twins, their list, the feed and link cards."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class KeptPage:
 
     `computed` is the digest of its figures and numbers, which a server checks when code or catalog
     have changed since `version`; in other builds the key covers the code. No two pages of a server
-    share a `serial`. `files` lie beside the page, `listed` is its part of the manifest.
+    share a `serial`. `files` lie next to the page, `listed` is its part of the manifest.
     """
 
     page: Page

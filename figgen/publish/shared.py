@@ -32,7 +32,10 @@ class Done:
 
 
 class Shared:
-    """Pages that this process and its forks convert; `keep_files` keeps what lies beside a page."""
+    """Pages that this process and its forks convert;
+
+    `keep_files` keeps what lies next to a page.
+    """
 
     def __init__(
         self,

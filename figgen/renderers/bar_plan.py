@@ -31,9 +31,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarPlan:
-    """Where bars, labels and the key go; `above` puts a bar's label on a line over it.
+    """Where bars, labels and the key go; `above` puts a bar's label on a line above it.
 
-    Numbers that `told` of are part of the labels, and not at the ends of the bars.
+    If numbers are `told` in the labels, they are not at the ends of the bars.
     """
 
     width: float
@@ -47,20 +47,20 @@ class BarPlan:
     told: bool = False
 
     def pixel(self, value: float) -> float:
-        """The position of a value in px, clamped to the plot."""
+        """Return the position of a value in px, clamped to the plot."""
         share = self.x.share(min(max(value, self.x.low), self.x.high))
         return self.box.left + share * (self.box.right - self.box.left)
 
     def number_at(self, end: float) -> float:
-        """The left edge in px of the number of a bar that ends at a value."""
+        """Return the left edge in px of the number of a bar that ends at a value."""
         return (self.pixel(end) if math.isfinite(end) else self.box.left) + 5
 
 
 def plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
     """Lay the bars out for one shape of the picture.
 
-    Where a limit leaves a number no room between the bar's end and itself, all numbers stand with
-    the labels: beyond the limit one would belie its bar, and over the bar it could not be read.
+    If a limit leaves a number no space after its bar's end, all numbers move to the labels: beyond
+    the limit a number would contradict its bar, and over the bar it could not be read.
     """
     made = _plan(chart, width, above=above)
     if not (chart.stacked and any(_cramped(chart, made))):
@@ -117,7 +117,7 @@ def rules(chart: Bars, x: ScaledAxis) -> list[Rule]:
 
 
 def thickness(chart: Bars) -> float:
-    """The height of a bar, or of a group of bars."""
+    """Return the height of a bar, or of a group of bars."""
     return STACK_PX if chart.stacked else GROUPED_PX * len(chart.segments) - 2
 
 

@@ -1,7 +1,7 @@
 """Places the labels of a chart of curves before anything is drawn.
 
-A line is named at its right end, beside the plot.  Lines that end together are named where they
-are apart, on the plot, because a name next to a point that several lines share tells nothing.
+A line is named at its right end, next to the plot. Lines that end together are named where they are
+apart, on the plot, because a name next to a point that several lines share tells nothing.
 """
 
 from __future__ import annotations

@@ -33,8 +33,11 @@ MARK_PX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How large a plot is drawn, how wide a line of its labels may be, and from which width of
-    the plot itself, without marks, there is room for names beside it."""
+    """The measures from which the layout of a chart of curves follows.
+
+    They are the size of the plot, the width of a line of its labels, and the plot width, without
+    marks, from which there is room for names next to it.
+    """
 
     width: float
     plot_height: float
@@ -146,7 +149,7 @@ def _frame(
 
 
 def upright(chart: Curves, x: ScaledAxis) -> list[Rule]:
-    """The rules that run down the plot."""
+    """Return the rules that run down the plot."""
     return [rule for rule in chart.rules if rule.axis == "x" and x.shows(rule.at)]
 
 

@@ -27,7 +27,7 @@ YEARS = (".5g", ".6g")
 
 
 def data_table(chart: Chart) -> Table:
-    """One row per cell, slot, transfer, point, segment or box; a table is its own data."""
+    """Return one row per cell, slot, transfer, point, segment or box; a table is its own data."""
     match chart:
         case Table():
             return chart
@@ -99,9 +99,11 @@ def _steps(chart: Steps) -> Table:
 
 
 def measured(axis: Axis) -> Column:
-    """Return the column of an axis. Ticks may be rounder than values, so their digits are not used.
+    """Return the column of an axis.
 
-    Five digits and more are: a year is no 2,019.
+    Ticks may be rounder than values, so their digits are not used.
+
+    At least five digits are shown: a year is not 2,019.
     """
     spec = ".2%" if axis.spec.endswith("%") else axis.spec.partition(".")[0]
     if axis.spec in YEARS:
@@ -125,7 +127,7 @@ def _curves(chart: Curves) -> Table:
 
 
 def _bars(chart: Bars) -> Table:
-    """One row per segment, with a total where segments are stacked and there are several."""
+    """Return one row per segment, with a total if segments are stacked and there are several."""
     measure = measured(chart.axis)
     several = len(chart.segments) > 1
     rows: list[tuple[Scalar, ...]] = []

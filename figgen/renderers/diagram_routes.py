@@ -87,8 +87,11 @@ def _gaps(source: BoxPlace, target: BoxPlace) -> tuple[float, float]:
 
 
 def runs_down(ends: Sequence[tuple[BoxPlace, BoxPlace]]) -> bool:
-    """Whether the diagram reads from top to bottom: as its branches spread, else as its straight
-    arrows run, else where all arrows have more room."""
+    """Return whether the diagram reads from top to bottom.
+
+    It is decided by how its branches spread, else by the direction of its straight arrows, else by
+    which way gives all arrows more room.
+    """
     bent = [pair for pair in ends if not _straight(*pair, 0)]
     spread = sum(_spread(place, bent) for place in dict.fromkeys(p for pair in bent for p in pair))
     if spread:

@@ -96,7 +96,7 @@ def rows(names: Sequence[str], more: Json) -> Json:
 
 
 def rule(at: float, upright: bool, role: str, label: str) -> Json:
-    """A dashed reference line across the plot with its label."""
+    """Return a dashed reference line across the plot with its label."""
     ends: Mapping[str, Any] = {"x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at}
     if upright:
         ends = {"y0": 0, "y1": 1, "yref": "paper", "x0": at, "x1": at}
@@ -111,7 +111,7 @@ def rule(at: float, upright: bool, role: str, label: str) -> Json:
 
 
 def arrow(start: Sequence[float], tip: Sequence[float], role: str, **more: Any) -> Json:
-    """An arrow between two points of the data."""
+    """Return an arrow between two points of the data."""
     return {
         "x": tip[0],
         "y": tip[1],

@@ -1,6 +1,7 @@
-"""Keep labels of marks apart in a recomputed figure.
+"""Keeps labels of marks apart in a recomputed figure.
 
-It is short because pages load it printed; the static picture's placing also avoids curves.
+The module is short because pages load it printed; the static picture's placement also avoids
+curves.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ WIDTH, HEIGHT = 640.0, 360.0
 LETTER, LINE, MARK = 6.6, 18.0, 7.0
 """Pixels of an average letter, of a line of text, and of half a mark."""
 LEVELS = tuple(sign * (24 + 20 * level) for level in range(6) for sign in (-1, 1))
-"""Distances of a label above or below its mark, the preferred ones first."""
+"""Distances of a label above or below its mark, in order of preference."""
 
 
 def spread_labels(chart: Curves, x: ScaledAxis, y: ScaledAxis) -> list[tuple[float, float]]:
-    """Return how far right of and below its mark, in pixels, the label of each mark stands."""
+    """Return each mark's label position in pixels, to the right of and below its mark."""
     points = [(x.share(m.x) * WIDTH, (1 - y.share(m.y)) * HEIGHT) for m in chart.marks]
     taken = [(px - MARK, py - MARK, px + MARK, py + MARK) for px, py in points]
     found: list[tuple[float, float]] = []

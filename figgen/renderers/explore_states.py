@@ -26,11 +26,11 @@ from figgen.renderers.table import shown
 from figgen.theme import colour, soft
 
 LISTED = 4
-"""The most contributions that a cell lists; of more it shows the number."""
+"""The most contributions that a cell lists; for more it shows their number."""
 
 
 def steps(chart: Steps) -> Explored:
-    """A square per rank and chunk, arrows for messages, and a slider through the steps."""
+    """Return a square per rank and chunk, arrows for messages, and a slider through the steps."""
     final = final_values(chart)
     frames = [
         {
@@ -57,7 +57,7 @@ def steps(chart: Steps) -> Explored:
 
 
 def _state(chart: Steps, frame: Frame, final: tuple[frozenset[int], ...]) -> Json:
-    """0 for nothing yet, 1 for a part of the sum, 2 for the final value."""
+    """Return 0 for nothing yet, 1 for a part of the sum, 2 for the final value."""
     held = [
         [frame.contents[rank][chunk] for rank in range(chart.ranks)]
         for chunk in range(chart.chunk_count)
@@ -107,7 +107,7 @@ def _notes(chart: Steps, frame: Frame) -> list[Json]:
 
 
 def _arrows(chart: Steps, move: Transfer) -> list[Json]:
-    """One arrow per chunk, bold if it is added; rings leave on the right and enter on the left."""
+    """Return an arrow per chunk, bold if added; rings leave on the right, enter on the left."""
     last, source, target = chart.ranks - 1, move.source, move.target
     inset = 0.36 if target > source else -0.36
     ends = [(source + inset, target - inset)]
@@ -141,7 +141,7 @@ def _slider(chart: Steps) -> Json:
 
 
 def diagram(chart: Diagram) -> Explored:
-    """Boxes and arrows where the static picture has them."""
+    """Return boxes and arrows at the places of the static picture."""
     places, routes = arranged(chart, unit(chart))
     width = max([place.right for place in places.values()] + [x for r in routes for x, _ in r])
     height = max([place.bottom for place in places.values()] + [y for r in routes for _, y in r])

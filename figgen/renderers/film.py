@@ -8,10 +8,10 @@ from figgen.charts import Film, Scene, Thing
 
 
 def film_json(chart: Film) -> str:
-    """The JSON of a film: size, opening scene, and scenes with text, question and differences.
+    """Return the JSON of a film: size, opening scene, and scenes with text, question, differences.
 
     A thing is [name, x, y, width, height, text, role, strong, origin x, origin y]; without an
-    origin the last two are left out.
+    origin the last two are omitted.
     """
     scenes = []
     before: dict[str, Thing] = {}

@@ -1,9 +1,9 @@
 """A picture in two shapes, for the text column and for a phone, in one `<svg>`.
 
-Text cannot shrink, so a picture that is as wide as the column would have to be scrolled on a phone.
-A plot is drawn twice, and the page's stylesheet shows the shape that fits the figure's box.  Parts
-that stand side by side are drawn once, and the stylesheet moves them below each other.  Without it
-the wide shape is shown.
+Text cannot shrink, so a picture as wide as the column would have to scroll on a phone. A plot is
+drawn twice, and the page's stylesheet shows the shape that fits the figure's box. Parts that are
+side by side are drawn once, and the stylesheet moves them below each other. Without it the wide
+shape is shown.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def moved(content: str, wide: Point, narrow: Point, **attributes: float | str | 
 def reflowing(kind: str, wide: Point, narrow: Point, body: str) -> str:
     """Return the root element of a picture whose `moved` parts have two positions; sizes in px.
 
-    In the narrow shape the drawing is enlarged by what its view box would shrink it.
+    In the narrow shape the drawing is enlarged by the factor by which its view box would shrink it.
     """
     (width, height), (slim, tall) = map(_whole, (wide, narrow))
     least = math.ceil(width * MIN_TEXT / TEXT), math.ceil(slim * MIN_TEXT / TEXT)

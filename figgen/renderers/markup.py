@@ -65,7 +65,7 @@ def _value(value: float | str) -> str:
 
 
 def words(x: float, y: float, content: str, **attributes: float | str | None) -> str:
-    """One line of text with its baseline at `y`."""
+    """Return one line of text with its baseline at `y`."""
     return element("text", escape(content), x=x, y=y, **attributes)
 
 
@@ -76,7 +76,7 @@ def row(y: float, entries: Iterable[tuple[float, str]], **attributes: float | st
 
 
 def title(content: str) -> str:
-    """A `<title>` element, which the browser shows when the pointer rests on its parent."""
+    """Return a `<title>` element, which browsers show when the pointer rests on its parent."""
     return element("title", escape(content))
 
 
@@ -109,7 +109,7 @@ def wrapped(text: str, width: float) -> list[str]:
 
 
 def arrow(x0: float, y0: float, x1: float, y1: float, head: float = 6) -> str:
-    """The path of a triangle with its tip at (x1, y1), for a line that comes from (x0, y0)."""
+    """Return the path of a triangle with its tip at (x1, y1), for a line from (x0, y0)."""
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
     along_x, along_y = (x1 - x0) / length * head, (y1 - y0) / length * head
     left = (x1 - along_x - along_y / 2, y1 - along_y + along_x / 2)
@@ -121,7 +121,7 @@ def arrow(x0: float, y0: float, x1: float, y1: float, head: float = 6) -> str:
 def figure(kind: str, width: float, height: float, body: str) -> str:
     """Return the root element: as wide as drawn if it fits, never so narrow that text shrinks.
 
-    It has no role and no name: the page knows the alternative text and gives it both.
+    It has no role and no name: the page knows the alternative text and sets both.
     """
     wide, high = math.ceil(width), math.ceil(height)
     least = math.ceil(wide * MIN_TEXT / TEXT)

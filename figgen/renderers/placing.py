@@ -39,7 +39,7 @@ class Rect(NamedTuple):
         )
 
     def grown(self, by: float) -> Rect:
-        """The same rectangle with a margin."""
+        """Return the same rectangle with a margin."""
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
 
@@ -52,38 +52,38 @@ class Spot(NamedTuple):
 
 
 def around(point: Point, half: float) -> Rect:
-    """The square around a point."""
+    """Return the square around a point."""
     return Rect(point[0] - half, point[1] - half, point[0] + half, point[1] + half)
 
 
 def points_of(points: Iterable[Point]) -> Places:
-    """Points as rows of an array."""
+    """Return points as rows of an array."""
     return np.array(list(points), dtype=np.float64).reshape(-1, 2)
 
 
 def squares(points: Places, half: float) -> Places:
-    """The squares around points, as obstacles."""
+    """Return the squares around points, as obstacles."""
     return np.hstack([points - half, points + half])
 
 
 def obstacles(rects: Iterable[Rect]) -> NDArray[np.float64]:
-    """Rectangles as rows of an array, which `covered` needs."""
+    """Return rectangles as rows of an array, in the form that `covered` needs."""
     return np.array(list(rects), dtype=np.float64).reshape(-1, 4)
 
 
 def covered(rect: Rect, taken: NDArray[np.float64]) -> float:
-    """The area of `rect` that obstacles cover; overlapping obstacles count several times."""
+    """Return the area of `rect` that obstacles cover; overlapping obstacles count several times."""
     width = np.minimum(rect.right, taken[:, 2]) - np.maximum(rect.left, taken[:, 0])
     height = np.minimum(rect.bottom, taken[:, 3]) - np.maximum(rect.top, taken[:, 1])
     return float((np.maximum(width, 0) * np.maximum(height, 0)).sum())
 
 
 def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
-    """Centres for labels of `sizes`, in the given order, as near as possible to `wanted`.
+    """Return centers for labels of `sizes`, in the given order, as near as possible to `wanted`.
 
-    They do not overlap, lie between `low` and `high` if they fit, and the sum of their squared
-    shifts is the least possible: less the room that the labels before it need, each position
-    only has to be no smaller than the one before, which pooling adjacent violators solves.
+    They do not overlap, lie between `low` and `high` if they fit, and have the least possible sum
+    of squared shifts. After subtracting the room of the labels before it, each position only must
+    not be smaller than the previous one, a problem that pooling adjacent violators solves.
     """
     before = [0.0, *accumulate(sizes)]
     means: list[float] = []
@@ -130,7 +130,7 @@ def place(
 
 
 def _beside(anchor: Point, size: tuple[float, float], distance: float, way: Point) -> Rect:
-    """A label whose nearest edge or corner is `distance` from the anchor."""
+    """Return a label whose nearest edge or corner is `distance` from the anchor."""
     reach = distance / math.hypot(*way)
     x, y = anchor[0] + way[0] * reach, anchor[1] + way[1] * reach
     left = x - size[0] / 2 + (math.copysign(size[0] / 2, way[0]) if way[0] else 0)

@@ -34,10 +34,10 @@ CONFIG = {
 
 
 def render(chart: Chart) -> str:
-    """The figure as JSON with `data`, `layout`, `frames` and `config`; equal data give equal text.
+    """Return the figure as JSON: `data`, `layout`, `frames`, `config`; equal data, equal text.
 
-    It is what Plotly's package would write, which a test compares: to make it from Plotly's own
-    objects, which check every name and value, takes twice as long.
+    A test checks that Plotly's package would write the same. Its own objects, which check every
+    name and value, would take twice as long.
     """
     explored = _explored(chart)
     layout = {name: value for name, value in explored.layout.items() if value not in ([], {})}
@@ -54,7 +54,7 @@ def render(chart: Chart) -> str:
 
 
 def light(chart: Chart) -> str:
-    """The figure as JSON in the light palette, which `plotly.io.from_json` reads too.
+    """Return the figure as JSON in the light palette, which `plotly.io.from_json` reads too.
 
     Raises InputError for a film or an overview, which Plotly cannot draw.
     """
@@ -65,9 +65,10 @@ def light(chart: Chart) -> str:
 
 
 def document(chart: Chart, title: str) -> str:
-    """The figure as one HTML file with Plotly in it, in the light palette, by Plotly's package.
+    """Return the figure as one HTML file with Plotly in it, in the light palette.
 
-    Raises InputError for a film or an overview, which Plotly cannot draw.
+    Plotly's package writes it. Raises InputError for a film or an overview, which Plotly cannot
+    draw.
     """
     import plotly.graph_objects as go
 
@@ -81,7 +82,7 @@ def document(chart: Chart, title: str) -> str:
 
 
 def _finite(part: Any) -> Any:
-    """A copy of a part with null for NaN and infinities, which JSON cannot hold."""
+    """Return a copy of a part with null for NaN and infinities, which JSON cannot represent."""
     match part:
         case float():
             return part if math.isfinite(part) else None

@@ -1,7 +1,7 @@
 """Compute limits, ticks and a label with the unit from an `Axis` and its data.
 
-Every renderer that draws axes takes them from here, so that a point of the static picture and
-of the interactive one lie at the same place between the same ticks.
+All renderers that draw axes use this module, so a point lies at the same place between the same
+ticks in the static and in the interactive picture.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ScaledAxis:
 
 
 def curve_scales(chart: Curves) -> tuple[ScaledAxis, ScaledAxis]:
-    """The two axes of a chart of curves, wide enough for its series, marks and rules."""
+    """Return the axes of a chart of curves, wide enough for its series, marks and rules."""
     x = [value for series in chart.series for value in series.x]
     y = [value for series in chart.series for value in series.y]
     x += [mark.x for mark in chart.marks] + [r.at for r in chart.rules if r.axis == "x"]
@@ -50,7 +50,7 @@ def curve_scales(chart: Curves) -> tuple[ScaledAxis, ScaledAxis]:
 
 
 def bar_scale(chart: Bars) -> ScaledAxis:
-    """The scale of a chart of bars; it starts at zero unless the chart sets a lower end."""
+    """Return the scale of a bar chart, which starts at zero unless the chart sets a lower end."""
     totals = bar_totals(chart) if chart.stacked else ()
     parts = [length for segment in chart.segments for length in segment.lengths]
     data = [*totals, *([] if chart.stacked else parts), *(rule.at for rule in chart.rules)]
@@ -58,7 +58,7 @@ def bar_scale(chart: Bars) -> ScaledAxis:
 
 
 def bar_totals(chart: Bars) -> tuple[float, ...]:
-    """The length of every bar, all of its segments together."""
+    """Return the length of every bar, over all of its segments."""
     columns = zip(*(segment.lengths for segment in chart.segments), strict=True)
     return tuple(math.fsum(lengths) for lengths in columns)
 
@@ -105,7 +105,7 @@ def fitting(scaled: ScaledAxis, room: float, gap: float = 10.0) -> tuple[tuple[f
 
 
 def _first_power(ticks: Sequence[tuple[float, str]]) -> int:
-    """The index of the first power of ten among ticks 1, 2, 5, 10, …; every third is one."""
+    """Return the index of the first power of ten among ticks 1, 2, 5, 10, …; every third is one."""
     powers = (i for i, (value, _) in enumerate(ticks) if _is_whole(math.log10(value)))
     return next(powers, 0)
 

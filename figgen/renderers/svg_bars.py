@@ -44,7 +44,7 @@ GREYS = dict.fromkeys(("neutral", "reference", "idle", "hidden", "muted"), "grey
 
 
 def render_bars(chart: Bars, figure_id: str) -> str:
-    """Horizontal bars in the order of the labels, from the top, in two shapes."""
+    """Draw horizontal bars in the order of the labels, from the top, in two shapes."""
     wide, narrow = plan(chart, COLUMN, above=False), plan(chart, NARROW, above=True)
     shared = _patterns(chart, figure_id)
     return fluid("bars", _draw(chart, wide, figure_id), _draw(chart, narrow, figure_id), shared)
@@ -76,7 +76,7 @@ def _zero(chart: Bars, made: BarPlan) -> str:
 
 
 def _scale(made: BarPlan) -> str:
-    """Grid lines down the plot and their values below it."""
+    """Draw grid lines down the plot, with their values below it."""
     top, bottom = number(made.box.top), number(made.box.bottom + 5)
     shown = fitting(made.x, made.box.right - made.box.left)
     lines = "".join(f"M{number(made.pixel(value))} {top}V{bottom}" for value, _ in shown)
@@ -143,7 +143,7 @@ def _patterns(chart: Bars, figure_id: str) -> str:
 
 
 def _labels(chart: Bars, made: BarPlan) -> str:
-    """The name of each bar, left of it or on a line above it, which grid lines may cross."""
+    """Draw the name of each bar, left of it or on a line above it, which grid lines may cross."""
     drawn = []
     for lines, top in zip(made.labels, made.tops, strict=True):
         first = top - LINE_PX * (len(lines) - 0.5) - 1
@@ -205,7 +205,7 @@ def _draw_key(chart: Bars, made: BarPlan, figure_id: str) -> str:
 
 
 def _rules(chart: Bars, made: BarPlan) -> str:
-    """Dashed lines down the plot, each from its label above it."""
+    """Draw dashed lines down the plot, each from its label above it."""
     drawn = []
     for rule, flag in zip(rules(chart, made.x), made.flags, strict=True):
         top = made.box.top - LINE_PX * (flag.row + 1)

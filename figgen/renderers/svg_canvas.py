@@ -1,8 +1,8 @@
-"""Lines, markers and text of a plot as compact SVG: neighbors share their attributes.
+"""Writes lines, markers and text of a plot as compact SVG, in which neighbors share attributes.
 
-All places are pixels with y growing downward, written to a tenth.  The shapes of markers, and what
-is left of a line that leaves the picture or hardly bends, are matplotlib's; its own SVG would take
-five times as long to write and clean.
+All places are pixels with y growing downward, written to a tenth. matplotlib provides the shapes of
+markers, clips lines to the picture and simplifies them; its own SVG would take five times as long
+to write and clean.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Look(NamedTuple):
 
 
 def strokes(drawn: Iterable[Stroke], within: Rect, clip: str | None = None) -> str:
-    """Lines, cut a pixel outside the rectangle `within`; neighbours that look the same are one."""
+    """Return lines cut a pixel outside the rectangle `within`; equal-looking neighbors join."""
     written = ""
     for (role, width, dashes), alike in groupby(drawn, key=lambda stroke: stroke[1:]):
         path = "".join(_line(stroke.points, within) for stroke in alike)
@@ -86,7 +86,7 @@ def strokes(drawn: Iterable[Stroke], within: Rect, clip: str | None = None) -> s
 
 
 def texts(lines: Iterable[Words]) -> str:
-    """Lines of text; neighbours share a group, but one with a halo has its own."""
+    """Return lines of text; neighbors share a group, but one with a halo has its own."""
     written = ""
     for (role, align, halo), run in groupby(lines, key=lambda words: words[2:]):
         colour, anchor, alike = theme.colour(role), ANCHORS[align], list(run)
@@ -112,14 +112,13 @@ def _text(words: Words, **look: str | None) -> str:
 
 @dataclass
 class Markers:
-    """The markers of a drawing, whose ids begin with `prefix`; a look is defined where it is first
-    used."""
+    """The markers of a drawing, whose ids begin with `prefix`; first uses define looks."""
 
     prefix: str
     _known: dict[Look, str] = field(default_factory=dict)
 
     def at(self, places: Iterable[Point], look: Look, clip: str | None = None) -> str:
-        """One marker at each of the places."""
+        """Return one marker at each of the places."""
         shown = [{"x": short(x), "y": short(y)} for x, y in places]
         if not shown:
             return ""
@@ -143,14 +142,14 @@ def _uses(shown: Sequence[dict[str, str]], look: Look, target: str) -> str:
 
 
 def clipping(name: str, box: Rect) -> str:
-    """A clip path called `name`, which hides everything outside a rectangle."""
+    """Return a clip path called `name`, which hides everything outside a rectangle."""
     wide, high = short(box.right - box.left), short(box.bottom - box.top)
     shown = element("rect", x=short(box.left), y=short(box.top), width=wide, height=high)
     return element("defs", element("clipPath", shown, id=name))
 
 
 def short(value: float) -> str:
-    """A number rounded half up to a tenth, without a trailing `.0`; equal on every machine."""
+    """Return a number rounded half up to a tenth, without `.0`, equally on every machine."""
     shown = f"{round(value, 6):.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown
 
@@ -163,7 +162,7 @@ def _marker(look: Look) -> str:
 
 
 def _line(points: Sequence[Point], within: Rect) -> str:
-    """A line through points, broken where one is missing and where it leaves the picture."""
+    """Return a line through points, broken at missing points and where it leaves the picture."""
     path = Path(points)
     path.simplify_threshold = THINNED_PX
     return _written(path, (within.left, within.top, within.right, within.bottom))

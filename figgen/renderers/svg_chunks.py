@@ -1,4 +1,4 @@
-"""The cells of a collective's frames: who has contributed to which chunk, and what that means."""
+"""The cells of a collective's frames: which ranks have contributed to which chunk."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChunkSizes:
 
 
 def final_values(chart: Steps) -> tuple[frozenset[int], ...]:
-    """The contributions of each chunk's final value: the largest set that any rank ends with."""
+    """Return each chunk's final contributions: the largest set that any rank ends with."""
     last = chart.frames[-1].contents
     return tuple(
         max((frozenset(rank[chunk]) for rank in last), key=len)
@@ -51,7 +51,7 @@ def final_values(chart: Steps) -> tuple[frozenset[int], ...]:
 
 
 def cells(frame: Frame, sizes: ChunkSizes, final: tuple[frozenset[int], ...]) -> str:
-    """All cells of a frame as five paths: empty, held, contributions, final, ticks."""
+    """Return all cells of a frame as five paths: empty, held, contributions, final, ticks."""
     empty, held, marks, done, centres = [], [], [], [], []
     for rank, chunks in enumerate(frame.contents):
         for chunk, content in enumerate(chunks):
@@ -129,7 +129,7 @@ def key(
     tops: tuple[float, float],
     widths: tuple[float, float],
 ) -> tuple[str, tuple[float, float]]:
-    """The key of the marks that occur, and where its last line ends.
+    """Return the key of the marks that occur, and where its last line ends.
 
     Tops, widths and ends are those of the wide shape and of the narrow one.
     """

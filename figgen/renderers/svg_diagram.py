@@ -27,32 +27,32 @@ from figgen.theme import colour, soft
 
 LINE = 16
 LARGEST_UNIT = 72
-"""The most px per grid unit: always downward, and across if a diagram has a phone's width."""
+"""The most px per grid unit: always downward, and across if a diagram is as wide as a phone."""
 
 Span: TypeAlias = tuple[float, float]
 
 SLIM = NARROW * TEXT / MIN_TEXT
-"""px that a phone has for a diagram with its text at the smallest size."""
+"""Width in px that a phone has for a diagram with its text at the smallest size."""
 
 APART, BELOW = 4, 18
-"""px of empty space between two parts of a diagram at least, and between them on a phone."""
+"""Least px of empty space between two parts of a diagram, and between them on a phone."""
 
 TALLEST = 800
-"""The largest height in px at which parts below each other can be compared."""
+"""The largest height in px at which parts below each other can still be compared."""
 
 
 def unit(chart: Diagram) -> float:
-    """px per grid unit down, and across on a phone: never more than `LARGEST_UNIT`."""
+    """Return px per grid unit down, and across on a phone: never more than `LARGEST_UNIT`."""
     return min(LARGEST_UNIT, COLUMN / chart.width)
 
 
 def render_diagram(chart: Diagram) -> str:
-    """Frames first, then arrows, then boxes, so that text is never crossed by a line.
+    """Draw frames first, then arrows, then boxes, so that no line crosses text.
 
-    A diagram fills the column.  An arrow runs straight where its boxes face each other, around what
-    stands between them, and with one bend each way otherwise.  On a phone a diagram is drawn
-    narrower where its boxes still hold their text, or else parts side by side with nothing between
-    them stand below each other.  Raises InputError for a link to a box that does not exist.
+    A diagram fills the column. An arrow runs straight if its boxes face each other, around anything
+    between them, and otherwise with one bend each way. On a phone a diagram is drawn narrower if
+    its boxes still hold their text; otherwise parts that are side by side with nothing between them
+    are placed below each other. Raises InputError for a link to a box that does not exist.
     """
     if chart.width * LARGEST_UNIT <= SLIM:
         return fluid("diagram", _whole(chart, COLUMN / chart.width), _whole(chart, unit(chart)))
@@ -91,7 +91,7 @@ def _size(chart: Diagram, across: float, routes: Sequence[list[Point]]) -> Point
 def _drawn(
     chart: Diagram, places: Mapping[str, BoxPlace], routes: Sequence[list[Point]], part: Span
 ) -> str:
-    """The parts of the drawing within a range of x."""
+    """Return the parts of the drawing within a range of x."""
     inside = [box for box in chart.boxes if part[0] <= places[box.name].left <= part[1]]
     links = [
         _link(link, corners)
@@ -104,7 +104,7 @@ def _drawn(
 
 
 def _parts(places: Mapping[str, BoxPlace], routes: Sequence[list[Point]]) -> list[Span]:
-    """The ranges of x that boxes and links fill, from left to right, with gaps between them."""
+    """Return the ranges of x that boxes and links fill, left to right, with gaps between them."""
     spans = [(place.left, place.right) for place in places.values()]
     spans += [(min(x for x, _ in line), max(x for x, _ in line)) for line in routes]
     parts: list[Span] = []
@@ -128,7 +128,7 @@ def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
 
 
 def arranged(chart: Diagram, across: float) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
-    """The rectangle of every box by name, and the corners of every link, in px.
+    """Return the rectangle of every box by name, and the corners of every link, in px.
 
     `across` is px per grid unit from left to right.
     """
@@ -177,7 +177,7 @@ def _frame(box: Box, place: BoxPlace) -> str:
 
 
 def _text(box: Box, place: BoxPlace) -> str:
-    """The words of a box without a role, in lines as wide as the box, from its top left corner."""
+    """Draw the words of a box without a role, in lines as wide as the box, from its top left."""
     lines = [part for line in box.lines for part in wrapped(line, place.right - place.left)]
     drawn = [words(place.left, place.top + TEXT + LINE * at, s) for at, s in enumerate(lines)]
     return element("g", "".join(drawn), class_="box", data_name=box.name)

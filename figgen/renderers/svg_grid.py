@@ -29,9 +29,9 @@ TALL = 460
 
 
 def render_grid(chart: RankGrid) -> str:
-    """One rounded box per node, one titled `<rect>` per GPU, its rank and group number inside.
+    """Draw a rounded box per node, a titled `<rect>` per GPU, its rank and group number inside.
 
-    Raises InputError for a communicator that `figgen.theme.COMMUNICATORS` has no hue for.
+    Raises InputError for a communicator without a hue in `figgen.theme.COMMUNICATORS`.
     """
     _check(chart)
     nodes: defaultdict[int, list[int]] = defaultdict(list)
@@ -92,7 +92,7 @@ class _Layout:
         return column * (self.node_width + BETWEEN), line * self.pitch
 
     def within(self, local_rank: int) -> tuple[float, float]:
-        """Top left corner of a cell in its node."""
+        """Return the top left corner of a cell in its node."""
         line, column = divmod(local_rank, self.across)
         return self.label + column * (self.cell + GAP), PAD + line * (CELL_HEIGHT + GAP)
 
@@ -139,14 +139,14 @@ def _cell(chart: RankGrid, index: int, place: _Layout) -> str:
 
 
 def describe(chart: RankGrid, cell: RankCell) -> str:
-    """A cell in words: its rank, its place and its coordinates."""
+    """Return a cell in words: its rank, its place and its coordinates."""
     pairs = zip(chart.axes, cell.coordinates, strict=True)
     where = [f"rank {cell.rank}", f"node {cell.node}", f"GPU {cell.local_rank}"]
     return " · ".join([*where, *(f"{axis} {value}" for axis, value in pairs)])
 
 
 def _numbers(chart: RankGrid, members: list[int], place: _Layout) -> list[str]:
-    """Ranks, and under them the group numbers of each communicator, of which one row is shown."""
+    """Draw ranks, and below them each communicator's group numbers, of which one row is shown."""
     corners = [place.within(chart.cells[index].local_rank) for index in members]
     centres = [x + place.cell / 2 for x, _ in corners]
     top = corners[0][1]
@@ -179,9 +179,9 @@ def _check(chart: RankGrid) -> None:
 
 
 def controls(chart: RankGrid, figure_id: str) -> str:
-    """HTML radio buttons that choose the communicator; the stylesheet does the rest.
+    """Return HTML radio buttons for the communicator; the stylesheet does the rest.
 
-    They must stand before the drawing's `<div class="fig-scroll">`, in the same element.
+    They must precede the drawing's `<div class="fig-scroll">`, in the same element.
     """
     name = f"{figure_id}-comm"
     chosen = [_choice(name, view, first=not at) for at, view in enumerate(chart.communicators)]

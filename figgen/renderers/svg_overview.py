@@ -35,14 +35,14 @@ class _Block(NamedTuple):
     down: bool
 
     def corner(self, node: int) -> Spot:
-        """Top left corner of a node."""
+        """Return the top left corner of a node."""
         line, column = divmod(self.nodes.index(node), self.across)
         y = self.base + line * (GPU + ROW_GAP) if self.down else self.base - line * (GPU + ROW_GAP)
         return EDGE + column * (self.wide + NODE_GAP), y if self.down else y - GPU
 
 
 def render_overview(chart: Overview) -> str:
-    """Half of the stages above the lanes and half below; the marked ranks are next to theirs.
+    """Draw half of the stages above the lanes and half below, with marked ranks next to theirs.
 
     Raises InputError for a node with ranks of two stages.
     """
@@ -125,7 +125,7 @@ def _place(chart: Overview, cell: RankCell, block: _Block) -> Spot:
 
 
 def _marks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
-    """A frame around the ranks whose step is shown."""
+    """Draw a frame around the ranks whose step is shown."""
     for ranks, block in zip(chart.marked, blocks, strict=True):
         x, y = block.corner(chart.room.cells[ranks[0]].node)
         yield element(
@@ -156,7 +156,7 @@ def _funnels(
 
 
 def _step(chart: Overview, lanes: list[float], width: float) -> str:
-    """The lanes with their slots, a path for each kind, and the axis in their middle."""
+    """Draw the lanes with their slots, a path per kind, and the axis in their middle."""
     step, scale = chart.step, (width - 2 * EDGE) / chart.step.end
     shapes: defaultdict[str, list[str]] = defaultdict(list)
     for slot in step.slots:
@@ -185,7 +185,7 @@ def _axis(chart: Overview, y: float, scale: float) -> str:
 
 
 def _key(chart: Overview, y: float, width: float) -> tuple[str, float]:
-    """Swatches of the kinds of work and of waiting, in lines, and where they end."""
+    """Draw swatches of the kinds of work and of waiting, in lines; also return where they end."""
     present = {slot.role for slot in chart.step.slots} | {"idle"}
     parts, x = [], EDGE
     for role in (role for role in WORK if role in present):

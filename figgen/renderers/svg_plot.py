@@ -34,9 +34,9 @@ RULE_PX = 1.2
 
 
 def render_curves(chart: Curves, figure_id: str) -> str:
-    """Lines, points, rules and marks, each with its name next to it.
+    """Draw lines, points, rules and marks, each with its name next to it.
 
-    What lies outside the axes' limits is clipped.
+    Anything outside the axes' limits is clipped.
     """
     wide = _draw(chart, plan(chart, WIDE), WIDE, f"{figure_id}--w")
     slim = _draw(chart, plan(chart, SLIM), SLIM, f"{figure_id}--n")
@@ -92,7 +92,7 @@ def _ticks(frame: LabelFrame) -> Iterator[Stroke]:
 
 
 def _level(chart: Curves, made: CurvePlan) -> Iterator[Stroke]:
-    """Rules across the plot, and a piece of each line of the key."""
+    """Draw rules across the plot, and a piece of each line of the key."""
     frame, box = made.frame, made.frame.box
     for rule in chart.rules:
         if rule.axis == "y" and frame.y.shows(rule.at):
@@ -109,7 +109,7 @@ def _level(chart: Curves, made: CurvePlan) -> Iterator[Stroke]:
 def _series(
     chart: Curves, index: int, frame: LabelFrame, within: Rect, markers: Markers, clip: str
 ) -> str:
-    """A line and its markers."""
+    """Draw a line and its markers."""
     series, points = chart.series[index], places(frame, chart.series[index])
     seen = [frame.x.shows(a) and frame.y.shows(b) for a, b in zip(series.x, series.y, strict=True)]
     outside = any(math.isfinite(x) and not ok for ok, (x, _) in zip(seen, points, strict=True))
@@ -153,7 +153,7 @@ def _leaders(made: CurvePlan) -> Iterator[Stroke]:
 
 
 def _symbols(chart: Curves, made: CurvePlan, markers: Markers) -> Iterator[str]:
-    """The markers of the key, each in the middle of its piece of line."""
+    """Draw the markers of the key, each in the middle of its piece of line."""
     shown = (
         (Look(shape, MARKER_PX, name.role), (x + SAMPLE_PX / 2, y + LINE_PX / 2))
         for (x, y), name, _ in made.key
@@ -164,7 +164,7 @@ def _symbols(chart: Curves, made: CurvePlan, markers: Markers) -> Iterator[str]:
 
 
 def _upright(chart: Curves, made: CurvePlan) -> Iterator[Stroke]:
-    """Rules down the plot, each from its label above."""
+    """Draw rules down the plot, each from its label above."""
     box = made.frame.box
     for rule, flag in zip(upright(chart, made.frame.x), made.flags, strict=True):
         ends = [(flag.at, box.top - LINE_PX * (flag.row + 1)), (flag.at, box.bottom)]

@@ -25,9 +25,10 @@ GUTTER, HEADING = 16, 26
 
 
 def render_steps(chart: Steps) -> str:
-    """One `<g class="frame" data-step>` per frame, in rows under the name of their phase.
+    """Draw a `<g class="frame" data-step>` per frame, in rows below the name of their phase.
 
-    A cell shows whose contributions are summed in it, one mark per rank; a tick is the final value.
+    A cell shows whose contributions are summed in it, with one mark per rank; a tick marks the
+    final value.
     """
     ring = all(_is_hop(t, chart.ranks) for frame in chart.frames for t in frame.transfers)
     sizes, final = _sizes(chart, ring), final_values(chart)
@@ -63,7 +64,7 @@ class _Flow(NamedTuple):
 
 
 def _flow(chart: Steps, sizes: ChunkSizes, limit: float) -> _Flow:
-    """Frames in rows of as many as `limit` px hold; a phase begins a row."""
+    """Return frames in rows of as many as fit `limit` px; each phase begins a row."""
     wanted = max([sizes.width, *(text_width(frame.title) for frame in chart.frames)])
     across = max(1, int((limit + GUTTER) // (wanted + GUTTER)))
     frames: list[Point] = []
@@ -168,7 +169,7 @@ def _hop(transfer: Transfer, sizes: ChunkSizes) -> str:
 
 
 def _arc(transfer: Transfer, sizes: ChunkSizes) -> str:
-    """An arrow over the heads of the columns; which chunks it carries is outlined below."""
+    """Draw an arrow over the heads of the columns; outlines below show the chunks it carries."""
     begin = sizes.x(transfer.source) + sizes.cell / 2
     tip = sizes.x(transfer.target) + sizes.cell / 2
     y = TITLE + sizes.arcs

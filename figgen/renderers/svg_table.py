@@ -14,7 +14,7 @@ LINE, PAD = 24, 20
 
 
 def render_table(chart: Table) -> str:
-    """Header, a rule, and one line per row; numbers to the right, words to the left."""
+    """Draw a header, a rule, and one line per row; numbers to the right, words to the left."""
     table = shown(chart)
     edges = [0.0, *accumulate(width + PAD for width in _widths(table))]
     head = _line(table, edges, table.headings, 15, "600")

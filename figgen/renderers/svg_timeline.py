@@ -44,12 +44,12 @@ class _Strip(NamedTuple):
 
 
 def render_timeline(chart: Timeline, figure_id: str) -> str:
-    """One lane per row, one `<rect>` per slot and per wait, a time axis and a key to the roles.
+    """Draw a lane per row, a `<rect>` per slot and per wait, a time axis, and a key to the roles.
 
-    Wider than the column when the shortest labelled slots need it; slots that run at the same
-    time on one lane share its height.  Drawn a second time for a phone where no label is lost;
-    labels of words are numbers there, with the words below.
-    Raises InputError for a slot outside lanes or time.
+    The drawing is wider than the column if the shortest labeled slots need it; slots that run at
+    the same time on one lane share its height. It is drawn a second time for a phone if no label is
+    lost; there, numbers replace labels that are words, which are explained below. Raises InputError
+    for a slot outside lanes or time.
     """
     _check(chart)
     left = math.ceil(max(text_width(lane) for lane in chart.lanes)) + 10
@@ -81,7 +81,7 @@ def _drawing(chart: Timeline, left: float, scale: float, room: float, figure_id:
 
 
 def _numbered(chart: Timeline, scale: float) -> tuple[Timeline, str]:
-    """The chart with a number for each label that `scale` has room for, and what they mean."""
+    """Return the chart with a number for each label that `scale` has room for, and their words."""
     held = [slot.label for slot in chart.slots if _holds(slot, scale)]
     if all(len(name) <= LONGEST_NUMBER for name in held):
         return chart, ""
@@ -102,7 +102,7 @@ def _with_lines(drawing: Drawing, text: str) -> Drawing:
 
 
 def slots_of(chart: Timeline, lane: int) -> list[Slot]:
-    """The slots of one lane in the order of time."""
+    """Return the slots of one lane in order of time."""
     return sorted((s for s in chart.slots if s.lane == lane), key=lambda s: (s.start, s.end))
 
 
@@ -115,7 +115,7 @@ def _check(chart: Timeline) -> None:
 
 
 def _scale(chart: Timeline, room: float) -> float:
-    """px per unit of time: fills the column, or gives short slots the room that labels need."""
+    """Return px per unit of time that fill the column, or give short slots room for labels."""
     needed = (
         (text_width(slot.label) + 3) / (slot.end - slot.start)
         for slot in chart.slots
@@ -126,7 +126,7 @@ def _scale(chart: Timeline, room: float) -> float:
 
 
 def _closest(chart: Timeline, scale: float) -> float:
-    """px per unit of time that keep every label that `scale` has room for."""
+    """Return px per unit of time that keep every label for which `scale` has room."""
     return max(
         (
             (text_width(slot.label) + 1.02) / (slot.end - slot.start)
@@ -178,7 +178,7 @@ def _end(chart: Timeline, lane: int) -> float:
 
 
 def idle_spans(slots: Sequence[Slot], end: float) -> list[tuple[float, float]]:
-    """The idle spans between the slots of a lane, sorted by start, from 0 to `end`."""
+    """Return the idle spans between the slots of a lane, sorted by start, from 0 to `end`."""
     spans, busy_until = [], 0.0
     for slot in slots:
         if slot.start > busy_until + 1e-9 * end:
@@ -188,7 +188,7 @@ def idle_spans(slots: Sequence[Slot], end: float) -> list[tuple[float, float]]:
 
 
 def shares(slots: Sequence[Slot]) -> list[tuple[float, float]]:
-    """Offset and height of each slot, as parts of its lane: halves where two run together."""
+    """Return offset and height of each slot as parts of its lane: halves if two run together."""
 
     def together(first: Slot, second: Slot) -> bool:
         return min(first.end, second.end) - second.start > 1e-9 * second.end
@@ -247,7 +247,7 @@ def _hatch(figure_id: str) -> str:
 def _key(
     chart: Timeline, slots: Sequence[Sequence[Slot]], room: float, figure_id: str
 ) -> tuple[str, float]:
-    """Swatches of the roles that occur, above the lanes, and where the lanes begin."""
+    """Draw swatches of the roles that occur, above the lanes; also return where the lanes begin."""
     # A series means its lane, whose name is next to it.
     present = {slot.role for slot in chart.slots if not slot.role.startswith("series")}
     roles = [role for role in WORK if role in present]

@@ -32,7 +32,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Within these, numbers in one unit can be read next to each other.
 LARGEST_SHOWN, SMALLEST_SHOWN = 10_000, 0.01
 WIDEST = 1000
-"""Largest over smallest number of a column beyond which each carries its own unit."""
+"""Ratio of a column's largest to smallest number above which each number has its own unit."""
 
 
 Unit: TypeAlias = tuple[str, Fraction | None]
@@ -49,10 +49,11 @@ class Shown:
 
 
 def shown(table: Table) -> Shown:
-    """Headings with units and cells as a reader sees them.
+    """Return headings with units and cells as displayed.
 
-    The numbers of a column share one unit, which stands in the heading, as long as all of them
-    are readable in it; otherwise each carries its own, in neighbours of the same unit too.
+    The numbers of a column share one unit, shown in the heading, if all of them are readable in it.
+    Otherwise each number has its own unit, and so have those of neighboring columns with the same
+    unit.
     """
     values = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     units = _alike(table.columns, list(map(_shared, table.columns, values)))
@@ -75,7 +76,7 @@ def _alike(columns: Sequence[Column], units: Sequence[Unit]) -> Iterator[Unit]:
 
 
 def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str, list[str], bool]:
-    """One column: its heading, its cells, and whether they are numbers."""
+    """Return one column: its heading, its cells, and whether they are numbers."""
     numbers = [value for value in values if not isinstance(value, str)]
     texts = [value for value in values if isinstance(value, str)]
     right = bool(numbers) and BLANKS.issuperset(texts)
@@ -97,7 +98,7 @@ def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str,
 
 
 def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
-    """The unit of a heading and its size; no size if each number carries its own unit."""
+    """Return the unit of a heading and its size; no size if each number has its own unit."""
     numbers = [value for value in values if not isinstance(value, str)]
     name, unit = column.spec.partition(".")[0], column.unit or "1"
     above, slash, below = unit.partition("/")
@@ -124,9 +125,9 @@ def _prefixes(above: str, name: str) -> dict[str, Fraction]:
 
 
 def _prefix(prefixes: Mapping[str, Fraction], sizes: list[float]) -> tuple[str, Fraction] | None:
-    """The prefix under which the smallest number is at least 1, or a larger one.
+    """Return the prefix with which the smallest number is at least 1, or a larger prefix.
 
-    None if the numbers cannot be read under any, or are too far apart.
+    Returns None if no prefix makes the numbers readable, or if they are too far apart.
     """
     small, large = Fraction(sizes[0]), Fraction(sizes[-1])
     if large / small > WIDEST:
@@ -170,10 +171,10 @@ def _length(cell: str) -> str:
 
 
 def csv(table: Table) -> str:
-    """RFC 4180: numbers in SI with all their digits, units in the first line, no formulas.
+    """Return RFC 4180: numbers in SI with all digits, units in the first line, no formulas.
 
-    A text that a spreadsheet would run as a formula is preceded by an apostrophe; a number that
-    does not exist is an empty cell.
+    A text that a spreadsheet would run as a formula is preceded by an apostrophe; a missing number
+    is an empty cell.
     """
     out = io.StringIO()
     writer = csv_module.writer(out)
@@ -188,7 +189,7 @@ def _si_heading(column: Column) -> str:
 
 
 def _raw_column(values: tuple[Scalar, ...]) -> Sequence[Scalar]:
-    """Return a column's values for CSV; a column of whole numbers, the most common, as it is."""
+    """Return a column's values for CSV; whole numbers, the most common kind, are unchanged."""
     return values if set(map(type, values)) == {int} else [_raw(value) for value in values]
 
 

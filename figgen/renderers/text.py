@@ -33,7 +33,7 @@ LETTERS = {"forward": "F", "backward": "B", "backward-input": "I", "backward-wei
 
 
 def render(chart: Chart) -> str:
-    """The chart as lines of text; equal data give equal text."""
+    """Return the chart as lines of text; equal data give equal text."""
     match chart:
         case RankGrid():
             lines = _grid(chart)
@@ -84,7 +84,7 @@ def _grid(chart: RankGrid) -> list[str]:
 
 
 def _overview(chart: Overview) -> list[str]:
-    """The ranks of each lane, and the lanes as text."""
+    """Return the ranks of each lane, and the lanes as text."""
     lines = [f"{chart.room.world_size:,} ranks, {chart.room.gpus_per_node} per node"]
     for lane, (name, own) in enumerate(zip(chart.step.lanes, chart.marked, strict=True)):
         cells = zip(chart.room.cells, chart.stage_of_cell, strict=True)
@@ -119,7 +119,7 @@ def _timeline(chart: Timeline) -> list[str]:
 
 
 def _without_overlap(slots: Iterable[Slot]) -> list[list[Slot]]:
-    """The slots of one lane in as few rows as show all of them; at least one row."""
+    """Return the slots of one lane in as few rows as show all of them; at least one row."""
     rows: list[list[Slot]] = [[]]
     for slot in slots:
         free = next((row for row in rows if not row or row[-1].end <= slot.start + 1e-9), None)
@@ -152,7 +152,7 @@ def _slots(chart: Timeline) -> list[str]:
 
 
 def _steps(chart: Steps) -> list[str]:
-    """The chunks of every rank ("-" for none), and the messages of every step."""
+    """Return the chunks of every rank ("-" for none), and the messages of every step."""
     joint = "" if chart.ranks <= 10 else "+"
     lines = []
     for frame in chart.frames:
@@ -184,7 +184,7 @@ def _film(chart: Film) -> list[str]:
 
 
 def _curves(chart: Curves) -> list[str]:
-    """Series over the same x as one table, others one after the other; then marks and rules."""
+    """Return series over the same x as one table, others one after the other; then marks, rules."""
     lines: list[str] = []
     together: dict[tuple[float, ...], list[Series]] = {}
     for series in chart.series:
@@ -208,7 +208,7 @@ def _series(chart: Curves, several: Sequence[Series]) -> list[str]:
 
 
 def _bars(chart: Bars) -> list[str]:
-    """A row per segment with its bar; a stacked segment begins where the previous one ends."""
+    """Return a row per segment with its bar; a stacked segment begins where the last one ends."""
     totals = bar_totals(chart) if chart.stacked else ()
     parts = [length for segment in chart.segments for length in segment.lengths]
     longest = max((abs(length) for length in [*totals, *parts]), default=0.0) or 1.0

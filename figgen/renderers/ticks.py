@@ -17,7 +17,7 @@ LONG_TIMES = (60.0, 600.0, 3600.0, 36_000.0, 86_400.0, 864_000.0, 8_640_000.0, 8
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> tuple[list[float], tuple[float, ...]]:
-    """Powers of the scale's base, thinned out, and the values between them."""
+    """Return powers of the scale's base, thinned out, and the values between them."""
     slack = 1 + 1e-9
     if axis.scale == "log2":
         powers = range(math.ceil(math.log2(low / slack)), math.floor(math.log2(high * slack)) + 1)
@@ -50,7 +50,7 @@ def log_ticks(axis: Axis, low: float, high: float) -> tuple[list[float], tuple[f
 def linear_ticks(
     axis: Axis, low: float, high: float, rounded: bool
 ) -> tuple[list[tuple[float, str]], str]:
-    """Multiples of 1, 2 or 5 in the unit that suits the largest value, and that unit."""
+    """Return multiples of 1, 2 or 5 in the unit that suits the largest value, and that unit."""
     largest = max(abs(low), abs(high))
     suffix, factor, own = _display_unit(axis, largest)
     mantissa, exponent = round_step((high - low) / factor / (MOST_TICKS - 1))

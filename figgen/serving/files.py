@@ -1,4 +1,4 @@
-"""Files beside the pages: a server writes only what changed, a build writes everything.
+"""Files next to the pages: a server writes only what changed, a build writes everything.
 
 A build copies them in another process while the first one renders pages with the theme.
 """
@@ -27,7 +27,7 @@ def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: 
 
 
 def copy_beside(files: Iterable[Any]) -> Callable[[], object]:
-    """Start copying the files beside pages in place of the host; call the result to wait."""
+    """Start copying the files next to pages in place of the host; call the result to wait."""
     others = [
         file for file in files if file.inclusion.is_included() and not file.is_documentation_page()
     ]

@@ -1,4 +1,4 @@
-"""Measured all-reduces as nccl-tests reports them: algbw and busbw, beside the models."""
+"""Measured all-reduces as nccl-tests reports them: algbw and busbw, next to the models."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def ring_time_s(found: Measurement, link: Link, nic: Link, size: float) -> float
 
 @figure("all-reduce-measured-by-size", explorable=True)
 def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> Curves:
-    """Measured busbw over the message size, beside an α–β ring and NCCL's own prediction.
+    """Measured busbw over the message size, next to an α–β ring and NCCL's own prediction.
 
     `nic` is the port of each GPU, for a measurement on several nodes. The values give the largest
     factor by which each model is too fast, over all points and over the "settled" ones: those from

@@ -1,4 +1,4 @@
-"""NCCL's own cost model of an all-reduce, beside the textbook's."""
+"""NCCL's own cost model of an all-reduce, next to the textbook's."""
 
 from __future__ import annotations
 

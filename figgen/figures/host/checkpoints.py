@@ -103,7 +103,7 @@ request 635 (FP32 state and consolidated 16-bit weights); pytorch.org, 6x faster
 
 @figure("checkpoint-published")
 def checkpoint_published() -> Table:
-    """Published stalls beside this guide's time for the copy to the hosts."""
+    """Published stalls next to this guide's time for the copy to the hosts."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"copy": Named(COPY_BYTES_PER_S, "B/s")}
     for one in SAVED:

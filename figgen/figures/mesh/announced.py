@@ -1,4 +1,4 @@
-"""Announced racks beside racks that can be rented: what grows and what does not."""
+"""Announced racks next to racks that can be rented: what grows and what does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline's step as a film: slots appear over time, beside the activations of each rank."""
+"""A pipeline's step as a film: slots appear over time, next to the activations of each rank."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ OTHERS = {
     "bf16": ("added in BF16", DriftRun(ranks=RANKS, narrow=True), DriftRun(narrow=True)),
     "fp32": ("added in FP32", DriftRun(ranks=RANKS), REFERENCE),
 }
-"""Runs beside the one on a single GPU: title, the run, and what it is held against."""
+"""Runs next to the one on a single GPU: title, the run, and what it is held against."""
 
 
 @figure("layout-drift")

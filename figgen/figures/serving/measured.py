@@ -1,4 +1,4 @@
-"""Published decoding rates beside the bound that memory bandwidth sets."""
+"""Published decoding rates next to the bound that memory bandwidth sets."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DASH = "–"
 
 @figure("measured-machine")
 def measured_machine(*, file: str = "measured-h100.json") -> Table:
-    """The best rate of each kind in a measured file, beside the datasheet's.
+    """The best rate of each kind in a measured file, next to the datasheet's.
 
     `taken` is the line of numbers that the modeler, the planner and the command line accept.
     """

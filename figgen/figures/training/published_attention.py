@@ -1,4 +1,4 @@
-"""Published measurements of the attention core, beside the rate in the step model."""
+"""Published measurements of the attention core, next to the rate in the step model."""
 
 from __future__ import annotations
 

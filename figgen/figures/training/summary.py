@@ -108,7 +108,7 @@ def _peak(dtype: str, flops_per_s: float) -> str:
 
 @figure("setup-roofline", about=written_step)
 def setup_roofline(found: TrainingStep) -> Table:
-    """Per axis and link: the step's FLOPs per byte over it, beside its ridge point.
+    """Per axis and link: the step's FLOPs per byte over it, next to its ridge point.
 
     Below 1 the link takes longer than computing, so that not even perfect overlap would hide it;
     far above 1 it hardly matters.

@@ -1,4 +1,4 @@
-"""Steps that readers measured, beside the prediction of the same job."""
+"""Steps that readers measured, next to the prediction of the same job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of plain transformers that this project timed on one GPU, beside predictions."""
+"""Steps of plain transformers that this project timed on one GPU, next to predictions."""
 
 from __future__ import annotations
 

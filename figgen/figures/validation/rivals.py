@@ -1,4 +1,4 @@
-"""Other open models of training time beside ours, on the test runs that each can express."""
+"""Other open models of training time next to ours, on the test runs that each can express."""
 
 from __future__ import annotations
 

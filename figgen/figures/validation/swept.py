@@ -1,4 +1,4 @@
-"""Jobs of the large sweep: each mesh measured, beside its prediction."""
+"""Jobs of the large sweep: each mesh measured, next to its prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU trains and what it keeps frozen: all parameters, or adapters beside frozen matrices.
+"""What a GPU trains and what it keeps frozen: all parameters, or adapters next to frozen matrices.
 
 Tensor parallelism divides an adapter where it divides its matrix; the thin side of the other factor
 stays whole on every rank.
@@ -147,7 +147,7 @@ def adapted_matrices(setup: TrainingSetup, *, experts: bool) -> int:
 
 
 def adapter_of(setup: TrainingSetup, matrix: LayerMatrix) -> int:
-    """Parameters of the adapter beside one copy of a matrix; 0 without adapters."""
+    """Parameters of the adapter next to one copy of a matrix; 0 without adapters."""
     return int(adapter_parameters(matrix.inputs, matrix.outputs, setup.lora_rank or 0))
 
 

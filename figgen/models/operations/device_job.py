@@ -15,7 +15,7 @@ class DeviceJob:
     """What one device computes in a step: `microbatches` of `microbatch` sequences.
 
     With `recomputed`, backward recomputes every layer from its input. With a `lora_rank`, only
-    PEFT's adapters of that rank are trained, in FP32, one beside every matrix of the layers.
+    PEFT's adapters of that rank are trained, in FP32, one next to every matrix of the layers.
     """
 
     shape: ModelShape

@@ -37,7 +37,7 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, ep: int, recompute: str
 
 @dataclass(frozen=True, slots=True)
 class StageNumbers:
-    """Stages of a pipeline: shares, most layers on a rank, and layers beside the head.
+    """Stages of a pipeline: shares, most layers on a rank, and layers next to the head.
 
     Where the framework counts the head when it cuts stages, the head's rank does not count towards
     the most layers.

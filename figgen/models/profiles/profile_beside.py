@@ -1,4 +1,4 @@
-"""Which ranks wait for which in recorded steps, and the model's times beside the recorded ones."""
+"""Which ranks wait for which in recorded steps, and the model's times next to the recorded ones."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Beside:
 
 
 def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
-    """Return the parts of a rank's step beside the model's, largest difference first.
+    """Return the parts of a rank's step next to the model's, largest difference first.
 
     A pipeline's messages are waited for in its idle time, so both are one part. If neither the
     trace nor the model has a pipeline, idle time is a part of its own.

@@ -5,7 +5,7 @@ run at an attained share of their format's peak, all other kernels at the attain
 Only the exposed part of messages counts. A layer takes at least as long as the host needs to launch
 its kernels. All functions take numbers or arrays.
 
-Adapters add thin matmuls and memory passes beside each matrix. The matrix is frozen, so backward
+Adapters add thin matmuls and memory passes next to each matrix. The matrix is frozen, so backward
 computes no gradient of its weights.
 """
 

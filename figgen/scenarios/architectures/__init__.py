@@ -1,1 +1,1 @@
-"""Shapes of published models, read from the `config.json` beside their weights."""
+"""Shapes of published models, read from the `config.json` next to their weights."""

@@ -237,7 +237,7 @@ def _gemma_tables(fields: Fields, sizes: ExtraSizes) -> int:
 
 
 def _gemma_experts(fields: Fields, sizes: ExtraSizes) -> int:
-    """Count the experts beside the dense block of every layer."""
+    """Count the experts next to the dense block of every layer."""
     if not switch_or(fields, False, "enable_moe_block"):
         return 0
     count = whole_or(fields, 0, "num_experts")

@@ -122,7 +122,7 @@ def mamba_1_parameters(fields: Fields, hidden: int) -> int:
 
 
 def beside_parameters(fields: Fields, hidden: int) -> int:
-    """Return the parameters of a mixer beside attention in every layer, as in Falcon-H1."""
+    """Return the parameters of a mixer next to attention in every layer, as in Falcon-H1."""
     inner = whole_or(fields, 2 * hidden, "mamba_d_ssm")
     heads = whole_or(fields, 128, "mamba_n_heads")
     maps = 2 * whole_or(fields, 1, "mamba_n_groups") * whole_or(fields, 256, "mamba_d_state")

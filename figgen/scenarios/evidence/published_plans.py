@@ -1,4 +1,4 @@
-"""Published layouts beside the fastest that the planner finds for the same job.
+"""Published layouts next to the fastest that the planner finds for the same job.
 
 Planning all of them takes half a minute, so the catalog stores the fastest layouts; their times and
 those of the published layouts are recomputed. Model, cluster, batch, sequence, precision and
@@ -64,7 +64,7 @@ class PublishedPlan:
 
 @remembered(64)
 def published_plan(preset: str) -> PublishedPlan:
-    """Return the published layout of a preset beside the planner's.
+    """Return the published layout of a preset next to the planner's.
 
     Raises InputError for a preset that was not planned.
     """

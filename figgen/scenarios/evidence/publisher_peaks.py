@@ -1,4 +1,4 @@
-"""Memory peaks that publishers print, each beside the predicted peak of the same kind.
+"""Memory peaks that publishers print, each next to the predicted peak of the same kind.
 
 A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
 what the whole device holds, as nvidia-smi shows. Three kinds of peaks are excluded: those of runs

@@ -1,4 +1,4 @@
-"""Every measured run beside its prediction, and the errors of groups of runs."""
+"""Every measured run next to its prediction, and the errors of groups of runs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class DescribedRun:
     `gpus_per_node` is the part of a scale-up domain that the run fills. `number_format` is the
     recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its matmuls have.
     `layers_per_stage` is empty if layers are spread evenly; `mtp_layers` modules of multi-token
-    prediction are beside the head. `step_time_s` and `peak_memory_bytes` are measured, or None if
+    prediction are next to the head. `step_time_s` and `peak_memory_bytes` are measured, or None if
     the source does not give them.
 
     `habits` names software of which only the memory is modelled, if it differs from the `framework`

@@ -126,7 +126,7 @@ def gradient_bytes(run: DescribedRun, scatters: int) -> float:
 
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:
-    """Return the most layers of a pipeline rank, and the layers beside the head."""
+    """Return the most layers of a pipeline rank, and the layers next to the head."""
     shares, cut = shares_of(run)
     return fullest_and_beside_head(shares, run.pp, cut=cut)
 

@@ -1,4 +1,4 @@
-"""Rates of a reader's machine, from what `measure.py` wrote, beside the datasheet of its chip."""
+"""Rates of a reader's machine, from what `measure.py` wrote, next to the datasheet of its chip."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def link_rate(row: Row) -> float:
 
 
 def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
-    """Return the best rate of every kind in a file, beside the peaks of `chip`."""
+    """Return the best rate of every kind in a file, next to the peaks of `chip`."""
     tables = file.tables
     found = []
     for name in dict.fromkeys(row["format"] for row in tables["products"]):

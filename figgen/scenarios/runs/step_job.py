@@ -50,7 +50,7 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
-    """Return the most layers of a pipeline rank, and the layers beside the head."""
+    """Return the most layers of a pipeline rank, and the layers next to the head."""
     shares = virtual_stage_shares(setup)[: setup.placement.depth]
     cut = bool(setup.layers_per_stage or setup.mtp_layers) or setup.framework_memory.balanced
     return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)

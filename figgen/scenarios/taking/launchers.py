@@ -89,7 +89,7 @@ def _is_options(value: str) -> bool:
 def command_entries(command: list[str], shell: Shell) -> list[Entry]:
     """Return the options of one command, through all of its nested launchers.
 
-    Token generation beside the training, such as `vllm serve`, is not part of the job.
+    Token generation next to the training, such as `vllm serve`, is not part of the job.
     """
     if any(word in GENERATING for word in command):
         return []
