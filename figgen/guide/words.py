@@ -16,7 +16,7 @@ COUNTED = (
     "GPUs", "ranks", "nodes", "tokens", "parameters", "sequences", "layers", "microbatches",
     "steps", "experts", "messages",
 )  # fmt: skip
-"""Things that a page counts."""
+"""Plural nouns that pages count."""
 
 NAMES = r"(?:[A-Z]+\d+\w*|SXM\d?|PCIe|HBM\w*)[ \u00a0-]\d+ ?GB\b|\b\d+(?:\.\d+)?[BMKT]\b(?!/)"
 """Names that contain a quantity without stating one: "A100 80GB", "Llama 3 405B"."""

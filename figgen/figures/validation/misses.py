@@ -31,7 +31,7 @@ NUDGE = 0.1
 
 @figure("validation-misses")
 def validation_misses(*, most: int = 20) -> Table:
-    """The test runs with the largest errors, without the large sweep."""
+    """The test runs with the largest errors, not counting those of the large sweep."""
     missed = [j for j in judged_runs() if j.tested and j.run.framework != "nanotron"]
     missed.sort(key=lambda judged: -abs(judged.error))
     return Table(

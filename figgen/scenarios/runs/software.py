@@ -65,7 +65,7 @@ def memory_of(text: str) -> str:
 
 
 def compiled_of(text: str) -> bool | None:
-    """Return whether a compiler fuses a software's modules; None if its timed software decides."""
+    """Return whether a compiler fuses the modules; None means as in the software that times it."""
     return COMPILED.get(text.split()[0])
 
 

@@ -158,7 +158,7 @@ def not_recomputed(timed: TimedJob) -> float | None:
 
 
 def not_compiled(timed: TimedJob) -> Seconds | None:
-    """Return times with a separate pass for each elementwise operation, up to FP32 in between."""
+    """Return times with a separate pass per elementwise operation, in 16 bits and in FP32."""
     if timed.framework in FUSED:
         return None
     rates = timed.rates
