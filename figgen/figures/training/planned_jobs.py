@@ -14,7 +14,7 @@ from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
-from figgen.scenarios.planning.planner import Plan, plan
+from figgen.scenarios.planning.planner import Plan, fastest
 
 LONGEST = 8192
 """Tokens of a sequence, unless the model was trained with shorter ones."""
@@ -53,7 +53,7 @@ class PlannedCase:
     simplest: PlanRow | None
 
 
-def _fastest(model: str, gpus: int, fixed: Choices) -> tuple[Plan, PlanRow | None]:
+def _planned(model: str, gpus: int, fixed: Choices) -> tuple[Plan, PlanRow | None]:
     sequence = min(catalog_model(model).shape.sequence, LONGEST)
     job = scenario(
         model=model,
@@ -63,7 +63,7 @@ def _fastest(model: str, gpus: int, fixed: Choices) -> tuple[Plan, PlanRow | Non
         global_batch=TOKENS_PER_STEP // sequence,
         **fixed,
     )
-    found = plan(plan_question(job))
+    found = fastest(plan_question(job))
     return found, plan_rows(found, [0])[0] if found.fitting else None
 
 
@@ -72,9 +72,9 @@ def planned_jobs() -> tuple[PlannedCase, ...]:
     """Return every job of `JOBS`, planned."""
     jobs = []
     for model, gpus in JOBS:
-        found, best = _fastest(model, gpus, {})
+        found, best = _planned(model, gpus, {})
         assert best is not None, f"{model} does not fit {gpus} GPUs"
-        others = [_fastest(model, gpus, fixed)[1] for fixed in (NO_STAGES, SIMPLEST)]
+        others = [_planned(model, gpus, fixed)[1] for fixed in (NO_STAGES, SIMPLEST)]
         jobs.append(
             PlannedCase(
                 model=model,
