@@ -15,9 +15,10 @@ from figgen.errors import InputError
 from figgen.generated.site_pages import site_pages
 from figgen.markdown.conversion import fences
 from figgen.markdown.directive import parse
-from figgen.registry import build
+from figgen.registry import build, figure_named
 from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.scenarios.planning import plan_rows
+from figgen.serving.code import SourceCode
 from tests.thorough import drawn
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,6 +55,9 @@ WITHOUT = {
 }
 """Figures that request a prediction but show no step time, or show its interval themselves."""
 
+PREDICTORS = {TrainingStep.__module__, plan_rows.__name__}
+"""Modules whose predictions count; a figure whose code imports neither has none to show."""
+
 
 def shown() -> Iterator[tuple[str, dict[str, Any]]]:
     """Return every figure of the site's pages with its arguments; of tabs, the first."""
@@ -84,9 +88,13 @@ def test_what_shows_a_predicted_step_has_its_interval(monkeypatch: pytest.Monkey
     monkeypatch.setattr(plan_rows, "layout_at", noted_rows)
     silent, predicting = set[str](), set[str]()
     times = Counter[str]()
+    code = SourceCode()
+    code.look()
     for name, given in shown():
         times[name] += 1
         if name in silent | predicting or times[name] > drawn(1, 3):
+            continue
+        if not PREDICTORS & code.closure(figure_named(name).function.__module__):
             continue
         asked.clear()
         if PREDICTED in build(name, given).values:
