@@ -99,7 +99,8 @@ def with_own(yours: dict[str, Any], chip: Any) -> dict[str, Any]:
 def spoken(page: int, yours: dict[str, Any]) -> dict[str, Any]:
     """Return what a page calls on a cluster, as functions for `eval`: its jobs and
     every formula."""
-    return {**{name: partial(value_of, name) for name in FORMULAS}, **lookups(page, yours)}
+    jobs = {name: cache(found) for name, found in lookups(page, yours).items()}
+    return {**{name: partial(value_of, name) for name in FORMULAS}, **jobs}
 
 
 def value_of(formula: str, **given: Any) -> float:
