@@ -90,7 +90,7 @@ rivals: $(RIVALS)/ready ## Run other open models of training time on the same ru
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
-bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools' (ROUNDS=1: the models and tools too)
+bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools' (ROUNDS=1: the tools too)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks
 	$(BENCH)/bin/python -m tests.benchmarks.example

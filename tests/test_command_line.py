@@ -19,10 +19,12 @@ from pypdf import PdfReader
 
 from figgen import __main__ as command_line
 from figgen.__main__ import main
-from figgen.catalog import ACCELERATORS, LINKS
+from figgen.catalog import ACCELERATORS, LINKS, MODELS, PRESETS
 from figgen.commands import OneLineParser
+from figgen.formulas import FORMULAS
 from figgen.guide.lookups import RANGES
 from figgen.quantity_shown import NBSP
+from figgen.registry import all_figures
 
 VERBS = (
     "list", "show", "eval", "stats", "ranks", "schedule", "trace", "convert", "cost", "memory",
@@ -181,9 +183,19 @@ def test_eval_takes_a_formula_and_its_arguments_apart(capsys):
     assert out.startswith("3.9")
 
 
-@pytest.mark.parametrize("kind", ["figures", "formulas", "models", "accelerators", "presets"])
+KINDS = {
+    "figures": all_figures(),
+    "formulas": FORMULAS,
+    "models": MODELS,
+    "accelerators": ACCELERATORS,
+    "presets": PRESETS,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_list_names_everything_of_a_kind(capsys, kind):
-    assert len(said(capsys, "list", kind).splitlines()) > 4
+    lines = said(capsys, "list", kind).splitlines()
+    assert sorted(line.split()[0] for line in lines) == sorted(KINDS[kind])
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,6 @@ from figgen.prose.lines import COMPUTED, SIGNS, figure_lines, prose_lines
 MOST_IN_JOURNEY = 2.5
 """The most numbers per 100 words of running text on a page of the journey."""
 
-MOST_IN_CAPTIONS = 5.0
-"""The goal for captions, which is reported but not enforced."""
-
 _NAMES = re.compile(
     r"(?:pages?|ranks?|stages?|chunks?|rows?|steps?|stage|tokens?|microbatch(?:es)?|experts?|layers?"
     r"|figures?|chapters?|GPUs?|Llama|Mixtral|PyTorch|NVLink|ZeRO|TP|PP|DP|CP|EP|ETP|FSDP|NCCL"

@@ -44,7 +44,6 @@ MANY = 6
 """With at least so many unchanged fields, the runtime's `replaced` copies a record."""
 
 ERRORS = "figgen.errors"
-FAULT = Type("record", about=None)
 
 
 class Library(Expressions):

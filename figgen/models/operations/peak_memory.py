@@ -29,7 +29,6 @@ class DeviceMemory:
 
     held_bytes: float
     forward_bytes: float
-    backward_bytes: float
     allocated_bytes: float
     reserved_bytes: float
     moment: str
@@ -63,8 +62,8 @@ def device_memory(job: DeviceJob) -> DeviceMemory:
     if job.recomputed and not job.stack.compiled:
         extra += AGAIN_LOGIT_BYTES * job.logits
     return DeviceMemory(
-        held_bytes=held, forward_bytes=forward, backward_bytes=backward,
-        allocated_bytes=held + peak, reserved_bytes=held + peak + extra, moment=moment,
+        held_bytes=held, forward_bytes=forward, allocated_bytes=held + peak,
+        reserved_bytes=held + peak + extra, moment=moment,
     )  # fmt: skip
 
 

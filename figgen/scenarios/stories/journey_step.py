@@ -478,11 +478,6 @@ class JourneyStep:
         return self.setup.microbatch_size
 
     @property
-    def boundary_bytes(self) -> float:
-        """Bytes of a microbatch's activations between two layers, in 16 bits, on all GPUs of TP."""
-        return 2.0 * self.tokens_per_microbatch * self.hidden
-
-    @property
     def tensor_ranks(self) -> int:
         """GPUs that share each layer."""
         return self.setup.parallel.tp
