@@ -16,6 +16,9 @@ from tests.taking.jobs import CASES, take
 def test_files_of_people_are_taken_as_they_are_written(case: dict[str, Any]) -> None:
     job = take(case["text"])
     assert {name: job.taken.get(name) for name in case["taken"]} == case["taken"]
+    assumed = case.get("assumed", {})
+    assert {name: job.assumed.get(name) for name in assumed} == assumed
+    assert set(case.get("may_matter", ())) <= set(job.unsure)
 
 
 INLINE: dict[str, tuple[str, dict[str, object]]] = {

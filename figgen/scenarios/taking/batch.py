@@ -14,9 +14,11 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
-from figgen.scenarios.texts.entry import normal
+from figgen.scenarios.texts.entry import is_whole, normal
 
-TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune")
+TRAINERS = (
+    "axolotl", "llama-factory", "accelerate", "deepspeed", "transformers", "torchtune", "ms-swift",
+)  # fmt: skip
 """Frameworks whose steps have one microbatch unless they accumulate gradients."""
 
 SCHEDULES = {
@@ -40,6 +42,9 @@ def take_batch(given: Given, dialect: str) -> None:
     elif decoder:
         given.notes.append("only the decoder of this encoder-decoder model is computed")
     positions = whole_of(given, "positions")
+    prompt = whole_of(given, "prompt_tokens")
+    answer = whole_of(given, "answer_tokens")
+    sequence = sequence or (prompt + answer if prompt and answer else 0)
     if sequence:
         take(given, "sequence", sequence)
     elif positions:
@@ -49,6 +54,7 @@ def take_batch(given: Given, dialect: str) -> None:
             "packed documents attend only to themselves: give their mean length with "
             "--document-tokens"
         )
+    _note_objective(given)
     size = whole_of(given, "microbatch_size") or _plain_batch(given, dialect)
     count = whole_of(given, "accumulation")
     count = (
@@ -71,6 +77,21 @@ def take_batch(given: Given, dialect: str) -> None:
     single = dialect in TRAINERS or (dialect in ("megatron-lm", "nanotron") and size > 0)
     if single and not whole and not count:
         assume(given, "microbatches", 1)
+
+
+def _note_objective(given: Given) -> None:
+    """Note what training on preferences or rewards adds to the passes that are computed."""
+    said = text_of(given, "objective").lower().rpartition("_")[2]
+    prompts = [one.name for one in given.keys.get("prompt_tokens", [])]
+    if not said and any("max_prompt" in name for name in prompts):
+        said = "grpo" if "answer_tokens" in given.keys else "dpo"
+    for word in ("dpo", "grpo", "reward"):
+        if any(one.name == "program" and word in one.value for one in given.entries):
+            said = word
+    if said and said not in ("sft", "pt", "pretrain") and not is_whole(said):
+        given.notes.append(
+            f"{said} also needs answers, a reference or a reward; only the training is computed"
+        )
 
 
 def take_schedule(given: Given, dialect: str) -> None:

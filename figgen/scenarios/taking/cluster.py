@@ -139,7 +139,16 @@ def _width(given: Given, nodes: int) -> int:
     if together and nodes and together % nodes == 0:
         return together // nodes
     tasks = whole_of(given, "tasks_per_node", LAUNCHED)
-    return tasks if tasks > 1 else 0
+    return tasks if tasks > 1 else _visible(given)
+
+
+def _visible(given: Given) -> int:
+    """Return the number of GPUs in `CUDA_VISIBLE_DEVICES=0,1`, or 0."""
+    for one in reversed(given.entries):
+        devices = one.value.split(",") if one.name == "CUDA_VISIBLE_DEVICES" else []
+        if devices and all(is_whole(device) for device in devices):
+            return len(devices)
+    return 0
 
 
 def _plain_or_typed(given: Given, key: str) -> int:

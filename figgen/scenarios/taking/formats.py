@@ -92,7 +92,7 @@ def _of_lines(said: str) -> str:
             python += 1
         elif key_end(line) > 0 or (line.startswith("- ") and not line.startswith("- -")):
             settings += 1
-        elif " = " in line:
+        elif " = " in line or ("=" in first and tables > 0):
             equals += 1
         elif "=" in first:
             shell += 1

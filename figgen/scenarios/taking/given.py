@@ -49,7 +49,9 @@ def sorted_entries(entries: list[Entry]) -> Given:
     for said in entries:
         key = _key(said)
         one = _without_place(said) if key == "model_name" else said
-        if one.origin == "config" and one.words in NOTHING:
+        if (one.origin == "config" and one.words in NOTHING) or (
+            one.origin == "python" and one.words == "None"
+        ):
             given.heeded.append(one.name)
         elif key:
             given.keys[key] = [*given.keys.get(key, []), one]

@@ -16,10 +16,11 @@ from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_c
 from figgen.scenarios.taking.python import commented_commands, read_python
 from figgen.scenarios.taking.shell import Shell
 from figgen.scenarios.taking.sizes import take_model
-from figgen.scenarios.taking.slips import may_matter, meant
+from figgen.scenarios.taking.slips import meant
 from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
-from figgen.scenarios.taking.torchtitan import plain_switches, titan_may_matter
+from figgen.scenarios.taking.torchtitan import plain_switches
+from figgen.scenarios.taking.unread import may_change, tells
 from figgen.scenarios.taking.yaml import read_yaml
 from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
 from figgen.scenarios.texts.flow import read_flow
@@ -119,7 +120,8 @@ SOFTWARE = {
     "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
     "maxtext": "maxtext", "megatron-core": "megatron-lm", "torchtune": "fsdp",
     "fsdp": "fsdp", "automodel": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
-    "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
+    "axolotl": "fsdp", "llama-factory": "fsdp", "ms-swift": "fsdp",
+    "prime-rl": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
 """The software whose memory and time stand for a framework."""
 
@@ -152,6 +154,8 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
         return "axolotl"
     if "finetuning_type" in names and "tensor_model_parallel_size" in names:
         return "megatron-core"
+    if "swift" in programs.split(" ") and any(one.value == "swift" for one in entries):
+        return "ms-swift"
     if "llamafactory" in programs or "finetuning_type" in names or "cutoff_len" in names:
         return "llama-factory"
     if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
@@ -234,14 +238,23 @@ def _note_variables(given: Given, shell: Shell) -> None:
             given.notes.append(f"${name} is not set; using its default {value}")
 
 
+FILES = ("configuration_file", "config_file", "fsdp_config")
+ENDINGS = (".yaml", ".yml", ".toml", ".json")
+
+
 def _note_files(given: Given) -> None:
-    """Note the files that a configuration builds on, as Hydra and NeMo RL name them."""
+    """Note the files that a configuration builds on, as Hydra and NeMo RL name them, and those that
+    a script names without their content.
+    """
+    written = any(one.origin == "config" and "." in one.name for one in given.entries)
     for one in given.entries:
         if one.name in ("defaults", "base_config") and one.words and one.name not in given.heeded:
             given.heeded.append(one.name)
             files = " ".join([word for word in one.words.split() if word != "_self_"])
             if files:
                 given.notes.append(f"this file builds on {files}; add its content")
+        elif normal(one.name).endswith(FILES) and one.value.endswith(ENDINGS) and not written:
+            given.notes.append(f"more settings are in {one.value}; add its content")
 
 
 MOST_SLIPS = 200
@@ -261,9 +274,8 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         if one.name in ("launcher", "program", "configuration_file", "recipe_of"):
             continue
         left.append(one.name)
-        known = titan_may_matter(one) if dialect == "torchtitan" else None
-        known = False if one.origin == ASIDE else known
-        matters = may_matter(one.name) if known is None else known
+        megatron = dialect[:4] in ("mega", "nemo", "nano", "gpt-")
+        matters = one.origin != ASIDE and may_change(one) and (not megatron or tells(one.name))
         near = meant(one.name) if len(left) <= MOST_SLIPS and matters else ""
         if near:
             notes.append(f"{one.name} is not a known option; did you mean {near}?")

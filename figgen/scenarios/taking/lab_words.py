@@ -1,8 +1,9 @@
-"""Renames settings of Megatron-Bridge's launcher, Primus, slime and open-instruct to known ones.
+"""Renames settings of Megatron-Bridge's launcher, Primus, slime, open-instruct, OpenLM and Oumi.
 
 Sources: NVIDIA-NeMo/Megatron-Bridge scripts/performance; AMD-AGI/Primus examples/megatron/configs
 and primus/configs/modules/megatron; THUDM/slime scripts and slime/utils/arguments.py;
-allenai/open-instruct scripts/train, mason.py and open_instruct/grpo_fast.py.
+allenai/open-instruct scripts/train, mason.py and open_instruct/grpo_fast.py;
+mlfoundations/open_lm open_lm/params.py; oumi-ai/oumi src/oumi/core/configs/params.
 """
 
 from __future__ import annotations
@@ -26,7 +27,19 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
         return _slime(entries)
     if any(one.name == "program" and one.value.endswith("mason.py") for one in entries):
         return _open_instruct(entries)
+    if any(one.name == "program" and one.value.endswith("open_lm.main") for one in entries):
+        return [*entries, entry("recipe_of", "fsdp", "script")]
+    if "training.trainer_type" in names or "model.model_max_length" in names:
+        return [*renamed(entries, OUMI), entry("recipe_of", "transformers", "config")]
     return []
+
+
+OUMI = {
+    "model.model_name": "model_name", "model.torch_dtype_str": "torch_dtype",
+    "training.optimizer": "optimizer", "fsdp.enable_fsdp": "use_fsdp",
+    "fsdp.sharding_strategy": "fsdp_sharding_strategy", "fsdp.cpu_offload": "cpu_offload",
+    "peft.q_lora": "load_in_4bit", "training.trainer_type": "trainer_type",
+}  # fmt: skip
 
 
 def _primus(entries: list[Entry]) -> list[Entry]:

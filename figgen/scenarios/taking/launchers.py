@@ -260,9 +260,11 @@ def _override(word: str, origin: str, entries: list[Entry]) -> None:
 def _document(document: str, shell: Shell) -> list[Entry]:
     """Return the settings of a here-document: JSON, TOML, YAML or a script."""
     said = document.strip()
-    kind = format_of(said)
+    # A variable alone on a line, as of several data sets, is left out.
+    plain = "\n".join([line for line in said.split("\n") if not line.startswith("${")])
+    kind = format_of(plain)
     if kind in ("json", "toml", "yaml"):
-        whole = expand(said, shell)
+        whole = expand(plain, shell)
         try:
             if kind == "toml":
                 return read_toml(whole)

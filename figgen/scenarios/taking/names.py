@@ -123,6 +123,9 @@ KEYS: dict[str, tuple[str, ...]] = {
         "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size",
         "max_context_width",
     ),
+    "prompt_tokens": ("max_prompt_length", "max_prompt_len", "source_max_len"),
+    "answer_tokens": ("max_completion_length", "target_max_len"),
+    "objective": ("rl", "stage", "rlhf_type", "trainer_type"),
     "document_mask": (
         "dataloader_inter_document_masking", "reset_attention_mask", "sample_packing", "packing",
         "dataset.reset_attention_mask", "neat_packing", "padding_free", "dataset.packed",
@@ -151,12 +154,13 @@ KEYS: dict[str, tuple[str, ...]] = {
         "activation_checkpointing", "enable_activation_checkpointing", "recompute_layer",
         "fsdp_config.activation_checkpointing", "use_gradient_checkpointing", "use_gc",
         "enable_gradient_checkpointing", "deepspeed_activation_checkpointing",
-        "grad_checkpoint", "gradient_checkpointing.enable",
+        "grad_checkpoint", "gradient_checkpointing.enable", "grad_checkpointing",
     ),
     "recompute_off": ("disable_gradient_checkpointing",),
-    "ac_mode": ("activation_checkpoint.mode", "ac_config.mode"),
+    "ac_mode": ("activation_checkpoint.mode", "ac_config.mode", "ac_mode"),
     "ac_option": (
         "activation_checkpoint.selective_ac_option", "selective_ac_option", "ac_config.option",
+        "ac_option",
     ),
     "bf16": ("bf16", "bf16.enabled", "bfloat16.enabled", "bfloat16"),
     "fp16": ("fp16", "fp16.enabled"),
@@ -170,7 +174,9 @@ KEYS: dict[str, tuple[str, ...]] = {
         "mixed_precision_param", "dtype", "torch_dtype", "distributed.model_dtype",
     ),
     "state_dtype": ("training.dtype",),
-    "precision_reduce": ("mixed_precision_reduce", "fsdp_config.mixed_precision"),
+    "precision_reduce": (
+        "mixed_precision_reduce", "fsdp_config.mixed_precision", "reduce_dtype",
+    ),
     "converters": ("model.converters", "converters"),
     "distributed_optimizer": (
         "use_distributed_optimizer", "megatron_lm_use_distributed_optimizer",
@@ -185,7 +191,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "offload": (
         "offload_param.device", "cpu_offload", "fsdp_offload_params", "enable_cpu_offload",
-        "offload_param_device", "fsdp_cpu_offload", "fsdp_config.offload_params",
+        "offload_param_device", "fsdp_cpu_offload", "fsdp_config.offload_params", "offload",
     ),
     "offload_optimizer": (
         "offload_optimizer.device", "offload_optimizer_device", "zero_optimization.cpu_offload",
@@ -197,7 +203,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "offload_fraction": ("optimizer_offload_fraction", "offload_optimizer.ratio"),
     "offload_activations": (
         "enable_activation_offloading", "activation_offloading", "cpu_offloading",
-        "fsdp_activation_checkpointing_offload",
+        "fsdp_activation_checkpointing_offload", "use_activation_cpu_offload",
     ),
     "offload_layers": ("cpu_offloading_num_layers",),
     "offload_modules": ("fine_grained_activation_offloading", "offload_modules"),
@@ -235,7 +241,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
         "fsdp_transformer_layer_cls_to_wrap", "fsdp_config.auto_wrap_policy",
         "transformer_layer_cls_to_wrap", "tensor_parallel_plan._component_",
-        "tp_linear_async_communication",
+        "tp_linear_async_communication", "tf32",
     ),
     "trainer_strategy": ("strategy",),
     "less_layers": (
@@ -249,8 +255,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
     "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
     "flash": (
-        "use_flash_attn", "flash_attention", "flash_attn", "attention_backend",
-        "attn_implementation", "attn_config.attn_impl", "use_flash_attention_2",
+        "use_flash_attn", "use_flash_attention", "flash_attention", "flash_attn",
+        "attention_backend", "attn_implementation", "attn_impl", "use_flash_attention_2",
     ),
     # Model
     "model_name": (
@@ -313,11 +319,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     # Fine-tuning
     "adapter": (
         "adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora",
-        "use_peft_lora", "tuner_type", "lora_enable",
+        "use_peft_lora", "tuner_type", "lora_enable", "peft_method",
     ),
     "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim",
         "use_llm_lora", "lora_config.rank"),
-    "lora_targets": ("lora_target_modules", "lora_target", "target_modules", "lora_attn_modules"),
+    "lora_targets": (
+        "lora_target_modules", "lora_target", "target_modules", "lora_attn_modules", "lora_modules",
+    ),
     "lora_all": ("lora_target_linear", "apply_lora_to_mlp"),
     "four_bit": ("load_in_4bit", "use_qlora", "use_4bit_quantization"),
     "eight_bit": ("load_in_8bit", "use_8bit_quantization"),
@@ -384,7 +392,8 @@ TOP_ONLY = (
     "dtype", "path", "activation",
     "fp8", "zero", "order", "precision", "deepspeed", "nproc", "ppn", "window_size", "gpu",
     "model_type", "batch_size", "max_length", "devices", "world_size", "adapter", "model_name",
-    "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb", "strategy",
+    "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb", "strategy", "offload", "rl",
+    "stage", "trainer_type",
 )  # fmt: skip
 """Names that count only at the top of a file or on a command line."""
 
@@ -393,6 +402,6 @@ OTHER_SECTIONS = (
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
     "rollout", "sglang", "vllm", "exp_manager", "teacher", "teacher_model", "teacher_distributed",
     "reference", "actor_infer", "rewards", "critic", "reward_model", "validation_dataset",
-    "validation_dataloader",
+    "validation_dataloader", "reward_and_value_model",
 )  # fmt: skip
 """Sections of files that do not concern the training step."""

@@ -48,6 +48,7 @@ def _maxtext(entries: list[Entry]) -> list[Entry]:
     The batch of a device becomes that of all devices.
     """
     sizes = {"tp": 1, "pp": 1, "cp": 1, "ep": 1, "dp": 1}
+    copies = 1
     within = 1
     between = 1
     open = "ici_fsdp_parallelism" not in [one.name for one in entries]
@@ -65,31 +66,23 @@ def _maxtext(entries: list[Entry]) -> list[Entry]:
             within = within * max(size, 1) if place == "ici" else within
             between = between * max(size, 1) if place == "dcn" else between
             sizes[MAXTEXT_AXES[axis]] *= max(size, 1)
+            copies *= max(size, 1) if axis == "data" else 1
         elif one.name == "per_device_batch_size" and _is_number(one.value):
             each = float(one.value)
         elif one.name in ("gradient_accumulation_steps", "num_pipeline_microbatches"):
             count = max(count, int(one.value) if is_whole(one.value) else 1)
         elif one.name in MAXTEXT_WORDS:
             found.append(entry(MAXTEXT_WORDS[one.name], one.words, one.origin))
-        elif one.name == "attention":
-            plain = one.value in PLAIN_ATTENTION
-            found.append(entry("attn_implementation", "eager" if plain else "flash", one.origin))
-        elif one.name == "remat_policy" and one.value in ("full", "none"):
-            found.append(entry("recompute_granularity", one.value, one.origin))
-        elif one.name == "remat_policy" and one.value == "minimal_offloaded":
-            found.append(entry("activation_offloading", "true", one.origin))
-        elif one.name == "quantization" and not one.value:
-            pass
-        elif one.name == "quantization" and "fp8" in one.value:
-            found.append(entry("fp8", "true", one.origin))
         else:
-            found.append(one)
+            found.append(_maxtext_kind(one))
     found.append(entry("recipe_of", "maxtext", "config"))
     found.append(entry("zero_stage", "3" if sharded else "0", "config"))
     replica = sizes["tp"] * sizes["cp"] * sizes["pp"]
     for axis in ("tp", "pp", "cp", "ep"):
         if sizes[axis] > 1:
             found.append(entry(axis, str(sizes[axis]), "config"))
+    if sharded and copies > 1:
+        found.append(entry("dp_replicate_size", str(copies), "config"))
     dp = sizes["dp"] * sizes["ep"]
     if not open:
         found.append(entry("parallelism.dp", str(dp), "config"))
@@ -97,10 +90,25 @@ def _maxtext(entries: list[Entry]) -> list[Entry]:
         if within <= MOST_IN_NODE:
             found.append(entry("num_nodes", str(between), "config"))
             found.append(entry("gpus_per_node", str(within), "config"))
+    elif each:
+        found.append(entry("gradient_accumulation_steps", str(count), "config"))
     if each:
         size = int(each * replica) // count
         found.append(entry("micro_batch_size", str(max(1, size)), "config"))
     return found
+
+
+def _maxtext_kind(one: Entry) -> Entry:
+    """Rename a setting of MaxText that names a kind of attention, recomputation or format."""
+    if one.name == "attention":
+        kind = "eager" if one.value in PLAIN_ATTENTION else "flash"
+        return entry("attn_implementation", kind, one.origin)
+    if one.name == "remat_policy" and one.value == "minimal_offloaded":
+        return entry("activation_offloading", "true", one.origin)
+    if one.name == "remat_policy":
+        return entry("ac_mode", one.words, one.origin)
+    fp8 = one.name == "quantization" and "fp8" in one.value
+    return entry("fp8", "true", one.origin) if fp8 else one
 
 
 MAXTEXT_WORDS = {

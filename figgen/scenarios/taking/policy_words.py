@@ -1,9 +1,11 @@
-"""Renames settings of policy trainers: ROLL, ChatLearn, SkyRL, and veRL's fine-tuning.
+"""Renames settings of policy trainers: ROLL, ChatLearn, SkyRL, prime-rl and veRL's
+fine-tuning.
 
 Only the training of the policy is read; critics, rewards and servers have settings of their own.
 
 Sources: alibaba/ROLL examples and roll/configs; alibaba/ChatLearn scripts and template;
-NovaSky-AI/SkyRL examples/train and skyrl/train/config; volcengine/verl trainer/config/sft_trainer.
+NovaSky-AI/SkyRL examples/train and skyrl/train/config; volcengine/verl trainer/config/sft_trainer;
+PrimeIntellect-ai/prime-rl packages/prime-rl-configs.
 """
 
 from __future__ import annotations
@@ -22,7 +24,36 @@ def policy_words(entries: list[Entry]) -> list[Entry]:
         return _skyrl(entries)
     if any(name.endswith("data.micro_batch_size_per_gpu") for name in names):
         return _verl_tuning(entries)
+    tuned = all(name in names for name in ("data.seq_len", "data.batch_size", "model.name"))
+    if tuned or any(name.startswith("orchestrator.") for name in names):
+        return _prime_rl(entries)
     return []
+
+
+PRIME_RL = {
+    "name": "model_name", "batch_size": "global_batch_size", "num_train_gpus": "num_gpus",
+    "num_train_nodes": "num_nodes", "cp_style": "cp_comm_type", "ac.mode": "ac_mode",
+    "optim_cpu_offload": "offload_optimizer_device", "full_offload": "offload_optimizer_device",
+    "ac_offloading.max_inflight_activations": "activation_offloading",
+    "dp_replicate": "dp_replicate_size", "ep": "ep_size", "cp": "cp_size",
+    "attn": "attn_implementation",
+}  # fmt: skip
+
+
+def _prime_rl(entries: list[Entry]) -> list[Entry]:
+    """The trainer's settings; a model that serves and the orchestrator have their own."""
+    found: list[Entry] = []
+    for one in entries:
+        section, _, name = one.name.removeprefix("trainer.").partition(".")
+        if one.name == "data.name":
+            found.append(aside(one))
+        elif section in ("model", "data", "deployment") or one.name == "orchestrator.batch_size":
+            found.append(entry(PRIME_RL.get(name, name), one.words, "config"))
+        elif section in ("orchestrator", "inference", "wandb", "weight_broadcast"):
+            found.append(aside(one))
+        else:
+            found.append(one)
+    return [*found, entry("recipe_of", "prime-rl", "config")]
 
 
 ROLL_SECTIONS = ("actor_train.strategy_args.strategy_config.", "actor_train.training_args.")

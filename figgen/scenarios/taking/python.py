@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.scenarios.taking.arithmetic import computed
-from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole
+from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole, normal
 
 MESHES = ("init_device_mesh(", "DeviceMesh(")
 
@@ -31,11 +31,13 @@ def read_python(text: str) -> list[Entry]:
             not said.startswith("#") or ".MoE(" in said
         ):  # this site writes the expert mesh as a comment
             entries.extend(_keywords(said))
-    return _assigned_values(entries)
+    found = _assigned_values([*entries, *_defaults(text)])
+    return [one for one in found if not one.name.startswith("args.")]
 
 
 SECTIONS = {
     "LoraConfig": "peft_config.",
+    "FastLanguageModel.get_peft_model": "peft_config.",
     "TrainingConfig": "training.",
     "ParallelismConfig": "parallelism.",
     "ActivationCheckpointConfig": "activation_checkpoint.",
@@ -55,11 +57,13 @@ def _calls(text: str) -> list[Entry]:
         if at < 0:
             continue
         start = at + len(call)
-        for line in text[start + 1 : _matching(text, start)].replace(",", "\n").split("\n"):
-            for one in _keywords(line.strip()):
+        for said in _arguments(text[start + 1 : _matching(text, start)]):
+            for one in _keywords(said):
                 found.append(entry(section + one.name, one.words, one.origin))
         if section == "peft_config.":
             found.append(entry("adapter", "lora", "python"))
+        if call.startswith("Fast") and "use_gradient_checkpointing" not in text:
+            found.append(entry("gradient_checkpointing", "unsloth", "python"))
     for call, name in FIRST_ARGUMENTS.items():
         said = text.partition(call + "(")[2].strip()
         if said[:1] in ("'", '"'):
@@ -68,6 +72,32 @@ def _calls(text: str) -> list[Entry]:
     if "olmo_core" in text and builder:
         found.append(entry("recipe", builder.partition("(")[0], "python"))
     return found
+
+
+def _defaults(text: str) -> list[Entry]:
+    """Return the options of a program with their defaults, as an ArgumentParser declares them."""
+    found: list[Entry] = []
+    for said in text.split("add_argument(")[1:]:
+        name = said.strip().lstrip("\"'").partition(said.strip()[:1])[0]
+        _, default, rest = said.partition("\n")[0].partition("default=")
+        value = _plain_value(rest) if default else ""
+        if name.startswith("--") and value:
+            found.append(entry("args." + normal(name), value, "python"))
+    return found
+
+
+def _arguments(call: str) -> list[str]:
+    """Return the arguments of a call, each on one line, without comments."""
+    found = [""]
+    depth = 0
+    for line in call.split("\n"):
+        for letter in line.partition("#")[0]:
+            depth += (letter in "([{") - (letter in ")]}")
+            if letter == "," and depth == 0:
+                found.append("")
+            else:
+                found[-1] += letter
+    return [said.strip() for said in found]
 
 
 GROUPS = ("zero1", "tensor", "pipeline", "weight", "expert")
@@ -226,8 +256,12 @@ def _plain_value(text: str) -> str:
     text = text.strip()
     if text[:1] in ("'", '"'):
         return text[1:].partition(text[0])[0]
+    if text.startswith("not "):
+        return ""
     if text[:1] == "[":
-        inner = text[1:].partition("]")[0]
+        inner, end, _ = text[1:].partition("]")
+        if not end:
+            return ""  # the rest is on other lines
         return " ".join([part.strip().strip(QUOTES) for part in inner.split(",")])
     end = 0
     while end < len(text) and (text[end].isalnum() or text[end] in "._-"):

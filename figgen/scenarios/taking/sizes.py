@@ -22,7 +22,8 @@ CATALOG_NAMES = (
     ("nemotron4340b", "nemotron-4-340b"), ("olmo27b", "olmo-2-7b"), ("olmo213b", "olmo-2-13b"),
     ("olmo232b", "olmo-2-32b"), ("olmo211247b", "olmo-2-7b"), ("olmo2112413b", "olmo-2-13b"),
     ("olmo2032532b", "olmo-2-32b"), ("bloom176b", "bloom-176b"), ("opt175b", "opt-175b"),
-    ("gpt3175b", "gpt-3-175b"), ("gpt2xl", "gpt-2-xl"), ("granite40hsmall", "granite-4-h-small"),
+    ("gpt3175b", "gpt-3-175b"), ("zephyr7b", "mistral-7b"), ("vicuna7b", "llama-2-7b"),
+    ("vicuna13b", "llama-2-13b"), ("gpt2xl", "gpt-2-xl"), ("granite40hsmall", "granite-4-h-small"),
 )  # fmt: skip
 """Names of models without punctuation, and their names in the catalog."""
 
@@ -212,7 +213,8 @@ def _take_norm(given: Given, megatron: bool) -> None:
         take(given, "norm", "layernorm")
     elif megatron:
         assume(given, "norm", "layernorm")
-    bias = switch_of(given, "bias")
+    adapters = text_of(given, "bias") in ("none", "all", "lora_only")  # an option of PEFT
+    bias = None if adapters else switch_of(given, "bias")
     if switch_of(given, "no_bias") or bias is False:
         take(given, "bias", False)
     elif bias:

@@ -1,4 +1,4 @@
-"""Finds typos in names of options, and unknown names that suggest sizes."""
+"""Finds typos in names of options."""
 
 from __future__ import annotations
 
@@ -17,24 +17,6 @@ TELLING = (
     "quant", "micro", "remat",
 )  # fmt: skip
 """Parts of names that suggest an effect on memory or time."""
-
-NOT_TELLING = (
-    "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
-    "lr_", "log_", "tensorboard", "wandb", "comm_backend", "warmup", "loss_scale", "dataloader",
-    "eval_", "val_", "batch_size_val", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32",
-    "checkpoint_folder", "checkpoint_callback",
-    "lora_alpha", "lora_dropout", "bucket_size", "contiguous_gradients", "allgather_partitions",
-    "stage3_",
-)  # fmt: skip
-"""Parts of names that suggest no such effect."""
-
-
-def may_matter(name: str) -> bool:
-    """Whether the name of an unused setting suggests sizes or layouts."""
-    plain = normal(name)
-    if any(part in plain for part in NOT_TELLING):
-        return False
-    return any(part in plain for part in TELLING)
 
 
 def meant(name: str) -> str:

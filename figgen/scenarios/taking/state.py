@@ -45,7 +45,7 @@ STRATEGIES = {
 
 
 def _take_zero(given: Given, dialect: str) -> None:
-    zero = text_of(given, "zero").split(" ")[0]
+    zero = text_of(given, "zero").lower().removeprefix("zero_").removeprefix("stage_")[:1]
     strategy = text_of(given, "fsdp_strategy").split(" ")[0].lower().rpartition(".")[2]
     reshard = text_of(given, "fsdp_reshard").split(" ")[0].lower()
     used = text_of(given, "use_fsdp").lower()
@@ -59,6 +59,8 @@ def _take_zero(given: Given, dialect: str) -> None:
         "megatron_lm",
     )
     distributed = switch_of(given, "distributed_optimizer")
+    for word in used.split(" "):  # as in `--fsdp "hybrid_shard auto_wrap"`
+        strategy = word if not strategy and "shard" in word else strategy
     if zero in ("0", "1", "2", "3"):
         take(given, "zero_stage", int(zero))
     elif strategy in STRATEGIES and used.split(" ")[0] not in ("false", "no"):
@@ -67,7 +69,7 @@ def _take_zero(given: Given, dialect: str) -> None:
             given.notes.append(
                 "hybrid sharding shards within a node; the predicted step shards over all replicas"
             )
-    elif "shard_grad_op" in used or reshard in ("false", "never"):
+    elif reshard in ("false", "never"):
         take(given, "zero_stage", 2)
     elif fsdp or reshard in ("true", "always", "default"):
         take(given, "zero_stage", 3)
@@ -102,7 +104,7 @@ def _assume_default(
         assume(given, option, plain, whose)
 
 
-SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo", "automodel")
+SHARDING = ("llm-foundry", "torchtune", "litgpt", "levanter", "olmo", "automodel", "prime-rl")
 """Trainers that shard everything by default."""
 
 
@@ -131,7 +133,7 @@ def _assume_of_file(given: Given, file: str) -> None:
         ):
             if word in name:
                 assume(given, "zero_stage", int(stage), f"the name of {name}")
-                if "offload" in name:
+                if "offload" in name and "no_offload" not in name:
                     assume(given, "offloaded_optimizer", "1", f"the name of {name}")
                 return
     given.notes.append(f"the ZeRO settings are in {file.split(' ')[0]}; add its content")
@@ -139,10 +141,12 @@ def _assume_of_file(given: Given, file: str) -> None:
 
 def _take_offloading(given: Given, dialect: str) -> None:
     """Set the shares of optimizer state and activations in the host's memory."""
-    weights = _is_offloaded(given, "offload")
+    weights = _is_offloaded(given, "offload") or "offload" in text_of(given, "use_fsdp").split(" ")
     fraction = text_of(given, "offload_fraction")
     if _is_offloaded(given, "offload_optimizer") or weights:
         take(given, "offloaded_optimizer", fraction if fraction else "1")
+    elif "offload_optimizer" in given.keys:
+        take(given, "offloaded_optimizer", "0")
     if weights:
         given.notes.append(
             "offloaded weights are counted in GPU memory, and fetching them is not timed"
@@ -193,7 +197,9 @@ def _take_precision(given: Given, dialect: str) -> None:
         take(given, "dtype", "tf32")
     else:
         assume_default(given, dialect, "dtype")
-    text_of(given, "precision_reduce")
+    reduced = text_of(given, "precision_reduce").lower()
+    if "16" in reduced or reduced == "pure":
+        given.notes.append("gradients are summed in 16 bits; the predicted step sums them in FP32")
     if recipe and fp8:
         given.notes.append(f"the FP8 recipe {recipe} is modeled like any other FP8")
     _take_recipe(given, dialect, bool(fp16), not (bf16 or fp16 or fp8 or fp4))
@@ -224,14 +230,33 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         assume(given, "recipe", "bf16_8")  # its configurations have `dtype: bf16`
     elif text_of(given, "precision").lower() in ("bf16-true", "16-true"):
         take(given, "recipe", "bf16_8")  # Lightning's name for 16-bit weights
-    elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING) or (
-        dialect in ("transformers", "accelerate") and value_of(given, "zero_stage", 0) >= 2
-    ):
+    elif dialect in HUGGING_FACE:
+        _assume_hugging_face(given, dialect)
+    elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING):
         assume(given, "recipe", "fsdp16")
     elif dialect == "nanotron":
         assume(given, "recipe", "mcore18")
     elif dialect in ("deepspeed", "gpt-neox", "deepspeed-topology"):
         assume(given, "recipe", "zero16")
+
+
+HUGGING_FACE = ("transformers", "accelerate", "axolotl", "llama-factory", "ms-swift")
+"""Trainers that run Hugging Face's, alone or with DeepSpeed or FSDP."""
+
+
+def _assume_hugging_face(given: Given, dialect: str) -> None:
+    """Assume the recipe of DeepSpeed, or that of the weights' own format.
+
+    Sharded weights are kept in FP32, and LLaMA-Factory keeps all trained ones in it.
+    """
+    weights = [one for one in given.keys.get("precision", []) if one.name.endswith("dtype")]
+    half = any("16" in one.value for one in weights) or dialect == "axolotl"
+    if "zero" in given.keys or "deepspeed_file" in given.keys:
+        assume(given, "recipe", "zero16", "DeepSpeed's")
+    elif value_of(given, "zero_stage", 0) >= 2 or dialect == "llama-factory" or not half:
+        assume(given, "recipe", "fsdp16", "trained weights are kept in FP32")
+    else:
+        assume(given, "recipe", "bf16_8", "weights are loaded in 16 bits")
 
 
 def _take_recomputation(given: Given, dialect: str) -> None:
@@ -301,6 +326,7 @@ def _take_mode(given: Given, mode: str) -> None:
             given.notes.append(f"one layer in {option} is recomputed; give --recompute block:N")
     else:
         given.notes.append(f"the activation checkpointing mode {mode!r} is not modeled")
+        assume(given, "recompute", "full", f"{mode} is not modeled")
 
 
 def _take_adapters(given: Given, dialect: str) -> None:
@@ -309,9 +335,9 @@ def _take_adapters(given: Given, dialect: str) -> None:
     targets = text_of(given, "lora_targets").lower()
     whole = switch_of(given, "lora_all")
     bits = text_of(given, "bits").split(" ")[0]
-    four = switch_of(given, "four_bit") or bits == "4" or adapter == "qlora"
+    four = switch_of(given, "four_bit") or bits == "4" or "qlora" in adapter
     eight = switch_of(given, "eight_bit") or bits == "8"
-    wanted = adapter in ("lora", "qlora", "true", "dora")
+    wanted = "lora" in adapter or adapter in ("true", "dora")
     if not (wanted or (rank and adapter not in ("full", "none", "freeze", "false"))):
         return
     llava = any(normal(one.name) == "lora_enable" for one in given.keys.get("adapter", []))

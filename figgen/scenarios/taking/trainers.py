@@ -28,12 +28,19 @@ DEFAULTS: dict[str, dict[str, int | str | bool]] = {
     "nanotron": {"zero_stage": 0, "recompute": "none"},
     "gpt-neox": {"zero_stage": 0, "recompute": "none"},
     "deepspeed": {"zero_stage": 0},
-    "transformers": {"zero_stage": 0, "recompute": "none"},
+    "transformers": {"zero_stage": 0, "recompute": "none", "microbatch_size": 8},
     "accelerate": {"zero_stage": 0, "recompute": "none"},
     "axolotl": {"zero_stage": 0, "recompute": "none", "dtype": "bf16", "sequence": 512},
     "llama-factory": {
         "zero_stage": 0, "recompute": "full", "sequence": 2048, "lora_rank": 8,
         "lora_matrices": "all-linear",
+    },
+    "ms-swift": {
+        "zero_stage": 0, "recompute": "full", "lora_rank": 8, "lora_matrices": "all-linear",
+    },
+    "prime-rl": {
+        "zero_stage": 3, "recompute": "full", "dtype": "bf16", "sequence": 2048,
+        "microbatch_size": 1, "offloaded_optimizer": "1",
     },
     "llm-foundry": {"zero_stage": 3, "recompute": "none", "dtype": "bf16"},
     "torchtune": {"zero_stage": 3, "recompute": "none"},
@@ -57,5 +64,5 @@ def assume_defaults(given: Given, dialect: str) -> None:
 def assume_default(given: Given, dialect: str, option: str) -> None:
     """Assume a trainer's default of an option if it is known and nothing sets the option."""
     defaults = DEFAULTS.get(dialect, {})
-    if option in defaults and option not in given.assumed:
+    if option in defaults and option not in given.assumed and option not in given.keys:
         assume(given, option, defaults[option], f"{dialect}'s default")
