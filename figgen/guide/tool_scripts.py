@@ -42,7 +42,7 @@ JOINED = {
     "planner_worker": ("planner_nodes",),
     "profile": ("profile_beside", "profile_log"),
     "profile_worker": (),
-    "rank-map": ("map_volumes", "map_cube", "map_taken"),
+    "rank-map": ("map_boxes", "map_files", "map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
     "typed": (),
     "back": (),

@@ -4,9 +4,11 @@ import { InputError } from "./engine/errors.js";
 import { axis_stride } from "./models/machine/mesh.js";
 import { launchOf } from "./tools/launch.js";
 import { takeLayout } from "./tools/map_taken.js";
-import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
+import { groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
 import { pointsOf } from "./tools/map_cube.js";
-import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
+import { commandLine } from "./tools/map_take.js";
+import { boxesOf } from "./tools/map_boxes.js";
+import { communicatorRows, groupsOf, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
 import * as scenes from "./tools/map_scene.js";
 import { applied, evaluate, fromQuery, queryOf, schemaOf, showsOf } from "./tools/map_state.js";
 import { addressWriter } from "./tools/address.js";
@@ -59,10 +61,11 @@ function facts([state, ranks]) {
 }
 
 // What is wrong with the picture of a cluster; nothing if all is well.
-function arrangement([nodes, gpus, width, height]) {
-  const scene = scenes.arrange(nodes, gpus, width, height);
+function arrangement([nodes, gpus, width, height, boxed]) {
+  const scene = (boxed ? scenes.arrangeBoxes : scenes.arrange)(nodes, gpus, width, height);
   const { cell } = scene;
   const wrong = [];
+  if (boxed && scene.per < 2) wrong.push("GPUs have cells of their own");
   if (cell <= 0 || scene.height > height + 0.01) wrong.push(`height ${scene.height}`);
   const places = new Set();
   for (let rank = 0; rank < scene.count; rank++) {
@@ -92,10 +95,15 @@ export const suites = {
     return performance.now() - before;
   }),
   cubes: (given) => given.map((state) => {
-    const { sizes, at } = pointsOf(evaluate(state).parallel);
-    return { sizes, at: Array.from(at) };
+    const { sizes, joined, at, ranks, pointOfRank } = pointsOf(evaluate(state).parallel);
+    return { sizes, joined, at, ranks, pointOfRank: Array.from(pointOfRank) };
   }),
   facts: (given) => given.map(facts),
+  boxes: (given) => given.map(([state, name, size]) => {
+    const { parallel } = evaluate(state);
+    const scene = scenes.arrangeBoxes(state.nodes, state.gpus, size, size);
+    return { inBox: scene.inBox, boxes: boxesOf(scene, groupsOf(parallel, name)) };
+  }),
   arrangements: (given) => given.map(arrangement),
   document: (given) => ranksDocument(evaluate(given).parallel),
   csv: (given) => groupsCsv(evaluate(given).parallel),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 from playwright.sync_api import expect
 
-from figgen.models.machine.mesh import coordinates_of
+from figgen.models.machine.mesh import coordinate_array, coordinates_of
 from tests.browser.engine import Ask
 from tests.browser.rank_map import opened, query_of
 from tests.browser.rank_map_cases import expected, laid_out, random_states
@@ -42,7 +43,29 @@ def test_every_gpu_is_at_its_coordinates(ask: Ask) -> None:
         for rank in range(parallel.world_size):
             at = coordinates_of(parallel.dense, rank)
             place = [at["tp"], at["cp"] + cp * at["dp"], at["pp"]]
-            assert cube["at"][3 * rank : 3 * rank + 3] == place, (state, rank)
+            point = cube["pointOfRank"][rank]
+            assert cube["ranks"][point] == rank
+            assert cube["at"][3 * point : 3 * point + 3] == place, (state, rank)
+
+
+def test_a_large_job_is_a_cube_of_neighbours(ask: Ask) -> None:
+    sizes = {"cp": 2, "ep": 1, "etp": None, "dp": None, "order": "megatron"}
+    states = [
+        {"nodes": 16384, "gpus": 8, "tp": 8, "pp": 16, **sizes},
+        {"nodes": 3000, "gpus": 8, "tp": 2, "pp": 3, **sizes},
+    ]
+    for state, cube in zip(states, ask("cubes", states), strict=True):
+        parallel, (x, y, z), joined = laid_out(state), cube["sizes"], cube["joined"]
+        assert len(cube["ranks"]) <= x * y * z <= 8192
+        assert joined[0] == joined[2] == 1
+        at = coordinate_array(parallel.dense)
+        names = parallel.dense.names
+        tp, cp, dp, pp = (at[:, names.index(axis)] for axis in ("tp", "cp", "dp", "pp"))
+        place = np.stack([tp, (cp + parallel.cp * dp) // joined[1], pp], axis=1)
+        shown = np.array(cube["at"]).reshape(-1, 3)[cube["pointOfRank"]]
+        assert (shown == place).all()
+        firsts = np.array(cube["pointOfRank"])[cube["ranks"]]
+        assert (firsts == np.arange(len(firsts))).all()
 
 
 def test_cube_turns_by_key_and_both_pictures_show_the_same_choice(

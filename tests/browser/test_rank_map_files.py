@@ -30,7 +30,9 @@ LOAD_AND_READ = """async (commands) => {
     [...document.querySelectorAll("button")].find((b) => b.textContent === "Load it").click();
     while (!answer.children.length) await frame();
     await frame().then(frame);
+    const before = window.kept.length;
     document.querySelector("[data-file=json]").click();
+    while (window.kept.length === before) await frame();
     const drawn = {};
     for (const name of shows) {
       document.querySelector(`[data-show="${name}"]`).click();
@@ -63,7 +65,9 @@ def test_every_preset_is_loaded_and_exported_as_the_command_line_prints_it(
             select.value = name;
             select.dispatchEvent(new Event("change"));
             await frame().then(frame);
+            const before = window.kept.length;
             document.querySelector("[data-file=json]").click();
+            while (window.kept.length === before) await frame();
             const text = await window.kept.at(-1).text();
             const command = document.querySelector(".map-command").textContent;
             const refused = document.querySelectorAll(".map-messages .is-bad").length;
@@ -175,9 +179,9 @@ def test_files_are_handed_over(page: Page, site: str) -> None:
     opened(page, site, "?preset=map-32&show=pp")
     page.evaluate(KEEP_FILES)
     page.evaluate(NEVER_IDLE)
-    for kind in ("svg", "csv", "png"):
+    for count, kind in enumerate(("svg", "csv", "png"), 1):
         page.locator(f"[data-file={kind}]").click()
-    page.wait_for_function("() => window.kept.length === 3")
+        page.wait_for_function("(count) => window.kept.length === count", arg=count)
     answers = page.evaluate(
         """async () => {
           const [svg, csv, png] = window.kept;

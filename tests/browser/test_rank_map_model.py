@@ -7,7 +7,7 @@ import itertools
 import json
 
 from figgen.models.machine.layout import mesh_of
-from figgen.models.machine.mesh import coordinate_array, groups
+from figgen.models.machine.mesh import coordinate_array, group_array, group_index, groups
 from tests.browser.engine import Ask, differing
 from tests.browser.rank_map_cases import PRESETS, State, expected, laid_out, printed, random_states
 
@@ -73,8 +73,34 @@ def test_all_about_a_rank_is_what_the_models_say(ask: Ask) -> None:
 
 def test_every_gpu_is_drawn_once_and_found_where_it_is_drawn(ask: Ask) -> None:
     clusters = [(1, 1), (1, 8), (2, 8), (3, 5), (7, 8), (16, 8), (64, 8), (4, 72), (300, 4), (5, 1)]
-    cases = [(*cluster, *box) for cluster in clusters for box in ((640, 660), (358, 520))]
+    cases = [(*cluster, *box, False) for cluster in clusters for box in ((640, 660), (358, 520))]
+    large = [(2000, 8), (257, 72), (2999, 7), (4096, 4)]  # as boxes of several nodes
+    cases += [(*cluster, 380, 320, True) for cluster in large]
     assert differing(cases, ask("arrangements", cases), [[]] * len(cases)) == []
+
+
+def test_a_box_of_several_nodes_counts_its_groups_and_shares_its_shade_with_equals(
+    ask: Ask,
+) -> None:
+    sizes = {"cp": 1, "ep": 1, "etp": None, "dp": None}
+    states = [
+        {"nodes": 2048, "gpus": 8, "tp": 4, "pp": 8, "order": "megatron", **sizes},
+        {"nodes": 3000, "gpus": 6, "tp": 2, "pp": 3, "order": "llama3", **sizes},
+    ]
+    cases = [(state, name, 380) for state in states for name in ("tp", "dp", "pp", "tp-cp")]
+    for (state, name, _), found in zip(cases, ask("boxes", cases), strict=True):
+        parallel, size = laid_out(state), found["inBox"]
+        mesh = mesh_of(parallel, name)
+        index, rows = group_index(mesh, name), group_array(mesh, name)
+        assert size % state["gpus"] == 0
+        shade_of: dict[frozenset[int], int] = {}
+        for at, box in enumerate(found["boxes"]):
+            first, end = at * size, min((at + 1) * size, parallel.world_size)
+            inside = frozenset(index[first:end].tolist())
+            whole = [g for g in inside if rows[g, 0] >= first and rows[g, -1] < end]
+            assert (box["touching"], box["whole"]) == (len(inside), len(whole)), (name, at)
+            assert shade_of.setdefault(inside, box["shade"]) == box["shade"]
+            assert (box["shade"] == 0) == (len(whole) == len(inside))
 
 
 def test_more_gpus_than_can_be_drawn_are_refused(ask: Ask) -> None:

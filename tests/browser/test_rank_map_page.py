@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,28 @@ def test_communicators_of_one_hue_differ_in_their_line_and_every_name_has_room(
         }"""
     )
     assert cut == []
+
+
+def test_a_job_of_many_nodes_is_seen_by_boxes_and_its_gpus_when_zoomed(
+    page: Page, site: str
+) -> None:
+    opened(page, site, "?nodes=16384&gpus=8&tp=8&pp=16&show=dp")
+    note = page.locator(".map-picture .map-note").first
+    expect(note).to_contain_text("A box is 32 nodes, 256 GPUs; its number counts the DP groups")
+    box = page.locator(".map-box")
+    box.hover(position={"x": 10, "y": 10})
+    tip = page.locator(".map-tip strong").first
+    expect(tip).to_have_text("Nodes 0 to 31: 8 DP groups, none of them whole")
+    page.locator("[data-show=tp]").click()
+    box.hover(position={"x": 12, "y": 12})
+    expect(tip).to_have_text("Nodes 0 to 31: 32 TP groups, all inside")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    expect(tip).to_contain_text("Nodes 32 to 63")
+    for _ in range(3):
+        page.keyboard.press("+")
+    expect(note).to_be_hidden()
+    expect(tip).to_have_text(re.compile(r"Rank \d+"))
 
 
 def test_hostile_address_is_text_and_changes_nothing(page: Page, site: str) -> None:

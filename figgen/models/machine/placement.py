@@ -22,7 +22,6 @@ from figgen.models.machine.mesh import (
     axis_size,
     axis_stride,
     group_offsets,
-    group_starts,
 )
 
 LABELS: dict[str, str] = {
@@ -100,27 +99,45 @@ def communicator(parallel: ParallelLayout, axes: str) -> Communicator:
 def mesh_communicator(mesh: RankMesh, axes: str, gpus_per_node: int) -> Communicator:
     """`communicator` for any mesh, on nodes of `gpus_per_node` GPUs."""
     check_size("gpus_per_node", gpus_per_node)
-    offsets, starts = group_offsets(mesh, axes), group_starts(mesh, axes)
+    offsets = group_offsets(mesh, axes)
     # Groups that begin at the same place of their node lie alike.
-    groups_at = Counter(start % gpus_per_node for start in starts)
+    groups_at = _starts_by_place(mesh, axis_names(axes), gpus_per_node)
     touched = {
         place: len({(place + offset) // gpus_per_node for offset in offsets}) for place in groups_at
     }
     crossing = [place for place in groups_at if touched[place] > 1]
     inter = sum(groups_at[place] * touched[place] for place in crossing)
     size = len(offsets)
+    count = mesh.world_size // size
     return Communicator(
         name=axes,
         label=LABELS.get(axes, axes.upper()),
         size=size,
-        group_count=len(starts),
+        group_count=count,
         stride=_uniform_stride(mesh, axis_names(axes)),
         nodes_touched_min=min(touched.values()),
         nodes_touched_max=max(touched.values()),
         crossing_groups=sum(groups_at[place] for place in crossing),
-        intra_node_links=(len(starts) * size if size > 1 else 0) - inter,
+        intra_node_links=(count * size if size > 1 else 0) - inter,
         inter_node_links=inter,
     )
+
+
+def _starts_by_place(mesh: RankMesh, inner: tuple[str, ...], gpus_per_node: int) -> dict[int, int]:
+    """How many groups along the axes `inner` begin at each place of a node."""
+    found = {0: 1}
+    for name in mesh.names:
+        if name in inner:
+            continue
+        stride = axis_stride(mesh, name)
+        shifts = Counter(at * stride % gpus_per_node for at in range(axis_size(mesh, name)))
+        moved: dict[int, int] = {}
+        for place, count in found.items():
+            for shift, times in shifts.items():
+                at = (place + shift) % gpus_per_node
+                moved[at] = moved.get(at, 0) + count * times
+        found = moved
+    return found
 
 
 def communicators(parallel: ParallelLayout) -> tuple[Communicator, ...]:

@@ -1,17 +1,20 @@
-// The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up. It turns with
-// the pointer and the arrow keys, and a choice made here also applies to the flat picture.
+// The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up; of a large job,
+// neighbours along its longest axes are one point. It turns with the pointer and the arrow keys, and
+// what is chosen here is chosen in the flat picture too.
 
+import { grouped } from "../engine/errors.js";
 import { button, el, perFrame } from "./dom.js";
 import { onPalette } from "./painting.js";
-import { SHADES, groupsOf, membersOf, rankSentence } from "./map_groups.js";
+import { SHADES, groupsOf, rankSentence } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
 import { fitted } from "./map_paint.js";
-import { MOST_IN_CUBE, showsOf } from "./map_state.js";
-import { coordinateArray } from "./map_ranks.js";
+import { showsOf } from "./map_state.js";
+import { coordinateArray, groupOf, groupRanks } from "./map_ranks.js";
 
 const TURN = Math.PI / 18;
 const START = { yaw: -0.6, pitch: 0.45 };
-const STILL = 4; // px that a pointer may move during a press
+const STILL = 4; // px that a pointer may move and still have pressed
+const MOST_POINTS = 8192;
 
 /** `onPoint(rank | null)`, `onPick(rank)` as the flat picture has them. Returns { element, show, point }. */
 export function makeCube({ signal, onPoint, onPick }) {
@@ -21,22 +24,22 @@ export function makeCube({ signal, onPoint, onPick }) {
   const again = button("Turn back", () => turn(START.yaw, START.pitch));
   const element = el("div", {}, el("div", { class: "tool-actions" },
     el("label", { class: "tool-check" }, byNode, "Color by node"), again), canvas, said);
-  let [picture, points, view, pointed, drag] = [null, null, { ...START }, null, null];
+  let [picture, points, rods, view, pointed, drag] = [null, null, [], { ...START }, null, null];
   const paint = perFrame(() => picture && canvas.isConnected && paintNow());
 
   function show(next) {
     const other = picture?.parallel !== next.parallel;
-    if (next.parallel.world_size > MOST_IN_CUBE) return;
-    picture = next;
     if (other) points = pointsOf(next.parallel);
-    said.textContent = wordsOf(next.parallel);
+    if (other || picture.groups !== next.groups) rods = next.groups ? rodsOf(points, next.groups) : [];
+    picture = next;
+    said.textContent = wordsOf(next.parallel, points);
     describe();
     paint();
   }
   function describe() {
     const rank = pointed ?? picture.pinned;
     const chosen = rank === null ? "" : ` ${rankSentence(picture.parallel, rank, picture.shown)}`;
-    canvas.setAttribute("aria-label", `${wordsOf(picture.parallel)}${chosen} Arrow keys turn it.`);
+    canvas.setAttribute("aria-label", `${wordsOf(picture.parallel, points)}${chosen} Arrow keys turn it.`);
   }
   function point(rank) {
     if (rank === pointed) return;
@@ -57,14 +60,14 @@ export function makeCube({ signal, onPoint, onPick }) {
     drawn = scene;
     paintAxes(context, scene, points, inks, false);
     const rank = pointed ?? picture.pinned;
-    paintGroups(context, scene, picture, rank, inks);
-    paintPoints(context, scene, picture, byNode.checked, rank, inks);
+    paintGroups(context, scene, points, rods, picture, rank, inks);
+    paintPoints(context, scene, points, picture, byNode.checked, rank, inks);
     paintAxes(context, scene, points, inks, true);
   }
   let drawn = null;
 
   const on = (kind, listener) => canvas.addEventListener(kind, listener, { signal });
-  const under = ({ offsetX, offsetY }) => drawn && nearest(drawn, offsetX, offsetY);
+  const under = ({ offsetX, offsetY }) => points.ranks[drawn && nearest(drawn, offsetX, offsetY)] ?? null;
   on("pointerdown", (event) => {
     drag = { x: event.clientX, y: event.clientY, ...view, moved: false };
     canvas.setPointerCapture(event.pointerId);
@@ -98,20 +101,53 @@ export function makeCube({ signal, onPoint, onPick }) {
   return { element, show, point };
 }
 
-const wordsOf = ({ tp, cp, dp, pp, world_size }) =>
-  `${world_size} GPUs as a cube: TP ${tp} across, CP ${cp} times DP ${dp} deep, PP ${pp} up.`;
+const AXES = [["tp", "TP"], ["dp", "CP·DP"], ["pp", "PP"]];
 
-/** The position of every GPU, { sizes, at: three coordinates per rank }. */
+function wordsOf({ tp, cp, dp, pp, world_size }, { joined }) {
+  const along = AXES.flatMap(([, name], axis) => (joined[axis] > 1 ? [`${joined[axis]} along ${name}`] : []));
+  const several = along.length ? ` Each box stands for several GPUs, ${along.join(" and ")}, and has the color of the first.` : "";
+  return `${grouped(world_size)} GPUs as a cube: TP ${tp} across, CP ${cp} times DP ${grouped(dp)} deep, PP ${pp} up.${several}`;
+}
+
+/**
+ * The points of the cube, at most `MOST_POINTS`: `sizes` along its axes, `joined` coordinates a point
+ * along each, `at` three coordinates a point, the first of its `ranks`, and the point of every rank.
+ */
 export function pointsOf({ dense, tp, cp, dp, pp, world_size }) {
+  const whole = [tp, cp * dp, pp];
+  const joined = [1, 1, 1];
+  const sizesNow = () => whole.map((size, axis) => Math.ceil(size / joined[axis]));
+  for (let sizes = sizesNow(); sizes[0] * sizes[1] * sizes[2] > MOST_POINTS; sizes = sizesNow()) {
+    joined[sizes.indexOf(Math.max(...sizes))] *= 2;
+  }
+  const sizes = sizesNow();
   const all = coordinateArray(dense);
-  const column = (axis) => dense.names.indexOf(axis);
-  const [t, c, d, p] = ["tp", "cp", "dp", "pp"].map(column);
-  const at = new Float32Array(3 * world_size);
+  const [t, c, d, p] = ["tp", "cp", "dp", "pp"].map((axis) => dense.names.indexOf(axis));
+  const pointAt = new Int32Array(sizes[0] * sizes[1] * sizes[2]).fill(-1); // by place in the cube
+  const [at, ranks, pointOfRank] = [[], [], new Int32Array(world_size)];
   for (let rank = 0; rank < world_size; rank++) {
     const here = dense.names.length * rank;
-    at.set([all[here + t], all[here + c] + cp * all[here + d], all[here + p]], 3 * rank);
+    const [x, y, z] = [all[here + t], all[here + c] + cp * all[here + d], all[here + p]].map((value, axis) => Math.floor(value / joined[axis]));
+    const place = x + sizes[0] * (y + sizes[1] * z);
+    if (pointAt[place] < 0) {
+      pointAt[place] = ranks.length;
+      ranks.push(rank);
+      at.push(x, y, z);
+    }
+    pointOfRank[rank] = pointAt[place];
   }
-  return { sizes: [tp, cp * dp, pp], at };
+  return { sizes, joined, at, ranks, pointOfRank };
+}
+
+// The points of some ranks, each once in a row.
+function pointsAlong({ pointOfRank }, ranks) {
+  return Array.from(ranks, (rank) => pointOfRank[rank]).filter((point, at, all) => point !== all[at - 1]);
+}
+
+// The groups of the first ranks of all points, as [group, its points].
+function rodsOf(points, groups) {
+  const shown = new Set(points.ranks.map((rank) => groupOf(groups, rank)));
+  return [...shown].map((group) => [group, pointsAlong(points, groupRanks(groups, group))]).filter(([, line]) => line.length > 1);
 }
 
 // Every point on the screen, and the order in which they are painted, far ones first.
@@ -140,10 +176,8 @@ function nearest({ placed, order, size }, x, y) {
   return order.findLast(hit) ?? null;
 }
 
-const AXES = [["tp", "TP"], ["dp", "CP·DP"], ["pp", "PP"]];
-
 // The lines lie behind the GPUs, their names before them.
-function paintAxes(context, { place }, { sizes }, inks, named) {
+function paintAxes(context, { place }, { sizes, joined }, inks, named) {
   context.font = `12px ${inks.font}`;
   AXES.forEach(([hue, name], axis) => {
     const from = [-0.7, -0.7, -0.7];
@@ -155,7 +189,7 @@ function paintAxes(context, { place }, { sizes }, inks, named) {
     if (!named) return stroke(context, [[x, y], [ex, ey]]);
     context.textAlign = ex < x ? "right" : "left";
     for (const write of ["strokeText", "fillText"]) {
-      context[write](`${name} ${sizes[axis]}`, ex + (ex < x ? -4 : 4), ey - 4);
+      context[write](`${name} ${sizes[axis]}${joined[axis] > 1 ? ` × ${joined[axis]}` : ""}`, ex + (ex < x ? -4 : 4), ey - 4);
     }
   });
   context.textAlign = "left";
@@ -169,14 +203,14 @@ function stroke(context, line) {
 
 // Groups of the chosen communicator as thin rods; those of the GPU that is pointed at as thick ones,
 // and those over two axes as planes.
-function paintGroups(context, { placed }, { parallel, groups, isolated, shown }, rank, inks) {
-  const line = (ranks) => Array.from(ranks, (one) => placed[one]);
-  if (groups && groups.size > 1) {
+function paintGroups(context, { placed }, points, rods, { parallel, groups, isolated, shown }, rank, inks) {
+  const line = (ranks) => pointsAlong(points, ranks).map((point) => placed[point]);
+  if (rods.length) {
     context.strokeStyle = inks.axis[groups.hue];
     context.lineWidth = 1;
     context.globalAlpha = 0.35;
-    for (let group = 0; group < groups.count; group++) {
-      if (isolated === null || isolated === group) stroke(context, line(membersOf(groups, group)));
+    for (const [group, along] of rods) {
+      if (isolated === null || isolated === group) stroke(context, along.map((point) => placed[point]));
     }
     context.globalAlpha = 1;
   }
@@ -185,7 +219,7 @@ function paintGroups(context, { placed }, { parallel, groups, isolated, shown },
     if (name === "none") continue;
     const view = groupsOf(parallel, name);
     if (view.size < 2) continue;
-    const members = line(membersOf(view, view.index[rank]));
+    const members = line(groupRanks(view, groupOf(view, rank)));
     context.strokeStyle = context.fillStyle = inks.axis[view.hue];
     if (name.includes("-")) {
       context.globalAlpha = name === shown ? 0.3 : 0.12;
@@ -218,11 +252,12 @@ function hull(points) {
   return [...half(sorted).slice(0, -1), ...half(sorted.reverse()).slice(0, -1)];
 }
 
-function paintPoints(context, { placed, order, size }, { parallel, groups, isolated, pinned }, byNode, rank, inks) {
+function paintPoints(context, { placed, order, size }, { ranks, pointOfRank }, { parallel, groups, isolated, pinned }, byNode, rank, inks) {
+  const chosen = [rank, pinned].map((one) => (one === null ? null : pointOfRank[one]));
   context.lineWidth = 1;
-  for (const one of order) {
-    const [x, y] = placed[one];
-    const group = groups?.index[one];
+  for (const point of order) {
+    const [one, [x, y]] = [ranks[point], placed[point]];
+    const group = groups ? groupOf(groups, one) : null;
     const faded = isolated !== null && group !== isolated;
     const node = Math.floor(one / parallel.gpus_per_node);
     const shade = 12 + (node % SHADES) * 12;
@@ -231,7 +266,7 @@ function paintPoints(context, { placed, order, size }, { parallel, groups, isola
     context.fillRect(x - size / 2, y - size / 2, size, size);
     context.strokeStyle = inks.muted;
     if (size > 7) context.strokeRect(x - size / 2, y - size / 2, size, size);
-    if (one === rank || one === pinned) {
+    if (chosen.includes(point)) {
       context.globalAlpha = 1;
       context.strokeStyle = inks.ink;
       context.lineWidth = 3;
@@ -241,8 +276,8 @@ function paintPoints(context, { placed, order, size }, { parallel, groups, isola
   }
   context.globalAlpha = 1;
   if (rank === null) return;
-  // The name of the GPU under the pointer lies above all others.
-  const [x, y] = placed[rank];
+  // What is pointed at is named above all others.
+  const [x, y] = placed[pointOfRank[rank]];
   context.font = `600 12px ${inks.font}`;
   const text = `rank ${rank}, node ${Math.floor(rank / parallel.gpus_per_node)}`;
   context.lineWidth = 4;

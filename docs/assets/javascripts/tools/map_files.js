@@ -1,9 +1,14 @@
-// Files of a layout: the JSON that `figgen ranks --json` prints, and the same memberships as CSV.
+// Files of a layout, written when a reader asks for one: its picture, the JSON that `figgen ranks --json`
+// prints, and the same memberships as CSV.
 
-import { groupArray, groupLists, nodesOf } from "./map_ranks.js";
+import { groupLists, groupRanks, groupsAlong, nodesOf } from "./map_ranks.js";
 import { mesh_of } from "../models/machine/layout.js";
 import { LABELS, communicator, warnings } from "../models/machine/placement.js";
-import { groupsOf, membersOf } from "./map_groups.js";
+import { groupsOf, titleOf } from "./map_groups.js";
+import { inksOf } from "./map_inks.js";
+import { fitted, paintCells } from "./map_paint.js";
+import { WHOLE, arrange, boxAt } from "./map_scene.js";
+import { cellOf, corner, round } from "./map_svg.js";
 
 const DENSE = ["tp", "cp", "dp", "pp"];
 const EXPERT = ["etp", "ep", "edp", "pp"];
@@ -17,12 +22,12 @@ export function ranksDocument(parallel) {
   const found = { dense: {}, expert: {}, combined: {} };
   const crossings = {};
   for (const name of names) {
-    const members = groupLists(groupsOf(parallel, name).rows);
+    const members = groupLists(groupsOf(parallel, name));
     if (!DENSE.includes(name) && !EXPERT.includes(name)) found.combined[name] = members;
     if (DENSE.includes(name)) found.dense[name] = members;
     if (EXPERT.includes(name) && parallel.has_experts)
-      found.expert[name] = groupLists(groupArray(parallel.expert, name));
-    // A ring of ascending ranks enters each of its nodes once, if there are several.
+      found.expert[name] = groupLists(groupsAlong(parallel.expert, name));
+    // A ring of ascending ranks enters each node of several once.
     const nodes = members.map((ranks) => nodesOf(ranks, parallel.gpus_per_node));
     crossings[name] = {
       ...communicator(parallel, name),
@@ -54,7 +59,7 @@ export function groupsCsv(parallel) {
     const view = groupsOf(parallel, name);
     const mesh = mesh_of(parallel, name) === parallel.dense ? "dense" : "expert";
     for (let group = 0; group < view.count; group++) {
-      membersOf(view, group).forEach((rank, place) => {
+      groupRanks(view, group).forEach((rank, place) => {
         lines.push(
           `${name},${mesh},${group},${place},${rank},${Math.floor(rank / gpus_per_node)},${rank % gpus_per_node}`,
         );
@@ -64,20 +69,81 @@ export function groupsCsv(parallel) {
   return `${lines.join("\n")}\n`;
 }
 
-/** The command line that prints the same. */
-export function commandLine({ nodes, gpus, tp, cp, ep, etp, pp, order }) {
-  const given = [
-    ["nodes", nodes],
-    ["gpus-per-node", gpus],
-    ["tp", tp],
-  ];
-  for (const [name, size] of [
-    ["cp", cp],
-    ["ep", ep],
-    ["pp", pp],
-  ])
-    if (size !== 1) given.push([name, size]);
-  if (etp !== null) given.push(["etp", etp]);
-  if (order !== "megatron") given.push(["order", order]);
-  return `figgen ranks ${given.map(([name, value]) => `--${name} ${value}`).join(" ")} --json`;
+// Files look the same whatever the window's size.
+function sceneOf({ nodes, gpus_per_node, world_size }) {
+  const side = world_size > 1024 ? 2400 : 1200;
+  return arrange(nodes, gpus_per_node, side, side * 0.75);
 }
+
+/** The picture as an SVG file. */
+const svgFile = (picture) =>
+  sceneFile(
+    sceneOf(picture.parallel),
+    picture,
+    inksOf(picture.groups?.hue),
+    titleOf(picture.parallel, picture.shown),
+  );
+
+/** The picture as a PNG, a blob. */
+function pngFile(picture) {
+  const [scene, inks] = [sceneOf(picture.parallel), inksOf(picture.groups?.hue)];
+  const [canvas, top] = [document.createElement("canvas"), 28];
+  const context = fitted(canvas, scene.width, scene.height + top, scene.width > 2000 ? 1 : 2);
+  context.fillStyle = inks.paper;
+  context.fillRect(0, 0, scene.width, scene.height + top);
+  context.fillStyle = inks.ink;
+  context.font = `13px ${inks.font}`;
+  context.fillText(titleOf(picture.parallel, picture.shown), 2, 16);
+  context.translate(0, top);
+  paintCells(context, scene, WHOLE, picture, inks);
+  // Chromium puts `toBlob` off until it is idle, which on a slow machine was after half a minute.
+  const packed = atob(canvas.toDataURL("image/png").split(",")[1]);
+  return new Blob([Uint8Array.from(packed, (one) => one.charCodeAt(0))], { type: "image/png" });
+}
+
+/** The picture as a file that stands alone, whatever its size, in the colours `inks`. */
+function sceneFile(scene, picture, inks, title) {
+  const [width, height] = [Math.ceil(scene.width), Math.ceil(scene.height) + 24];
+  const out = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif">`,
+    `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${inks.paper}"/>`,
+    `<text x="2" y="14" font-size="12" fill="${inks.ink}">${escaped(title)}</text>`,
+    `<g transform="translate(0 24)" text-anchor="middle" dominant-baseline="middle" fill="${inks.ink}">`,
+  ];
+  for (let node = 0; node < scene.nodes; node++) {
+    const [left, top] = boxAt(scene, node);
+    out.push(`<g data-node="${node}">`);
+    if (scene.heading)
+      out.push(
+        `<text x="${round(left)}" y="${round(top - 7)}" font-size="10.5" text-anchor="start" fill="${inks.muted}">node ${node}</text>`,
+      );
+    for (let local = 0; local < scene.gpus; local++) {
+      const rank = node * scene.gpus + local;
+      const { x, y, side, group, shade, texts } = cellOf(scene, picture, rank);
+      const fill = shade === "plain" ? inks.plain : inks.shades[shade];
+      const size = round(Math.max(side, scene.cell * 0.85));
+      out.push(
+        `<rect data-rank="${rank}"${group === null ? "" : ` data-group="${group}"`} x="${round(x)}" y="${round(y)}" width="${size}" height="${size}" fill="${fill}"/>`,
+      );
+      for (const [word, tx, ty, letters, weight] of texts) {
+        out.push(
+          `<text x="${round(tx)}" y="${round(ty)}" font-size="${round(letters)}" font-weight="${weight}">${word}</text>`,
+        );
+      }
+      if (picture.moved?.[rank]) out.push(`<path d="${corner(x + side, y, side * 0.28)}"/>`);
+    }
+    out.push("</g>");
+  }
+  out.push("</g></svg>\n");
+  return out.join("\n");
+}
+
+const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.codePointAt(0)};`);
+
+/** The files that a reader can take away, by kind: how a picture's is written, and its type. */
+export const FILES = {
+  svg: [svgFile, "image/svg+xml"],
+  png: [pngFile, "image/png"],
+  json: [({ parallel }) => ranksJson(parallel), "application/json"],
+  csv: [({ parallel }) => groupsCsv(parallel), "text/csv"],
+};

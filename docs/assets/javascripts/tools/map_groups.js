@@ -3,7 +3,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { AXES } from "../models/machine/frameworks.js";
-import { coordinateArray, groupArray, groupIndex, groupRanks, nodesOf } from "./map_ranks.js";
+import { coordinateArray, groupOf, groupRanks, groupsAlong, nodesOf } from "./map_ranks.js";
 import { plain } from "../engine/records.js";
 import { mesh_of } from "../models/machine/layout.js";
 import { RankMesh, coordinates_of } from "../models/machine/mesh.js";
@@ -23,29 +23,17 @@ export const hueOf = (name) => {
 
 const known = new WeakMap(); // layout → communicator → its groups
 
-/** Groups of `name` with the group of every rank; null for "none". Computed once per layout. */
+/** Groups of `name`; null for "none". Computed once per layout. */
 export function groupsOf(parallel, name) {
   if (name === "none") return null;
   if (!known.has(parallel)) known.set(parallel, new Map());
   const views = known.get(parallel);
   if (!views.has(name)) {
     const mesh = mesh_of(parallel, name);
-    const rows = groupArray(mesh, name);
-    views.set(name, {
-      name,
-      mesh,
-      hue: hueOf(name),
-      rows,
-      count: rows.count,
-      size: rows.size,
-      index: groupIndex(rows),
-    });
+    views.set(name, { name, mesh, hue: hueOf(name), ...groupsAlong(mesh, name) });
   }
   return views.get(name);
 }
-
-/** The ranks of one group, a view. */
-export const membersOf = ({ rows }, group) => groupRanks(rows, group);
 
 /** The coordinates of a rank by axis. */
 const pointOf = (mesh, rank) => plain(coordinates_of(mesh, rank));
@@ -112,8 +100,8 @@ export function rankFacts(parallel, rank, names) {
     .filter((name) => name !== "none")
     .map((name) => {
       const view = groupsOf(parallel, name);
-      const group = view.index[rank];
-      const members = membersOf(view, group);
+      const group = groupOf(view, rank);
+      const members = groupRanks(view, group);
       return {
         name,
         label: labelOf(name),
@@ -159,10 +147,12 @@ export function rankSentence(parallel, rank, shown) {
 export function movedRanks(parallel) {
   const dense = AXES.filter((axis) => axis !== "ep");
   const usual = new RankMesh(dense.map((axis) => [axis, parallel[axis]]));
-  const [here, there] = [coordinateArray(parallel.dense), coordinateArray(usual)];
-  const at = dense.map((axis) => parallel.dense.names.indexOf(axis));
   const moved = new Uint8Array(parallel.world_size);
   let [count, first] = [0, null];
+  const divided = (mesh) => mesh.axes.filter(([, size]) => size > 1).join();
+  if (divided(parallel.dense) === divided(usual)) return { moved, count, first };
+  const [here, there] = [coordinateArray(parallel.dense), coordinateArray(usual)];
+  const at = dense.map((axis) => parallel.dense.names.indexOf(axis));
   for (let rank = 0; rank < moved.length; rank++) {
     const start = 4 * rank;
     if (at.every((column, axis) => here[start + column] === there[start + axis])) continue;
@@ -186,7 +176,7 @@ export function movedSentence(parallel, { count, first }) {
 export function legendOf(parallel, view, from, count) {
   const entries = [];
   for (let group = from; group < Math.min(view.count, from + count); group++) {
-    const members = membersOf(view, group);
+    const members = groupRanks(view, group);
     entries.push({
       group,
       shade: group % SHADES,
@@ -195,4 +185,12 @@ export function legendOf(parallel, view, from, count) {
     });
   }
   return entries;
+}
+
+/** What a picture of a layout is called. */
+export function titleOf(parallel, show) {
+  const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
+  const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";
+  const shown = show === "none" ? "" : `; colored by ${labelOf(show)} groups`;
+  return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }

@@ -1,6 +1,6 @@
 // Pointer, wheel, fingers and keys on the picture of the rank map.
 
-import { WHOLE, neighbour, rankAt } from "./map_scene.js";
+import { WHOLE, isFar, neighbour, rankAt } from "./map_scene.js";
 
 const STILL = 4; // px that a pointer may move during a press
 
@@ -20,7 +20,8 @@ export function listen(stage, overview, acts) {
   const under = (event) => {
     const [x, y] = place(event);
     const { scene, view } = stage;
-    return rankAt(scene, x / view.scale + view.x, y / view.scale + view.y);
+    const rank = rankAt(scene, x / view.scale + view.x, y / view.scale + view.y);
+    return rank !== null && isFar(scene, view) ? rank - (rank % scene.inBox) : rank;
   };
 
   on(box, "pointerdown", (event) => {
@@ -118,7 +119,8 @@ export function listen(stage, overview, acts) {
       PageDown: cursor + scene.gpus < scene.count ? cursor + scene.gpus : cursor,
     }[event.key];
     stage.focused = true;
-    if (arrow && !event.ctrlKey) acts.moveTo(neighbour(scene, cursor, ...arrow));
+    const [wide, tall] = isFar(scene, stage.view) ? [scene.columns, scene.rows] : [1, 1];
+    if (arrow && !event.ctrlKey) acts.moveTo(neighbour(scene, cursor, arrow[0] * wide, arrow[1] * tall));
     else if (jump !== undefined) acts.moveTo(jump);
     else if (event.ctrlKey) return false;
     else if (event.key === "Enter" || event.key === " ") acts.pick(cursor);

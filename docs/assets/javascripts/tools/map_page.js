@@ -22,7 +22,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   const picture = el("div", { class: "map-picture" },
     el("div", { class: "map-bar" }, shows.element, stage.zooms),
     el("div", { class: "map-under" }, stage.element, errors),
-    warnings, el("p", { id: "map-keys", class: "map-note" }, KEYS));
+    stage.note, warnings, el("p", { id: "map-keys", class: "map-note" }, KEYS));
   const below = (label, ...parts) =>
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
   const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div", { class: "map-late" }));

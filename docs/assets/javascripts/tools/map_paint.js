@@ -1,8 +1,9 @@
 // Paints the scene of the rank map on a canvas: cells by group, their text if there
 // is room, marks, and the overview. Colours are passed as text.
 
-import { cellAt, nodeAt, seen } from "./map_scene.js";
+import { boxAt, cellAt, seen } from "./map_scene.js";
 import { SHADES } from "./map_groups.js";
+import { groupOf } from "./map_ranks.js";
 
 export const WRITTEN = 17; // smallest px of a cell with text
 export const TWO_LINES = 30; // smallest px of a cell with both its rank and its group
@@ -22,26 +23,31 @@ export function letterSize(cell, digits, lines) {
 
 const gapOf = (cell) => (cell > 9 ? 1.5 : cell > 4.5 ? 0.75 : cell > 2.2 ? 0.35 : 0);
 
-// Calls `paint(rank, x, y)` for every visible GPU, in the box's pixels.
-function eachSeen(scene, view, paint) {
+/** Calls `paint(box, x, y)` for every box that is seen, and `more` rows, in pixels of the picture. */
+export function eachBox(scene, view, paint, more = 0) {
   const [west, east, north, south] = seen(scene, view);
-  const size = scene.cell * view.scale;
-  for (let row = north; row <= south; row++) {
+  for (let row = north; row <= Math.min(scene.down - 1, south + more); row++) {
     for (let column = west; column <= east; column++) {
-      const node = row * scene.across + column;
-      if (node >= scene.nodes) return;
-      const [left, top] = nodeAt(scene, node);
-      const [x, y] = [(left - view.x) * view.scale, (top - view.y) * view.scale];
-      const rank = node * scene.gpus;
-      for (let local = 0; local < scene.gpus; local++) {
-        paint(
-          rank + local,
-          x + (local % scene.columns) * size,
-          y + Math.floor(local / scene.columns) * size,
-        );
-      }
+      const box = row * scene.across + column;
+      if (box >= scene.boxes) return;
+      const [left, top] = boxAt(scene, box);
+      paint(box, (left - view.x) * view.scale, (top - view.y) * view.scale);
     }
   }
+}
+
+// Calls `paint(rank, x, y)` for every GPU that is seen.
+function eachSeen(scene, view, paint) {
+  const size = scene.cell * view.scale;
+  eachBox(scene, view, (box, x, y) => {
+    const first = box * scene.inBox;
+    const end = Math.min(scene.inBox, scene.count - first);
+    for (let local = 0; local < end; local++) {
+      const [left, top] = [x + (local % scene.columns) * size, y + Math.floor(local / scene.columns) * size];
+      const out = left > scene.width || top > scene.height || left < -size || top < -size;
+      if (!out) paint(first + local, left, top);
+    }
+  });
 }
 
 /** The cells, by group: `picture` is { groups, isolated, moved }; `inks` the colours as text. */
@@ -52,7 +58,7 @@ export function paintCells(context, scene, view, picture, inks) {
   // One path per colour: a canvas is fast with large paths and slow with changes of colour.
   const cells = Array.from({ length: SHADES + 1 }, () => []);
   eachSeen(scene, view, (rank, x, y) => {
-    const group = groups ? groups.index[rank] : -1;
+    const group = groups ? groupOf(groups, rank) : -1;
     const plain = group < 0 || (isolated !== null && group !== isolated);
     cells[plain ? SHADES : group % SHADES].push(x, y);
   });
@@ -73,7 +79,7 @@ function write(context, scene, view, { groups, isolated }, inks, side) {
   // Setting a font takes longer than writing with it, so words of one font and colour are written together.
   const batches = new Map();
   eachSeen(scene, view, (rank, x, y) => {
-    const group = groups ? groups.index[rank] : null;
+    const group = groups ? groupOf(groups, rank) : null;
     const words = cellWords(size, rank, group);
     const digits = Math.max(...words.map((word) => word.length));
     const faded = isolated !== null && group !== isolated;
@@ -118,16 +124,12 @@ function nameNodes(context, scene, view, inks) {
   context.fillStyle = inks.muted;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
-  const [west, east, north, south] = seen(scene, view);
-  for (let row = north; row <= Math.min(scene.down - 1, south + 1); row++) {
-    for (let column = west; column <= east; column++) {
-      const node = row * scene.across + column;
-      if (node >= scene.nodes) return;
-      const [x, y] = nodeAt(scene, node);
-      if (!scene.heading && row === 0) continue;
-      context.fillText(`node ${node}`, (x - view.x) * view.scale, (y - view.y) * view.scale - 3);
-    }
-  }
+  const { per, across, nodes } = scene;
+  eachBox(scene, view, (box, x, y) => {
+    const last = Math.min(nodes, (box + 1) * per) - 1;
+    const name = per > 1 ? `nodes ${box * per} to ${last}` : `node ${box}`;
+    if (scene.heading || box >= across) context.fillText(name, x, y - 3);
+  }, 1);
 }
 
 /** Frames around ranks: `marks` is a list of { ranks, ink, width }, painted in order. */

@@ -64,10 +64,10 @@ export function makeLegend(change) {
   function update(state, parallel, view) {
     element.hidden = !view;
     if (!view) return;
-    if (last?.rows !== view.rows) from = 0;
-    if (state.group !== null && (last?.group !== state.group || last?.rows !== view.rows))
+    if (last?.view !== view) from = 0;
+    if (state.group !== null && (last?.group !== state.group || last?.view !== view))
       from = state.group - (state.group % PAGE);
-    last = { rows: view.rows, group: state.group };
+    last = { view, group: state.group };
     title.textContent = `${labelOf(view.name)}: ${plural(view.count, "group")} of ${grouped(view.size)}`;
     list.classList.toggle("is-whole", whole);
     const entries = legendOf(parallel, view, whole ? 0 : from, whole ? ALL : PAGE);

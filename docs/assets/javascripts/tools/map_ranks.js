@@ -1,30 +1,56 @@
-// The ranks of a mesh in typed arrays, for pictures and files of many ranks.
+// The groups of a mesh by arithmetic: what is asked about one rank or one group is computed for it alone.
 
-import { group_offsets, group_starts } from "../models/machine/mesh.js";
+import { axis_names, group_offsets } from "../models/machine/mesh.js";
 
 /**
- * Groups along one axis or several together ("tp", "dp-cp"): `count` groups of `size` ranks, group
- * after group in `ranks`. Groups are sorted by their first rank, and ranks ascend inside a group.
+ * Groups along one axis or several together ("tp", "dp-cp"): `count` groups of `size` ranks. Groups
+ * are sorted by their first rank, and ranks ascend inside a group, by `offsets` from it.
  */
-export function groupArray(mesh, axes) {
-  const [offsets, starts] = [group_offsets(mesh, axes), group_starts(mesh, axes)];
-  const ranks = new Int32Array(mesh.world_size);
-  let at = 0;
-  for (const start of starts) for (const offset of offsets) ranks[at++] = start + offset;
-  return { count: starts.length, size: offsets.length, ranks };
+export function groupsAlong(mesh, axes) {
+  const offsets = group_offsets(mesh, axes);
+  const inner = axis_names(axes);
+  const steps = []; // sizes of the axes, fastest first, and whether they lie inside a group
+  for (const [name, size] of mesh.axes) if (size > 1) steps.push(size, inner.includes(name));
+  const size = offsets.length;
+  return { count: mesh.world_size / size, size, offsets, steps };
 }
 
-/** The ranks of one group, a view. */
-export const groupRanks = ({ size, ranks }, group) => ranks.subarray(group * size, (group + 1) * size);
+/** The first rank of a group. */
+export function groupStart({ steps }, group) {
+  let [left, start, stride] = [group, 0, 1];
+  for (let at = 0; at < steps.length; at += 2) {
+    const size = steps[at];
+    if (!steps[at + 1]) {
+      start += (left % size) * stride;
+      left = Math.floor(left / size);
+    }
+    stride *= size;
+  }
+  return start;
+}
+
+/** The ranks of one group. */
+export function groupRanks(groups, group) {
+  const [ranks, start] = [Int32Array.from(groups.offsets), groupStart(groups, group)];
+  for (let at = 0; at < ranks.length; at++) ranks[at] += start;
+  return ranks;
+}
 
 /** All groups as lists of ranks. */
-export const groupLists = (rows) => Array.from({ length: rows.count }, (_, group) => Array.from(groupRanks(rows, group)));
+export const groupLists = (groups) => Array.from({ length: groups.count }, (_, group) => Array.from(groupRanks(groups, group)));
 
-/** The group of every rank, by number. */
-export function groupIndex({ size, ranks }) {
-  const index = new Int32Array(ranks.length);
-  for (let at = 0; at < ranks.length; at++) index[ranks[at]] = Math.floor(at / size);
-  return index;
+/** The number of the group that a rank is in. */
+export function groupOf({ steps }, rank) {
+  let [left, group, weight] = [rank, 0, 1];
+  for (let at = 0; at < steps.length; at += 2) {
+    const size = steps[at];
+    if (!steps[at + 1]) {
+      group += (left % size) * weight;
+      weight *= size;
+    }
+    left = Math.floor(left / size);
+  }
+  return group;
 }
 
 /** Coordinates of all ranks, rank by rank, each in mesh order. */

@@ -1,12 +1,15 @@
-// The position of every GPU in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what
-// is under a point, what is next to a GPU, and the part to which a reader has zoomed.
+// Where every GPU is in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what is
+// under a point, what is next to a GPU, and the part of it that a reader has zoomed to. Where a GPU
+// would be a speck, a box holds several nodes, and the boxes are painted whole (map_boxes.js).
 
 const LARGEST = 44; // px of a cell that has room for its rank and its group
 const SPACE = 0.5; // between nodes, in cells
 const UNDER = 0.22; // the same above the heading of a node
-const HEADING = 14; // px above a node, if its cells are large enough to name it
-export const NAMED = 15; // smallest px of a cell for which nodes are named
-export const DEEPEST = 60; // largest px to which a cell is zoomed
+const HEADING = 14; // px above a node, where its cells are large enough to name it
+export const NAMED = 15; // px of a cell from which nodes are named
+export const DEEPEST = 60; // px that a cell is zoomed to at most
+const SPECK = 4; // px below which cells of GPUs cannot be told apart
+const BOX = 26; // px of a box of several nodes, at least
 
 /** Column counts in which the GPUs of a node may be drawn. */
 function shapes(gpus) {
@@ -23,35 +26,63 @@ function* widths(nodes) {
   for (let across = 16; across * across <= 16 * nodes; across++) if (nodes % across === 0) yield across;
 }
 
-/** The arrangement with the largest cells in `width` × `height` px; single rows if they fit. */
-export function arrange(nodes, gpus, width, height) {
+// Shapes of a box of several nodes: the squarest, with nodes side by side or in rows.
+function boxShapes(gpus, inBox) {
+  const wide = Array.from({ length: inBox }, (_, at) => at + 1).filter((columns) => columns % gpus === 0 || gpus % columns === 0);
+  const off = (columns) => Math.abs(Math.log((columns * columns) / inBox));
+  return wide.sort((one, other) => off(one) - off(other)).slice(0, 4);
+}
+
+/** The arrangement with the largest cells in `width` × `height` px, each GPU a cell. */
+export const arrange = (nodes, gpus, width, height) =>
+  scene({ nodes, gpus, per: 1 }, largest(nodes, shapes(gpus), gpus, SPACE, width, height), width);
+
+/** The same; where cells would be specks, with boxes of several nodes. */
+export function arrangeBoxes(nodes, gpus, width, height) {
+  const plain = arrange(nodes, gpus, width, height);
+  if (plain.cell >= SPECK) return plain;
+  let per = 2;
+  while (width * height * per < BOX * BOX * nodes) per *= 2;
+  const inBox = per * gpus;
+  const found = largest(Math.ceil(nodes / per), boxShapes(gpus, inBox), inBox, Math.sqrt(inBox) / 10, width, height);
+  return scene({ nodes, gpus, per }, found, width);
+}
+
+/** Whether a scene of boxes is seen from so far that they are painted whole. */
+export const isFar = (scene, view) => scene.per > 1 && scene.cell * view.scale < SPECK;
+
+// Single rows where they fit.
+function largest(nodes, columnsTried, gpus, space, width, height) {
   let best = null;
-  for (const columns of shapes(gpus)) {
+  for (const columns of columnsTried) {
     const rows = Math.ceil(gpus / columns);
     for (const across of widths(nodes)) {
       const down = Math.ceil(nodes / across);
-      const wide = width / (across * columns + (across - 1) * SPACE);
+      const wide = width / (across * columns + (across - 1) * space);
       const room = height - down * HEADING;
       const named = room / (down * rows + (down - 1) * UNDER);
       const tall =
-        named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * SPACE));
+        named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * space));
       const cell = Math.min(LARGEST, wide, tall);
       // Full rows show repetition; for them, and for a node in one row, cells may be smaller.
       const score = cell * (nodes % across ? 0.75 : 1) * (rows === 1 ? 1.05 : 1);
-      if (!best || score > best.score * 1.02) best = { columns, rows, across, down, cell, score };
+      if (!best || score > best.score * 1.02) best = { columns, rows, across, down, cell, score, space };
     }
   }
-  return scene(nodes, gpus, best, width);
+  return best;
 }
 
-function scene(nodes, gpus, { columns, rows, across, down, cell }, width) {
+function scene({ nodes, gpus, per }, { columns, rows, across, down, cell, space }, width) {
   const heading = cell >= NAMED ? HEADING : 0;
-  const space = heading ? UNDER : SPACE;
-  const [stepX, stepY] = [(columns + SPACE) * cell, (rows + space) * cell + heading];
-  const used = across * stepX - SPACE * cell;
+  const under = heading ? UNDER : space;
+  const [stepX, stepY] = [(columns + space) * cell, (rows + under) * cell + heading];
+  const used = across * stepX - space * cell;
   return {
     nodes,
     gpus,
+    per,
+    boxes: Math.ceil(nodes / per),
+    inBox: per * gpus,
     columns,
     rows,
     across,
@@ -63,51 +94,53 @@ function scene(nodes, gpus, { columns, rows, across, down, cell }, width) {
     count: nodes * gpus,
     left: Math.max(0, (width - used) / 2),
     width,
-    height: down * stepY - space * cell,
+    height: down * stepY - under * cell,
   };
 }
 
-/** Upper left corner of a node's cells. */
-export function nodeAt(scene, node) {
+/** Upper left corner of the cells of a box. */
+export function boxAt(scene, box) {
   return [
-    scene.left + (node % scene.across) * scene.stepX,
-    Math.floor(node / scene.across) * scene.stepY + scene.heading,
+    scene.left + (box % scene.across) * scene.stepX,
+    Math.floor(box / scene.across) * scene.stepY + scene.heading,
   ];
 }
 
 /** Upper left corner of a GPU's cell. */
 export function cellAt(scene, rank) {
-  const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
-  const [x, y] = nodeAt(scene, node);
+  const local = rank % scene.inBox;
+  const [x, y] = boxAt(scene, Math.floor(rank / scene.inBox));
   return [x + (local % scene.columns) * scene.cell, y + Math.floor(local / scene.columns) * scene.cell];
 }
 
 /** The rank at a point of the picture, or null between the cells. */
 export function rankAt(scene, x, y) {
   const [column, row] = [Math.floor((x - scene.left) / scene.stepX), Math.floor(y / scene.stepY)];
-  const node = row * scene.across + column;
-  if (column < 0 || column >= scene.across || row < 0 || node >= scene.nodes) return null;
-  const [left, top] = nodeAt(scene, node);
+  const box = row * scene.across + column;
+  if (column < 0 || column >= scene.across || row < 0 || box >= scene.boxes) return null;
+  const [left, top] = boxAt(scene, box);
   const [across, down] = [Math.floor((x - left) / scene.cell), Math.floor((y - top) / scene.cell)];
   const local = down * scene.columns + across;
-  const inside = across >= 0 && across < scene.columns && down >= 0 && local < scene.gpus;
-  return inside ? node * scene.gpus + local : null;
+  const inside = across >= 0 && across < scene.columns && down >= 0 && local < scene.inBox;
+  const rank = box * scene.inBox + local;
+  return inside && rank < scene.count ? rank : null;
 }
 
-/** The GPU to which an arrow key leads; beyond the edge of a node, its neighbour's. */
+/** The GPU that an arrow key leads to: over the edge of a box to its neighbour. */
 export function neighbour(scene, rank, dx, dy) {
-  const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
+  const [box, local] = [Math.floor(rank / scene.inBox), rank % scene.inBox];
   let [column, row] = [
-    (node % scene.across) * scene.columns + (local % scene.columns) + dx,
-    Math.floor(node / scene.across) * scene.rows + Math.floor(local / scene.columns) + dy,
+    (box % scene.across) * scene.columns + (local % scene.columns) + dx,
+    Math.floor(box / scene.across) * scene.rows + Math.floor(local / scene.columns) + dy,
   ];
   if (column < 0 || row < 0) return rank;
   const next = Math.floor(row / scene.rows) * scene.across + Math.floor(column / scene.columns);
-  if (column >= scene.across * scene.columns || next >= scene.nodes) return rank;
+  if (column >= scene.across * scene.columns || next >= scene.boxes) return rank;
   column %= scene.columns;
   row %= scene.rows;
   const place = row * scene.columns + column;
-  return place < scene.gpus ? next * scene.gpus + place : rank;
+  const found = next * scene.inBox + place;
+  return place < scene.inBox && found < scene.count ? found : rank;
 }
 
 /** The visible part of the scene: `scale` ≥ 1, and the point of the scene in the upper left corner. */
@@ -152,7 +185,7 @@ export function revealing(scene, view, rank) {
   });
 }
 
-/** The visible node columns and rows: [first column, last, first row, last]. */
+/** Ranges of columns and rows of boxes that are seen: [first column, last, first row, last]. */
 export function seen(scene, { scale, x, y }) {
   const last = (start, size, step, count) =>
     Math.min(count - 1, Math.floor((start + size / scale) / step));

@@ -3,11 +3,12 @@
 
 import { button, el, perFrame } from "./dom.js";
 import { onPalette } from "./painting.js";
-import { groupsOf, membersOf, rankSentence } from "./map_groups.js";
+import { groupsOf, rankSentence } from "./map_groups.js";
 import { listen } from "./map_input.js";
 import { inksOf } from "./map_inks.js";
 import { fitted, paintCells, paintMarks, paintOverview } from "./map_paint.js";
-import { WHOLE, arrange, cellAt, deepest, inside, revealing, zoomed } from "./map_scene.js";
+import { groupOf, groupRanks } from "./map_ranks.js";
+import { WHOLE, arrangeBoxes, cellAt, deepest, inside, isFar, revealing, zoomed } from "./map_scene.js";
 import { showsOf } from "./map_state.js";
 import { MOST_ELEMENTS, colourScene, drawScene } from "./map_svg.js";
 import { makeTip } from "./map_tip.js";
@@ -52,7 +53,9 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     picture: null,
     pinned: null,
   };
+  const note = el("p", { class: "map-note", hidden: true });
   let [drawing, resized] = [null, 0];
+  let boxes = null; // how boxes of several nodes are painted, once there are any
 
   const density = () => Math.min(2, window.devicePixelRatio || 1);
   const paint = perFrame(paintNow);
@@ -67,14 +70,10 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
       const [wide, tall] = [scene.width / view.scale, scene.height / view.scale];
       drawing?.setAttribute("viewBox", `${view.x} ${view.y} ${wide} ${tall}`);
     } else {
-      paintCells(
-        fitted(cells, scene.width, scene.height, density()),
-        scene,
-        view,
-        picture,
-        inksOf(picture.groups?.hue),
-      );
+      paintOn(fitted(cells, scene.width, scene.height, density()), view, picture);
     }
+    note.hidden = !boxes || !isFar(scene, view);
+    if (!note.hidden) note.textContent = boxes.boxNote(scene, picture);
     overview.hidden = view.scale === 1;
     box.classList.toggle("is-zoomed", view.scale > 1);
     if (!overview.hidden) paintSmall();
@@ -83,14 +82,22 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     into.disabled = view.scale >= deepest(scene) - 1e-9;
   }
 
+  function paintOn(context, view, picture) {
+    const { scene } = stage;
+    const inks = inksOf(picture.groups?.hue);
+    if (scene.per > 1 && !boxes) return;
+    if (isFar(scene, view)) return boxes.paintBoxes(context, scene, view, picture, inks);
+    paintCells(context, scene, view, picture, inks);
+    if (scene.per > 1) boxes.paintNodes(context, scene, view, inks.paper);
+  }
+
   function paintSmall() {
     const { scene, view, picture } = stage;
     const scale = OVERVIEW / Math.max(scene.width, scene.height);
     const [width, height] = [Math.round(scene.width * scale), Math.round(scene.height * scale)];
     const inks = inksOf(picture.groups?.hue);
     if (!whole.fresh) {
-      const context = fitted(whole, scene.width, scene.height, 1);
-      paintCells(context, scene, WHOLE, { ...picture, moved: null }, inks);
+      paintOn(fitted(whole, scene.width, scene.height, 1), WHOLE, { ...picture, moved: null });
       whole.fresh = true;
     }
     small.style.width = `${width}px`;
@@ -107,9 +114,11 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     // Where the panel with all groups is next to the picture, a choice is not described twice.
     const beside = matchMedia(BESIDE).matches;
     const quiet = beside && stage.hover === null && !stage.focused;
-    tip.show(stage, quiet ? null : rank, beside);
+    const box = boxes && rank !== null && isFar(scene, view) ? boxes.boxInWords(scene, stage.picture, rank) : "";
+    tip.show(stage, quiet ? null : rank, beside, box);
     if (rank === null) return;
-    paintMarks(context, scene, view, marksOf(stage.picture, rank));
+    const frame = isFar(scene, view) ? boxes?.frameBoxes : paintMarks;
+    frame?.(context, scene, view, marksOf(stage.picture, rank));
   }
 
   /** Shows a picture: { parallel, groups, isolated, moved, shown, pinned }. */
@@ -133,7 +142,12 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
       width < 560
         ? Math.max(420, Math.min(640, window.innerHeight * 0.75))
         : Math.max(420, Math.min(660, window.innerHeight * 0.78));
-    stage.scene = arrange(parallel.nodes, parallel.gpus_per_node, width, height);
+    const far = (made) => {
+      boxes = made;
+      paint();
+    };
+    stage.scene = arrangeBoxes(parallel.nodes, parallel.gpus_per_node, width, height);
+    if (stage.scene.per > 1 && !boxes) import("./map_boxes.js").then(far);
     const same = before && before.nodes === parallel.nodes && before.gpus === parallel.gpus_per_node;
     stage.view = same ? inside(stage.scene, stage.view) : WHOLE;
     stage.cursor = Math.min(stage.cursor, stage.scene.count - 1);
@@ -240,6 +254,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   return {
     element,
     zooms,
+    note,
     show,
     /** Frames the groups of a GPU that is pointed at in another part. */
     point: (rank) => {
@@ -257,7 +272,7 @@ function marksOf({ parallel, groups, shown }, rank) {
     const view = groupsOf(parallel, name);
     // The axes of the expert grid have the hues of the dense ones, and dashes.
     const dashed = name === "edp" || name === "etp";
-    return { ranks: membersOf(view, view.index[rank]), ink: inks.axis[view.hue], width, dashed };
+    return { ranks: groupRanks(view, groupOf(view, rank)), ink: inks.axis[view.hue], width, dashed };
   };
   const axes = showsOf(parallel).filter((name) => name !== "none" && !name.includes("-"));
   const others = axes.filter((name) => name !== shown).map((name) => frame(name, 1.5));

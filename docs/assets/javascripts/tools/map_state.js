@@ -13,10 +13,7 @@ export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "et
 /** The largest world that is drawn. */
 export const MOST_DRAWN = 131_072;
 
-/** The largest world whose ranks can be distinguished in a cube. */
-export const MOST_IN_CUBE = 8192;
-
-/** The initial example. */
+/** What a reader sees who brings nothing. */
 export const FIRST_PRESET = "map-128";
 
 export const schemaOf = (layouts) => ({

@@ -1,18 +1,18 @@
-// The scene of the rank map as SVG: the semantic drawing of a small cluster in the page, and
-// files of clusters of any size.
+// The scene of the rank map as SVG: the semantic drawing of a small cluster in the page.
 
 import { svgEl } from "./dom.js";
 import { SHADES } from "./map_groups.js";
-import { cellAt, nodeAt } from "./map_scene.js";
+import { groupOf } from "./map_ranks.js";
+import { cellAt, boxAt } from "./map_scene.js";
 import { cellWords, letterSize } from "./map_paint.js";
 
 /** Most GPUs for which the picture in the page is an SVG; beyond, it is a canvas. */
 export const MOST_ELEMENTS = 128;
 
-// The look of a cell: its class, and its texts as [text, x, y, size, weight].
-function cellOf(scene, { groups, isolated }, rank) {
+/** What a cell looks like: its class, and its writing as [text, x, y, size, weight]. */
+export function cellOf(scene, { groups, isolated }, rank) {
   const [x, y] = cellAt(scene, rank);
-  const group = groups ? groups.index[rank] : null;
+  const group = groups ? groupOf(groups, rank) : null;
   const plain = group === null || (isolated !== null && group !== isolated);
   const side = scene.cell - 1.5;
   const words = cellWords(scene.cell, rank, group);
@@ -33,7 +33,7 @@ function cellOf(scene, { groups, isolated }, rank) {
 /** An empty drawing for the page: a group per node, a rectangle and its texts per GPU. */
 export function drawScene(scene) {
   const nodes = Array.from({ length: scene.nodes }, (_, node) => {
-    const [left, top] = nodeAt(scene, node);
+    const [left, top] = boxAt(scene, node);
     const parts = scene.heading
       ? [svgEl("text", { class: "map-node", x: left, y: top - 3 }, `node ${node}`)]
       : [];
@@ -90,44 +90,6 @@ function set(element, name, value) {
   else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
-const corner = (x, y, size) => `M${round(x - size)} ${round(y)}h${round(size)}v${round(size)}z`;
-const round = (value) => Math.round(value * 100) / 100;
-
-/** The picture as a standalone file, of any size, in the colours `inks`. */
-export function sceneFile(scene, picture, inks, title) {
-  const [width, height] = [Math.ceil(scene.width), Math.ceil(scene.height) + 24];
-  const out = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif">`,
-    `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${inks.paper}"/>`,
-    `<text x="2" y="14" font-size="12" fill="${inks.ink}">${escaped(title)}</text>`,
-    `<g transform="translate(0 24)" text-anchor="middle" dominant-baseline="middle" fill="${inks.ink}">`,
-  ];
-  for (let node = 0; node < scene.nodes; node++) {
-    const [left, top] = nodeAt(scene, node);
-    out.push(`<g data-node="${node}">`);
-    if (scene.heading)
-      out.push(
-        `<text x="${round(left)}" y="${round(top - 7)}" font-size="10.5" text-anchor="start" fill="${inks.muted}">node ${node}</text>`,
-      );
-    for (let local = 0; local < scene.gpus; local++) {
-      const rank = node * scene.gpus + local;
-      const { x, y, side, group, shade, texts } = cellOf(scene, picture, rank);
-      const fill = shade === "plain" ? inks.plain : inks.shades[shade];
-      const size = round(Math.max(side, scene.cell * 0.85));
-      out.push(
-        `<rect data-rank="${rank}"${group === null ? "" : ` data-group="${group}"`} x="${round(x)}" y="${round(y)}" width="${size}" height="${size}" fill="${fill}"/>`,
-      );
-      for (const [word, tx, ty, letters, weight] of texts) {
-        out.push(
-          `<text x="${round(tx)}" y="${round(ty)}" font-size="${round(letters)}" font-weight="${weight}">${word}</text>`,
-        );
-      }
-      if (picture.moved?.[rank]) out.push(`<path d="${corner(x + side, y, side * 0.28)}"/>`);
-    }
-    out.push("</g>");
-  }
-  out.push("</g></svg>\n");
-  return out.join("\n");
-}
-
-const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.codePointAt(0)};`);
+/** The mark of a rank that moved, in the upper right corner of its cell. */
+export const corner = (x, y, size) => `M${round(x - size)} ${round(y)}h${round(size)}v${round(size)}z`;
+export const round = (value) => Math.round(value * 100) / 100;

@@ -1,61 +1,32 @@
-// Exports of the rank map: the link, pictures, files, and text for a launcher.
+// What a reader takes away from the rank map: the link, files, and words for a launcher.
 
-import { grouped } from "../engine/errors.js";
 import { bringBox } from "./bring.js";
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { launchOf } from "./launch.js";
 import { afterFrame } from "./painting.js";
-import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
-import { labelOf } from "./map_groups.js";
-import { inksOf } from "./map_inks.js";
-import { fitted, paintCells } from "./map_paint.js";
-import { WHOLE, arrange } from "./map_scene.js";
-import { sceneFile } from "./map_svg.js";
-
-/** The file name of a layout's picture. */
-export function titleOf(parallel, show) {
-  const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
-  const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";
-  const shown = show === "none" ? "" : `; colored by ${labelOf(show)} groups`;
-  return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
-}
 
 const LAUNCHERS = Object.entries({ megatron: "Megatron-LM", pytorch: "PyTorch", deepspeed: "DeepSpeed", torchtitan: "torchtitan", hostfile: "Hostfile", rankfile: "Rankfile" });
 const NOTHING = { text: "", note: "This configuration can't be placed, so there's nothing to launch." };
 const LOADING = Symbol("loading");
 const UNPLACED = "The line was read, but its layout can't be placed; the message above the picture says why, and what would fit.";
 
-// Files look the same whatever the window's size.
-function sceneOf({ nodes, gpus_per_node, world_size }) {
-  const side = world_size > 1024 ? 2400 : 1200;
-  return arrange(nodes, gpus_per_node, side, side * 0.75);
-}
-
-/** The picture as an SVG file. */
-export const svgFile = (picture) =>
-  sceneFile(
-    sceneOf(picture.parallel),
-    picture,
-    inksOf(picture.groups?.hue),
-    titleOf(picture.parallel, picture.shown),
-  );
-
-/** The picture as a PNG, a blob. */
-export function pngFile(picture) {
-  const [scene, inks] = [sceneOf(picture.parallel), inksOf(picture.groups?.hue)];
-  const [canvas, top] = [document.createElement("canvas"), 28];
-  const context = fitted(canvas, scene.width, scene.height + top, scene.width > 2000 ? 1 : 2);
-  context.fillStyle = inks.paper;
-  context.fillRect(0, 0, scene.width, scene.height + top);
-  context.fillStyle = inks.ink;
-  context.font = `13px ${inks.font}`;
-  context.fillText(titleOf(picture.parallel, picture.shown), 2, 16);
-  context.translate(0, top);
-  paintCells(context, scene, WHOLE, picture, inks);
-  // Chromium delays `toBlob` until it is idle, which took half a minute on a slow machine.
-  const packed = atob(canvas.toDataURL("image/png").split(",")[1]);
-  return new Blob([Uint8Array.from(packed, (one) => one.charCodeAt(0))], { type: "image/png" });
+/** The command line that prints the groups. */
+export function commandLine({ nodes, gpus, tp, cp, ep, etp, pp, order }) {
+  const given = [
+    ["nodes", nodes],
+    ["gpus-per-node", gpus],
+    ["tp", tp],
+  ];
+  for (const [name, size] of [
+    ["cp", cp],
+    ["ep", ep],
+    ["pp", pp],
+  ])
+    if (size !== 1) given.push([name, size]);
+  if (etp !== null) given.push(["etp", etp]);
+  if (order !== "megatron") given.push(["order", order]);
+  return `figgen ranks ${given.map(([name, value]) => `--${name} ${value}`).join(" ")} --json`;
 }
 
 /**
@@ -85,23 +56,13 @@ export function makeTakeaway(load, mark, say, signal) {
       copying(() => link.value),
     ),
   );
-  const files = el(
-    "div",
-    { class: "tool-actions" },
-    button("SVG", () => download(`${name()}.svg`, svgFile(picture), "image/svg+xml"), {
-      "data-file": "svg",
-    }),
-    button("PNG", () => download(`${name()}.png`, pngFile(picture), "image/png"), {
-      "data-file": "png",
-    }),
-    button(
-      "Groups, JSON",
-      () => download(`${name()}.json`, ranksJson(picture.parallel), "application/json"),
-      { "data-file": "json" },
-    ),
-    button("Groups, CSV", () => download(`${name()}.csv`, groupsCsv(picture.parallel), "text/csv"), {
-      "data-file": "csv",
-    }),
+  const files = el("div", { class: "tool-actions" },
+    Object.entries({ svg: "SVG", png: "PNG", json: "Groups, JSON", csv: "Groups, CSV" }).map(([kind, label]) =>
+      button(label, async () => {
+        const { FILES } = await import("./map_files.js");
+        const [write, type] = FILES[kind];
+        download(`${name()}.${kind}`, write(picture), type);
+      }, { "data-file": kind })),
   );
   const prints = el("p", { class: "map-note" }, "This command prints the JSON:");
   const command = el("pre", { class: "tool-code map-command", tabindex: 0 });

@@ -7,21 +7,21 @@ import { showsOf } from "./map_state.js";
 
 const GAP = 6; // px between a cell and its description
 
-/** Returns { element, show(stage, rank) }; a rank of null hides it. Screen readers have the grid's cell. */
+/** Returns { element, show(stage, rank, brief, box) }; a rank of null hides it. Screen readers have the grid's cell. */
 export function makeTip() {
   const element = el("div", { class: "map-tip", "aria-hidden": "true", hidden: true });
   let [said, away] = ["", null];
 
-  /** With `brief`, only the shown group is listed; the panel next to the picture lists the others. */
-  function show({ picture, scene, view }, rank, brief) {
+  /** With `brief`, only the shown group is listed; the panel next to the picture lists the others. `box` is what is said first. */
+  function show({ picture, scene, view }, rank, brief, box) {
     element.hidden = rank === null || rank === away;
     if (rank !== away) away = null;
     if (element.hidden) return;
     const { parallel, shown } = picture;
-    const key = [rank, brief, shown].join();
+    const key = [rank, brief, shown, box].join();
     if (said !== key || element.parallel !== parallel) {
       const names = brief ? [shown] : showsOf(parallel);
-      element.replaceChildren(...lines(parallel, rank, names, shown));
+      element.replaceChildren(...(box ? [el("strong", {}, box)] : []), ...lines(parallel, rank, names, shown));
       [said, element.parallel] = [key, parallel];
     }
     const [left, top] = cellAt(scene, rank);

@@ -4,15 +4,16 @@
 import { liveRegion, mountTool, perFrame, released, whenNear } from "./dom.js";
 import { afterFrame } from "./painting.js";
 import { makeForm, messagesOf } from "./map_form.js";
-import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
+import { groupsOf, labelOf, movedRanks, plural, titleOf } from "./map_groups.js";
 import { makePage } from "./map_page.js";
+import { groupOf } from "./map_ranks.js";
 import { makeDetails, makeLegend, makeShows } from "./map_panels.js";
 import { makeStage } from "./map_stage.js";
 import {
-  MOST_IN_CUBE, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
+  evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
 } from "./map_state.js";
 import { makeTable } from "./map_table.js";
-import { makeTakeaway, titleOf } from "./map_take.js";
+import { makeTakeaway } from "./map_take.js";
 import { warnings } from "../models/machine/placement.js";
 import { carriedOf } from "./job_carried.js";
 import { SIZES, tellJob } from "./job_record.js";
@@ -61,7 +62,7 @@ async function build(root, signal, layouts) {
     },
     onPick: pick,
     onIsolate: (rank) =>
-      shown.groups && change({ group: state.group === null ? shown.groups.index[rank] : null }),
+      shown.groups && change({ group: state.group === null ? groupOf(shown.groups, rank) : null }),
   });
   const page = makePage(root, { form, shows, stage, legend, details, table, take, region });
 
@@ -134,7 +135,6 @@ async function build(root, signal, layouts) {
     shows.update(state, parallel);
     legend.update(state, parallel, groups);
     stage.show(shown);
-    page.cube.hidden = parallel.world_size > MOST_IN_CUBE;
     cube?.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
     showTable();
