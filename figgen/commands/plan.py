@@ -202,8 +202,8 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     told = found.same
     known = question.residuals
     lines.append(
-        f"{told:,} are too close to the best to call: eight in ten runs of the class "
-        f"{known.name!r} took {known.low:.2f} to {known.high:.2f} times their predicted time"
+        f"{told:,} are too close to the best to call: their 80% intervals ({known.name}: "
+        f"{known.low:.2f} to {known.high:.2f} times the predicted time) overlap"
     )
     dtype = question.values["dtype"]
     peak = f"MFU is of the dense {dtype} peak, attention whole ({MFU_CONVENTION})"

@@ -9,6 +9,7 @@ from figgen.scenarios.evidence.published import computed_mfu, how_published, pub
 from figgen.scenarios.evidence.published_plans import published_plan
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.planning.plan_rows import TERMS, layout_words
+from figgen.scenarios.runs.residual_classes import UNKNOWN
 from figgen.units import format_quantity
 
 PRINTED = {
@@ -70,10 +71,15 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
-        f"From the errors of its class ({step.predicted.residuals.name}), eight such runs in ten "
-        f"take {low} to {high}; "
+        f"{_interval_of(step.predicted.residuals.name)} {low} to {high}; "
         "[Validation](../../validation/index.md) explains these intervals.\n"
     )
+
+
+def _interval_of(name: str) -> str:
+    if name == UNKNOWN:
+        return "Few or no published runs are like it, so the interval is the widest:"
+    return f"From the errors of its class ({name}), eight such runs in ten take"
 
 
 def _planned(preset: TrainingPreset, tools: frozenset[str]) -> str:

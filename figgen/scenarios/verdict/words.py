@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.errors import InputError
 from figgen.quantity_shown import shown, span_shown
 from figgen.quantity_text import read_quantity
+from figgen.scenarios.runs.residual_classes import UNKNOWN
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.reasons import Reason
 
@@ -15,7 +16,7 @@ SHOWN, NEAREST = 5, 5
 
 
 def verdict_word(ratio: float, low: float, high: float) -> str:
-    """Return one of `WORDS`, by the interval of eight in ten runs of the class."""
+    """Return one of `WORDS`, by the interval of the run's class."""
     return WORDS[0 if ratio < low else 2 if ratio > high else 1]
 
 
@@ -25,10 +26,14 @@ def verdict_sentence(
     """Return a sentence on the measured and the predicted step and the interval of its class."""
     ratio = measured_s / predicted_s
     word = verdict_word(ratio, low_s / predicted_s, high_s / predicted_s)
+    within = (
+        "few or no published runs are like it, and the widest interval is"
+        if class_name == UNKNOWN
+        else f"eight in ten runs of '{class_name}' are within"
+    )
     return (
         f"{word}: a step took {shown(measured_s, 's')}, {ratio:.2f} × the predicted "
-        f"{shown(predicted_s, 's')}; eight in ten runs of '{class_name}' are within "
-        f"{span_shown(low_s, high_s)}"
+        f"{shown(predicted_s, 's')}; {within} {span_shown(low_s, high_s)}"
     )
 
 

@@ -54,10 +54,10 @@ export function answer(found) {
   );
 }
 
-// The interval of eight in ten measured runs of the class; nothing for a share that a reader chose.
+// Where the step is likely to be measured; nothing for a share that a reader chose.
 function intervalNote({ step_time_interval_s: interval }, of) {
   if (!interval) return null;
-  return el("small", {}, value(span(...interval), "interval", of), " by its class");
+  return el("small", {}, value(span(...interval), "interval", of), " likely");
 }
 
 // The peak that it is relative to; or the published share, and this run's when counted in the same way.

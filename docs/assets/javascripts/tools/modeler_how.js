@@ -7,6 +7,7 @@ import { HARDWARE, computeLines, kindLines, recomputeLines, utilisationLines } f
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
+import { UNKNOWN } from "../scenarios/runs/residual_classes.js";
 import { operationsOf } from "./modeler_counts.js";
 import { LEVELS, fullestOf, kindsOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds, span } from "./quantities.js";
@@ -36,7 +37,9 @@ const HOW = {
 
   interval: ({ job: { predicted }, step }) => [
     plainLine(
-      `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
+      predicted.interval_of === UNKNOWN
+        ? "Few or no published runs are like this one, so it gets the widest interval, from how far off predictions were for publishers left out of the fit."
+        : `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
     ),

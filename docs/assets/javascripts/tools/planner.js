@@ -282,7 +282,7 @@ async function build(root, signal, catalog) {
       const within = span(...interval.map((factor) => fastest.step_s * factor));
       const likely = fastest.chance === null ? "" : ` It ${fit_words(fastest.chance)}.`;
       head(el("strong", {}, nameOf(fastest)), ` takes ${seconds(fastest.step_s)} (${within}), ${percent(fastest.mfu)} ${MFU_LABEL}, ${bytes(fastest.memory_bytes)} of the fullest GPU.${likely}`);
-      lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals, from measured runs of the class “${interval_of}”, overlap.`));
+      lines.push(note(`${plainNumber(told)} are too close to the fastest to call, marked ≈: their 80% intervals (${interval_of}) overlap.`));
     } else head(`No layout fits: the smallest needs ${bytes(least_bytes)}, and up to ${bytes(found.most_bytes)} fit with a chance of ${plainNumber(found.asked.chance, 3)}%. Use more nodes, or fix fewer sizes.`);
     if (found.reached) lines.push(note(`Nobody has timed your accelerator: we assume that matmuls reach ${percent(found.reached)} of its peak. Measure it with measure.py.`));
     if (found.asked.factor) lines.push(note(`All times are ${plainNumber(found.asked.factor, 3)} × the prediction, as you asked; intervals are for layouts other than the one you measured.`));
