@@ -114,6 +114,13 @@ def test_a_device_whose_records_are_not_known_is_no_cpu() -> None:
         ("r.json", '{"rocprofiler-sdk-tool": []}', "this is rocprofv3's own JSON"),
         ("t.tar", "trace.json" + "\0" * 500 + '{"traceEvents": []}', "not an archive"),
         ("x.xplane.pb", "\x0a\xa1", "the .trace.json.gz that JAX's profiler writes"),
+        ("t.zip", "PK\x03\x04\x96", "a zip archive: unpack it"),
+        ("t.json.xz", "\xfd7zXZ\0\0", "xz: unpack it"),
+        ("t.json.zst", "\x28\xb5\x2f\xfd$", "zstd: unpack it"),
+        ("utf-16.json", "\xff\xfe{\0", "UTF-16: save it as UTF-8"),
+        ("lfs.json", "version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
+        ("page.json", "<!doctype html>", "a web page"),
+        ("none.json", "", "an empty file"),
     ],
 )
 def test_files_of_other_tools_are_named(name: str, text: str, said: str, tmp_path: Path) -> None:
@@ -121,6 +128,35 @@ def test_files_of_other_tools_are_named(name: str, text: str, said: str, tmp_pat
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=re.escape(said)):
         list(trace_events(str(path)))
+
+
+def test_a_trace_packed_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(gzip.compress(b'{"traceEvents": []}')))
+    with pytest.raises(InputError, match="gzip inside gzip"):
+        list(trace_events(str(path)))
+
+
+def test_names_in_any_encoding_are_read(tmp_path: Path) -> None:
+    """PyTorch writes a function's name byte for byte; Windows begins a file with a mark."""
+    path = tmp_path / "t.json"
+    path.write_bytes(b'\xef\xbb\xbf{"traceEvents": [{"ph": "X", "name": "caf\xe9"}]}')
+    [(_, found)] = trace_events(str(path))
+    assert found["name"] == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    "times", [{"ts": 10**400}, {"dur": 10**400}, {"dur": 1e300}, {"dur": -1}, {"dur": "2"}]
+)
+def test_times_that_cannot_be_are_refused(times: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="a finite ts and a dur from 0 to 3 years"):
+        made([event("kernel", "gemm", 0, 9), event("kernel", "gemm", 20, 9) | times])
+
+
+def test_kernels_without_durations_are_refused() -> None:
+    """They would count as a step that computes nothing."""
+    with pytest.raises(InputError, match="kernels with a dur"):
+        made([event("kernel", "gemm", at, 0) for at in (0, 20)])
 
 
 def test_categories_of_old_releases_are_read() -> None:

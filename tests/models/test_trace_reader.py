@@ -62,7 +62,7 @@ def test_the_end_of_an_event_is_searched_once_a_window(
 
 
 REFUSED = {
-    "": "one of {",
+    "": "an empty file",
     "[": "a whole JSON value",
     '{"traceEvents": [{"ph": "M"}': "one of ,",
     '{"traceEvents": [1]}': "events that are objects",

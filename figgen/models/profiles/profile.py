@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import fsum, isfinite
+from math import fsum
 from typing import Any
 
 from figgen.errors import InputError
@@ -43,6 +43,9 @@ from figgen.models.profiles.trace_ranks import (
     take,
 )
 from figgen.models.profiles.trace_window import Window, window_of
+
+LATEST_US, LONGEST_US = 1e20, 1e14
+"""Bounds of times and durations (μs): three thousand millennia and three years."""
 
 PARTS = {
     "computing_s": "computing",
@@ -139,8 +142,8 @@ def read_event(
         return
     start: Any = event.get("ts")
     took: Any = event.get("dur") if "dur" in event else 0
-    if not (_finite(start) and _finite(took)) or took < 0:
-        expected = "a finite ts and a dur >= 0"
+    if not (_within(start, LATEST_US) and _within(took, LONGEST_US)) or took < 0:
+        expected = "a finite ts and a dur from 0 to 3 years"
         raise InputError(f"{reading.name}, event {number:,}", expected=expected, got=(start, took))
     named = str(event.get("cat"))
     if named in OLD:
@@ -182,8 +185,8 @@ def recorded_ranks(
     return ranks_of(reading)
 
 
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def _within(value: Any, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
 def _runs(kept: RecordedRank) -> bool:
@@ -201,6 +204,9 @@ def _check_kernels(name: str, kept: RecordedRank) -> None:
             " at a time",
             got=f"{launches:,} launches, but no kernels",
         )
+    kernels = kept.kernels
+    if kernels.starts and fsum(kernels.ends) == fsum(kernels.starts):
+        raise InputError(f"trace {name}", expected="kernels with a dur", got="none that has one")
 
 
 def profile_of(name: str, kept: RecordedRank) -> RankProfile:

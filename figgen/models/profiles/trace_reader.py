@@ -45,11 +45,6 @@ def trace_events(
             return
         with opened(Path(path), limits) as file:
             yield from with_jax(_events(file, path))
-    except UnicodeDecodeError as error:
-        expected = "a readable file"
-        if path.endswith(".pb"):
-            expected = "the .trace.json.gz that JAX's profiler writes beside its .xplane.pb"
-        raise InputError("trace", expected=expected, got=f"{path}: {error}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError("trace", expected="a readable file", got=f"{path}: {error}") from None
 

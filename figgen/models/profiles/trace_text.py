@@ -26,6 +26,17 @@ OTHER_FILES = (
     ("rocprofiler-sdk-tool", "rocprofv3's own JSON: record with torch.profiler instead"),
 )
 """Members of other tools' files, and what these are."""
+OTHER_STARTS = (
+    ("PK", "a zip archive: unpack it"),
+    ("BZh", "bzip2: unpack it"),
+    ("\ufffd7zXZ", "xz: unpack it"),
+    ("(\ufffd/\ufffd", "zstd: unpack it"),
+    ("\x1f\ufffd", "gzip inside gzip: unpack it once"),
+    ("\ufffd\ufffd", "UTF-16: save it as UTF-8"),
+    ("version https://git-lfs", "a Git LFS pointer: fetch the file with git lfs pull"),
+    ("<", "a web page: download the file itself"),
+)
+"""Beginnings of files that hold no trace, with bytes that are not UTF-8 replaced."""
 ARCHIVED = 600
 """Characters at the start of a file in which a tar archive has zeros."""
 
@@ -136,8 +147,22 @@ class TraceText:
 
     def expect(self, wanted: str, first: str) -> None:
         """Move past the character `wanted`. Raises InputError for any other."""
+        if first != wanted and self.state == START:
+            self.refuse(first)
         if first != wanted and "\0" in self.text[:ARCHIVED]:
             raise InputError(f"trace {self.name}", expected="the trace itself, not an archive")
         if first != wanted:
             raise self.wrong(f"one of {wanted}")
         self.at += 1
+
+    def refuse(self, first: str) -> None:
+        """Raise InputError for a file that is known by its beginning to hold no trace."""
+        what = f"trace {self.name}"
+        if self.name.endswith(".pb"):
+            expected = "the .trace.json.gz that JAX's profiler writes beside its .xplane.pb"
+            raise InputError(what, expected=expected)
+        if not first:
+            raise InputError(what, expected="the JSON of a profiler", got="an empty file")
+        for start, said in OTHER_STARTS:
+            if self.text.startswith(start):
+                raise InputError(what, expected="the JSON of a profiler", got=said)

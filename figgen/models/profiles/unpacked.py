@@ -30,15 +30,17 @@ UNLIMITED = Limits()
 
 
 def opened(path: Path, limits: Limits = UNLIMITED) -> TextIO:
-    """Return the unpacked text of a file.
+    """Return the unpacked text of a file, with bytes that are not UTF-8 replaced.
 
+    PyTorch writes names of Python functions byte for byte, in whatever encoding their file has.
     Raises OSError as `open` does, and InputError if reading it exceeds the limit.
     """
     file = path.open("rb")
     packed = file.read(len(PACKED)) == PACKED
     file.seek(0)
     counted = cast(BinaryIO, _Counted(file, path, packed, limits))
-    return io.TextIOWrapper(io.BufferedReader(counted, 1 << 20), encoding="utf-8")  # type: ignore[type-var]
+    buffered = io.BufferedReader(counted, 1 << 20)  # type: ignore[type-var]
+    return io.TextIOWrapper(buffered, encoding="utf-8-sig", errors="replace")
 
 
 class _Counted(io.RawIOBase):

@@ -123,7 +123,7 @@ async function traceOf(file, packed, told) {
   let stream = file.stream().pipeThrough(counted);
   if (packed) stream = stream.pipeThrough(new DecompressionStream("gzip"));
   const pieces = stream.getReader();
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const decoder = new TextDecoder();
   while (!trace.done) {
     const { done, text } = await next(pieces, decoder, file.name);
     length += text.length;
