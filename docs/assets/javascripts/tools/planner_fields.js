@@ -34,7 +34,7 @@ const question = {
     { key: "days", label: "Days", kind: "number", hint: null, shows: asks("deadline") },
     { key: "budget", label: "Budget", kind: "number", hint: "in the currency of your price", shows: asks("budget") },
     { key: "price", label: "Your price per GPU-hour", kind: "number", empty: "none", hint: null, shows: asks("deadline", "budget") },
-    { key: "chance", label: "Must fit with a chance of, %", kind: "number", hint: null },
+    { key: "chance", label: "Least chance to fit, %", kind: "number", hint: null },
   ],
 };
 

@@ -10,7 +10,7 @@ const [LANE, GAP, AXIS, LABELS] = [22, 6, 22, 76]; // px
 const MOST_LANES = 12;
 const LEAST_S = 2e-7; // the shortest visible span, about one kernel
 const INKS = [
-  ["products and convolutions", "--fig-series-1", ["product", "convolution"]],
+  ["matmuls and convolutions", "--fig-series-1", ["product", "convolution"]],
   ["attention", "--fig-series-5", ["attention"]],
   ["elementwise, fused and other memory-bound kernels", "--fig-series-3",
     ["fused", "elementwise", "normalization", "softmax", "reduction", "indexing", "quantization", "recurrence"]],
