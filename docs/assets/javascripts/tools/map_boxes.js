@@ -1,5 +1,4 @@
-// The rank map from afar: boxes of several nodes, each painted whole. Loaded for jobs whose GPUs would
-// be specks.
+// Boxes of several nodes, each painted whole. Loaded if the GPUs of a job would be specks.
 
 import { grouped } from "../engine/errors.js";
 import { SHADES, labelOf, plural } from "./map_groups.js";

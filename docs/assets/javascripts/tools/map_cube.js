@@ -1,6 +1,6 @@
-// The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up; of a large job,
-// neighbours along its longest axes are one point. It turns with the pointer and the arrow keys, and
-// what is chosen here is chosen in the flat picture too.
+// The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up; in a large job,
+// neighbours along its longest axes are one point. It turns with the pointer and the arrow keys, and a
+// choice made here also applies to the flat picture.
 
 import { grouped } from "../engine/errors.js";
 import { button, el, perFrame } from "./dom.js";
@@ -13,7 +13,7 @@ import { coordinateArray, groupOf, groupRanks } from "./map_ranks.js";
 
 const TURN = Math.PI / 18;
 const START = { yaw: -0.6, pitch: 0.45 };
-const STILL = 4; // px that a pointer may move and still have pressed
+const STILL = 4; // px that a pointer may move during a press
 const MOST_POINTS = 8192;
 
 /** `onPoint(rank | null)`, `onPick(rank)` as the flat picture has them. Returns { element, show, point }. */

@@ -27,7 +27,7 @@ export function ranksDocument(parallel) {
     if (DENSE.includes(name)) found.dense[name] = members;
     if (EXPERT.includes(name) && parallel.has_experts)
       found.expert[name] = groupLists(groupsAlong(parallel.expert, name));
-    // A ring of ascending ranks enters each node of several once.
+    // A ring of ascending ranks enters each of its nodes once, if there are several.
     const nodes = members.map((ranks) => nodesOf(ranks, parallel.gpus_per_node));
     crossings[name] = {
       ...communicator(parallel, name),
@@ -96,12 +96,12 @@ function pngFile(picture) {
   context.fillText(titleOf(picture.parallel, picture.shown), 2, 16);
   context.translate(0, top);
   paintCells(context, scene, WHOLE, picture, inks);
-  // Chromium puts `toBlob` off until it is idle, which on a slow machine was after half a minute.
+  // Chromium delays `toBlob` until it is idle, which took half a minute on a slow machine.
   const packed = atob(canvas.toDataURL("image/png").split(",")[1]);
   return new Blob([Uint8Array.from(packed, (one) => one.charCodeAt(0))], { type: "image/png" });
 }
 
-/** The picture as a file that stands alone, whatever its size, in the colours `inks`. */
+/** The picture as a standalone file, of any size, in the colours `inks`. */
 function sceneFile(scene, picture, inks, title) {
   const [width, height] = [Math.ceil(scene.width), Math.ceil(scene.height) + 24];
   const out = [

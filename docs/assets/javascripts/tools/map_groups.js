@@ -187,7 +187,7 @@ export function legendOf(parallel, view, from, count) {
   return entries;
 }
 
-/** What a picture of a layout is called. */
+/** The title of a layout's picture. */
 export function titleOf(parallel, show) {
   const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
   const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";

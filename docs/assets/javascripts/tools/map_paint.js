@@ -23,7 +23,7 @@ export function letterSize(cell, digits, lines) {
 
 const gapOf = (cell) => (cell > 9 ? 1.5 : cell > 4.5 ? 0.75 : cell > 2.2 ? 0.35 : 0);
 
-/** Calls `paint(box, x, y)` for every box that is seen, and `more` rows, in pixels of the picture. */
+/** Calls `paint(box, x, y)` for every visible box, and `more` rows, in the pixels of the picture. */
 export function eachBox(scene, view, paint, more = 0) {
   const [west, east, north, south] = seen(scene, view);
   for (let row = north; row <= Math.min(scene.down - 1, south + more); row++) {
@@ -36,7 +36,7 @@ export function eachBox(scene, view, paint, more = 0) {
   }
 }
 
-// Calls `paint(rank, x, y)` for every GPU that is seen.
+// Calls `paint(rank, x, y)` for every visible GPU.
 function eachSeen(scene, view, paint) {
   const size = scene.cell * view.scale;
   eachBox(scene, view, (box, x, y) => {

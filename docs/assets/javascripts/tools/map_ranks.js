@@ -1,4 +1,4 @@
-// The groups of a mesh by arithmetic: what is asked about one rank or one group is computed for it alone.
+// The groups of a mesh by arithmetic: a question about one rank or group costs only that one.
 
 import { axis_names, group_offsets } from "../models/machine/mesh.js";
 
@@ -39,7 +39,7 @@ export function groupRanks(groups, group) {
 /** All groups as lists of ranks. */
 export const groupLists = (groups) => Array.from({ length: groups.count }, (_, group) => Array.from(groupRanks(groups, group)));
 
-/** The number of the group that a rank is in. */
+/** The number of a rank's group. */
 export function groupOf({ steps }, rank) {
   let [left, group, weight] = [rank, 0, 1];
   for (let at = 0; at < steps.length; at += 2) {

@@ -1,6 +1,6 @@
-// Where every GPU is in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what is
-// under a point, what is next to a GPU, and the part of it that a reader has zoomed to. Where a GPU
-// would be a speck, a box holds several nodes, and the boxes are painted whole (map_boxes.js).
+// The position of every GPU in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what
+// is under a point, what is next to a GPU, and the part to which a reader has zoomed. If a GPU would be
+// a speck, a box holds several nodes and is painted whole (map_boxes.js).
 
 const LARGEST = 44; // px of a cell that has room for its rank and its group
 const SPACE = 0.5; // between nodes, in cells
@@ -37,7 +37,7 @@ function boxShapes(gpus, inBox) {
 export const arrange = (nodes, gpus, width, height) =>
   scene({ nodes, gpus, per: 1 }, largest(nodes, shapes(gpus), gpus, SPACE, width, height), width);
 
-/** The same; where cells would be specks, with boxes of several nodes. */
+/** The same, with boxes of several nodes if cells would be specks. */
 export function arrangeBoxes(nodes, gpus, width, height) {
   const plain = arrange(nodes, gpus, width, height);
   if (plain.cell >= SPECK) return plain;
@@ -48,10 +48,10 @@ export function arrangeBoxes(nodes, gpus, width, height) {
   return scene({ nodes, gpus, per }, found, width);
 }
 
-/** Whether a scene of boxes is seen from so far that they are painted whole. */
+/** Whether boxes of several nodes are so small that they are painted whole. */
 export const isFar = (scene, view) => scene.per > 1 && scene.cell * view.scale < SPECK;
 
-// Single rows where they fit.
+// Single rows if they fit.
 function largest(nodes, columnsTried, gpus, space, width, height) {
   let best = null;
   for (const columns of columnsTried) {
@@ -126,7 +126,7 @@ export function rankAt(scene, x, y) {
   return inside && rank < scene.count ? rank : null;
 }
 
-/** The GPU that an arrow key leads to: over the edge of a box to its neighbour. */
+/** The GPU to which an arrow key leads; beyond the edge of a box, its neighbour's. */
 export function neighbour(scene, rank, dx, dy) {
   const [box, local] = [Math.floor(rank / scene.inBox), rank % scene.inBox];
   let [column, row] = [
@@ -185,7 +185,7 @@ export function revealing(scene, view, rank) {
   });
 }
 
-/** Ranges of columns and rows of boxes that are seen: [first column, last, first row, last]. */
+/** The visible columns and rows of boxes: [first column, last, first row, last]. */
 export function seen(scene, { scale, x, y }) {
   const last = (start, size, step, count) =>
     Math.min(count - 1, Math.floor((start + size / scale) / step));

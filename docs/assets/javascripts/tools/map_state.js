@@ -13,7 +13,7 @@ export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "et
 /** The largest world that is drawn. */
 export const MOST_DRAWN = 131_072;
 
-/** What a reader sees who brings nothing. */
+/** The initial example. */
 export const FIRST_PRESET = "map-128";
 
 export const schemaOf = (layouts) => ({

@@ -9,7 +9,7 @@ import { cellWords, letterSize } from "./map_paint.js";
 /** Most GPUs for which the picture in the page is an SVG; beyond, it is a canvas. */
 export const MOST_ELEMENTS = 128;
 
-/** What a cell looks like: its class, and its writing as [text, x, y, size, weight]. */
+/** The look of a cell: its class, and its texts as [text, x, y, size, weight]. */
 export function cellOf(scene, { groups, isolated }, rank) {
   const [x, y] = cellAt(scene, rank);
   const group = groups ? groupOf(groups, rank) : null;

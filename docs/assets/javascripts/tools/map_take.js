@@ -1,4 +1,4 @@
-// What a reader takes away from the rank map: the link, files, and words for a launcher.
+// Exports of the rank map: the link, files, and text for a launcher.
 
 import { bringBox } from "./bring.js";
 import { button, el, field } from "./dom.js";
