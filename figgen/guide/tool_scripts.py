@@ -31,7 +31,7 @@ from figgen.translation.sources import Place
 
 JOINED = {
     "answers": (),
-    "converter": (),
+    "converter": ("converter_lines",),
     "explore": ("explored/",),
     "figgen": (),
     "job_line": ("journey",),

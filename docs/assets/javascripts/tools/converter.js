@@ -2,7 +2,6 @@
 // Everything follows from the fields, which are stored in the address.
 
 import { InputError } from "../engine/errors.js";
-import { workedLine } from "../engine/worked.js";
 import { bringBox } from "./bring.js";
 import { collective, fullOf, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, released, selectField } from "./dom.js";
@@ -30,7 +29,7 @@ function build(root, signal, { busbw }) {
   const state = { ...FIRST, ...given };
   const writeAddress = addressWriter(signal);
   const carried = new URLSearchParams(carriedOf(location.search)).toString();
-  let notes = null; // of the formulas; loaded after the first answer
+  let line = null; // writes a row's worked line; loads after the first answer
   const { region, say } = liveRegion();
   const inputs = new Map();
 
@@ -129,7 +128,7 @@ function build(root, signal, { busbw }) {
     for (const input of box.closest("section").querySelectorAll("input")) input.removeAttribute("aria-invalid");
     try {
       const rows = found();
-      box.replaceChildren(table(rows, notes));
+      box.replaceChildren(table(rows, line));
       return rows.map(({ label, texts }) => `${label} ${texts.join(", ")}`).join("; ");
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
@@ -140,26 +139,19 @@ function build(root, signal, { busbw }) {
   }
   show();
   const explain = async () => {
-    const found = await import("../formula-notes.js");
+    const [{ notes }, lines] = await Promise.all([import("../formula-notes.js"), import("./converter_lines.js")]);
     await released();
-    notes = found.notes;
+    line = (formula, given) => lines.line(notes, formula, given);
     if (!signal.aborted) show();
   };
   explain();
 }
 
-const table = (rows, notes) =>
+const table = (rows, line) =>
   el("dl", { class: "converter-rows" },
     rows.map(({ label, texts, formula, given }) => [
       el("dt", {}, label),
-      el("dd", {}, texts.map((text) => el("strong", {}, text)), formula && notes ? line(notes, formula, given) : null),
+      el("dd", {}, texts.map((text) => el("strong", {}, text)), formula && line ? line(formula, given) : null),
     ]));
-
-// The formula's expression, and the same with the reader's numbers.
-function line(notes, formula, given) {
-  const { symbols, text } = workedLine(notes, formula, given, "si.4");
-  return el("small", {}, el("span", {}, symbols), el("span", {}, text),
-    el("a", { href: `../../reference/formulas/#${formula}` }, formula.replaceAll("_", " ")));
-}
 
 mountTool("#converter", build);

@@ -2,11 +2,21 @@
 // `figgen convert`. Pure.
 
 import { InputError } from "../engine/errors.js";
-import * as formulas from "../formulas.js";
 import { collective_sentence, full_bus_bandwidth } from "../models/collectives/measured_words.js";
 import { typed_count, typed_measure } from "../scenarios/options/typed.js";
+import {
+  algorithm_bandwidth,
+  all_gather_bus_bandwidth,
+  all_reduce_bus_bandwidth,
+  all_to_all_port_bandwidth,
+  dense_peak,
+  one_way_bandwidth,
+  ring_port_bandwidth,
+} from "../step-formulas.js";
 import { plainNumber, quantity } from "./quantities.js";
 
+const BUS_BANDWIDTHS = { algorithm_bandwidth, all_gather_bus_bandwidth, all_reduce_bus_bandwidth };
+const PORT_BANDWIDTHS = { all_to_all_port_bandwidth, ring_port_bandwidth };
 const EXAMPLES = { B: "8 GiB", s: "43 ms", "B/s": "200 GB/s", "FLOP/s": "1979 TFLOP/s" };
 
 /** The quantity in `text` in the SI `unit`; throws InputError with the field's `key`. */
@@ -41,7 +51,7 @@ const rate = (value) => quantity(value, "B/s", "si.4");
 export function collective(state, name) {
   const ranks = count("ranks", "Ranks", state.ranks, 2);
   const message_bytes = amount("bytes", "Largest buffer", state.bytes, "B");
-  const per = formulas[name]({ ranks, message_bytes: 1, time_s: 1 });
+  const per = BUS_BANDWIDTHS[name]({ ranks, message_bytes: 1, time_s: 1 });
   const algbw = {
     time: () => message_bytes / amount("time", "Time", state.time, "s"),
     algbw: () => amount("algbw", "algbw", state.algbw, "B/s"),
@@ -49,7 +59,7 @@ export function collective(state, name) {
   }[state.known]();
   const time_s = message_bytes / algbw;
   const given = { ranks, message_bytes, time_s };
-  const busbw = formulas[name](given);
+  const busbw = BUS_BANDWIDTHS[name](given);
   const rows = [
     { label: "time", texts: [quantity(time_s, "s", "si.4")] },
     { label: "algbw", texts: [rate(algbw)], formula: "algorithm_bandwidth", given },
@@ -82,7 +92,7 @@ function port(state, ranks, busbw) {
   if (gpus_per_node >= ranks) return { label: "a network port", texts: ["sends nothing: one node"] };
   const formula = state.collective === "all-to-all" ? "all_to_all_port_bandwidth" : "ring_port_bandwidth";
   const given = { ranks, gpus_per_node, nics_per_node, bus_bandwidth_bytes_per_s: busbw };
-  const sent = formulas[formula](given);
+  const sent = PORT_BANDWIDTHS[formula](given);
   return { label: "a network port sends", texts: [rate(sent), gigabits(sent)], formula, given };
 }
 
@@ -91,7 +101,7 @@ function oneWay({ link, ways }) {
   const given = amount("link", "Bandwidth", link, "B/s");
   if (ways !== "two") return { one: given };
   const both = { two_way_bandwidth_bytes_per_s: given };
-  return { one: formulas.one_way_bandwidth(both), formula: "one_way_bandwidth", given: both };
+  return { one: one_way_bandwidth(both), formula: "one_way_bandwidth", given: both };
 }
 
 /** A link's and a chip's rate as data sheets print them, and as the guide counts them. */
@@ -106,7 +116,7 @@ export const rates = {
   peak({ peak, zeros }) {
     const given = amount("peak", "Peak", peak, "FLOP/s");
     const sparse = zeros === "sparse" && { formula: "dense_peak", given: { sparse_peak_flops_per_s: given } };
-    const dense = sparse ? formulas.dense_peak(sparse.given) : given;
+    const dense = sparse ? dense_peak(sparse.given) : given;
     return [
       { label: "dense", texts: [quantity(dense, "FLOP/s", "si.4")], ...sparse },
       { label: "with 2:4 sparsity", texts: [quantity(2 * dense, "FLOP/s", "si.4")] },
