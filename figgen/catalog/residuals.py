@@ -14,16 +14,14 @@ from figgen.catalog.load import content
 class Residuals:
     """Measured over predicted times of a class: eight in ten lie between `low` and `high`.
 
-    This holds for all runs, and for test runs if there are eight or more. `runs` and
-    `mean_absolute` are of the test runs, or of all runs if there are fewer than eight.
+    The interval is for a publisher who had no part in it. It comes from these `publishers`.
     """
 
     name: str
+    publishers: int
     runs: int
-    tested: bool
     low: float
     high: float
-    mean_absolute: float
 
 
 @cache

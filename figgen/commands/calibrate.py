@@ -15,11 +15,11 @@ from figgen.commands import Answer, add_verb
 from figgen.commands.training import aligned
 from figgen.scenarios.evidence.calibrate import (
     calibrated,
-    class_residuals,
     decided_by,
+    device_residuals,
     left_out,
 )
-from figgen.scenarios.evidence.class_intervals import strangers_ends, widest_ends
+from figgen.scenarios.evidence.class_intervals import class_residuals
 from figgen.scenarios.evidence.publishers import judged_publishers
 
 if TYPE_CHECKING:
@@ -102,18 +102,15 @@ def rewritten(
 def residual_text() -> str:
     """Return the text of `residuals.toml` for the constants of the catalog."""
     lines = [
-        "# Measured over predicted step times by class: eight in ten runs between low and high.",
-        "# Of all and, where `tested`, of test runs too; of another publisher's where two houses",
-        "# or more timed the class. By `python -m figgen calibrate --write`.",
+        "# Measured over predicted step times by class: eight in ten runs of a publisher who had",
+        "# no part in it lie between low and high. By `python -m figgen calibrate --write`.",
     ]
-    judged = judged_publishers()
-    for entry in class_residuals(widest_ends(judged), strangers_ends(judged)):
+    for entry in [*class_residuals(judged_publishers()), device_residuals()]:
         lines += [
             f'\n["{entry.name}"]',
+            f"publishers = {entry.publishers}",
             f"runs = {entry.runs}",
-            f"tested = {str(entry.tested).lower()}",
             f"low = {entry.low}",
             f"high = {entry.high}",
-            f"mean_absolute = {entry.mean_absolute}",
         ]
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.options.typed import typed_batch
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
-from figgen.scenarios.runs.residual_classes import UNKNOWN
+from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
 from figgen.units import format_quantity, parse_quantity
 
@@ -236,7 +236,7 @@ def interval_lines(found: TrainingStep) -> list[str]:
     if found.predicted.residuals.name == UNKNOWN:
         return [
             f"as predicted for {software}; no similar run was part of the fit, so the interval is "
-            f"the widest, {between}"
+            f"wide, {between}"
         ]
     return [
         f"as predicted for {software}; eight in ten runs of the class "

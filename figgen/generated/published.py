@@ -9,7 +9,7 @@ from figgen.scenarios.evidence.published import computed_mfu, how_published, pub
 from figgen.scenarios.evidence.published_plans import published_plan
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.planning.plan_rows import TERMS, layout_words
-from figgen.scenarios.runs.residual_classes import UNKNOWN
+from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.units import format_quantity
 
 PRINTED = {
@@ -78,7 +78,7 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
 
 def _interval_of(name: str) -> str:
     if name == UNKNOWN:
-        return "Few or no published runs are like it, so the interval is the widest:"
+        return "Few or no published runs are like it, so the interval is wide:"
     return f"From the errors of its class ({name}), eight such runs in ten take"
 
 

@@ -82,7 +82,7 @@ def test_constants_that_move_no_run_stay_what_was_guessed() -> None:
 def test_the_page_names_the_size_from_which_dense_models_are_a_class_of_their_own() -> None:
     """DeepSeek-V3 ran on 2,048, so mixtures of experts on as many are in a class that was timed."""
     page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
-    assert "- **Dense models on three thousand GPUs and more** take" in page
+    assert "- **Dense models on three thousand GPUs and more** are a row" in page
     sizes = {class_of(run): run.gpus for run in shown_runs() if run.framework == "deepseek"}
     assert sizes["mixtures of experts"] == 2048 < LARGE_GPUS == 3000
 

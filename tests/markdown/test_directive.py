@@ -94,14 +94,14 @@ See [](#fig-step-breakdown).
 
 
 def test_a_predicted_time_ends_its_caption_with_the_interval_of_its_class(convert):
-    known = residuals("dense models on Ampere")
+    known = residuals("Megatron on Ampere, dense")
     html, problems, _, _ = convert(STEP)
     assert problems == []
     caption = re.sub("<[^>]+>", "", html[html.index("<figcaption>") : html.index("</figcaption>")])
     interval = (
         f"we expect eight runs in ten to take {known.low:.2f} to {known.high:.2f} times as long"
     )
-    assert f"{interval} (dense models on Ampere)" in caption
+    assert f"{interval} (Megatron on Ampere, dense)" in caption
 
 
 def test_a_time_for_a_chosen_share_of_the_peak_is_no_prediction(convert):

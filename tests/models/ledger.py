@@ -158,6 +158,7 @@ def head(job: Job, at: Attained) -> tuple[float, float, float]:
     """Return the head by pass; backward moves twice as many bytes of the loss as forward."""
     logits = job.tokens * job.vocab / job.tp
     tokens, rate = job.tokens / job.tp, at.plain_flops_per_s
+    rate *= 1 if job.vocab % 8 == 0 else at.unaligned_share
     each = matmuls_s(job.vocab * job.hidden, tokens, rate, at.matmul_start_s, ("one",))
     third = logits * at.loss_bytes / at.memory_bytes_per_s / 3
     return each + third, each + third + third, each if "weights" in passes_of(job) else 0.0

@@ -275,7 +275,7 @@ def test_the_command_writes_a_file_packed_or_not(
     for key in ("step_time_s", "step_time_interval_s", "interval_of"):
         assert said[key] == step[key]
     main(["trace-export", str(plain), *SIZES])
-    assert "eight in ten runs of the class 'dense models on Hopper'" in capsys.readouterr().out
+    assert "eight in ten runs of the class 'Megatron on Hopper, dense'" in capsys.readouterr().out
     found = json.loads(plain.read_text(encoding="utf-8"))
     assert len(found["traceEvents"]) == said["events"]
     assert json.loads(gzip.decompress(packed.read_bytes())) == found

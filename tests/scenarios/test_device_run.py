@@ -38,7 +38,6 @@ from figgen.scenarios.runs.device_run import (
     reference_rates,
 )
 from figgen.scenarios.runs.machine_rates import rates_of
-from figgen.scenarios.runs.residual_classes import UNKNOWN
 from tests.models.test_operations import TRACE, tinyllama
 
 RECORDS = measured_steps()
@@ -336,13 +335,12 @@ def test_plain_transformers_run_on_one_gpu_only(capsys: pytest.CaptureFixture[st
     assert "GPUs of plain transformers: expected 1" in capsys.readouterr().err
 
 
-def test_fewer_than_eight_gpus_have_the_interval_of_what_nobody_measured() -> None:
+def test_a_job_of_any_size_has_the_interval_of_its_class() -> None:
     few, eight = (
         resolve(scenario(model="llama-3-8b", nodes=1, gpus_per_node=gpus, tp=gpus)).predicted
         for gpus in (4, 8)
     )
-    assert few.residuals.name == UNKNOWN
-    assert eight.residuals.name == "dense models on Hopper"
+    assert few.residuals.name == eight.residuals.name == "Megatron on Hopper, dense"
 
 
 def test_one_measured_step_scales_plain_transformers_and_runs_of_a_file(

@@ -25,12 +25,14 @@ from figgen.scenarios.runs.fusing import (
     MEGATRON,
     MODULES,
     SIXTEEN_BITS_MOVED,
+    UNFUSED_UPDATE,
     USUALLY_MOVED,
     fusing_of,
     torch_update_bytes,
 )
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.names import accelerator_of
+from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.rates import attained, terms_of
 from figgen.scenarios.runs.record import described_run
 
@@ -116,6 +118,67 @@ def test_state_of_16_bits_halves_the_update(said: dict[str, str]) -> None:
     assert torch_update_bytes(trainer) == USUALLY_MOVED
     run = described_run({**RUN, "framework": "Hugging Face Trainer (PyTorch)", **said})
     assert torch_update_bytes(run) == SIXTEEN_BITS_MOVED
+
+
+GPT_2: dict[str, Any] = RUN | {
+    "framework": "nanoGPT (PyTorch 2 compile, DDP)", "hardware": "A100 SXM 80GB", "compiled": True,
+    "micro_batch": 12, "global_batch_sequences": 12, "seq_length": 1024,
+    "shape": {"num_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+              "ffn_hidden_size": 3072, "vocab_size": 50257, "gated_mlp": False,
+              "tied_embeddings": True},
+}  # fmt: skip
+
+
+def test_padding_the_vocabulary_of_gpt_2_gains_a_quarter() -> None:
+    """As nanoGPT's author says of it (karpathy/nanoGPT@77e7e04c: "about 25% faster", of the speed
+    or of the time), under the compiler of PyTorch 2.0; later ones pad by themselves."""
+
+    def step_s(vocab: int, **said: object) -> float:
+        shape = GPT_2["shape"] | {"vocab_size": vocab}
+        return predicted_step(described_run({**GPT_2, **said, "shape": shape})).step_time_s
+
+    gained = step_s(50257, shape_padding=False) / step_s(50304)
+    assert 1.25 * 0.95 < gained < 1 / 0.75 * 1.05
+    assert step_s(50257) < step_s(50304)
+    tuned = {"framework": "Megatron-LM", "compiled": None}
+    assert step_s(50257, **tuned) < step_s(50304, **tuned)
+
+
+def test_an_unfused_adam_reads_and_writes_what_its_operators_do() -> None:
+    """The operators of `_multi_tensor_adamw` by the numbers that each reads and writes, and
+    clipping; the fused kernel reads four numbers and writes all but the gradient."""
+    clipping = 1 + 2
+    operators = {"decay": 2, "lerp": 3, "mul": 2, "addcmul": 3, "sqrt": 2, "div": 2, "add": 2}
+    unfused = sum(operators.values()) + (3 + 1) + clipping
+    assert unfused / (4 + 3 + clipping) == pytest.approx(UNFUSED_UPDATE)
+    run = described_run(RUN | {"fused_optimizer": False})
+    assert torch_update_bytes(run) == torch_update_bytes(described_run(RUN)) * UNFUSED_UPDATE
+
+
+def test_flash_attention_3_on_hopper_is_as_fast_as_its_paper_says() -> None:
+    """1.5 to 2 times FlashAttention 2 forward, 1.5 to 1.75 backward, which reaches 35% of an H100
+    (arXiv:2407.08608, abstract and section 4.1)."""
+
+    def share(hardware: str, attention: str) -> float:
+        run = described_run(RUN | {"hardware": hardware, "attention": attention})
+        peak, names = terms_of(run)["attention_flops_per_s"]
+        return peak * prod(value(name) for name in names) / run.accelerator.peak_flops_per_s("bf16")
+
+    least, most = ((1 + 2.5) / (1 / ahead + 2.5 / back) for ahead, back in ((1.5, 1.5), (2, 1.75)))
+    assert 0.35 * least < share("H100 SXM 80GB", "flash 3") < 0.35 * most
+    # Slowed-down tensor cores bound every kernel alike.
+    assert share("H20", "flash 3") > share("H100 SXM 80GB", "flash 3")
+
+
+def test_prime_rl_passes_over_its_logits_as_often_as_its_code_does() -> None:
+    """Bytes per logit in PrimeIntellect-ai/prime-rl@c330a6d4e, trainer/models/layers/lm_head.py."""
+    half, full = 2, 4
+    widened = half + (half + full)  # written by the matmul, cast to FP32
+    scaled = exponential = less = 2 * full
+    ahead = widened + scaled + full + less + exponential + full + 3 * full + full
+    casts, read_by_matmuls, summed = 2 * (full + half), 2 * half, 5
+    behind = widened + scaled + less + exponential + 2 * scaled + casts + read_by_matmuls + summed
+    assert value("loss_bytes.chunks") == ahead + behind
 
 
 def test_written_scores_take_their_products_and_their_passes() -> None:

@@ -49,6 +49,8 @@ RUN: dict[str, Any] = {
         ({"attention_span": 3000}, "document_tokens", (3000, 3000, 2192)),
         ({"attention_span": 8192}, "document_tokens", ()),
         ({"compiled": "yes"}, "compiled", True),
+        ({"overlap_grad_reduce": False}, "overlap_grad_reduce", False),
+        ({"overlap_grad_reduce": "unstated"}, "overlap_grad_reduce", None),
         ({"gpus_per_node": 4}, "gpus_per_node", 4),
         ({"hardware": "GB200", "gpus_per_node": 4}, "gpus_per_node", 16),
         ({"hardware": "V100"}, "number_format", "fp16"),
@@ -115,6 +117,14 @@ def test_queries_begin_as_long_as_in_cudnns_tables(chip: str) -> None:
 def test_scores_that_are_written_have_no_tiles_to_begin() -> None:
     assert attained(described_run({**RUN, "precision": "fp16"})).attention_start_keys == 0
     assert attained(described_run(RUN)).attention_start_keys == 600
+
+
+def test_gradients_that_do_not_overlap_are_waited_for() -> None:
+    alone, behind = (
+        run_job(described_run(RUN | {"overlap_grad_reduce": said})) for said in (False, True)
+    )
+    assert (alone.overlapped, behind.overlapped) == (0.0, 1.0)
+    assert run_job(described_run(RUN)) == behind
 
 
 def test_paxml_waits_for_the_weights_of_each_layer_and_maxtext_does_not() -> None:

@@ -24,8 +24,9 @@ MATMUL_SHARE = 0.869
 """Share of the dense peak that a matmul's tile sustains in a step (860 of 989.4 TFLOP/s)."""
 COMPILED_SHARE = 0.94
 """Share of that under torch.compile, which keeps the device busy, so that its clock is lower."""
-UNALIGNED_SHARE = 0.1455
-"""Share of the dense peak for widths that are not multiples of eight (144 TFLOP/s)."""
+UNALIGNED_FLOPS_PER_S = 144e12
+"""Rate of matmuls with widths that are not multiples of eight, on that H100. Their loads can't be
+vectorized, so the issue rate bounds them."""
 GROUPED_SHARE = 0.6
 """Share of the dense peak for grouped matmuls in 16 bits. No step has measured it yet; timed alone
 by `measure.py`, such kernels reach 0.58 to 0.68 on an H100."""
@@ -133,7 +134,7 @@ def device_rates(
         matmul_start_s=MATMUL_START_S,
         wave_start_s=WAVE_START_S,
         compiled_share=COMPILED_SHARE,
-        unaligned_flops_per_s=UNALIGNED_SHARE * flops_per_s,
+        unaligned_flops_per_s=UNALIGNED_FLOPS_PER_S * issue,
         grouped_flops_per_s=GROUPED_SHARE * flops_per_s,
         grouped_fp32_flops_per_s=GROUPED_FP32_SHARE * tf32_flops_per_s,
         grouped_full_flops_per_s=GROUPED_FULL_SHARE * tf32_flops_per_s,

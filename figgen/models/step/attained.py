@@ -29,6 +29,7 @@ class Attained:
     # attention core on long sequences; short ones behave like `attention_start_keys` more keys.
     matmul_flops_per_s: Number
     plain_flops_per_s: Number
+    unaligned_share: Number  # of that, for widths that are no multiple of `ALIGNMENT`
     expert_flops_per_s: Number
     attention_flops_per_s: Number
     attention_start_keys: Number

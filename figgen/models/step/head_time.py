@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from figgen.equations.ops import floor, where
 from figgen.models.operations.tuned_layer import BACKWARD_PASSES
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import phase_s
 from figgen.models.step.pass_seconds import PassSeconds
+
+ALIGNMENT = 8
+"""Tensor cores need widths in 16 bits that are multiples of this."""
 
 
 def head_passes(job: Job, attained: Attained) -> PassSeconds:
@@ -14,7 +18,9 @@ def head_passes(job: Job, attained: Attained) -> PassSeconds:
 
     A frozen head computes no weight gradients.
     """
-    tokens, rate, work = job.tokens / job.tp, attained.plain_flops_per_s, job.head_work
+    tokens, work = job.tokens / job.tp, job.head_work
+    aligned = job.vocab - ALIGNMENT * floor(job.vocab / ALIGNMENT) == 0
+    rate = attained.plain_flops_per_s * where(aligned, 1.0, attained.unaligned_share)
     lost = tokens * job.vocab * attained.loss_bytes / attained.memory_bytes_per_s
     forward = phase_s(work.forward, job, attained, tokens, rate).matmuls_s
     inputs = phase_s(work.backward, job, attained, tokens, rate).matmuls_s

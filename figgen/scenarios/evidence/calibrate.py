@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import ceil, floor
 
 import numpy as np
@@ -17,7 +17,7 @@ from figgen.models.step.job import stacked
 from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.publisher_names import house_of, publisher_of
-from figgen.scenarios.evidence.split import CALIBRATION, TEST
+from figgen.scenarios.evidence.split import CALIBRATION
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import (
     CLASS,
@@ -28,7 +28,6 @@ from figgen.scenarios.runs.device_run import (
 )
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.rates import terms_of
-from figgen.scenarios.runs.residual_classes import UNKNOWN, class_of
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ SWEEP_WEIGHT = 0.5
 
 
 FEWEST = 8
-"""Test runs that a class needs for its interval to come from them alone."""
+"""Steps that an interval may rest on."""
 
 
 LEAST = 0.03
@@ -141,54 +140,6 @@ def left_out() -> dict[str, dict[str, float]]:
     return found
 
 
-def class_residuals(
-    widest: tuple[float, float], strangers: Mapping[str, tuple[float, float]]
-) -> list[Residuals]:
-    """Return the errors of every class of runs, with the constants of the catalog.
-
-    `widest` is the interval of runs without published times. `strangers` holds, by class, the
-    interval of publishers who had no part in the fit; the class's interval contains it.
-    """
-    sides = run_sides()
-    runs = [
-        run
-        for run in (*measured_runs(), *shown_runs())
-        if not run.suspect and run.step_time_s is not None
-    ]
-    seconds = Predictor(runs, ())(np.zeros(0))
-    by_class: dict[str, list[tuple[float, bool]]] = {}
-    for run, predicted_s in zip(runs, seconds, strict=True):
-        ratio = float(run.step_time_s or 0) / float(predicted_s)
-        by_class.setdefault(class_of(run), []).append((ratio, sides[run.name] == TEST))
-    by_class[CLASS] = device_ratios()
-    found = []
-    for name, ratios in sorted(by_class.items()):
-        if name == UNKNOWN:
-            continue
-        tested = [ratio for ratio, is_test in ratios if is_test]
-        every = [ratio for ratio, _ in ratios]
-        # Test runs alone may be easier, so the interval contains eight in ten of both sets.
-        found.append(
-            _residuals(name, tested, [tested, every], True)
-            if len(tested) >= FEWEST
-            else _residuals(name, every, [every], False)
-        )
-    every = [
-        ratio
-        for name, ratios in by_class.items()
-        for ratio, is_test in ratios
-        if is_test and name != CLASS
-    ]
-    wide = _residuals(UNKNOWN, every, [every], True)
-    found = [_holding(one, strangers.get(one.name, (one.low, one.high))) for one in found]
-    return [*found, replace(wide, low=_down(widest[0]), high=_up(widest[1]))]
-
-
-def _holding(one: Residuals, ends: tuple[float, float]) -> Residuals:
-    """Return residuals whose interval contains `ends`."""
-    return replace(one, low=min(one.low, _down(ends[0])), high=max(one.high, _up(ends[1])))
-
-
 def _down(end: float) -> float:
     return floor(1000 * end) / 1000
 
@@ -209,22 +160,14 @@ def device_ratios() -> list[tuple[float, bool]]:
     ]
 
 
-def _residuals(
-    name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
-) -> Residuals:
-    # Ends are runs, rounded outward, since between two runs fewer than eight in ten may lie.
+def device_residuals() -> Residuals:
+    """Return the interval of plain transformers on one GPU: that of our own steps.
+
+    Its ends are steps, rounded outward, of all and of those timed after the rates were fitted.
+    """
+    ratios = device_ratios()
+    every, tested = [one for one, _ in ratios], [one for one, after in ratios if after]
+    within = [every, tested] if len(tested) >= FEWEST else [every]
     low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
     high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
-    if len(ratios) < FEWEST:
-        # So few runs do not show how far others lie, so the interval is twice as wide.
-        low, high = 1 - 2 * (1 - low), 1 + 2 * (high - 1)
-    low, high = _down(low), _up(high)
-    error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
-    return Residuals(
-        name=name,
-        runs=len(ratios),
-        tested=tested,
-        low=low,
-        high=high,
-        mean_absolute=round(error, 4),
-    )
+    return Residuals(name=CLASS, publishers=1, runs=len(ratios), low=_down(low), high=_up(high))

@@ -8,26 +8,29 @@ freedom as there are publishers.
 
 A class that fewer than `FEWEST` houses have timed takes the publishers of the next wider class: its
 stack, then its chips, then all dense models or all mixtures of experts. A class that nobody has
-timed takes the widest interval of all.
+timed has an interval that spans those of all these groups.
+
+These intervals are printed (`figgen.catalog.residuals`), and `coverages` counts how many of a
+publisher's runs lie in those that only others made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import ceil, exp, floor, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from figgen.scenarios.evidence.publishers import Judged, by_publisher, other_houses
+from figgen.catalog.residuals import Residuals
+from figgen.scenarios.evidence.publishers import Judged, by_class, by_publisher, other_houses
+from figgen.scenarios.runs.class_ends import UNKNOWN, wider_names
 from figgen.scenarios.runs.classes import RunClass
-from figgen.scenarios.runs.residual_classes import UNKNOWN, interval_class
 
 NOMINAL = 0.8
-FEWEST, SEVERAL = 4, 2
-"""Houses that a class needs for its interval to come from it alone, and for their times to widen
-the interval of a residual class."""
+FEWEST = 4
+"""Houses that a class needs for its interval to come from it alone."""
 
 PRIOR = 3
 """Number of publishers that the spreads of all publishers count for in those of a class."""
@@ -38,7 +41,8 @@ FEWEST_RUNS = 3
 TEN_RUNS = 10
 """Runs that a publisher needs for its coverage to be reported."""
 
-NOBODY = "nobody has published a time of this"
+PRINTED = 100
+"""Ends of intervals are multiples of one over this."""
 
 STUDENT = (
     (3, 1.638), (4, 1.533), (5, 1.476), (6, 1.440), (8, 1.397), (10, 1.372), (15, 1.341),
@@ -62,10 +66,11 @@ class Likely:
     unsure: float
 
     def ends(self, unsure: float = 0.0) -> tuple[float, float]:
-        """Return the ends for a run in whose prediction the constants leave a variance of
-        `unsure`."""
+        """Return the ends, rounded outward as they are printed, for a run in whose prediction the
+        constants leave a variance of `unsure`."""
         half = self.quantile * sqrt(self.variance + max(0.0, unsure - self.unsure))
-        return exp(self.middle - half), exp(self.middle + half)
+        low, high = exp(self.middle - half), exp(self.middle + half)
+        return floor(PRINTED * low) / PRINTED, ceil(PRINTED * high) / PRINTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +150,20 @@ def likely_of(judged: Sequence[Judged], everybody: Spread) -> Likely:
 
 def levels(wanted: RunClass, judged: Sequence[Judged]) -> list[tuple[str, list[Judged]]]:
     """Return ever wider groups of runs around a class, with their names."""
-    kind = "mixtures of experts" if wanted.experts else "dense models"
+    by_stack, by_chips, every = wider_names(wanted.stack, wanted.chips, wanted.experts)
     alike = [one for one in judged if one.published.run_class.experts == wanted.experts]
     classes = [(one, one.published.run_class) for one in alike]
     return [
         (wanted.name, [one for one, found in classes if found == wanted]),
         (
-            f"{kind} on {wanted.stack}",
+            by_stack,
             [one for one, found in classes if found.stack == wanted.stack],
         ),
         (
-            f"{kind} on {wanted.chips}",
+            by_chips,
             [one for one, found in classes if found.chips == wanted.chips],
         ),
-        (f"all {kind}", alike),
+        (every, alike),
     ]
 
 
@@ -171,7 +176,7 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
     )
     likely = [likely_of(rows, everybody)]
     if not around[0][1]:
-        level = NOBODY
+        level = UNKNOWN
         likely = [likely_of(found, everybody) for _, found in around if found]
     return ClassInterval(
         name=wanted.name,
@@ -183,45 +188,21 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
     )
 
 
-def strangers_ends(judged: Sequence[Judged]) -> dict[str, tuple[float, float]]:
-    """Return the interval of other publishers' runs, by residual class.
-
-    Only classes with `SEVERAL` or more houses are included. If a single house has timed a class,
-    leaving it out shows the error of unfitted constants rather than the spread of other houses.
-    """
-    by_name: dict[str, list[Judged]] = {}
-    for one in judged:
-        name = interval_class(one.published.run, tuned=False)
-        if name != UNKNOWN:
-            by_name.setdefault(name, []).append(one)
-    timed = {
-        experts: spread_of(
-            [
-                one
-                for rows in by_name.values()
-                for one in rows
-                if experts or not one.published.run_class.experts
-            ]
-        )
-        for experts in (False, True)
-    }
-    return {
-        name: likely_of(rows, timed[rows[0].published.run_class.experts]).ends()
-        for name, rows in by_name.items()
-        if len({one.published.house for one in rows}) >= SEVERAL
-    }
+def class_residuals(judged: Sequence[Judged]) -> list[Residuals]:
+    """Return the interval of every class that somebody has timed, and of the wider groups."""
+    everybody, found = spread_of(judged), dict[str, Residuals]()
+    for rows in by_class(judged).values():
+        wanted = rows[0].published.run_class
+        own = interval_of(wanted, judged)
+        found[own.name] = _entry(own.name, own.ends(), rows)
+        for name, group in levels(wanted, judged)[1:]:
+            found[name] = _entry(name, likely_of(group, everybody).ends(), group)
+    return [found[name] for name in sorted(found)]
 
 
-def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:
-    """Return the widest interval, of runs that nobody has timed, dense or with experts."""
-    everybody = spread_of(judged)
-    ends = [
-        likely_of(
-            [one for one in judged if one.published.run_class.experts == experts], everybody
-        ).ends()
-        for experts in (False, True)
-    ]
-    return min(low for low, _ in ends), max(high for _, high in ends)
+def _entry(name: str, ends: tuple[float, float], rows: Sequence[Judged]) -> Residuals:
+    publishers = len(by_publisher(rows))
+    return Residuals(name=name, publishers=publishers, runs=len(rows), low=ends[0], high=ends[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from figgen.scenarios.evidence.left_out import left_out_predictions
 from figgen.scenarios.evidence.measured import measured_runs, shown_runs
 from figgen.scenarios.evidence.publisher_names import house_of, publisher_of
 from figgen.scenarios.evidence.split import publisher_side
-from figgen.scenarios.runs.classes import RunClass, run_class, stack_of
+from figgen.scenarios.runs.classes import RunClass, run_class
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.record import described_run
 
@@ -106,7 +106,7 @@ def published_runs() -> tuple[PublishedRun, ...]:
                 PublishedRun(
                     run=run,
                     publisher=record["publisher"],
-                    run_class=run_class(run, stack_of(record["framework"])),
+                    run_class=run_class(run),
                     doubt=record.get("doubt", ""),
                     fitted=False,
                 )

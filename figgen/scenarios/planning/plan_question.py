@@ -9,7 +9,6 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.residuals import Residuals
-from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError, check_size
 from figgen.models.memory.fit_probability import SAFE
 from figgen.models.planner.plan import PlannedJob
@@ -30,12 +29,12 @@ from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.resolve import base_of, completed, resolve
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.options.setup_of import setup_of
+from figgen.scenarios.runs.classes import residuals_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.rate_row import GivenRates, RateRow
 from figgen.scenarios.runs.rates import attained, rate_row
-from figgen.scenarios.runs.residual_classes import interval_class
 from figgen.scenarios.runs.software import memory_of
 from figgen.scenarios.runs.step_as_run import described
 
@@ -76,8 +75,7 @@ class PlanQuestion:
     @property
     def residuals(self) -> Residuals:
         """The errors of past predictions for this class of jobs."""
-        tuned = self.job.setup.lora_rank is not None
-        return class_residuals()[interval_class(self.run, tuned=tuned)]
+        return residuals_of(self.run, tuned=self.job.setup.lora_rank is not None)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
+from figgen.catalog.residuals import Residuals, residuals
+from figgen.scenarios.runs.class_ends import MOST_GPUS, class_name, named_ends
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import first_match
 from figgen.scenarios.runs.residual_classes import generation_of
@@ -23,7 +25,7 @@ STACKS = (
     (r"megatron|nemo|mcore|megascale|deepseek|internevo|libai", "Megatron"),
     (r"deepspeed", "DeepSpeed"),
     (r"fsdp", "FSDP"),
-    (r"torch|nanogpt|litgpt|lightning|ddp|hugging|attention|swift", "plain PyTorch"),
+    (r"torch|nanogpt|litgpt|lightning|ddp|hugging|\bhf\b|attention|swift", "plain PyTorch"),
 )
 """Stacks by the name that a source gives its framework; the first match applies. InternEvo and
 LiBai lay out models as Megatron does."""
@@ -45,7 +47,7 @@ class RunClass:
     @property
     def name(self) -> str:
         """The name of the class, such as `Megatron on Hopper, experts`."""
-        return f"{self.stack} on {self.chips}, {'experts' if self.experts else 'dense'}"
+        return class_name(self.stack, self.chips, self.experts)
 
 
 def stack_of(words: str) -> str:
@@ -64,10 +66,23 @@ def chips_of(chip: Accelerator) -> str:
     return "cards" if chip.name.startswith(CARDS) else chip.vendor
 
 
-def run_class(run: DescribedRun, stack: str = "") -> RunClass:
-    """Return the class of a run; `stack` replaces the framework if the source is more specific."""
+def run_class(run: DescribedRun) -> RunClass:
+    """Return the class of a run."""
     return RunClass(
-        stack=stack or stack_of(run.framework),
+        stack=run.stack or stack_of(run.framework),
         chips=chips_of(run.accelerator),
         experts=run.shape.experts is not None,
     )
+
+
+def residuals_of(run: DescribedRun, *, tuned: bool) -> Residuals:
+    """Return how runs like this one were measured over predicted.
+
+    Jobs with adapters (`tuned`), with state-space layers and on more GPUs than any run of the fit
+    are unlike all of them.
+    """
+    found = run_class(run)
+    unlike = tuned or run.shape.state_space is not None or run.gpus > MOST_GPUS
+    ends = {name: (entry.low, entry.high) for name, entry in residuals().items()}
+    name, low, high = named_ends(ends, found.stack, found.chips, found.experts, unlike)
+    return residuals().get(name) or Residuals(name=name, publishers=0, runs=0, low=low, high=high)

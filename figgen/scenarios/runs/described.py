@@ -21,8 +21,10 @@ class DescribedRun:
     prediction are next to the head. `step_time_s` and `peak_memory_bytes` are measured, or None if
     the source does not give them.
 
-    `habits` names software of which only the memory is modelled, if it differs from the `framework`
-    that is timed; `memory_habits` is the software whose habits fill the memory. Its attention
+    `stack` is the software stack that a source or a reader names, empty if it is that of the
+    `framework`. `habits` names software of which only the memory is modelled, if it differs from
+    the `framework` that is timed; `memory_habits` is the software whose habits fill the memory. Its
+    attention
     `stores_scores`, with `dropout`, if its source says so. `flash_attention` is the version of
     FlashAttention, 0 for none. `dispatcher`, `expert_overlap`, `cuda_graphs`, `context_exchange`
     and `document_tokens` are those of a `TrainingSetup`. `offloaded_optimizer` and
@@ -30,7 +32,9 @@ class DescribedRun:
     `stated_recipe` holds bytes per parameter if the source gives others than its software usually
     has. `compiled` tells whether a compiler fuses its kernels (None: unknown), and `own_kernels` is
     the source's word for hand-fused kernels, if any. With `sixteen_bit_state`, weights and moments
-    have 16 bits.
+    have 16 bits. `overlap_grad_reduce` tells whether gradients travel behind backward,
+    `shape_padding` whether the compiler pads matmuls to widths that tensor cores like, and
+    `fused_optimizer` whether one kernel updates a parameter (None: as usual).
     """
 
     name: str
@@ -63,6 +67,7 @@ class DescribedRun:
     group: str
     source: str
     config_key: str
+    stack: str = ""
     habits: str | None = None
     memory_habits: str = "megatron"
     stores_scores: bool = False
@@ -79,6 +84,9 @@ class DescribedRun:
     compiled: bool | None = None
     sixteen_bit_state: bool = False
     own_kernels: str = ""
+    overlap_grad_reduce: bool | None = None
+    shape_padding: bool | None = None
+    fused_optimizer: bool | None = None
 
     @property
     def dtype(self) -> str:

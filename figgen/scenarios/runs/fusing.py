@@ -56,6 +56,11 @@ SIXTEEN_BITS_MOVED, USUALLY_MOVED = 20.0, 40.0
 """Bytes per parameter that clipping and PyTorch's fused Adam move: weights, gradients and moments
 in 16 bits, and in FP32 (`figgen.models.operations.stack`)."""
 
+UNFUSED_UPDATE = 2.3
+"""How many times as many bytes an unfused Adam moves, PyTorch's default: 23 reads and writes of a
+parameter's numbers (decay 2, first moment 3, second 5, its root and the denominator 6, weights 4,
+clipping 3; `_multi_tensor_adamw` in torch/optim/adamw.py of 2.9) for a fused one's 10."""
+
 
 def fusing_of(run: DescribedRun) -> str:
     """Return how a run's software fuses, by its framework and its source."""
@@ -67,6 +72,19 @@ def fusing_of(run: DescribedRun) -> str:
     if usual == MODULES and run.own_kernels:
         return MEGATRON if run.own_kernels == "transformer engine" else EAGER
     return usual
+
+
+def pads_matmuls(run: DescribedRun) -> bool:
+    """Whether matmuls of an odd width, such as GPT-2's vocabulary of 50,257, run at an even one.
+
+    PyTorch's compiler pads them since 2.1, and tuned software pads the vocabulary; modules that run
+    as they are written do not.
+    """
+    if run.framework not in TORCH:
+        return True
+    if fusing_of(run) == COMPILED:
+        return run.shape_padding is not False
+    return fusing_of(run) != MODULES
 
 
 def is_one_program(run: DescribedRun) -> bool:
@@ -82,7 +100,7 @@ def own_kernels(words: str) -> str:
 
 def torch_update_bytes(run: DescribedRun) -> float:
     """Return the bytes per parameter that an update of PyTorch's optimizer moves."""
-    if run.sixteen_bit_state:
-        return SIXTEEN_BITS_MOVED
     recipe = framework_memory(run.habits or memory_framework(run.framework, run.version)).recipe
-    return SIXTEEN_BITS_MOVED if recipe == "bf16_8" else USUALLY_MOVED
+    in_16_bits = run.sixteen_bit_state or recipe == "bf16_8"
+    moved = SIXTEEN_BITS_MOVED if in_16_bits else USUALLY_MOVED
+    return moved * (UNFUSED_UPDATE if run.fused_optimizer is False else 1.0)

@@ -72,7 +72,7 @@ def run_job(run: DescribedRun) -> Job:
         gathers=gathers,
         scatters=scatters,
         gradient_bytes=gradient_bytes(run, scatters),
-        overlapped=0.0 if run.framework in WITHOUT_SECOND_BUFFER else 1.0,
+        overlapped=float(overlaps_data(run)),
         per_tensor=float(run.framework == "nanotron"),
         dispatcher=float(DISPATCHERS[run.dispatcher]),
         expert_overlap=float(EXPERT_OVERLAPS[run.expert_overlap]),
@@ -83,6 +83,13 @@ def run_job(run: DescribedRun) -> Job:
         keys_apart=keys_apart(run.shape, run.sequence, run.document_tokens),
         offloaded=run.offloaded_optimizer,
     )
+
+
+def overlaps_data(run: DescribedRun) -> bool:
+    """Whether weights and gradients travel behind computing, as all known software can."""
+    if run.overlap_grad_reduce is not None:
+        return run.overlap_grad_reduce
+    return run.framework not in WITHOUT_SECOND_BUFFER
 
 
 def repeats_of(run: DescribedRun) -> tuple[float, float]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.catalog.residuals import Residuals, residuals
+from figgen.catalog.residuals import Residuals
 from figgen.models.step.attained import Attained
 from figgen.models.step.compute import utilisation_of_step
 from figgen.models.step.job import Job
 from figgen.models.step.timed_step import StepSeconds, timed_step
+from figgen.scenarios.runs.classes import residuals_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.rate_row import NOTHING_GIVEN, GivenRates
 from figgen.scenarios.runs.rates import attained
-from figgen.scenarios.runs.residual_classes import interval_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def predicted_step(
     job = job or run_job(run)
     parts = timed_step(job, rates)
     seconds = float(parts.total_s)
-    known = residuals()[interval_class(run, tuned=bool(job.lora_rank))]
+    known = residuals_of(run, tuned=bool(job.lora_rank))
     tokens = run.global_batch * run.sequence
     return PredictedStep(
         job=job,

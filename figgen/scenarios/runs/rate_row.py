@@ -18,7 +18,7 @@ class RateRow:
     attention are what single kernels reach; a step sustains the four shares of it. EFA has its own
     share, `efa_share`. If attention writes every score to memory, the score and its gradient move
     `score_bytes`; otherwise that is 0. `dtype` is the number type of matmuls and `peak_flops_per_s`
-    its dense peak. `framework_class` and `dense_class` are arguments of `residual_class`.
+    its dense peak. `stack` and `chips` are those of the class of its jobs.
     """
 
     rates: Attained
@@ -31,8 +31,8 @@ class RateRow:
     score_bytes: float
     dtype: str
     framework: str
-    framework_class: str
-    dense_class: str
+    stack: str
+    chips: str
 
     @property
     def quantized(self) -> float:
@@ -185,4 +185,10 @@ def at_share(rates: Attained, peak_flops_per_s: float, compute_efficiency: float
     """
     check_share("compute_efficiency", compute_efficiency)
     rate = peak_flops_per_s * compute_efficiency
-    return replace(rates, matmul_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate)
+    return replace(
+        rates,
+        matmul_flops_per_s=rate,
+        plain_flops_per_s=rate,
+        unaligned_share=1.0,
+        expert_flops_per_s=rate,
+    )

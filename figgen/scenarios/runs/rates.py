@@ -12,6 +12,7 @@ from math import prod
 
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
+from figgen.models.operations.kernel_rates import MATMUL_SHARE, UNALIGNED_FLOPS_PER_S
 from figgen.models.setup.training_setup import CUDA_GRAPHS, DISPATCHERS, EXPERT_OVERLAPS
 from figgen.models.step.attained import Attained
 from figgen.models.step.timed_step import UPDATE_BYTES
@@ -25,7 +26,9 @@ from figgen.scenarios.runs.chips import (
     plain_peak,
     sustained_by,
 )
+from figgen.scenarios.runs.classes import run_class
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.device_run import issue_rate_of
 from figgen.scenarios.runs.fusing import (
     COMPILED,
     DROPPED_BYTES,
@@ -38,6 +41,7 @@ from figgen.scenarios.runs.fusing import (
     WHOLE_GRAPH,
     fusing_of,
     is_one_program,
+    pads_matmuls,
     torch_update_bytes,
 )
 from figgen.scenarios.runs.measured_rates import head_share
@@ -51,9 +55,7 @@ from figgen.scenarios.runs.rate_row import (
     written_flops_per_s,
 )
 from figgen.scenarios.runs.residual_classes import (
-    dense_class,
     family_of,
-    framework_class,
     generation_of,
 )
 from figgen.scenarios.runs.setup import memory_framework
@@ -83,6 +85,11 @@ have Megatron-LM's defaults, with its all-to-all."""
 FLASH_2_ON_HOPPER = "attention_kernel.torchtitan"
 """torchtitan uses PyTorch's attention, which was FlashAttention 2 on the H100s of its runs."""
 
+HOPPER, FLASH_3_ON_HOPPER = "attention_share.hopper", "attention_share.flash-3-on-hopper"
+
+PRIME_LOSSES = {"prime-rl": "chunks", "prime-rl-logits": MODULES}
+"""How prime-rl computes its loss, by the memory that it fills."""
+
 PLAIN_ATTENTION = ("pytorch", UNKNOWN_SOFTWARE)
 """Families with torchtitan's attention unless a source names another."""
 
@@ -104,9 +111,6 @@ def terms_of(run: DescribedRun) -> Terms:
     """Return what every field of `Attained` is made of for a run."""
     chip, family, era = run.accelerator, family_of(run), era_of(run)
     fusing = fusing_of(run)
-    # torchtitan compiles its loss since December 2024 (pull request 702).
-    early = memory_framework(run.framework, run.version) == "torchtitan-2024"
-    loss = MODULES if early and fusing == COMPILED else fusing
     exposing = "megatron-2021" if family == "megatron" and chip.vendor != "NVIDIA" else family
     product = plain = _matmul_shares(run, family)
     if run.dtype in ("fp8", "fp4"):
@@ -120,6 +124,7 @@ def terms_of(run: DescribedRun) -> Terms:
     return {
         "matmul_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
+        "unaligned_share": (_unaligned_share(run), ()),
         "expert_flops_per_s": (rate, (*product, "expert_share.all")),
         "attention_flops_per_s": (attention_peak * head_share(run.shape.head_dim), attention),
         "attention_start_keys": _start_keys(run),
@@ -128,9 +133,8 @@ def terms_of(run: DescribedRun) -> Terms:
         "matmul_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{fusing}",)),
         "cast": (1.0, ("cast.all",)),
-        # Frameworks of PyTorch's modules sort tokens by indexing.
-        "permutation": (1.0, (f"permutation.{usual[3] if fusing == MEGATRON else 'unfused'}",)),
-        "loss_bytes": (1.0, (_one("loss_bytes", loss),)),
+        "permutation": (1.0, (f"permutation.{_sorting(run, fusing, usual[3])}",)),
+        "loss_bytes": (1.0, (_one("loss_bytes", _loss(run, fusing)),)),
         "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
         "optimizer": _optimizer(run, family),
         **_launch_terms(run, family, fusing),
@@ -156,6 +160,36 @@ def terms_of(run: DescribedRun) -> Terms:
         "host_update_s": (HOST_UPDATE_S.get(run.framework, TORCH_UPDATE_S), ()),
         "host_bytes_per_s": (host_bytes_per_s(chip), ()),
     }
+
+
+def _unaligned_share(run: DescribedRun) -> float:
+    """Return the rate of matmuls of a width that tensor cores dislike, over that of others."""
+    issue = issue_rate_of(run.accelerator)
+    if issue is None or pads_matmuls(run):
+        return 1.0
+    sustained = MATMUL_SHARE * plain_peak(run.accelerator)
+    return min(1.0, UNALIGNED_FLOPS_PER_S * issue / sustained)
+
+
+def _sorting(run: DescribedRun, fusing: str, usual: str) -> str:
+    """Return how tokens are sorted by expert; PyTorch's modules do it by indexing."""
+    if run.framework == "torchtitan":
+        return "torchtitan"
+    return usual if fusing == MEGATRON else "unfused"
+
+
+def _loss(run: DescribedRun, fusing: str) -> str:
+    """Return how the loss is computed: as everything is fused, or otherwise.
+
+    torchtitan compiles its loss since December 2024 (pull request 702). prime-rl compiles layers
+    only; its trainer for reinforcement learning computes logits, log-probabilities and entropy by
+    chunks of the vocabulary (PrimeIntellect-ai/prime-rl@c330a6d4e, trainer/model.py,
+    trainer/models/layers/lm_head.py).
+    """
+    if run.habits in PRIME_LOSSES:
+        return PRIME_LOSSES[run.habits]
+    early = memory_framework(run.framework, run.version) == "torchtitan-2024"
+    return MODULES if early and fusing == COMPILED else fusing
 
 
 def _link_terms(run: DescribedRun, family: str) -> Terms:
@@ -210,21 +244,23 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
     """Return the FLOP/s of which attention reaches a share, and the constants of the share.
 
     If the source names no kernel, it is the framework's usual one. FlashAttention 3 is written for
-    Hopper, as Megatron-Core's kernels are. FlashAttention 2 is written for Ampere, whose
+    Hopper. FlashAttention 2 is written for Ampere, whose
     instructions Hopper and Blackwell run too; it reaches 35% of an H100 (Shah et al. 2024,
     arXiv:2407.08608) and is assumed to be as fast on a multiprocessor of Blackwell.
     """
     chip, named, generation = run.accelerator, run.flash_attention, generation_of(run.accelerator)
     if _writes_scores(run):
         return _written_scores(run)
+    share = _one("attention_share", *attention_by(chip))
+    if (named, share) == (3, HOPPER):
+        return plain_peak(chip), (FLASH_3_ON_HOPPER,)
     if (named, generation) == (2, "blackwell"):
-        return hopper_peak_on(generation), ("attention_share.hopper", FLASH_2_ON_HOPPER)
+        return hopper_peak_on(generation), (HOPPER, FLASH_2_ON_HOPPER)
     family = family_of(run)
     usual = _optional("attention_kernel", "torchtitan" if family in PLAIN_ATTENTION else family)
     if usual == (FLASH_2_ON_HOPPER,) and generation not in ("hopper", "blackwell"):
         usual = ()
-    native = (named, generation) == (3, "hopper") or (named == 2 and generation != "hopper")
-    share = _one("attention_share", *attention_by(chip))
+    native = named == 3 or (named == 2 and generation != "hopper")
     older = usual if generation != "other" and not native else ()
     if named == 1:
         older = ("attention_kernel.flash-1",)
@@ -346,7 +382,7 @@ def rate_row(run: DescribedRun) -> RateRow:
     terms = terms_of(run)
     shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}
     found = {field: base * shares[field] for field, (base, _) in terms.items()}
-    product = terms["matmul_flops_per_s"][0]
+    product, alike = terms["matmul_flops_per_s"][0], run_class(run)
     found |= {
         "matmul_flops_per_s": product,
         "plain_flops_per_s": terms["plain_flops_per_s"][0],
@@ -368,6 +404,6 @@ def rate_row(run: DescribedRun) -> RateRow:
         score_bytes=_score_bytes(run),
         dtype=run.dtype,
         framework=run.framework,
-        framework_class=framework_class(run),
-        dense_class=dense_class(run.accelerator),
+        stack=alike.stack,
+        chips=alike.chips,
     )

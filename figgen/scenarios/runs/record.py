@@ -16,6 +16,7 @@ from figgen.errors import InputError
 from figgen.json_text import read_json
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.shape.model_shape import ModelShape
+from figgen.scenarios.runs.classes import stack_of
 from figgen.scenarios.runs.described import DescribedRun, domain_width
 from figgen.scenarios.runs.fields import Record, number_of, text_of, whole_of, wholes_of
 from figgen.scenarios.runs.fusing import own_kernels
@@ -153,6 +154,7 @@ def _software_of(record: Record, framework: str) -> dict[str, Any]:
     flash = re.search(FLASH, attention)
     return {
         "framework": framework,
+        "stack": stack_of(named) if named else "",
         "version": version,
         "stores_scores": bool(re.search("unfused|explicit scores", attention)),
         "dropout": "dropout" in attention,
@@ -162,6 +164,9 @@ def _software_of(record: Record, framework: str) -> dict[str, Any]:
         "cuda_graphs": graphs_of(record),
         "stated_recipe": stated_recipe(record),
         "compiled": switch(record.get("compiled")),
+        "overlap_grad_reduce": switch(record.get("overlap_grad_reduce")),
+        "shape_padding": switch(record.get("shape_padding")),
+        "fused_optimizer": switch(record.get("fused_optimizer")),
         "sixteen_bit_state": bool(re.search(SIXTEEN_BITS, formats)),
         "own_kernels": own_kernels(f"{named} {attention}"),
         "habits": habits,

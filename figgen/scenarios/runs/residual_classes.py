@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from figgen.catalog.hardware import Accelerator
+from figgen.scenarios.runs.class_ends import MOST_GPUS, UNKNOWN
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
 
@@ -15,8 +16,6 @@ STARTS = {
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose prediction errors differ from those of the others."""
 
-UNKNOWN = "jobs with few or no published runs"
-"""The class of runs without published times: other hardware, software or layers, or more GPUs."""
 PLAIN = ("pytorch", "torchtune")
 """Software with PyTorch's own kernels, of which the fit has no run."""
 OWN_FAMILY = (
@@ -33,7 +32,7 @@ the class is that of runs without published times."""
 BORROWED = ("fsdp",)
 """Frameworks timed as Megatron with fewer than eight runs of their own."""
 
-LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
+LARGE, LARGE_GPUS = "dense models on thousands of GPUs", 3000
 """Production runs of reports, slower and faster than benchmarks of the same chips on fewer GPUs;
 the largest class by size.
 
@@ -41,11 +40,6 @@ Trainings and benchmarks share this class. Three runs of two reports took 14 to 
 predicted and most benchmarks did not, but MegaScale's could be either. Leaving out one source at a
 time, intervals contain 7 of the 11 left-out runs with two classes, and 8 with one.
 """
-
-
-FEWEST_GPUS = 8
-"""The fit has only one run on fewer GPUs, on two GB200; plain transformers on one GPU is predicted
-from its operations, in `figgen.scenarios.runs.device_run`."""
 
 
 def generation_of(chip: Accelerator) -> str:
@@ -65,7 +59,7 @@ def family_of(run: DescribedRun) -> str:
 
 
 def class_of(run: DescribedRun) -> str:
-    """Return the residual class of a run, which gives the interval of its prediction.
+    """Return the group of runs in whose errors a run is counted.
 
     State-space layers, and experts on thousands of GPUs, are in the class without published times.
     """
@@ -112,17 +106,3 @@ def dense_class(chip: Accelerator) -> str:
     generation = generation_of(chip)
     known = generation not in ("other", "volta")
     return f"dense models on {generation.title()}" if known else UNKNOWN
-
-
-def interval_class(run: DescribedRun, *, tuned: bool) -> str:
-    """Return the residual class that gives a run's interval, as `interval_name` does."""
-    return interval_name(run.gpus, tuned, class_of(run))
-
-
-def interval_name(gpus: int, tuned: bool, alike: str) -> str:
-    """Return the residual class that gives the interval of a run in the class `alike`.
-
-    On fewer GPUs than in any published run, and if adapters are `tuned`, which the fit does not
-    cover, it is the class without published times.
-    """
-    return UNKNOWN if tuned or gpus < FEWEST_GPUS else alike

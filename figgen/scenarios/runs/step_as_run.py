@@ -7,6 +7,7 @@ from figgen.lookups import remembered
 from figgen.models.machine.cluster import Cluster
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.job import Job
+from figgen.scenarios.runs.classes import stack_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.names import DTYPE_OF
@@ -48,6 +49,7 @@ def described(
         number_format=number_format,
         recompute=setup.recompute,
         framework=framework,
+        stack=stack_of(software.split()[0]),
         release="",
         version=version,
         compiled=compiled_of(software),

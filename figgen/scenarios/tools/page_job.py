@@ -21,9 +21,9 @@ from figgen.scenarios.options.hardware_of import (
     own_latencies_of,
 )
 from figgen.scenarios.options.setup_of import setup_of
+from figgen.scenarios.runs.class_ends import MOST_GPUS, named_ends
 from figgen.scenarios.runs.measured_rates import Measured, read_line
 from figgen.scenarios.runs.rate_row import GivenRates, RateRow, attained_of, on_own_chip
-from figgen.scenarios.runs.residual_classes import interval_name, residual_class
 from figgen.scenarios.runs.step_job import step_job
 from figgen.scenarios.tools.served import (
     OWN,
@@ -121,16 +121,15 @@ class UntimedJob:
     def interval(self) -> ResidualInterval:
         """The interval around predictions of this class of jobs."""
         setup, rates = self.setup, self.rates
-        gpus = setup.parallel.world_size
-        alike = residual_class(
-            gpus=gpus,
-            state_space=setup.shape.state_space is not None,
-            experts=setup.shape.experts is not None,
-            framework=rates.framework_class,
-            dense=rates.dense_class,
+        shape, tuned = setup.shape, setup.lora_rank is not None
+        beyond = setup.parallel.world_size > MOST_GPUS
+        name, low, high = named_ends(
+            self.catalog.residuals,
+            rates.stack,
+            rates.chips,
+            shape.experts is not None,
+            tuned or beyond or shape.state_space is not None,
         )
-        name = interval_name(gpus, setup.lora_rank is not None, alike)
-        low, high = self.catalog.residuals[name]
         return ResidualInterval(interval_of=name, residuals=(low, high))
 
 

@@ -130,7 +130,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "--overlap-param-gather and --tp-comm-overlap, and check "
             "CUDA_DEVICE_MAX_CONNECTIONS",
             named=1,
-            concerned=23,
+            concerned=22,
             mistake=nothing_hidden,
         ),
         "experts": SlowCause(
@@ -156,7 +156,7 @@ CAUSES: Mapping[str, SlowCause] = MappingProxyType(
             "parameters in the log; use larger microbatches while they fit, compile, or use "
             "CUDA graphs",
             named=1,
-            concerned=25,
+            concerned=24,
             mistake=small_kernels,
             choice=larger_microbatches,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.errors import InputError
 from figgen.quantity_shown import shown, span_shown
 from figgen.quantity_text import read_quantity
-from figgen.scenarios.runs.residual_classes import UNKNOWN
+from figgen.scenarios.runs.class_ends import UNKNOWN
 from figgen.scenarios.verdict.like import LikeRun
 from figgen.scenarios.verdict.reasons import Reason
 
@@ -27,7 +27,7 @@ def verdict_sentence(
     ratio = measured_s / predicted_s
     word = verdict_word(ratio, low_s / predicted_s, high_s / predicted_s)
     within = (
-        "few or no published runs are like it, and the widest interval is"
+        "few or no published runs are like it, so the interval is wide,"
         if class_name == UNKNOWN
         else f"eight in ten runs of '{class_name}' are within"
     )

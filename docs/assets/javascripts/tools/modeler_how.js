@@ -7,7 +7,7 @@ import { HARDWARE, computeLines, kindLines, recomputeLines, utilisationLines } f
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
 import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
-import { UNKNOWN } from "../scenarios/runs/residual_classes.js";
+import { UNKNOWN } from "../scenarios/runs/class_ends.js";
 import { operationsOf } from "./modeler_counts.js";
 import { LEVELS, fullestOf, kindsOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds, span } from "./quantities.js";
@@ -38,7 +38,7 @@ const HOW = {
   interval: ({ job: { predicted }, step }) => [
     plainLine(
       predicted.interval_of === UNKNOWN
-        ? "Few or no published runs are like this one, so it gets the widest interval, from how far off predictions were for publishers left out of the fit."
+        ? "Few or no published runs are like this one, so it gets a wide interval, from how far off predictions were for publishers left out of the fit."
         : `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
