@@ -122,6 +122,13 @@ def test_communicators_of_one_hue_differ_in_their_line_and_every_name_has_room(
     assert cut == []
 
 
+def test_a_rank_names_its_next_neighbour_and_where_it_is_alone(page: Page, site: str) -> None:
+    opened(page, site, "?nodes=16384&gpus=8&tp=8&pp=16&rank=100000")
+    told = page.locator(".map-details")
+    expect(told).to_contain_text("16 nodes; next is 108192")
+    expect(told).to_contain_text(re.compile("Alone in\\s*CP, EP"))
+
+
 def test_a_job_of_many_nodes_is_seen_by_boxes_and_its_gpus_when_zoomed(
     page: Page, site: str
 ) -> None:

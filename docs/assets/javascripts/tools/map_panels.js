@@ -166,6 +166,7 @@ export function makeDetails(change) {
       return;
     }
     const facts = rankFacts(parallel, rank, names);
+    const alone = facts.groups.filter(({ size }) => size === 1).map(({ label }) => label);
     title.textContent = `Rank ${rank}${rank === pinned ? "" : " (not chosen)"}`;
     body.replaceChildren(
       el(
@@ -174,11 +175,12 @@ export function makeDetails(change) {
         line("Node", `${facts.node}, GPU ${facts.local} of it`),
         line("Dense", pointInWords(facts.dense)),
         facts.expert ? line("Expert", pointInWords(facts.expert)) : [],
+        alone.length ? line("Alone in", alone.join(", ")) : [],
       ),
       el(
         "ul",
         { class: "map-groups" },
-        facts.groups.map(({ name, label, hue, group, members, nodes, place, size }) =>
+        facts.groups.filter(({ size }) => size > 1).map(({ name, label, hue, group, members, nodes, place, size }) =>
           el(
             "li",
             {},
@@ -190,14 +192,8 @@ export function makeDetails(change) {
             el(
               "span",
               {},
-              size === 1 ? "alone" : `${ranksInWords(members, 5)}`,
-              el(
-                "small",
-                {},
-                size === 1
-                  ? ""
-                  : ` ${place + 1}${suffix(place + 1)} of ${size}, ${plural(nodes, "node")}`,
-              ),
+              ranksInWords(members, 5),
+              el("small", {}, ` ${place + 1}${suffix(place + 1)} of ${size}, ${plural(nodes, "node")}; next is ${members[(place + 1) % size]}`),
             ),
           ),
         ),

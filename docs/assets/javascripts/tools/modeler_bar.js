@@ -28,7 +28,7 @@ export function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) 
     "select",
     { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
     own,
-    el("option", { value: "" }, "First example: four stages, eight microbatches"),
+    el("option", { value: "" }, "Example: four stages, eight microbatches"),
     presetGroups(presets).map(([title, pairs]) =>
       el(
         "optgroup",
