@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
-from pathlib import Path
 
 from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
-from figgen.project import modules_of
-from figgen.subject import modules, use
+from figgen.project import in_guide, use_site_here
 
 VERBS = {
     "list": "figures", "show": "figures", "eval": "figures", "stats": "figures", "ranks": "ranks",
@@ -26,7 +24,6 @@ VERBS = {
     "serve-tools": "serve_tools",
 }  # fmt: skip
 """The module of `figgen.commands` that adds each verb, in the order of the help."""
-GUIDE = "figgen.guide"
 ANY_SITE = ("figures", "prose", "agreement", "changes", "paper", "start")
 """Modules of verbs about a site whatever its subject; the others are about the guide's."""
 
@@ -37,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # For terminals without Greek letters, and for bytes that are not valid text.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        _use_modules_here()
+        use_site_here()
         words = sys.argv[1:] if arguments is None else arguments
         parser = parser_of(words)
     except InputError as error:
@@ -71,24 +68,14 @@ def _refuse_fault(error: Exception) -> int:
     raise error
 
 
-def _use_modules_here() -> None:
-    """Use the subject of the site in this folder, or else this package's own subject."""
-    folder = Path.cwd()
-    named = modules_of(folder)
-    if named is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    use(*((GUIDE,) if named is None else named))
-
-
 def parser_of(words: Sequence[str]) -> OneLineParser:
     """Return the parser for a command line: for its verb only, or for all verbs if it has none.
 
-    Without a verb, another site than the guide has only the verbs that fit any site.
+    Without a verb, only the guide's own folder has them all; elsewhere they are those for any site.
     """
     if words and words[0] in VERBS:
         return _parser((VERBS[words[0]],))
-    guide = GUIDE in modules() or not modules()
-    return _parser(tuple(dict.fromkeys(VERBS.values())) if guide else ANY_SITE)
+    return _parser(tuple(dict.fromkeys(VERBS.values())) if in_guide() else ANY_SITE)
 
 
 @cache
@@ -97,7 +84,9 @@ def _parser(subjects: tuple[str, ...]) -> OneLineParser:
 
     Modules are imported here because a fault in the catalog is reported as bad input too.
     """
-    parser = OneLineParser(prog="figgen", description=__doc__)
+    others = ", ".join(verb for verb, module in VERBS.items() if module not in ANY_SITE)
+    after = f"about distributed training: {others}" if subjects == ANY_SITE else None
+    parser = OneLineParser(prog="figgen", description=__doc__, epilog=after)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
     for name in subjects:
         import_module(f"figgen.commands.{name}").add(verbs)

@@ -22,6 +22,7 @@ from typing import Any
 from figgen import subject
 from figgen.charts import Chart, Scalar
 from figgen.errors import InputError
+from figgen.project import use_site_here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,9 +273,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def use_own_subject() -> None:
-    """Use this package's own subject unless a different one is in use."""
+    """Use the subject of the site in the working folder, unless a different one is in use."""
     if not subject.modules():
-        subject.use("figgen.guide")
+        use_site_here()
 
 
 def _asked(verb: str, positional: Sequence[str], options: Mapping[str, object]) -> CommandResult:

@@ -9,15 +9,18 @@ file's own `[sources]`.  Pages then write `{{ house("cottage").area }}`.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 from figgen.entries.entry import CatalogEntry
 from figgen.entries.read import NAME, read_entry
 from figgen.entries.schema import Key
 from figgen.errors import EntryPlace, InputError, raise_all, unknown
 from figgen.registry import LOOKUPS
+from figgen.subject import subject
 
 SOURCES = "sources"
 
@@ -25,13 +28,31 @@ SOURCES = "sources"
 class OwnEntry(SimpleNamespace):
     """One entry: its keys are attributes; `name`, `source` and `note` are every entry's."""
 
+    def __getattr__(self, key: str) -> NoReturn:
+        if key.startswith("__"):
+            raise AttributeError(key)
+        raise AttributeError(str(unknown(f"key of {self.name}", key, vars(self))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnCatalog:
+    """A catalog of a site: calling it looks an entry up."""
+
+    name: str
+    entries: Mapping[str, OwnEntry]
+
+    def __call__(self, entry: str) -> OwnEntry:
+        if entry not in self.entries:
+            raise unknown(self.name, entry, self.entries)
+        return self.entries[entry]
+
 
 def _own(entry: CatalogEntry) -> OwnEntry:
     every = {"name": entry.name, "source": entry.source, "note": entry.note}
     return OwnEntry(**{**every, **entry.words, **entry.flags, **entry.values})
 
 
-def catalog(name: str, file: str | Path, **keys: Key) -> Callable[[str], OwnEntry]:
+def catalog(name: str, file: str | Path, **keys: Key) -> OwnCatalog:
     """Read a catalog, register it for pages under `name`, and return the function that looks up.
 
     Raises InputError, with file, line, entry and key, for everything that is wrong in the file.
@@ -61,11 +82,11 @@ def catalog(name: str, file: str | Path, **keys: Key) -> Callable[[str], OwnEntr
                 faults += error.all
     raise_all(faults)
 
-    def look_up(entry: str) -> OwnEntry:
-        if entry not in entries:
-            raise unknown(name, entry, entries)
-        return entries[entry]
+    LOOKUPS[name] = found = OwnCatalog(name, entries)
+    return found
 
-    look_up.__name__ = name
-    LOOKUPS[name] = look_up
-    return look_up
+
+def catalogs() -> dict[str, Mapping[str, OwnEntry]]:
+    """Return the entries of every catalog of the site's modules, by its name."""
+    subject()  # which imports the modules
+    return {name: one.entries for name, one in LOOKUPS.items() if isinstance(one, OwnCatalog)}

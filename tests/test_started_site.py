@@ -157,3 +157,38 @@ def test_a_site_starts_with_a_module_of_a_chosen_name(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     tested = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_boat.py")
     assert "1 passed" in tested.stdout
+
+
+def test_python_and_the_commands_know_the_site_from_any_of_its_folders(site: Path) -> None:
+    shown = "import figgen; print(figgen.figure('time-to-boil', preset='travel').values['power'])"
+    assert run(site, "-c", shown).stdout == "650\n"
+    docs = site / "docs"
+    assert run(docs, "-c", shown).stdout == "650\n"
+    listed = run(docs, "-m", "figgen", "list").stdout
+    assert {"time-to-boil", "heat_of_water", "kitchen"} <= set(listed.split())
+    assert "presets" not in run(docs, "-m", "figgen", "list", "plans").stdout
+    assert "did you mean kettle?" in run(docs, "-m", "figgen", "list", "kettles").stdout
+    assert run(docs, "-m", "figgen", "list", "kettle").stdout.splitlines() == [
+        "kitchen  Kettle in the kitchen",
+        "travel   Travel kettle",
+    ]
+    assert run(docs, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
+    assert "write in the site's module" in run(docs, "-m", "figgen", "new", "page", "x").stdout
+
+
+def test_a_module_that_is_not_there_is_told_with_its_place_and_its_like(site: Path) -> None:
+    put(site / "mkdocs.yml", "modules: [kettle]", "modules: [ketle]")
+    told = "mkdocs.yml:4: modules: there is no ketle.py in this folder, and no such package"
+    for said in (built(site).stdout, run(site, "-m", "figgen", "list").stdout):
+        assert told in said
+        assert "(did you mean kettle?)" in said
+
+
+def test_a_misspelt_key_of_an_entry_is_told_with_its_like(site: Path) -> None:
+    put(
+        site / "kettle.py",
+        "power = kettle(preset).power.value",
+        "power = kettle(preset).powr.value",
+    )
+    said = built(site).stdout
+    assert "unknown key of kitchen 'powr' (did you mean power?) (kettle.py:50)" in said

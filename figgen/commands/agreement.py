@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError
+from figgen.project import docs_here
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -18,19 +19,20 @@ def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     summary = "check that a quantity with equal inputs has one value on all pages"
     agree = add_verb(verbs, "agree", _agree, summary, "docs/about")
-    agree.add_argument("docs", nargs="?", default="docs", type=Path)
+    agree.add_argument("docs", nargs="?", type=Path)
 
 
 def _agree(options: argparse.Namespace) -> Answer:
     from figgen.agreement import compared, numbers_of_folder
     from figgen.agreement.ways import quantities
 
-    if not options.docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(options.docs))
+    docs: Path = options.docs or docs_here()
+    if not docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(docs))
     known = quantities()
-    numbers, failed = numbers_of_folder(options.docs)
+    numbers, failed = numbers_of_folder(docs)
     found = compared(numbers, known)
-    told = [f"{options.docs.name}/{each}" for each in (*failed, *found.disagreements)]
+    told = [f"{docs.name}/{each}" for each in (*failed, *found.disagreements)]
     told.append(
         f"{found.numbers:,} numbers; {found.identified:,} of {len(known)} quantities that"
         f" are computed in several ways, {found.points:,} points where they can be compared,"

@@ -14,7 +14,9 @@ from figgen.charts import Chart, canonical_json, payload
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError, check_once, unknown
 from figgen.markdown.yaml_text import read_yaml
+from figgen.project import docs_here
 from figgen.registry import all_figures, all_formulas, build
+from figgen.subject import subject
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -24,13 +26,15 @@ PRINTED = ("png", "pdf", "matplotlib")
 """Formats for papers and slides, which matplotlib draws, with the program that does it."""
 FILED = ("png", "pdf", "html")
 """Formats that are written to a file by default, because a terminal cannot show them."""
-LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
+LISTED = ("presets", "models", "accelerators", "links", "runs")
+"""Tables of the guide's catalog that can be listed."""
 
 
 def add(verbs: Verbs) -> None:
     """Register the verbs of this module."""
     listing = add_verb(verbs, "list", _list, "list the names that a page can use", "", "formulas")
-    listing.add_argument("kind", nargs="?", default="", help=", ".join(LISTED))
+    kinds = f"figures, formulas or a catalog (of the guide: {', '.join(LISTED)})"
+    listing.add_argument("kind", nargs="?", default="", help=kinds)
     show = add_verb(
         verbs,
         "show",
@@ -61,17 +65,21 @@ def add(verbs: Verbs) -> None:
     stats = add_verb(
         verbs, "stats", _stats, "count words, figures and computed numbers of each page", ""
     )
-    stats.add_argument("docs", nargs="?", default="docs", type=Path)
+    stats.add_argument("docs", nargs="?", type=Path)
 
 
 def _list(options: argparse.Namespace) -> Answer:
-    if not options.kind:
-        both = {kind: _named(kind) for kind in ("figures", "formulas")}
-        return Answer(both, "\n\n".join(f"{kind}:\n{_rows(both[kind])}" for kind in both))
-    if options.kind not in LISTED:
-        raise unknown("kind", options.kind, LISTED)
-    rows = _named(options.kind)
-    return Answer(rows, _rows(rows))
+    from figgen.tables import catalogs
+
+    both, own = ("figures", "formulas"), catalogs()
+    kinds = (*both, *(LISTED if subject().entries else ()), *own)
+    if options.kind and options.kind not in kinds:
+        raise unknown("kind", options.kind, kinds)
+    if options.kind:
+        rows = _named(options.kind)
+        return Answer(rows, _rows(rows))
+    every = {kind: _named(kind) for kind in (*both, *own)}
+    return Answer(every, "\n\n".join(f"{kind}:\n{_rows(rows)}" for kind, rows in every.items()))
 
 
 def _named(kind: str) -> dict[str, str]:
@@ -80,6 +88,10 @@ def _named(kind: str) -> dict[str, str]:
         return {name: figure.summary for name, figure in all_figures().items()}
     if kind == "formulas":
         return {name: formula.doc for name, formula in all_formulas().items()}
+    from figgen.tables import catalogs
+
+    if kind in (own := catalogs()):
+        return {name: getattr(e, "title", e.source) for name, e in own[kind].items()}
     from figgen import catalog
 
     return {name: entry.title for name, entry in getattr(catalog, kind.upper()).items()}
@@ -197,11 +209,12 @@ DENSITIES = ("in 100 words", "in captions")
 def _stats(options: argparse.Namespace) -> Answer:
     from figgen.prose.counts import page_counts, page_densities
 
-    if not options.docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(options.docs))
+    docs: Path = options.docs or docs_here()
+    if not docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(docs))
     head = ("words", "figures", "numbers", "problems")
-    counted = page_counts(options.docs)
-    dense = page_densities(options.docs)
+    counted = page_counts(docs)
+    dense = page_densities(docs)
     rows: list[tuple[str, ...]] = [("page", *head, *DENSITIES)]
     for name, counts in counted:
         rows.append((name, *map(str, counts), *(f"{share:.1f}" for share in dense.get(name, ()))))

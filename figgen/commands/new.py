@@ -67,7 +67,11 @@ def _new(options: argparse.Namespace) -> Answer:
     if options.kind not in STUB_MAKERS:
         raise unknown("kind", options.kind, STUB_MAKERS)
     if not (options.root / "figgen" / "catalog").is_dir():
-        raise InputError("root", expected="the project's folder", got=str(options.root))
+        raise InputError(
+            "figgen new adds to the guide on distributed training",
+            expected="the project's folder; on a site of your own, write in the site's module",
+            got=str(options.root),
+        )
     changes: StubFiles = STUB_MAKERS[options.kind](options.root, options.name, options.room)
     for path in changes.new:
         if (options.root / path).exists():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError
+from figgen.project import docs_here
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -18,14 +19,15 @@ def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     summary = "check quantities, sentences and terms of the pages"
     lint = add_verb(verbs, "lint", _lint, summary, "docs/about")
-    lint.add_argument("docs", nargs="?", default="docs", type=Path)
+    lint.add_argument("docs", nargs="?", type=Path)
 
 
 def _lint(options: argparse.Namespace) -> Answer:
     from figgen.prose.rules import lint_folder
 
-    if not options.docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(options.docs))
-    found = lint_folder(options.docs)
+    docs: Path = options.docs or docs_here()
+    if not docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(docs))
+    found = lint_folder(docs)
     told = "\n".join(map(str, found)) or "every page follows the rules"
     return Answer([asdict(finding) for finding in found], told, status=int(bool(found)))

@@ -20,6 +20,7 @@ from traceback import extract_tb
 from typing import Any
 
 from figgen.cache import digest
+from figgen.errors import closest
 from figgen.subject import modules, subject
 
 PACKAGE = Path(__file__).parents[1]
@@ -264,8 +265,12 @@ class SourceCode:
 
 
 def last_place(error: BaseException) -> tuple[str, int] | None:
-    """Return file and line of the innermost followed source in an error's traceback, or None."""
-    return _innermost(error, [PACKAGE, *own_sources(modules()).values()])
+    """Return file and line of the innermost followed source in an error's traceback, or None.
+
+    The site's own modules come before this package, which they may have called in a wrong way.
+    """
+    own = list(own_sources(modules()).values())
+    return _innermost(error, own) or _innermost(error, [PACKAGE])
 
 
 def own_place(error: BaseException) -> str:
@@ -283,13 +288,25 @@ def own_fault(error: BaseException) -> str:
         return circle
     place = own_place(error)
     if not place and isinstance(error, ModuleNotFoundError) and error.name in modules():
-        return f"modules: there is no {error.name}.py in this folder, and no such package installed"
+        return _missing(error.name)
     if isinstance(error, SyntaxError) and error.filename:
         path = Path(error.filename)
         own = own_sources(modules()).values()
         if any(root == path or root in path.parents for root in own):
             return f"{path.name}:{error.lineno}: {error.msg}"
     return f"{place}{type(error).__name__}: {error}" if place else ""
+
+
+def _missing(module: str) -> str:
+    """Return what to say of a module that the configuration names and that isn't there."""
+    from figgen.project import site_of
+
+    site = site_of(Path.cwd())
+    where = f"{site.line_of(module)}: " if site else ""
+    own = [path.stem for path in site.folder.glob("*.py")] if site else []
+    near = [f" (did you mean {' or '.join(found)}?)" for found in [closest(module, own)] if found]
+    what = f"there is no {module}.py in this folder, and no such package installed"
+    return f"{where}modules: {what}{''.join(near)}"
 
 
 def import_circle(error: BaseException) -> str:

@@ -153,7 +153,7 @@ def test_a_dry_run_says_what_is_told_again_before_it_is_written(
     assert new(root, *words, "--dry-run") == 0
     assert before == {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     *plan, last = capsys.readouterr().out.splitlines()
-    assert plan == ["new file docs/guide/stragglers.md", "a line more in mkdocs.yml"]
+    assert plan == ["new file docs/guide/stragglers.md", "one more line in mkdocs.yml"]
     assert last == "nothing is written"
     assert new(root, *words) == 0
     assert capsys.readouterr().err.splitlines() == plan
