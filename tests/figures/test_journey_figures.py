@@ -198,7 +198,8 @@ def test_the_missing_seconds_are_those_of_a_ring_at_a_third_of_a_healthy_one() -
         assert found[name].value == pytest.approx(16 * 40 * seconds, rel=2e-3)
     assert rung(10).slowed_gather_s == pytest.approx(bytes_ / (370e9 / 3) + 7 * 3.4e-6)
     assert found["measured"].value == pytest.approx(rung(10).slowed_s)
-    assert rung(10).slowed_s > rung(10).high_s
+    # The interval is for clusters that nobody has met, so the page says that this fault is in it.
+    assert rung(10).step_time_s < rung(10).slowed_s < rung(10).high_s
 
 
 def test_full_sharding_sends_what_replicas_send_where_gradients_have_32_bits() -> None:
