@@ -24,7 +24,7 @@ from figgen.quantity_text import (
     read_quantity,
     unit_factor,
 )
-from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES
+from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES, is_counted
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit (per anything) that each of these formats can show."""
@@ -46,6 +46,12 @@ def parse_quantity(text: str, unit: str | None = None) -> Quantity:
     if unit is not None and found.unit != unit:
         raise InputError(f"{text!r} has the wrong unit", expected=unit, got=found.unit)
     return found
+
+
+def agree(unit: str, other: str) -> bool:
+    """Return whether numbers in two canonical units mean the same; a count is a pure number."""
+    counts = {unit, other} - {"1"}
+    return unit == other or (len(counts) == 1 and all(map(is_counted, counts)))
 
 
 def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:

@@ -49,7 +49,8 @@ class Computed:
 
     `quantity` is the formula, or the field of the looked-up entry, and `inputs` are its arguments.
     `opened` explains the value of a model. `follows` is the call as data if a script can recompute
-    it for a different machine. `low` and `high` are set, and shown, if the catalog's sources
+    it for a different machine. `has_unit` is False for text and for a bare number whose name ends
+    in no unit. `low` and `high` are set, and shown, if the catalog's sources
     disagree.
     """
 
@@ -61,6 +62,7 @@ class Computed:
     low: float | None = None
     high: float | None = None
     opened: Opened | None = None
+    has_unit: bool = True
     follows: CallData | None = None
     quantity: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
@@ -186,7 +188,7 @@ def _formula(formula: Formula, call: Call, text: str) -> Computed:
         names = ", ".join(argument.name for argument in formula.args)
         raise InputError(f"formula {call.name!r} takes its arguments by name", expected=names)
     expression_tree(formula)  # raises for one that no page can print
-    arguments = {name: _plain(argument) for name, argument in call.keywords}
+    arguments = {name: _with_unit(argument) for name, argument in call.keywords}
     evaluation = evaluate(call.name, **arguments)
     return Computed(
         value=evaluation.value,
@@ -237,7 +239,7 @@ def call_data(call: Call) -> CallData:
     """Return the call of a formula as data, with quantities in SI; a lookup becomes its number."""
     if call.name not in all_formulas():
         return _number(resolve(call, call.name).value)
-    given = {name: _plain(argument) for name, argument in call.keywords}
+    given = {name: _with_unit(argument) for name, argument in call.keywords}
     found = evaluate(call.name, **given).arguments
     inner = {name: one for name, one in call.keywords if isinstance(one, Call)}
     return [call.name, {n: call_data(inner[n]) if n in inner else v for n, v in found.items()}]
@@ -272,14 +274,31 @@ def _plain(argument: Argument) -> object:
     return resolve(argument, argument.name).value if isinstance(argument, Call) else argument
 
 
+def _with_unit(argument: Argument) -> object:
+    """Return an argument of a formula; a number that has a unit keeps it, so that it is checked."""
+    if not isinstance(argument, Call):
+        return argument
+    found = resolve(argument, argument.name)
+    return found if found.has_unit else found.value
+
+
 def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
     """Return a looked-up value; a bare number has its unit in its name, its source in `entry`."""
     value = getattr(found, "value", found)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InputError(f"{call.name}(…).{call.field} is not a number or a string", got=text)
     unit = getattr(found, "unit", unit_of(call.field))
+    known = hasattr(found, "unit") or unit != "1"
     source = getattr(found, "source", getattr(entry, "source", ""))
     # A bare number has lost its range.
     given = getattr(entry, subject().ranges.get(call.field, ""), found)
     low, high = getattr(given, "low", None), getattr(given, "high", None)
-    return Computed(value=value, unit=unit, source=source, call=text, low=low, high=high)
+    return Computed(
+        value=value,
+        unit=unit,
+        source=source,
+        call=text,
+        has_unit=known and not isinstance(value, str),
+        low=low,
+        high=high,
+    )

@@ -109,7 +109,7 @@ OF_CODE = {
     "a name that nobody defined": ("heat.py", 'unit("K")', 'unti("K")',
                                    "heat.py:26: NameError: name 'unti' is not defined"),
     "a unit that nobody declared": ("heat.py", 'unit("K")\n', "\n",
-                                    "heat.py:59: unknown unit 'K' in 'W/m²/K'"),
+                                    "heat.py:38: argument 'transmittance' of heat_loss: unknown"),
 }  # fmt: skip
 
 

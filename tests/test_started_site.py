@@ -118,6 +118,21 @@ def test_a_page_shows_a_result_in_a_unit_of_the_site(site: Path) -> None:
     assert shown == [f"{4181 * 80 / 4.184:,.0f}\N{NO-BREAK SPACE}cal"]
 
 
+def test_a_value_in_the_wrong_unit_is_an_error_of_its_line(site: Path) -> None:
+    with (site / "docs/index.md").open("a") as page:
+        page.write('\nIt takes {{ heating_time(heat=kettle("travel").power, power="1 kW") }}.\n')
+        page.write(
+            "It takes {{ heating_time(heat=heat_of_water(mass=1, warming=80), power=1) }}.\n"
+        )
+        inner = "heat_of_water(mass=1, warming=80)"
+        page.write(f"It takes {{{{ heating_time(heat=1, power={inner}) }}}}.\n")
+    done = built(site)
+    told = [line for line in done.stdout.splitlines() if line.startswith("WARNING")]
+    assert len(told) == 2
+    assert "docs/index.md:15: heating_time: heat: expected J, got 'W'" in told[0]
+    assert "docs/index.md:17: heating_time: power: expected W, got 'J'" in told[1]
+
+
 @pytest.mark.parametrize(
     ("unit", "told"),
     [

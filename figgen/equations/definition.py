@@ -7,7 +7,7 @@ needs to show it. `syntax` reads its expression; `latex`, `javascript` and `work
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from figgen.equations.notation import Argument, Notation
@@ -93,11 +93,14 @@ def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
 
 
 def _argument(notation: Notation, formula_name: str, name: str) -> Argument:
-    """Return the notation's line of an argument. Raises InputError if there is none."""
+    """Return the notation's line of an argument. Raises InputError if there is none, or no unit."""
     if name not in notation:
         raise InputError(
             f"argument {name!r} of {formula_name}",
             expected="a name that the notation defines; add a line there",
             nearest=closest(name, notation),
         )
-    return notation[name]
+    try:
+        return replace(notation[name], unit=canonical_unit(notation[name].unit))
+    except InputError as error:
+        raise InputError(f"argument {name!r} of {formula_name}: {error}") from None

@@ -17,7 +17,7 @@ from figgen.equations.ops import CONSTANTS, OPERATORS
 from figgen.equations.syntax import conditions, names, tree
 from figgen.equations.tree import text
 from figgen.errors import InputError, unknown
-from figgen.units import parse_quantity
+from figgen.units import agree, parse_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,19 @@ class Evaluation:
     arguments: Mapping[str, float]
     value: float
 
+    @property
+    def unit(self) -> str:
+        return self.formula.unit
+
 
 def evaluate(name: str, /, **arguments: object) -> Evaluation:
     """Evaluate formula `name` at `arguments`: numbers in SI, or text such as "450 GB/s".
 
-    Raises InputError for an unknown formula, an unknown or missing argument, one that is not a
-    finite number, a count that is not whole, and arguments outside the domain.
+    An argument may also be anything with a `value` in SI and its `unit`: a quantity of a catalog,
+    or an evaluation.
+
+    Raises InputError for an unknown formula, an unknown or missing argument, one in the wrong unit
+    or not a finite number, a count that is not whole, and arguments outside the domain.
     """
     if name not in FORMULAS:
         raise unknown("formula", name, FORMULAS)
@@ -56,13 +63,17 @@ def evaluate(name: str, /, **arguments: object) -> Evaluation:
     return Evaluation(found, values, value)
 
 
-def _number(formula: str, argument: Argument, given: object) -> float:
+def _number(formula: str, argument: Argument, given: Any) -> float:
     where = f"{formula}: {argument.name}"
     if isinstance(given, str):
         try:
             given = parse_quantity(given, argument.unit).value
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
+    elif hasattr(given, "unit"):
+        if not agree(given.unit, argument.unit):
+            raise InputError(where, expected=argument.unit, got=given.unit)
+        given = given.value
     if isinstance(given, bool) or not isinstance(given, Real) or not math.isfinite(given):
         raise InputError(where, expected="a finite number", got=given)
     value: float = int(given) if isinstance(given, int) else float(given)

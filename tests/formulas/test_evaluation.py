@@ -6,8 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from figgen.catalog.by_name import accelerator, link
 from figgen.errors import InputError
 from figgen.formulas import evaluate
+from figgen.units import agree
 
 RING = {"ranks": 8, "message_bytes": 1e9, "latency_s": 1e-6, "bandwidth_bytes_per_s": 450e9}
 
@@ -28,6 +30,25 @@ def test_arguments_are_kept_as_plain_numbers_in_the_formulas_order() -> None:
     assert kept == {"stages": 4, "microbatches": 8}
     assert list(kept) == ["stages", "microbatches"]
     assert {type(value) for value in kept.values()} == {int}
+
+
+def test_an_argument_that_has_a_unit_is_checked() -> None:
+    h100, nvlink = accelerator("h100-sxm-80gb"), link("nvlink4")
+    ridge = evaluate(
+        "ridge_point", peak_flops_per_s=h100.bf16, bandwidth_bytes_per_s=nvlink.bandwidth
+    )
+    assert (ridge.value, ridge.unit) == (pytest.approx(989.4e12 / 450e9, rel=1e-3), "FLOP/B")
+    for name in ("peak_flops_per_s", "bandwidth_bytes_per_s"):
+        given = {"peak_flops_per_s": h100.bf16, "bandwidth_bytes_per_s": nvlink.bandwidth}
+        with pytest.raises(InputError, match=f"ridge_point: {name}: expected .*, got 'FLOP/B'"):
+            evaluate("ridge_point", **{**given, name: ridge})
+
+
+def test_units_agree_if_equal_and_a_count_is_a_pure_number() -> None:
+    for unit, other in (("B/s", "B/s"), ("GPU", "1"), ("1", "token")):
+        assert agree(unit, other)
+    for unit, other in (("B/s", "B"), ("1", "B"), ("token", "expert"), ("token/s", "1/s")):
+        assert not agree(unit, other)
 
 
 def test_unknown_formula_names_a_likely_one() -> None:
