@@ -133,6 +133,13 @@ def test_a_value_in_the_wrong_unit_is_an_error_of_its_line(site: Path) -> None:
     assert "docs/index.md:17: heating_time: power: expected W, got 'J'" in told[1]
 
 
+def test_a_number_links_only_to_pages_that_the_site_has(site: Path) -> None:
+    assert built(site).returncode == 0
+    page = (site / "site/index.html").read_text("utf-8")
+    assert "How 334" in page
+    assert "reference/formulas" not in page
+
+
 @pytest.mark.parametrize(
     ("unit", "told"),
     [

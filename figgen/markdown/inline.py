@@ -95,11 +95,14 @@ class ValueInline(InlineProcessor):
         return key
 
     def _reference(self, computed: Computed) -> str:
-        """Return the link to the formula in the reference; "" without a formula or a site."""
+        """Return the link to the formula in the reference, or "" if the site has no such page."""
         if computed.evaluation is None or self.page.url is None:
             return ""
         formula = computed.evaluation.formula
-        return f"{self.page.to(f'reference/formulas/{formula.topic}')}/#{formula.name}"
+        page = f"reference/formulas/{formula.topic}"
+        if f"{page}.md" not in self.site.numbers:
+            return ""
+        return f"{self.page.to(page)}/#{formula.name}"
 
     def _note(self, computed: Computed, shown: str, text: str) -> None:
         if self.named is None and self.page.path:
