@@ -6,19 +6,23 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from figgen import theme
-from figgen.charts import Axis, Bars, Chart, Curves, Named, Timeline
+from figgen.charts import Axis, Bars, Chart, Curves, Diagram, Named, Table, Timeline
 from figgen.errors import InputError
 from figgen.units import canonical_unit
 
 KINDS: tuple[type, ...] = get_args(Chart)
+USUAL: tuple[type, ...] = (Curves, Bars, Table, Timeline, Diagram)
+"""The charts that `figgen.author` offers."""
 
 
 def checked(found: object) -> Chart:
     """Return a figure's result. Raises InputError if it isn't a chart that can be drawn."""
     if not isinstance(found, KINDS):
-        kinds = ", ".join(kind.__name__ for kind in KINDS)
-        got = "nothing" if found is None else type(found).__name__
-        raise InputError("its function", expected=f"to return one of {kinds}", got=got)
+        kinds = ", ".join(kind.__name__ for kind in USUAL)
+        if found is None:
+            raise InputError("its function returns nothing", expected=f"return {kinds} or the like")
+        got = type(found).__name__
+        raise InputError("its function", expected=f"to return {kinds} or the like", got=got)
     chart: Any = found
     for name, value in chart.values.items():
         if not isinstance(value, Named):

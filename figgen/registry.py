@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from figgen.chart_check import checked
 from figgen.charts import Chart
-from figgen.equations.definition import FORMULAS, Formula, is_reloaded
+from figgen.equations.definition import FORMULAS, Formula, is_reloaded, written_at
 from figgen.errors import InputError, closest, raise_all, unknown
 from figgen.lookups import OneOf
 from figgen.subject import subject
@@ -55,6 +55,13 @@ class Figure:
     about: Callable[..., object] | None = None
 
     @property
+    def place(self) -> str:
+        """File and line of the function, such as `boat.py:30`."""
+        return written_at(
+            self.function.__module__, inspect.unwrap(self.function).__code__.co_firstlineno
+        )
+
+    @property
     def summary(self) -> str:
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
 
@@ -82,13 +89,16 @@ def figure(
 
     def register(function: Callable[..., Chart]) -> Callable[..., Chart]:
         if name in FIGURES and not is_reloaded(FIGURES[name].function, function):
-            raise ValueError(f"two figures are called {name!r}")
+            raise InputError(f"two figures are named {name!r}; {FIGURES[name].place} is the first")
         own = _signature(function)
         if about is not None:
             own = own[1:]
         for parameter in own:
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-                raise TypeError(f"figure {name!r}: {parameter.name} must be keyword-only")
+                raise InputError(
+                    f"figure {name!r}: {parameter.name} must be keyword-only",
+                    expected=f"def {function.__name__}(*, …)",
+                )
         shared = _signature(about) if about is not None else []
         parameters = tuple(Parameter(p.name, p.annotation, p.default) for p in [*shared, *own])
         FIGURES[name] = Figure(
@@ -213,13 +223,18 @@ def build(name: str, arguments: Mapping[str, object]) -> Chart:
     bound = bind(spec, arguments)
     try:
         if spec.about is None:
-            return checked(spec.function(**bound))
-        shared = {p.name: bound.pop(p.name) for p in _signature(spec.about) if p.name in bound}
-        return checked(spec.function(spec.about(**shared), **bound))
+            made = spec.function(**bound)
+        else:
+            shared = {p.name: bound.pop(p.name) for p in _signature(spec.about) if p.name in bound}
+            made = spec.function(spec.about(**shared), **bound)
     except InputError as error:
         raise _about(spec, error) from error
     except ArithmeticError as error:
         raise _about(spec, InputError(f"nothing to compute with these values: {error}")) from error
+    try:
+        return checked(made)
+    except InputError as error:
+        raise _about(spec, error, spec.place) from error
 
 
 def bind(spec: Figure, arguments: Mapping[str, object]) -> dict[str, Any]:
@@ -257,10 +272,11 @@ def _unknown_parameter(name: str, known: Mapping[str, Parameter]) -> InputError:
     return InputError(f"unknown parameter {name!r}", expected=expected, nearest=nearest, key=name)
 
 
-def _about(spec: Figure, error: InputError) -> InputError:
-    """Return the same error with the name of the figure."""
+def _about(spec: Figure, error: InputError, place: str = "") -> InputError:
+    """Return the same error with the name of the figure, and the place of its function if given."""
+    where = f" ({place})" if place else ""
     return InputError(
-        f"figure {spec.name!r}: {error.what}",
+        f"figure {spec.name!r}{where}: {error.what}",
         expected=error.expected,
         got=error.got,
         nearest=error.nearest,
@@ -317,12 +333,12 @@ def unit_of(name: str) -> str:
 
 
 def _convert_number(value: object, name: str) -> float:
-    """Return a finite number; text such as `450 GB/s` must have the unit that the name ends in."""
+    """Return a finite number; text such as `3 s` must have the unit that the name ends in."""
     if isinstance(value, str):
-        quantity, unit = parse_quantity(value), unit_of(name)
-        if quantity.unit != unit:
-            raise InputError(name, expected=f"a quantity in {unit}", got=value)
-        value = quantity.value
+        try:
+            value = parse_quantity(value, unit_of(name)).value
+        except InputError as error:
+            raise InputError(f"{name}: {error}", key=name) from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(name, expected="a number", got=value)
     if not abs(value) <= sys.float_info.max:

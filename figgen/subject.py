@@ -99,7 +99,7 @@ class Subject:
     ranges: Mapping[str, str] = field(default_factory=dict)
     """Fields of an entry that are bare numbers, each with the field that has its range."""
     preset_title: Callable[[str], str] = str
-    """Returns the title of a preset, which labels its tab of a figure."""
+    """Returns the title of a preset, which labels its tab; a name that it doesn't know is one."""
 
     pages: GeneratedPages = _no_pages
     pages_ahead: Callable[[Keep], object] = lambda _: None
@@ -144,3 +144,11 @@ def subject() -> Subject:
         module = sys.modules.get(name) or import_module(name)
         about = getattr(module, "SUBJECT", about)
     return about
+
+
+def title_of_preset(name: str) -> str:
+    """Return the title of a preset: its name if the subject has no other; "" for no preset."""
+    try:
+        return subject().preset_title(name) if name else ""
+    except (LookupError, ValueError):  # a figure may have presets that no catalog has
+        return name

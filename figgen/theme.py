@@ -16,7 +16,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, closest, unknown
 
 
 class Ink(NamedTuple):
@@ -135,7 +135,9 @@ _DARK_STEPS = (0.28, 0.325, 0.37, 0.41, 0.45, 0.49, 0.525)
 def variable(role: str) -> str:
     """Return the CSS variable of a role's main color, such as `--fig-forward`."""
     if role not in ROLES:
-        raise InputError(f"unknown role {role!r}", expected=f"one of {', '.join(ROLES)}")
+        general = [name for name in ROLES if name not in (*AXES, *WORK, "grid", "paper")]
+        expected = f"{', '.join(general)}, or of training {', '.join((*AXES, *WORK))}"
+        raise InputError(f"unknown role {role!r}", expected=expected, nearest=closest(role, ROLES))
     return f"--fig-{role}"
 
 

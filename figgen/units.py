@@ -28,6 +28,7 @@ from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES, is_count
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit (per anything) that each of these formats can show."""
+A_QUANTITY = "a number and a unit"
 ADDED: list[str] = []
 """The units that a site added."""
 _IN_UNIT = re.compile(r"in(?:\.([1-9]|1\d))? (.+)")
@@ -42,6 +43,8 @@ def parse_quantity(text: str, unit: str | None = None) -> Quantity:
     try:
         found = read_quantity(text)
     except InputError as error:
+        if error.what == "not a quantity" and str(error.expected).startswith(A_QUANTITY):
+            raise _not_a_quantity(text, unit) from None
         raise (_unknown_unit(error) if ADDED else error) from None
     if unit is not None and found.unit != unit:
         raise InputError(f"{text!r} has the wrong unit", expected=unit, got=found.unit)
@@ -77,6 +80,12 @@ def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
     if name not in ADDED:
         ADDED.append(name)
     unit_factor.cache_clear()
+
+
+def _not_a_quantity(text: str, unit: str | None) -> InputError:
+    """Return the error for text that doesn't begin with a number, with an example in the unit."""
+    expected = "a number" if unit == "1" else f'{A_QUANTITY}, as "3 {unit or "s"}"'
+    return InputError("not a quantity", expected=expected, got=text)
 
 
 def _unknown_unit(error: InputError) -> InputError:

@@ -1,7 +1,7 @@
 """Compute inline values such as `{{ bubble_fraction(stages=4, microbatches=8):.1%}}`.
 
 The grammar is one call of a registered name, with literal arguments, quantities in quotes
-(`"450 GB/s"`) or further calls as arguments, and at most one `.field`; then a format spec.
+(`"5 s"`) or further calls as arguments, and at most one `.field`; then a format spec.
 It is parsed with `ast` and never evaluated as Python.
 """
 
@@ -28,7 +28,7 @@ from figgen.subject import Subject, subject
 from figgen.units import format_quantity
 
 LONGEST = 400
-GRAMMAR = 'one call such as name(argument=1, other="450 GB/s") with at most one .field'
+GRAMMAR = 'one call such as name(argument=1, other="5 s") with at most one .field'
 
 Argument: TypeAlias = "Scalar | bool | tuple[Argument, ...] | Call"
 

@@ -18,7 +18,7 @@ def curves(**changed: Any) -> Curves:
 
 
 SLIPS = {
-    "returns nothing": (None, r"its function: expected to return one of .*Curves.*, got 'nothing'"),
+    "returns nothing": (None, r"its function returns nothing: expected return Curves, Bars"),
     "returns a number": (2.0, r"its function: .*, got 'float'"),
     "a bare number": (curves(values={"most": 2.0}), r"its value 'most': expected Named"),
     "an unknown unit": (curves(x=Axis(label="x", unit="metres")), r"its axis 'x': .*'metres'"),

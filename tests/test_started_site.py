@@ -214,3 +214,121 @@ def test_a_misspelt_key_of_an_entry_is_told_with_its_like(site: Path) -> None:
     )
     said = built(site).stdout
     assert "unknown key of kitchen 'powr' (did you mean power?) (kettle.py:50)" in said
+
+
+def told(site: Path) -> str:
+    """Return what a build says of the site's mistakes, without its other lines."""
+    lines = built(site).stdout.splitlines()
+    return "\n".join(line for line in lines if line.startswith(("WARNING", "ERROR")))
+
+
+SECOND = """
+@formula(symbol="Q", unit="J", source="a book")
+def heat_of_water(mass):
+    \"\"\"Heat again.\"\"\"
+    return 2 * mass
+"""
+AGAIN = """
+@figure("time-to-boil")
+def again(*, preset: str) -> Curves:
+    \"\"\"The same name.\"\"\"
+"""
+SUBJECT_LINE = "SUBJECT = Subject("
+MODULE_SLIPS = {
+    "a figure that returns nothing": (
+        "    return Curves(",
+        "    Curves(",
+        "figure 'time-to-boil' (kettle.py:47): its function returns nothing: expected return "
+        "Curves, Bars, Table, Timeline, Diagram or the like",
+    ),
+    "a formula twice": (
+        SUBJECT_LINE,
+        f"{SECOND}\n\n{SUBJECT_LINE}",
+        "two formulas are named heat_of_water; kettle.py:21 is the first",
+    ),
+    "a figure twice": (
+        SUBJECT_LINE,
+        f"{AGAIN}\n\n{SUBJECT_LINE}",
+        "two figures are named 'time-to-boil'; kettle.py:47 is the first",
+    ),
+    "a formula without a source": (
+        ', source="definition of power"',
+        "",
+        "kettle.py:27: formula heating_time has no source: expected in @formula(…): source=",
+    ),
+    "a decorator without parentheses": (
+        '@formula(symbol="t", unit="s", source="definition of power")',
+        "@formula",
+        'kettle.py:27: formula heating_time: expected @formula(symbol="Q", unit="J", source="…")',
+    ),
+    "an absolute value": (
+        "return 4181 * mass * warming",
+        "return abs(mass - warming)",
+        "kettle.py:24: formula heat_of_water cannot call abs(mass - warming): "
+        "expected maximum(mass - warming, -(mass - warming))",
+    ),
+    "an argument that nothing defines": (
+        "def heating_time(heat, power)",
+        "def heating_time(heat, powr)",
+        "argument 'powr' of heating_time: expected in the notation, formulas(…): "
+        'positive("powr", symbol, unit, meaning) (did you mean power?)',
+    ),
+    "a name that the module defines": (
+        "return 4181 * mass * warming",
+        "return (\n        C * mass * warming\n    )",
+        "kettle.py:25: formula heat_of_water uses the unknown name 'C'",
+    ),
+    "a color of another site": (
+        'role="series-1"',
+        'role="serie-1"',
+        "unknown role 'serie-1': expected series-1, series-2",
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", MODULE_SLIPS)
+def test_a_slip_in_the_module_is_told_with_its_place_and_what_to_write(
+    site: Path, slip: str
+) -> None:
+    old, new, message = MODULE_SLIPS[slip]
+    put(site / "kettle.py", old, new)
+    assert message in told(site)
+
+
+FENCE_SLIPS = {
+    "several names for one": (
+        "presets: [",
+        "preset: [",
+        ":5: figure 'time-to-boil': preset: expected one name; with `presets:`, each name",
+    ),
+    "a word for a number": (
+        "presets: [kitchen, travel]",
+        "preset: kitchen\nlitres: soon",
+        ":6: figure 'time-to-boil': litres: not a quantity: expected a number, got 'soon'",
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", FENCE_SLIPS)
+def test_a_slip_in_a_fence_is_told_with_its_parameter(site: Path, slip: str) -> None:
+    old, new, message = FENCE_SLIPS[slip]
+    put(site / "docs/index.md", old, new)
+    assert f"docs/index.md{message}" in told(site)
+
+
+POTS = """
+@figure("time-by-pot")
+def time_by_pot(*, preset: str) -> Curves:
+    \"\"\"A figure with presets of its own.\"\"\"
+    return time_to_boil(preset="kitchen", litres={"small": 1.0, "big": 3.0}[preset])
+"""
+
+
+def test_a_preset_that_has_no_title_is_called_by_its_name(site: Path) -> None:
+    put(site / "kettle.py", SUBJECT_LINE, f"{POTS}\n\n{SUBJECT_LINE}")
+    put(site / "docs/index.md", "figure: time-to-boil", "figure: time-by-pot")
+    put(site / "docs/index.md", "presets: [kitchen, travel]", "presets: [small, big]")
+    put(site / "docs/index.md", "#fig-time-to-boil", "#fig-time-by-pot")
+    assert told(site) == ""
+    page = (site / "site/index.html").read_text("utf-8")
+    assert '"fig-tab-1" checked> small<' in page

@@ -43,32 +43,45 @@ class Formula:
 
     def place(self, line: int = 1) -> str:
         """Return file and line, such as `boat.py:12`; `line` counts from the decorator, from 1."""
-        return f"{self.module.replace('.', '/')}.py:{self.line + line - 1}"
+        return written_at(self.module, self.line + line - 1)
 
 
 FORMULAS: dict[str, Formula] = {}
 
 
 def registered(
-    notation: Notation, *, symbol: str, unit: str, source: str, where: str = ""
+    notation: Notation,
+    bare: Callable[..., Any] | None = None,
+    /,
+    *,
+    symbol: str = "",
+    unit: str = "",
+    source: str = "",
+    where: str = "",
 ) -> Callable[[F], F]:
-    """Register a function of one expression as a formula, and return it unchanged.
+    """Return a decorator that registers a function of one expression, and returns it unchanged.
 
     `symbol` (LaTeX) and `unit` (SI) are the result's; `source` says where it is published or
     from what it is derived. `where` is a condition on the arguments, in Python, in addition to
     their ranges. Symbols, units and ranges of the arguments come from `notation`.
 
-    Raises InputError if something that the page must show is missing.
+    Raises InputError if something that the page must show is missing, and for a `bare` function: a
+    decorator without parentheses.
     """
+    if bare is not None:
+        expected = '@formula(symbol="Q", unit="J", source="…")'
+        raise InputError(f"formula {bare.__name__}", expected=expected, got="@formula")
 
     def register(function: F) -> F:
         name = function.__name__
         if name in FORMULAS and not is_reloaded(FORMULAS[name].function, function):
-            raise InputError(f"two formulas are named {name}")
+            raise InputError(
+                f"two formulas are named {name}; {FORMULAS[name].place()} is the first"
+            )
         doc = function.__doc__ or ""
         for what, given in {"source": source, "symbol": symbol, "docstring": doc}.items():
             if not given.strip():
-                raise InputError(f"formula {name} has no {what}")
+                raise InputError(f"formula {name} has no {what}", expected=WANTED[what])
         code = function.__code__
         FORMULAS[name] = Formula(
             name=name,
@@ -87,6 +100,19 @@ def registered(
     return register
 
 
+WANTED = {
+    "source": 'in @formula(…): source="where it is published, or what it follows from"',
+    "symbol": r'in @formula(…): symbol="Q", as LaTeX writes it',
+    "docstring": "a sentence in triple quotes below its `def`",
+}
+"""What to write for each thing that a formula lacks."""
+
+
+def written_at(module: str, line: int) -> str:
+    """Return the file of a module and a line of it, such as `boat.py:12`."""
+    return f"{module.replace('.', '/')}.py:{line}"
+
+
 def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
     """Return whether `new` is the same function as `old` after its module was reloaded."""
     return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
@@ -97,7 +123,7 @@ def _argument(notation: Notation, formula_name: str, name: str) -> Argument:
     if name not in notation:
         raise InputError(
             f"argument {name!r} of {formula_name}",
-            expected="a name that the notation defines; add a line there",
+            expected=f'in the notation, formulas(…): positive("{name}", symbol, unit, meaning)',
             nearest=closest(name, notation),
         )
     try:

@@ -34,7 +34,7 @@ class Evaluation:
 
 
 def evaluate(name: str, /, **arguments: object) -> Evaluation:
-    """Evaluate formula `name` at `arguments`: numbers in SI, or text such as "450 GB/s".
+    """Evaluate formula `name` at `arguments`: numbers in SI, or text such as "5 s".
 
     An argument may also be anything with a `value` in SI and its `unit`: a quantity of a catalog,
     or an evaluation.

@@ -153,8 +153,13 @@ def _resolved(formula: Formula, node: ast.expr, bound: Mapping[str, ast.expr]) -
             raise InputError(what, expected=fault.expected, nearest=fault.nearest)
     for name in names(node):
         if name not in bound:
-            what = f"{formula.place()}: formula {formula.name} uses the unknown name {name!r}"
-            raise InputError(what, expected=f"an argument or a number, or {', '.join(CONSTANTS)}")
+            uses = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == name)
+            where = formula.place(min(getattr(one, "lineno", 1) for one in uses))
+            raise InputError(
+                f"{where}: formula {formula.name} uses the unknown name {name!r}",
+                expected=f"an argument or a number, or {', '.join(CONSTANTS)}",
+                nearest=closest(name, bound),
+            )
     replaced: ast.expr = _Substitute(bound).visit(node)
     return replaced
 
@@ -164,6 +169,10 @@ def _unprintable(node: ast.AST) -> InputError | None:
     match node:
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in OPERATORS:
             return None
+        case ast.Call(func=ast.Name(id="abs"), args=[inside]):
+            negated = ast.UnaryOp(ast.USub(), inside)
+            expected = f"maximum({ast.unparse(inside)}, {ast.unparse(negated)})"
+            return InputError(f"call {ast.unparse(node)}", expected=expected)
         case ast.Call(func=function):
             called = ast.unparse(function).rpartition(".")[2]
             return InputError(

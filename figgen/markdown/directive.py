@@ -143,6 +143,11 @@ def _unfit(
         for key, near in slips.items()
     ]
     given = {key: value for key, value in arguments.items() if key not in slips}
+    if isinstance(several := given.get("preset"), list) and several:
+        expected = "one name; with `presets:`, each name of a list becomes a tab"
+        what = f"figure {spec.name!r}: preset"
+        faults.append(InputError(what, expected=expected, got=several, key="preset"))
+        given["preset"] = several[0]
     try:
         bind(spec, given | ({"preset": presets[0]} if presets else {}))
     except InputError as error:

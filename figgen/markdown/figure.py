@@ -18,7 +18,7 @@ from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.yaml_text import yaml_line
 from figgen.registry import follows, inputs, is_of_reference
-from figgen.subject import subject
+from figgen.subject import title_of_preset
 
 LONGEST_COMMAND = 300
 """Longest command in a citation, in characters; generated figures take whole tables."""
@@ -56,7 +56,7 @@ def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> 
         alt = to_text(directive.alt, values)
         variants.append(
             Variant(
-                label=_label(preset),
+                label=title_of_preset(preset),
                 figure=figure,
                 caption=caption,
                 text=text,
@@ -218,10 +218,6 @@ def _captions(captions: list[str]) -> str:
     return "".join(
         f'<span class="fig-panel fig-{i}">{caption}</span>' for i, caption in enumerate(captions, 1)
     )
-
-
-def _label(preset: str) -> str:
-    return subject().preset_title(preset) if preset else ""
 
 
 def entry(placed: Placed, variant: Variant, page: Page) -> dict[str, object]:

@@ -20,7 +20,7 @@ from figgen.markdown.inline import PATTERN
 from figgen.serving.answers import Answers
 from figgen.serving.code import SourceCode
 from figgen.serving.memory import Memory
-from figgen.subject import subject
+from figgen.subject import title_of_preset
 from figgen.values import compute
 
 
@@ -169,7 +169,7 @@ def computed(page: Page, site: Site, code: SourceCode) -> str:
             asked = directive.parse(fence.body)
             for preset, anchor, given in asked.variants():
                 found = site.pictures.evaluated(asked.figure, given, anchor)
-                parts += [found.key, asked.figure, _title(preset)]
+                parts += [found.key, asked.figure, title_of_preset(preset)]
     except Exception:
         return ""
     for claim in re.finditer(CLAIM, page.source):
@@ -187,10 +187,6 @@ def computed(page: Page, site: Site, code: SourceCode) -> str:
         shown = (value.value, value.unit, value.source, value.low, value.high, value.inputs)
         parts.append(repr((text, shown, spec, of)))
     return digest("\0".join(parts))
-
-
-def _title(preset: str) -> str:
-    return subject().preset_title(preset) if preset else ""
 
 
 def made_of(page: Any, html: str) -> tuple[Any, ...]:

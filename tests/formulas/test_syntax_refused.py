@@ -50,7 +50,7 @@ def of_a_module(ranks: Number) -> Number:
     return math.sqrt(ranks)
 
 
-@refused(r"call abs\(ranks\): expected one of minimum, maximum")
+@refused(r"call abs\(ranks\): expected maximum\(ranks, -ranks\)")
 def magnitude(ranks: Number) -> Number:
     """Uses what is not a formula."""
     return abs(ranks)
