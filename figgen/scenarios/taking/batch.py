@@ -101,7 +101,7 @@ def take_schedule(given: Given, dialect: str) -> None:
     said = text_of(given, "schedule").replace("_", "").lower()
     written = text_of(given, "pipeline_layout")
     layout = _layers_of_layout(written)
-    if "|" in written and not layout:
+    if written not in ("", "null", "none") and not layout:
         _unheed(given, "pipeline_layout")
     virtual = whole_of(given, "virtual_stages")
     if layout:
@@ -160,16 +160,22 @@ def _take_stage_layers(given: Given, stages: int, layers: int, layout: list[int]
     if listed and stages == len(listed.split(",")):
         take(given, "layers_per_stage", listed)
         return
+    if listed:
+        _unheed(given, "layer_list")
     first = whole_of(given, "layers_first")
     last = whole_of(given, "layers_last")
     if layout and stages > 1:
         take(given, "layers_per_stage", ",".join([str(count) for count in layout]))
         return
-    if not (first or last) or stages < 2 or not layers or "chunks" in given.taken:
+    if not (first or last) or stages < 2:
         return
     inner = stages - (1 if first else 0) - (1 if last else 0)
     rest = layers - first - last
-    if inner < 1 or rest < 0 or rest % inner:
+    if not layers or "chunks" in given.taken or inner < 1 or rest < 0 or rest % inner:
+        given.notes.append(
+            f"the first stage has {first or 'the usual'} layers and the last one "
+            f"{last or 'the usual'}: give all stages' with --layers-per-stage"
+        )
         return
     counts = [first] if first else []
     counts = counts + [rest // inner] * inner + ([last] if last else [])
@@ -178,7 +184,7 @@ def _take_stage_layers(given: Given, stages: int, layers: int, layout: list[int]
 
 def _plain_batch(given: Given, dialect: str) -> int:
     """Return `batch_size` as the batch of one GPU, or 0 if its meaning is unknown."""
-    if dialect in (*TRAINERS, "fsdp", "mesh"):
+    if dialect in (*TRAINERS, "fsdp", "mesh", "megatron-deepspeed"):
         return whole_of(given, "plain_batch")
     return 0
 

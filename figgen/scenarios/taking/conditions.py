@@ -54,6 +54,13 @@ class Branches:
         """Whether every open branch is known to run."""
         return all(one.live is True for one in self.open)
 
+    def deciding(self) -> str:
+        """The variables without a value that decide whether what is read now runs."""
+        names: list[str] = []
+        for one in self.open:
+            names.extend([name for name in one.tested if one.live is None and name not in names])
+        return ", ".join(["$" + name for name in names])
+
     def unsure_of(self, name: str) -> bool:
         """Whether a variable without a value decides whether what is read now runs."""
         return any(one.live is None and name in one.tested for one in self.open)

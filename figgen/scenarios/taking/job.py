@@ -11,6 +11,8 @@ from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
 from figgen.scenarios.taking.hosts import read_hosts
 from figgen.scenarios.taking.launchers import read_script, with_commands
+from figgen.scenarios.taking.megatron import FAMILY, megatron_may_matter
+from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.other_words import in_known_words
 from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
 from figgen.scenarios.taking.python import commented_commands, read_python
@@ -20,7 +22,7 @@ from figgen.scenarios.taking.slips import meant
 from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.torchtitan import plain_switches
-from figgen.scenarios.taking.unread import may_change, tells
+from figgen.scenarios.taking.unread import may_change
 from figgen.scenarios.taking.yaml import read_yaml
 from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
 from figgen.scenarios.texts.flow import read_flow
@@ -90,6 +92,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
         assume(given, "software", SOFTWARE[dialect], f"stands for {dialect}")
     _note_variables(given, shell)
     _note_files(given)
+    _note_recipe(given, dialect)
     return _finished(given, dialect, entries)
 
 
@@ -149,7 +152,10 @@ def dialect_of(entries: list[Entry], kind: str) -> str:
     ):
         return "nanotron"
     if "pipe_parallel_size" in names or "model_parallel_size" in names:
-        return "gpt-neox"
+        script = any(one.name.startswith("--") for one in entries)
+        return "megatron-deepspeed" if script else "gpt-neox"
+    if "nemo" in programs.split(" "):
+        return "nemo"
     if "base_model" in names:
         return "axolotl"
     if "finetuning_type" in names and "tensor_model_parallel_size" in names:
@@ -227,6 +233,10 @@ def _note_variables(given: Given, shell: Shell) -> None:
     """Note variables that are set more than once, only partly read, or only by default."""
     for said in shell.unquoted:
         given.notes.append(f"{said[:40]}: a value with a space needs quotes; using its first word")
+    for options, names in shell.undecided:
+        used = [word for word in options.split() if word[:2] == "--" and key_of(word)]
+        if used and names:
+            given.notes.append(f"{names} decides whether {' '.join(used)} is given; it is read")
     for name in shell.changed():
         values = shell.values[name]
         if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
@@ -257,6 +267,18 @@ def _note_files(given: Given) -> None:
             given.notes.append(f"more settings are in {one.value}; add its content")
 
 
+RECIPES = ("recipe", "factory", "model_recipe_name")
+LAID_OUT = ("tp", "pp", "global_batch", "microbatch_size")
+
+
+def _note_recipe(given: Given, dialect: str) -> None:
+    """Note what NVIDIA's recipes set by themselves and a text leaves to them."""
+    named = any(normal(one.name) in RECIPES for one in given.entries)
+    open = [name for name in LAID_OUT if name not in given.taken]
+    if named and open and dialect in ("nemo", "megatron-bridge"):
+        given.notes.append(f"the recipe sets {', '.join(open)} by itself: give its values")
+
+
 MOST_SLIPS = 200
 """Most settings that are checked for typos; no real script has more."""
 
@@ -274,8 +296,8 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         if one.name in ("launcher", "program", "configuration_file", "recipe_of"):
             continue
         left.append(one.name)
-        megatron = dialect[:4] in ("mega", "nemo", "nano", "gpt-")
-        matters = one.origin != ASIDE and may_change(one) and (not megatron or tells(one.name))
+        changes = megatron_may_matter(one) if dialect in FAMILY else may_change(one)
+        matters = one.origin != ASIDE and changes
         near = meant(one.name) if len(left) <= MOST_SLIPS and matters else ""
         if near:
             notes.append(f"{one.name} is not a known option; did you mean {near}?")

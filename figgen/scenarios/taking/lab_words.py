@@ -78,7 +78,12 @@ def _slime(entries: list[Entry]) -> list[Entry]:
             found.append(aside(one))
         else:
             found.append(one)
-    return [*found, entry("--bf16", "true", "script")]
+    usual = {"--bf16": "true", "--use-distributed-optimizer": "true", "--seq-length": "4096"}
+    said = [normal(one.name) for one in found]
+    for name, value in usual.items():
+        if normal(name) not in said:
+            found.append(entry(name, value, "script"))
+    return found
 
 
 SLIME = {

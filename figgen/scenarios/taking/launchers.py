@@ -96,7 +96,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
     entries: list[Entry] = []
     words: list[str] = []
     for said in command:
-        words.extend(_split(said) if _holds_options(said, words) else [said])
+        words.extend(_parts(said, words))
     origin = "variable"
     at = 0
     while at < len(words):
@@ -145,6 +145,15 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             entries.append(entry("configuration_file", word, "script"))
         at += 1
     return entries
+
+
+def _parts(said: str, before: list[str]) -> list[str]:
+    """Return the words in a word: options, or those of NeMo's `llama3_8b(num_nodes=2, dir='x')`."""
+    if before and before[-1] == "--factory":
+        name, _, given = said.partition("(")
+        parts = [part.strip().replace("'", "") for part in given.rstrip(")").split(",")]
+        return [name, *[part for part in parts if key_of(part.partition("=")[0])]]
+    return _split(said) if _holds_options(said, before) else [said]
 
 
 def _python(words: list[str], at: int, entries: list[Entry]) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from figgen.scenarios.architectures.sizes import missing_sizes
 from figgen.scenarios.taking.cluster import DOMAINS
 from figgen.scenarios.taking.given import FOLLOWS
 from figgen.scenarios.taking.job import TakenJob
-from figgen.scenarios.taking.named import Sizes, name_of_sizes
+from figgen.scenarios.taking.named import Sizes, name_of_sizes, other_sizes
 from figgen.scenarios.taking.own_lines import OwnNames
 
 UNSAID = "the text doesn't say"
@@ -29,9 +29,13 @@ def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> T
     is added while variables have no value, nor to one of this site's own lines that starts from a
     preset, which decides the rest.
     """
-    known: Values = {**job.assumed, **job.taken}
-    name = "" if "model" in known else name_of_sizes(known, models)
     taken = dict(job.taken)
+    changed = other_sizes(taken, models)
+    if changed:
+        taken.pop("model")
+    job = replace(job, assumed={**job.assumed, **changed})
+    known: Values = {**job.assumed, **taken}
+    name = "" if "model" in known else name_of_sizes(known, taken, models)
     if name:
         taken["model"] = name
         known["model"] = name
@@ -41,6 +45,8 @@ def completed_job(job: TakenJob, names: OwnNames, models: dict[str, Sizes]) -> T
         return replace(job, taken=taken)
     assumed = dict(job.assumed)
     because = dict(job.because)
+    for option in changed:
+        because[option] = f"{job.taken['model']}'s"
     usual: list[str] = []
     for option, value in _open(known, names, models).items():
         usual.append(option)

@@ -25,8 +25,8 @@ KEYS: dict[str, tuple[str, ...]] = {
         "nprocpernode", "local_worker_num",
     ),
     "gpus_per_node": (
-        "gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node", "accelerators",
-        "nvidia.com.gpu", "amd.com.gpu",
+        "gn", "gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node",
+        "accelerators", "nvidia.com.gpu", "amd.com.gpu",
     ),
     "replicas": ("master.replicas", "worker.replicas"),
     "tasks_per_node": ("ntasks_per_node",),
@@ -34,26 +34,26 @@ KEYS: dict[str, tuple[str, ...]] = {
     "gpus_per_task": ("gpus_per_task",),
     "included": ("include",),
     "processes": (
-        "num_processes", "world_size", "num_gpus_total", "nprocs", "worker_num",
+        "ng", "num_processes", "world_size", "num_gpus_total", "nprocs", "worker_num",
         "resources.slots_per_trial",
     ),
     "generic_resources": ("gres", "tres_per_node"),
     "gpus": ("gpus",),
     # Layout
     "tp": (
-        "tensor_model_parallel_size", "tensor_parallel_degree", "tensor_parallel_size",
+        "tp", "tensor_model_parallel_size", "tensor_parallel_degree", "tensor_parallel_size",
         "model_parallel_size", "parallelism.tp", "megatron_lm_tp_degree", "tp_size",
         "parallelism_config_tp_size", "autotp_size", "tensor_parallel", "tp_degree",
-        "model_tensor_parallel_size", "intra_layer_model_parallel_size", "mesh.tp",
-        "num_mp", "target_tensor_parallel_size", "tensor_parallel.tp_size", "tensor_parallel_dim",
+        "model_tensor_parallel_size", "intra_layer_model_parallel_size", "mesh.tp", "num_mp",
+        "target_tensor_parallel_size", "tensor_parallel.tp_size", "tensor_parallel_dim",
     ),
     "pp": (
-        "pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline_parallel_size",
+        "pp", "pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline_parallel_size",
         "pipe_parallel_size", "parallelism.pp", "megatron_lm_pp_degree", "pp_size", "pp_degree",
         "num_pp", "num_stages", "mesh.pp",
     ),
     "cp": (
-        "context_parallel_size", "context_parallel_degree", "cp_size", "parallelism.cp",
+        "cp", "context_parallel_size", "context_parallel_degree", "cp_size", "parallelism.cp",
         "parallelism_config_cp_size", "sequence_parallel_degree", "sequence_parallel_size",
         "cp_degree", "mesh.cp",
     ),
@@ -62,14 +62,13 @@ KEYS: dict[str, tuple[str, ...]] = {
         "seq_parallel_size",
     ),
     "ep": (
-        "expert_model_parallel_size", "expert_parallel_degree", "expert_parallel_size",
+        "ep", "expert_model_parallel_size", "expert_parallel_degree", "expert_parallel_size",
         "moe_expert_parallel_size", "moe_expert_parallel_degree", "ep_size", "parallelism.ep",
         "mesh.ep", "expert_mesh.ep", "ep_degree",
     ),
     "etp": (
-        "expert_tensor_parallel_size", "expert_tensor_parallel_degree", "etp_size",
-        "parallelism.etp", "mesh.etp", "expert_mesh.etp",
-        "parallelism.expert_tensor_parallel_size",
+        "et", "etp", "expert_tensor_parallel_size", "expert_tensor_parallel_degree", "etp_size",
+        "parallelism.etp", "mesh.etp", "expert_mesh.etp", "parallelism.expert_tensor_parallel_size",
     ),
     "edp": ("expert_mesh.edp", "expert_mesh.dp"),
     "dp": (
@@ -91,37 +90,36 @@ KEYS: dict[str, tuple[str, ...]] = {
     "order": ("order",),
     "virtual_layers": ("num_layers_per_virtual_pipeline_stage",),
     "virtual_stages": (
-        "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size",
+        "vp", "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size",
         "virtual_pipeline_parallel_size",
     ),
     "stage_layers": ("pipeline_parallel_layers_per_stage",),
     "schedule": ("pipeline_parallel_schedule", "pp_engine"),
     "layers_first": ("decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"),
-    "layer_list": ("num_layer_list",),
+    "layer_list": ("num_layer_list", "custom_pipeline_layers"),
     "pipeline_layout": ("pipeline_model_parallel_layout",),
     "layers_last": ("decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"),
     # Batch
     "microbatch_size": (
-        "micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size",
-        "device_train_microbatch_size", "tokens.micro_batch_size", "microbatch_size",
-        "pipeline_parallel_microbatch_size", "device_train_batch_size_micro",
+        "mb", "mbs", "micro_batch_size", "train_micro_batch_size_per_gpu",
+        "per_device_train_batch_size", "device_train_microbatch_size", "tokens.micro_batch_size",
+        "microbatch_size", "pipeline_parallel_microbatch_size", "device_train_batch_size_micro",
         "batch_size_training", "data.batch_size",
     ),
     "local_batch": ("local_batch_size", "training.batch_size", "device_train_batch_size"),
     "plain_batch": ("batch_size",),
     "global_batch": (
-        "global_batch_size", "train_batch_size", "global_train_batch_size", "global_batch",
-        "trainer.train_batch_size",
+        "gb", "gbs", "global_batch_size", "train_batch_size", "global_train_batch_size",
+        "global_batch", "trainer.train_batch_size",
     ),
     "accumulation": (
         "gradient_accumulation_steps", "batch_accumulation_per_replica", "num_micro_batches",
-        "accumulate_grad_batches", "grad_accum_steps", "gradient_accumulation",
+        "accumulate_grad_batches", "grad_accum_steps", "gradient_accumulation", "gas",
     ),
     "sequence": (
-        "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length",
-        "max_seq_len", "cutoff_len", "model_max_length", "encoder_seq_length", "max_length",
-        "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size",
-        "max_context_width",
+        "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length", "max_seq_len",
+        "cutoff_len", "model_max_length", "encoder_seq_length", "max_length", "context_length",
+        "seqlen", "train_seq_len", "tokenizer.max_seq_len", "block_size", "max_context_width",
     ),
     "prompt_tokens": ("max_prompt_length", "max_prompt_len", "source_max_len"),
     "answer_tokens": ("max_completion_length", "target_max_len"),
@@ -153,8 +151,8 @@ KEYS: dict[str, tuple[str, ...]] = {
         "gradient_checkpointing", "checkpoint_activations", "fsdp_activation_checkpointing",
         "activation_checkpointing", "enable_activation_checkpointing", "recompute_layer",
         "fsdp_config.activation_checkpointing", "use_gradient_checkpointing", "use_gc",
-        "enable_gradient_checkpointing", "deepspeed_activation_checkpointing",
-        "grad_checkpoint", "gradient_checkpointing.enable", "grad_checkpointing",
+        "enable_gradient_checkpointing", "grad_checkpoint", "gradient_checkpointing.enable",
+        "grad_checkpointing",
     ),
     "recompute_off": ("disable_gradient_checkpointing",),
     "ac_mode": ("activation_checkpoint.mode", "ac_config.mode", "ac_mode"),
@@ -184,6 +182,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "moments_dtype": ("exp_avg_dtype", "optimizer.exp_avg_dtype"),
     "main_grads_dtype": ("main_grads_dtype",),
+    "accumulate_fp32": (
+        "accumulate_allreduce_grads_in_fp32", "grad_reduce_in_fp32", "accumulate_grad_in_fp32",
+    ),
+    "master_weights": ("megatron_amp_o2",),
     "accumulate_bf16": ("grad_reduce_in_bf16", "accumulate_allreduce_grads_in_bf16"),
     "zero": (
         "zero_optimization.stage", "zero_stage", "deepspeed_stage", "optimizer.zero_stage", "zero",
@@ -209,8 +211,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "offload_modules": ("fine_grained_activation_offloading", "offload_modules"),
     "use_fsdp": (
         "use_fsdp", "use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp",
-        "distributed_type", "use_deepspeed", "dist_config.name", "enable_fsdp",
-        "use_mcore_fsdp",
+        "distributed_type", "use_deepspeed", "dist_config.name", "enable_fsdp", "use_mcore_fsdp",
         "fsdp_config.fsdp_mode", "model.fsdp",
     ),
     "fsdp_strategy": (
@@ -221,12 +222,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "deepspeed_file": (
         "deepspeed", "deepspeed_config", "deepspeed_config_file", "ds_cfgs", "ds_config",
     ),
+    "eight_bit_optimizer": ("use_bnb_optimizer",),
     "optimizer": (
         "optimizer", "optimizer.type", "optimizer.name", "optim", "optim.name", "optimizer_type",
     ),
     "overlap_gradients": ("overlap_grad_reduce", "overlap_comm", "ddp.overlap_grad_reduce"),
+    "overlap_weights": ("overlap_param_gather", "ddp.overlap_param_gather"),
     "buckets": ("ddp_num_buckets",),
-    "dispatcher": ("moe_token_dispatcher_type",),
+    "dispatcher": ("moe_token_dispatcher_type", "token_dispatcher_type",),
     "dispatcher_backend": ("moe_flex_dispatcher_backend",),
     "deepep": ("moe_enable_deepep",),
     "expert_overlap": (
@@ -237,11 +240,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "older_graphs": ("enable_cuda_graph", "external_cuda_graph"),
     "graph_scope": ("cuda_graph_scope",),
     "as_modelled": (
-        "overlap_param_gather", "ddp.overlap_param_gather", "moe_grouped_gemm", "fsdp_version",
-        "use_precision_aware_optimizer", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
+        "fsdp_version", "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
         "fsdp_transformer_layer_cls_to_wrap", "fsdp_config.auto_wrap_policy",
         "transformer_layer_cls_to_wrap", "tensor_parallel_plan._component_",
-        "tp_linear_async_communication", "tf32",
+        "tf32",
     ),
     "trainer_strategy": ("strategy",),
     "less_layers": (
@@ -254,22 +256,25 @@ KEYS: dict[str, tuple[str, ...]] = {
     "hierarchical_context": ("hierarchical_context_parallel_sizes",),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
     "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
+    "attention_kinds": ("attention_config",),
     "flash": (
-        "use_flash_attn", "use_flash_attention", "flash_attention", "flash_attn",
-        "attention_backend", "attn_implementation", "attn_impl", "use_flash_attention_2",
+        "use_flash_attn", "use_flash_attn_v2", "use_flash_attn_v1", "use_flash_attention",
+        "flash_attention", "flash_attn", "attention_backend", "attn_implementation", "attn_impl",
+        "use_flash_attention_2",
     ),
     # Model
     "model_name": (
         "model_name_or_path", "base_model", "pretrained_model_name_or_path", "hf_model_path",
-        "model_id", "model_recipe_name", "recipe", "model.path", "hf_assets_path",
-        "model_path", "model_name", "load_hf_model", "pretrained_model", "from_pretrained",
-        "policy.model_name", "model", "model.name", "llm_path",
+        "model_id", "model_recipe_name", "recipe", "model.path", "hf_assets_path", "model_path",
+        "model_name", "load_hf_model", "pretrained_model", "from_pretrained", "policy.model_name",
+        "model", "model.name", "llm_path", "hf_model_id", "hf_checkpoint", "factory",
+        "checkpoint.pretrained_checkpoint",
     ),
     "model_size_name": ("flavor", "model.flavor", "model_size"),
     "config": ("config",),
-    "layers": ("num_layers", "num_hidden_layers", "n_layers", "n_layer", "nlayers"),
-    "hidden": ("hidden_size", "hidden_width", "d_model", "n_embd", "dim", "model.dim"),
-    "heads": ("num_attention_heads", "n_heads", "n_head", "num_heads"),
+    "layers": ("nls", "num_layers", "num_hidden_layers", "n_layers", "n_layer", "nlayers"),
+    "hidden": ("hs", "hidden_size", "hidden_width", "d_model", "n_embd", "dim", "model.dim"),
+    "heads": ("nah", "num_attention_heads", "n_heads", "n_head", "num_heads"),
     "kv_heads": (
         "num_query_groups", "num_key_value_heads", "n_kv_heads", "kv_n_heads", "num_kv_heads",
     ),
@@ -280,21 +285,32 @@ KEYS: dict[str, tuple[str, ...]] = {
     "expansion": ("expansion_ratio",),
     "vocab": ("vocab_size", "padded_vocab_size"),
     "swiglu": ("swiglu", "gated_linear_unit"),
-    "activation": ("activation", "hidden_act", "activation_function", "activation_func"),
+    "activation": (
+        "activation", "model.activation", "hidden_act", "activation_function", "activation_func",
+    ),
     "squared_relu": ("squared_relu",),
     "quick_geglu": ("quick_geglu",),
     "window_skip": ("window_attn_skip_freq", "sliding_window_pattern"),
     "norm": ("normalization", "norm"),
+    "rms": ("apply_layernorm_rms",),
     "no_bias": ("disable_bias_linear",),
-    "bias": ("bias", "model.bias", "add_bias_linear", "use_bias_in_mlp", "use_bias_in_attn_linear"),
+    "bias": (
+        "bias", "model.bias", "has_bias", "add_bias_linear", "use_bias_in_mlp",
+        "use_bias_in_attn_linear",
+    ),
     "qkv_bias": ("add_qkv_bias", "attention_bias"),
     "model_kind": ("model_type",),
+    "is_starcoder2": ("is_starcoder2_config",),
+    "is_qwen2": ("is_qwen2_config",),
     "qk_norm": ("qk_layernorm", "qk_norm"),
     "untied": ("untie_embeddings_and_output_weights", "no_weight_tying"),
     "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
     "position_kind": ("position_embedding_type", "pos_emb"),
     "no_positions": ("no_position_embedding",),
-    "rotary": ("use_rotary_position_embeddings",),
+    "rotary": (
+        "use_rotary_position_embeddings", "use_llama2_rotary_position_embeddings",
+        "use_mistral_rotary_position_embeddings",
+    ),
     "ffn_block": ("multiple_of", "mlp_multiple_of"),
     "ffn_kind": ("mlp_type",),
     "decoder_sequence": ("decoder_seq_length",),
@@ -303,12 +319,15 @@ KEYS: dict[str, tuple[str, ...]] = {
         "num_experts", "num_moe_experts", "moe_num_experts", "n_routed_experts",
         "num_local_experts",
     ),
-    "top_k": ("moe_router_topk", "num_experts_per_tok", "moe_top_k", "expert_top_k",
-        "moe_config.top_k"),
+    "top_k": (
+        "moe_router_topk", "num_experts_per_tok", "moe_top_k", "expert_top_k", "moe_config.top_k",
+    ),
     "expert_ffn": ("moe_ffn_hidden_size", "moe_intermediate_size"),
     "shared_ffn": ("moe_shared_expert_intermediate_size",),
+    "shared_experts": ("n_shared_experts", "num_shared_experts"),
+    "dense_layers": ("first_k_dense_replace",),
     "moe_layer_freq": ("moe_layer_freq",),
-    "latent": ("multi_latent_attention",),
+    "latent": ("multi_latent_attention", "multi_head_latent_attention"),
     "query_rank": ("q_lora_rank",),
     "kv_rank": ("kv_lora_rank",),
     "nope_head_dim": ("qk_head_dim", "qk_nope_head_dim"),
@@ -321,8 +340,10 @@ KEYS: dict[str, tuple[str, ...]] = {
         "adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora",
         "use_peft_lora", "tuner_type", "lora_enable", "peft_method",
     ),
-    "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim",
-        "use_llm_lora", "lora_config.rank"),
+    "lora_rank": (
+        "lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim", "use_llm_lora",
+        "lora_config.rank",
+    ),
     "lora_targets": (
         "lora_target_modules", "lora_target", "target_modules", "lora_attn_modules", "lora_modules",
     ),
@@ -330,24 +351,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "four_bit": ("load_in_4bit", "use_qlora", "use_4bit_quantization"),
     "eight_bit": ("load_in_8bit", "use_8bit_quantization"),
     "bits": ("quantization_bit", "quant_bits", "bits"),
-    # Short options of Megatron-Bridge's performance scripts
-    "short_batch": ("gb", "gbs"),
-    "short_microbatch": ("mb", "mbs"),
-    "short_tp": ("tp",), "short_pp": ("pp",), "short_cp": ("cp",), "short_ep": ("ep",),
-    "short_etp": ("et", "etp"), "short_vp": ("vp",), "short_gpus": ("ng",),
-    "short_width": ("gn",), "short_layers": ("nls",), "short_hidden": ("hs",),
-    "short_heads": ("nah",),
     "chip": ("gpu", "gpu_type", "accelerator_type", "constraint"),
 }  # fmt: skip
 """Keys of a job, each with its names in frameworks."""
-
-ALIASES = {
-    "short_batch": "global_batch", "short_microbatch": "microbatch_size", "short_tp": "tp",
-    "short_pp": "pp", "short_cp": "cp", "short_ep": "ep", "short_etp": "etp",
-    "short_vp": "virtual_stages", "short_gpus": "processes", "short_width": "gpus_per_node",
-    "short_layers": "layers", "short_hidden": "hidden", "short_heads": "heads",
-}  # fmt: skip
-"""Short names of keys."""
 
 VARIABLES = {
     "nnodes": "nodes", "num_nodes": "nodes", "n_nodes": "nodes", "nnode": "nodes",
@@ -381,8 +387,7 @@ def key_of(name: str) -> str:
         if count == 1 and len(parts) > 1 and tail in TOP_ONLY:
             continue
         if tail in BY_NAME:
-            key = BY_NAME[tail]
-            return ALIASES.get(key, key)
+            return BY_NAME[tail]
     return ""
 
 
@@ -402,6 +407,6 @@ OTHER_SECTIONS = (
     "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
     "rollout", "sglang", "vllm", "exp_manager", "teacher", "teacher_model", "teacher_distributed",
     "reference", "actor_infer", "rewards", "critic", "reward_model", "validation_dataset",
-    "validation_dataloader", "reward_and_value_model",
+    "validation_dataloader", "reward_and_value_model", "lighteval",
 )  # fmt: skip
 """Sections of files that do not concern the training step."""

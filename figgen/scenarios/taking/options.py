@@ -119,6 +119,8 @@ def _sizes(shape: ModelShape) -> Sizes:
         "sequence": shape.sequence, "kv_rank": latent.kv_rank if latent else 0,
         "experts": experts.count if experts else 0, "top_k": experts.top_k if experts else 0,
         "expert_ffn": experts.ffn_hidden if experts else 0,
+        "activation": shape.ffn, "norm": shape.norm, "qk_norm": shape.qk_norm, "bias": shape.bias,
+        "tied": shape.tied_embeddings, "learned_positions": shape.learned_positions,
     }  # fmt: skip
 
 

@@ -158,6 +158,8 @@ def _verl(entries: list[Entry]) -> list[Entry]:
             found.append(aside(one))
     found.append(entry("recipe_of", "megatron-core" if megatron else "fsdp", "script"))
     found.append(entry("zero_stage", "1" if megatron else "3", "script"))
+    if megatron and not any(one.name == "sequence_parallel" for one in found):
+        found.append(entry("sequence_parallel", "true", "config"))
     batch = numbers["ppo_mini_batch_size"] * numbers["n"]
     tokens = numbers["prompt"] + numbers["response"]
     if batch:

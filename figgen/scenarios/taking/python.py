@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.conditions import compared_sums
+from figgen.scenarios.taking.names import key_of
+from figgen.scenarios.taking.yaml import uncommented
 from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole, normal
 
 MESHES = ("init_device_mesh(", "DeviceMesh(")
@@ -25,14 +28,59 @@ def read_python(text: str) -> list[Entry]:
     entries.extend(_recipes(text))
     entries.extend(_calls(text))
     entries.extend(_sized(text))
-    for line in text.split("\n"):
+    adapted = any(one.name == "peft.dim" for one in entries)
+    lines: list[Entry] = []
+    for line in _running(text):
         said = line.strip()
         if (
             not said.startswith("#") or ".MoE(" in said
         ):  # this site writes the expert mesh as a comment
-            entries.extend(_keywords(said))
+            lines.extend(_keywords(said))
+    entries.extend([one for one in _without_defaults(lines) if one.name != "dim" or not adapted])
     found = _assigned_values([*entries, *_defaults(text)])
     return [one for one in found if not one.name.startswith("args.")]
+
+
+def _running(text: str) -> list[str]:
+    """Return the lines of a program but those under `if NODES < 4:` where a number denies it."""
+    found: list[str] = []
+    values: dict[str, str] = {}
+    dead = -1
+    for line in text.split("\n"):
+        said = uncommented(line).strip()
+        indent = len(line) - len(line.lstrip())
+        if dead >= 0 and (indent > dead or not said):
+            continue
+        dead = -1
+        name, sign, value = said.partition("=")
+        if sign and indent == 0 and is_whole(value.strip()):
+            values[name.strip()] = value.strip()
+        if said.startswith("if ") and said.endswith(":"):
+            runs = compared_sums(said[3:-1], values)
+            dead = indent if runs is False else -1
+        found.append(line)
+    return found
+
+
+def _without_defaults(entries: list[Entry]) -> list[Entry]:
+    """Return the entries without default values of parameters for which a number is given."""
+    given = [_meaning(one.name) for one in entries if one.origin != DEFAULT and is_whole(one.words)]
+    found: list[Entry] = []
+    for one in entries:
+        if one.origin != DEFAULT:
+            found.append(one)
+        elif _meaning(one.name) not in given:
+            found.append(entry(one.name, one.words, "python"))
+    return found
+
+
+DEFAULT = "default"
+"""The origin of a parameter's default value while a program is read."""
+
+
+def _meaning(name: str) -> str:
+    key = key_of(name)
+    return "gpus_per_node" if key == "processes_per_node" else key if key else name
 
 
 SECTIONS = {
@@ -42,6 +90,7 @@ SECTIONS = {
     "ParallelismConfig": "parallelism.",
     "ActivationCheckpointConfig": "activation_checkpoint.",
     "CompileConfig": "compile.",
+    "peft.LoRA": "peft.",
 }
 """Calls of PEFT and torchtitan whose arguments are named as in a section of a file."""
 
@@ -53,14 +102,13 @@ def _calls(text: str) -> list[Entry]:
     """Return the arguments of known calls under the names of a file's sections."""
     found: list[Entry] = []
     for call, section in SECTIONS.items():
-        at = text.find(call + "(")
-        if at < 0:
+        start = _opened(text, call)
+        if start < 0:
             continue
-        start = at + len(call)
         for said in _arguments(text[start + 1 : _matching(text, start)]):
             for one in _keywords(said):
                 found.append(entry(section + one.name, one.words, one.origin))
-        if section == "peft_config.":
+        if section.startswith("peft"):
             found.append(entry("adapter", "lora", "python"))
         if call.startswith("Fast") and "use_gradient_checkpointing" not in text:
             found.append(entry("gradient_checkpointing", "unsloth", "python"))
@@ -98,6 +146,15 @@ def _arguments(call: str) -> list[str]:
             else:
                 found[-1] += letter
     return [said.strip() for said in found]
+
+
+def _opened(text: str, call: str) -> int:
+    """Return where the arguments of a call begin, `LoRA(…)` or `run.Config(LoRA, …)`, or -1."""
+    at = text.find(call + "(")
+    if at >= 0:
+        return at + len(call)
+    named = text.find(call + ",")
+    return text.rfind("Config(", 0, named) + len("Config") if named >= 0 else -1
 
 
 GROUPS = ("zero1", "tensor", "pipeline", "weight", "expert")
@@ -180,10 +237,13 @@ def _recipes(text: str) -> list[Entry]:
             if word.endswith(("_pretrain_config", "_finetune_config")):
                 name = word.removesuffix("_pretrain_config").removesuffix("_finetune_config")
                 found.append(entry("recipe", name, "python"))
-        before, call, _ = text.partition(".pretrain_recipe(")
-        if call:
-            name = before.rpartition("\n")[2].rpartition("=")[2].rpartition(".")[2]
-            found.append(entry("recipe", name.strip(), "python"))
+        for call in (".pretrain_recipe(", ".finetune_recipe("):
+            before, said, _ = text.partition(call)
+            if said:
+                name = before.rpartition("\n")[2].rpartition("=")[2].rpartition(".")[2]
+                found.append(entry("recipe", name.strip(), "python"))
+            if said and "fine" in call and "peft" not in text:
+                found.append(entry("peft_scheme", "lora", "python"))  # NeMo's own default
     return found
 
 
@@ -242,12 +302,18 @@ def _keywords(line: str) -> list[Entry]:
         while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_. "):
             start -= 1
         name = line[start:at].strip().split(" ")[-1]
+        origin = "python"
         if start > 0 and line[start - 1] == ":":  # a typed parameter
             name = line[: start - 1].replace("(", " ").replace(",", " ").split()[-1]
+            origin = DEFAULT if "def " in line or line.endswith(",") else origin
         value = _plain_value(line[at + 1 :])
         plain = name.replace(".", "_")
         if is_name(plain) and value and line[at + 1 : at + 2] != "=":
-            found.append(entry(name, value, "python"))
+            found.append(entry(name, value, origin))
+        elif name.rpartition(".")[2] == "plugins":  # `recipe.trainer.plugins = bf16_mixed()`
+            call = line[at + 1 :].partition("(")[0].strip()
+            if is_name(call):
+                found.append(entry("precision", call, origin))
         at = line.find("=", at + 1)
     return found
 
@@ -259,8 +325,8 @@ def _plain_value(text: str) -> str:
     if text.startswith("not "):
         return ""
     if text[:1] == "[":
-        inner, end, _ = text[1:].partition("]")
-        if not end:
+        inner, closed, _ = text[1:].partition("]")
+        if not closed:
             return ""  # the rest is on other lines
         return " ".join([part.strip().strip(QUOTES) for part in inner.split(",")])
     end = 0

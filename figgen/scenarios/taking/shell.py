@@ -32,7 +32,8 @@ DECLARING = ("declare", "local", "typeset", "export", "readonly")
 class Shell:
     """The state while a script is read; `answers` are values that the user has given.
 
-    `unquoted` are assignments followed by a number, which is no command, such as `TP=4 5`.
+    `unquoted` are assignments followed by a number, which is no command, such as `TP=4 5`, and
+    `undecided` are options in branches that variables without a value decide, with those variables.
     """
 
     answers: dict[str, str]
@@ -45,6 +46,7 @@ class Shell:
     documents: list[str] = field(default_factory=list)
     unquoted: list[str] = field(default_factory=list)
     branches: Branches = field(default_factory=Branches)
+    undecided: list[tuple[str, str]] = field(default_factory=list)
 
     def changed(self) -> list[str]:
         """Return the variables that are set to more than one value."""
@@ -339,6 +341,8 @@ def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
         return  # `if [ $PP -eq 0 ]; then PP=1; fi` leaves what nobody has set open
     if not is_known(value) and before and is_known(before) and not shell.branches.sure():
         return  # `--tp) TP=$2;;` in a loop over arguments: TP keeps its earlier value
+    if value.strip()[:1] == "-" and not shell.branches.sure():
+        shell.undecided.append((value, shell.branches.deciding()))
     if more:
         value = before + " " + value
     shell.variables[name] = "$" + name if value.startswith("$(") else value

@@ -35,7 +35,8 @@ OTHER_MODELS = (
 
 SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
-    "expert_ffn", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim",
+    "expert_ffn", "shared_experts", "dense_layers", "query_rank", "kv_rank", "nope_head_dim",
+    "rope_head_dim", "value_head_dim",
 )  # fmt: skip
 """Sizes of a model that a file may give, by the options' names."""
 
@@ -43,7 +44,7 @@ SIZES = (
 def catalog_name(said: str) -> str:
     """Return the model of the catalog that a name means, or ""."""
     plain = ""
-    for letter in said.rstrip("/").rpartition("/")[2].lower():
+    for letter in said.rstrip("/").partition("(")[0].rpartition("/")[2].lower():
         plain += letter if letter.isalnum() else ""
     if plain.startswith("meta"):
         plain = plain[4:]
@@ -99,7 +100,36 @@ def take_model(given: Given, dialect: str) -> None:
         number = whole_of(given, size)
         if number:
             take(given, size, number)
+    _take_latent(given, dialect)
+    _take_family(given)
     _take_kinds(given, "" if sizes else dialect)  # published sizes leave nothing to a framework
+
+
+LATENT = {"kv_rank": 512, "nope_head_dim": 128, "rope_head_dim": 64, "value_head_dim": 128}
+"""Megatron-Core's sizes of latent attention, transformer_config.py::MLATransformerConfig."""
+
+
+def _take_latent(given: Given, dialect: str) -> None:
+    """Take latent attention's sizes in Megatron only if it is switched on, or else its defaults."""
+    on = switch_of(given, "latent")
+    if not _is_megatron_line(dialect):
+        return
+    for size in ("query_rank", *LATENT):
+        if on and size in LATENT:
+            assume(given, size, LATENT[size])
+        elif not on and size in given.taken and "model" not in given.taken:
+            given.taken.pop(size)
+            given.notes.append(f"{size} has no effect without latent attention")
+
+
+def _take_family(given: Given) -> None:
+    """Set what a family of nanotron's models has, which a file only names."""
+    if switch_of(given, "is_starcoder2"):
+        for kind in ("bias", "tied"):
+            assume(given, kind, True)
+        assume(given, "norm", "layernorm")
+    if switch_of(given, "is_qwen2"):
+        assume(given, "qkv_bias", True)
 
 
 def _without_tower(given: Given, said: str) -> str:
@@ -139,7 +169,7 @@ def _of_configuration(given: Given) -> str:
     return ""
 
 
-GATED = ("swiglu", "silu", "geglu", "fast-swiglu", "fast_swiglu")
+GATED = ("swiglu", "silu", "geglu", "fast-swiglu", "fast_swiglu", "fast-geglu")
 
 
 def _take_kinds(given: Given, dialect: str) -> None:
@@ -157,11 +187,13 @@ def _take_kinds(given: Given, dialect: str) -> None:
     if switch_of(given, "quick_geglu"):
         take(given, "activation", "geglu")
     elif switch_of(given, "swiglu") or activation in GATED:
-        take(given, "activation", "geglu" if activation == "geglu" else "swiglu")
+        take(given, "activation", "geglu" if "geglu" in activation else "swiglu")
     elif switch_of(given, "squared_relu"):
         take(given, "activation", "squared-relu")
     elif activation in ("gelu", "relu", "squared-relu", "squared_relu"):
         take(given, "activation", activation.replace("_", "-"))
+    elif activation:
+        given.notes.append(f"the activation {activation!r} is not modeled")
     elif dialect == "llm-foundry" and "llama" in text_of(given, "model_name"):
         assume(given, "activation", "swiglu")
     elif dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
@@ -175,6 +207,8 @@ def _take_kinds(given: Given, dialect: str) -> None:
         and _is_megatron_line(dialect)
     ):
         given.taken.pop("kv_heads", None)
+    elif switch_of(given, "grouped") and _is_megatron_line(dialect):
+        assume(given, "kv_heads", 1)
     _assume_ffn(given, dialect)
     if dialect == "gpt-neox":
         _shrink_ffn(given)
@@ -182,9 +216,9 @@ def _take_kinds(given: Given, dialect: str) -> None:
     width = given.taken.get("expert_ffn", given.taken.get("ffn", 0))
     if shared and isinstance(width, int) and width and shared % width == 0:
         take(given, "shared_experts", shared // width)
-    dense = _dense_layers(text_of(given, "moe_layer_freq"))
-    if dense:
-        take(given, "dense_layers", dense)
+    elif shared:
+        given.notes.append(f"a shared expert of width {shared} is not modeled: it is left out")
+    _take_layers_of_experts(given)
     _take_window(given)
 
 
@@ -207,7 +241,9 @@ def _is_megatron_line(dialect: str) -> bool:
 
 def _take_norm(given: Given, megatron: bool) -> None:
     norm = text_of(given, "norm").split(" ")[0].lower()
-    if norm in ("rmsnorm", "layernorm"):
+    if switch_of(given, "rms"):
+        take(given, "norm", "rmsnorm")
+    elif norm in ("rmsnorm", "layernorm"):
         take(given, "norm", norm)
     elif norm in ("layernorm1p", "low_precision_layernorm"):
         take(given, "norm", "layernorm")
@@ -221,7 +257,6 @@ def _take_norm(given: Given, megatron: bool) -> None:
         take(given, "bias", True)
     elif megatron:
         assume(given, "bias", True)
-    text_of(given, "latent")
     family = KINDS.get(text_of(given, "model_kind"))
     if switch_of(given, "qk_norm") and "kv_rank" not in given.taken:
         take(given, "qk_norm", "per-head")
@@ -287,10 +322,12 @@ def _shrink_ffn(given: Given) -> None:
         take(given, "ffn", each)
 
 
-def _dense_layers(freq: str) -> int:
-    """Return the leading dense layers of Megatron's `([0]*3+[1]*58)`, or 0 for other patterns."""
-    plain = freq.replace(" ", "").strip("'\"()")
-    if not plain.startswith("[0]*"):
-        return 0
-    number = plain[4:].partition("+")[0]
-    return int(number) if number.isdigit() and plain.partition("+")[2].startswith("[1]") else 0
+def _take_layers_of_experts(given: Given) -> None:
+    """Set the leading dense layers of Megatron's `([0]*3+[1]*58)`; other patterns are noted."""
+    plain = text_of(given, "moe_layer_freq").replace(" ", "").strip("'\"()")
+    dense, _, rest = plain.partition("+")
+    number = "1" if dense == "[0]" else dense.removeprefix("[0]*")
+    if number.isdigit() and dense[:3] == "[0]" and rest[:3] == "[1]" and "[0]" not in rest:
+        take(given, "dense_layers", int(number))
+    elif plain not in ("", "1", "true") and ("0" in plain or plain.isdigit()):
+        given.notes.append(f"experts in layers {plain!r} are not modeled: all layers have them")

@@ -49,7 +49,7 @@ def _take_zero(given: Given, dialect: str) -> None:
     strategy = text_of(given, "fsdp_strategy").split(" ")[0].lower().rpartition(".")[2]
     reshard = text_of(given, "fsdp_reshard").split(" ")[0].lower()
     used = text_of(given, "use_fsdp").lower()
-    file = text_of(given, "deepspeed_file")
+    file = _deepspeed_file(given)
     fsdp = used and used.split(" ")[0] not in (
         "false",
         "no",
@@ -75,7 +75,7 @@ def _take_zero(given: Given, dialect: str) -> None:
         take(given, "zero_stage", 3)
     elif distributed is not None:
         take(given, "zero_stage", 1 if distributed else 0)
-    elif file and file != "true":
+    elif file and file.lower() not in ("true", "false"):
         _assume_of_file(given, file)
     elif dialect == "torchtitan" and text_of(given, "dp_shard") == "1":
         take(given, "zero_stage", 0)
@@ -85,10 +85,17 @@ def _take_zero(given: Given, dialect: str) -> None:
         take(given, "zero_stage", _trainer_stage(given))
     elif "distributed_fused_adam" in text_of(given, "optimizer"):
         take(given, "zero_stage", 1)
-    elif "recipe" in _names(given):
+    elif "recipe" in _names(given) or "--factory" in _names(given):
         assume(given, "zero_stage", 1)
     else:
         _assume_default(given, dialect, "zero_stage", 0)
+
+
+def _deepspeed_file(given: Given) -> str:
+    """Return the last name of a DeepSpeed file, whose folder may be unknown; "" without one."""
+    text = text_of(given, "deepspeed_file")
+    files = [one.value for one in given.keys.get("deepspeed_file", []) if "." in one.value]
+    return files[-1] if files else text
 
 
 def _assume_default(
@@ -210,7 +217,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     optimizer = text_of(given, "optimizer").lower()
     moments = text_of(given, "moments_dtype").lower()
     grads = text_of(given, "main_grads_dtype").lower()
-    if "8bit" in optimizer:
+    if "8bit" in optimizer or switch_of(given, "eight_bit_optimizer"):
         take(given, "recipe", "adam10")
     elif "adafactor" in optimizer:
         take(given, "recipe", "adafactor8")
@@ -222,8 +229,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         assume(given, "recipe", "fp32_16")
         assume(given, "dtype", "tf32")
     elif dialect in MEGATRON:
-        light = switch_of(given, "accumulate_bf16") or "bf16" in grads
-        assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
+        assume(given, "recipe", _megatron_recipe(given, dialect, fp16, "bf16" in grads))
     elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
         take(given, "recipe", "bf16_8")
     elif dialect == "torchtune":
@@ -235,7 +241,8 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING):
         assume(given, "recipe", "fsdp16")
     elif dialect == "nanotron":
-        assume(given, "recipe", "mcore18")
+        light = switch_of(given, "accumulate_fp32") is False
+        assume(given, "recipe", "bf16_8" if light else "mcore18")
     elif dialect in ("deepspeed", "gpt-neox", "deepspeed-topology"):
         assume(given, "recipe", "zero16")
 
@@ -259,6 +266,17 @@ def _assume_hugging_face(given: Given, dialect: str) -> None:
         assume(given, "recipe", "bf16_8", "weights are loaded in 16 bits")
 
 
+def _megatron_recipe(given: Given, dialect: str, fp16: bool, light: bool) -> str:
+    """Return what Megatron keeps per parameter; NeMo without O2 keeps FP32 weights for autocast."""
+    wide = switch_of(given, "accumulate_fp32")
+    light = light or switch_of(given, "accumulate_bf16") is True
+    if dialect == "nemo" and switch_of(given, "master_weights") is False:
+        return "fp32_16"
+    if fp16 and not wide:
+        return "mcore20"
+    return "zero16" if light or wide is False else "mcore18"
+
+
 def _take_recomputation(given: Given, dialect: str) -> None:
     granularity = text_of(given, "recompute_granularity").split(" ")[0].lower()
     mode = text_of(given, "ac_mode").split(" ")[0].lower()
@@ -270,9 +288,7 @@ def _take_recomputation(given: Given, dialect: str) -> None:
     elif (
         switch_of(given, "recompute_selective")
         or granularity == "selective"
-        or (
-            dialect == "megatron-bridge" and not granularity and text_of(given, "recompute_modules")
-        )
+        or (not granularity and text_of(given, "recompute_modules") and full is None)
     ):
         take(given, "recompute", _modules(given))
     elif granularity in ("none", "null"):
@@ -337,20 +353,24 @@ def _take_adapters(given: Given, dialect: str) -> None:
     bits = text_of(given, "bits").split(" ")[0]
     four = switch_of(given, "four_bit") or bits == "4" or "qlora" in adapter
     eight = switch_of(given, "eight_bit") or bits == "8"
-    wanted = "lora" in adapter or adapter in ("true", "dora")
+    recipe = any("_peft_" in one.value for one in given.keys.get("model_name", []))
+    wanted = recipe or "lora" in adapter or adapter in ("true", "dora")
     if not (wanted or (rank and adapter not in ("full", "none", "freeze", "false"))):
         return
     llava = any(normal(one.name) == "lora_enable" for one in given.keys.get("adapter", []))
     whole = whole or llava  # which puts adapters of rank 64 on every matrix
     if rank:
         take(given, "lora_rank", rank)
+    elif recipe:  # of Megatron-Bridge
+        assume(given, "lora_rank", 32, "the recipe's")
+        assume(given, "lora_matrices", "all-linear", "the recipe's")
     elif llava:
         assume(given, "lora_rank", 64, "LLaVA's default")
     else:
         _assume_default(given, dialect, "lora_rank", 8, "PEFT's default")
     if whole or targets in ("all", "all-linear") or _has_any(targets, FEED_FORWARD):
         take(given, "lora_matrices", "all-linear")
-    elif _has_any(targets, ("k_proj", "o_proj", "out_proj", "output_proj")):
+    elif _has_any(targets, ("k_proj", "o_proj", "out_proj", "output_proj", "linear_proj")):
         take(given, "lora_matrices", "attention")
     elif targets:
         take(given, "lora_matrices", "query-value")
@@ -394,6 +414,10 @@ def _take_switches(given: Given, dialect: str) -> None:
         take(given, "overlap_data_parallel", overlap)
     elif dialect == "megatron-lm":
         assume(given, "overlap_data_parallel", False)
+    gathered = switch_of(given, "overlap_weights")
+    known = {**given.assumed, **given.taken}
+    if gathered is not None and gathered != known.get("overlap_data_parallel", True):
+        given.notes.append("weights and gradients overlap alike here, but not in this text")
     text_of(given, "as_modelled")  # as the models assume
     _take_dispatcher(given)
     buckets = whole_of(given, "buckets")
@@ -408,6 +432,9 @@ def _take_switches(given: Given, dialect: str) -> None:
     elif exchange:
         given.notes.append(f"the context-parallel exchange {exchange!r} is not modeled")
     flash = text_of(given, "flash").split(" ")[0].lower()
+    kinds = text_of(given, "attention_kinds").lower()
+    if kinds:
+        take(given, "flash_attention", "flash" in kinds)
     if flash:
         plain = flash in (
             "false",
@@ -422,11 +449,13 @@ def _take_switches(given: Given, dialect: str) -> None:
             "disabled",
         )
         take(given, "flash_attention", not plain)
+    elif dialect in ("megatron-deepspeed", "gpt-neox"):
+        assume(given, "flash_attention", False)
     rates = [text_of(given, "dropout_attention"), text_of(given, "dropout_hidden")]
     said = [rate.split(" ")[0] for rate in rates if rate]
     if len(said) == 2 or any(not _is_zero(rate) for rate in said):
         take(given, "dropout", any(not _is_zero(rate) for rate in said))
-    elif dialect == "megatron-lm":
+    elif dialect in ("megatron-lm", "megatron-deepspeed"):
         assume(given, "dropout", True)
 
 

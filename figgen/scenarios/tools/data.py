@@ -100,8 +100,21 @@ MACHINE = ("gpus_per_node", "accelerator", "nic")
 
 
 def taking_tables_json() -> str:
-    """Return the tables for reading scripts and the tools' own lines, as JSON."""
-    tables = {"names": asdict(page_names()), "sizes": catalog_sizes()}
+    """Return the tables for reading scripts and the tools' own lines, as JSON.
+
+    The first row of `sizes` names the numbers of the others, which follow a model's name. An
+    option of the command line or of an address without a name is called as it is written.
+    """
+    sizes = catalog_sizes()
+    rows = [[name, *row.values()] for name, row in sizes.items()]
+    columns = next(iter(sizes.values()))
+    names = asdict(page_names())
+    for written in ("flags", "keys"):
+        names[written] = {
+            name: "" if name.replace("-", "_") == option else option
+            for name, option in names[written].items()
+        }
+    tables = {"names": names, "sizes": [["", *columns], *rows]}
     return json.dumps(tables, separators=(",", ":"))
 
 
