@@ -126,6 +126,18 @@ class EntryPlace:
         return found
 
 
+def not_toml(file: str, content: str, error: ValueError) -> PlacedError:
+    """Return the error for a file that is not valid TOML, with its line and what to write there."""
+    place = re.search(r" \(at line (\d+), column \d+\)", str(error))
+    if not place:
+        return PlacedError(f"{file}: not TOML: {error}")
+    line = content.splitlines()[int(place[1]) - 1 :][:1]
+    bare = re.fullmatch(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{].*)", line[0]) if line else None
+    found = str(error).replace(place[0], "")
+    expected = f'text in quotes: {bare[1]} = "{bare[2]}"' if bare else None
+    return PlacedError(f"{file}:{place[1]}: not TOML: {found}", expected=expected)
+
+
 LONGEST_SHOWN = 80  # characters of a name or text that a message repeats
 
 

@@ -18,7 +18,7 @@ from typing import NoReturn
 from figgen.entries.entry import CatalogEntry
 from figgen.entries.read import NAME, read_entry
 from figgen.entries.schema import Key
-from figgen.errors import EntryPlace, InputError, raise_all, unknown
+from figgen.errors import EntryPlace, InputError, not_toml, raise_all, unknown
 from figgen.registry import LOOKUPS
 from figgen.subject import subject
 
@@ -57,7 +57,7 @@ def catalog(name: str, file: str | Path, **keys: Key) -> OwnCatalog:
 
     Raises InputError, with file, line, entry and key, for everything that is wrong in the file.
     """
-    path = Path(file)
+    path, content = Path(file), ""
     try:
         content = path.read_text(encoding="utf-8")
         tables = tomllib.loads(content)
@@ -65,7 +65,7 @@ def catalog(name: str, file: str | Path, **keys: Key) -> OwnCatalog:
         why = error.strerror or str(error)
         raise InputError(f"catalog {name!r}: {path} cannot be read: {why}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: not TOML: {error}") from None
+        raise not_toml(path.name, content, error) from None
     cited = tables.pop(SOURCES, {})
     entries, faults = dict[str, OwnEntry](), list[InputError]()
     for entry, table in tables.items():

@@ -332,3 +332,38 @@ def test_a_preset_that_has_no_title_is_called_by_its_name(site: Path) -> None:
     assert told(site) == ""
     page = (site / "site/index.html").read_text("utf-8")
     assert '"fig-tab-1" checked> small<' in page
+
+
+CATALOG_SLIPS = {
+    "text without quotes": (
+        'title = "Travel kettle"',
+        "title = Dover",
+        'kettles.toml:15: not TOML: Invalid value: expected text in quotes: title = "Dover"',
+    ),
+    "an unknown confidence": (
+        'confidence = "read"',
+        'confidence = "high"',
+        '"read" (seen in the source itself) or "secondary" (seen in a work that cites it) or '
+        '"memory" (not looked up; quantities then need low and high)',
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", CATALOG_SLIPS)
+def test_a_slip_in_a_catalog_is_told_with_what_to_write(site: Path, slip: str) -> None:
+    old, new, message = CATALOG_SLIPS[slip]
+    put(site / "kettles.toml", old, new)
+    assert message in told(site)
+
+
+def test_a_citation_is_checked_before_the_build_and_says_where_references_stand(site: Path) -> None:
+    with (site / "docs/index.md").open("a") as page:
+        page.write("\nIt boils at 100 °C [@label].\n")
+    wanted = 'expected in docs/references.toml, [label] with authors = "…" and title = "…"'
+    assert f"docs/index.md:15: unknown reference 'label': {wanted}" in told(site)
+    said = run(site, "-m", "figgen", "lint").stdout
+    assert said == f"docs/index.md:15: a citation: {wanted}, got '[@label]'\n"
+    entry = '[label]\nauthors = "The maker"\ntitle = "The label below the kettle"\n'
+    (site / "docs/references.toml").write_text(entry)
+    assert told(site) == ""
+    assert run(site, "-m", "figgen", "lint").stdout == "every page follows the rules\n"

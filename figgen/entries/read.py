@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 
 from figgen.entries.entry import CatalogEntry
 from figgen.entries.schema import Key, Keys, Value, wanted
-from figgen.errors import EntryPlace, InputError, closest, raise_all
+from figgen.errors import EntryPlace, InputError, closest, not_toml, raise_all
 from figgen.units import parse_quantity
 
-# read: seen in the source itself; secondary: in a work that cites it; memory: not verified.
-CONFIDENCE = ("read", "secondary", "memory")
+CONFIDENCE = {
+    "read": "seen in the source itself",
+    "secondary": "seen in a work that cites it",
+    "memory": "not looked up; quantities then need low and high",
+}
 PROVENANCE = ("source", "seen", "confidence")
 SEEN = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-[0-3]\d)?")
 NAME = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9._-]{0,63}")
@@ -37,7 +40,7 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
     try:
         tables = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file}: not TOML: {error}") from None
+        raise not_toml(file, content, error) from None
     if not tables:
         raise InputError(f"{file} is empty", expected="at least one entry")
     for name, table in tables.items():
@@ -201,7 +204,8 @@ def _provenance(place: EntryPlace, got: object, name: str, sources: Mapping[str,
             raise place.fault("missing or malformed", expected='a month as "2026-11"', got=got)
         return got
     if got not in CONFIDENCE:
-        raise place.fault("missing or unknown", expected=" or ".join(CONFIDENCE), got=got)
+        known = " or ".join(f'"{word}" ({means})' for word, means in CONFIDENCE.items())
+        raise place.fault("missing or unknown", expected=known, got=got)
     return str(got)
 
 

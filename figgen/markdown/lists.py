@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from figgen.errors import EntryPlace, InputError, closest, raise_all
+from figgen.errors import EntryPlace, InputError, closest, not_toml, raise_all
 
 Kinds = Mapping[str, type]
 
@@ -27,11 +27,12 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
     """
     if not path.exists():
         return {}
+    text = ""
     try:
         text = path.read_text(encoding="utf-8")
         entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: {error}") from None
+        raise not_toml(path.name, text, error) from None
     places = {name: EntryPlace(file=path.name, entry=name, content=text) for name in entries}
     raise_all(
         fault
@@ -64,6 +65,19 @@ def _is(value: object, kind: type) -> bool:
     if isinstance(value, list):
         return kind is list and all(isinstance(item, str) for item in value)
     return isinstance(value, kind)
+
+
+def read_references(docs: Path) -> dict[str, dict[str, Any]]:
+    """Return the works that pages cite as `[@key]`; raises InputError as `read_list` does."""
+    return read_list(docs / "references.toml", REFERENCE, "title", "authors")
+
+
+def unknown_reference(key: str, known: Iterable[str]) -> InputError:
+    """Return the error for a `[@key]` that `references.toml` lacks."""
+    nearest = closest(key, known)
+    wanted = f'in docs/references.toml, [{key}] with authors = "…" and title = "…"'
+    expected = None if nearest else wanted
+    return InputError(f"unknown reference {key!r}", expected=expected, nearest=nearest)
 
 
 def term_anchor(term: str) -> str:

@@ -15,6 +15,7 @@ from markdown.util import AtomicString
 from figgen.errors import InputError, unknown
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
+from figgen.markdown.lists import unknown_reference
 
 CITATION = r"\[@([\w:.-]+)(?:,\s*([^\]]+))?\]"
 
@@ -30,7 +31,7 @@ class CitationInline(InlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[etree.Element, int, int]:
         key, place = m.group(1), m.group(2)
         if key not in self.site.references:
-            error = unknown("reference", key, self.site.references)
+            error = unknown_reference(key, self.site.references)
             return inline_error(self.page.report(error, m.group(0))), m.start(0), m.end(0)
         if key not in self.page.cited:
             self.page.cited.append(key)

@@ -17,14 +17,14 @@ from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
-from figgen.markdown.lists import TERM, read_list
+from figgen.markdown.lists import TERM, read_list, read_references
 from figgen.prose.caption_names import misnamed
 from figgen.prose.density import MOST_IN_JOURNEY, in_text
 from figgen.prose.idiom import mannered, spoken
 from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
-from figgen.prose.unparsed import unparsed
+from figgen.prose.unparsed import uncited, unparsed
 from figgen.registry import all_figures, figure_named
 from figgen.subject import Subject, subject
 
@@ -82,10 +82,12 @@ _END = re.compile(r"[.!?…][\"”’)*_\]]*(?=\s+[\"“(\[*_]*[A-ZΑ-Ω])")
 def lint_folder(docs: Path) -> list[Finding]:
     """Return the findings on every page of a folder, in the order of pages and lines."""
     terms: Terms = read_list(docs / "glossary.toml", TERM, "means")
+    references = read_references(docs)
     found: list[Finding] = []
     for path in sorted(docs.rglob("*.md")):
         name = (Path(docs.name) / path.relative_to(docs)).as_posix()
-        found += lint(name, path.read_text(encoding="utf-8"), terms)
+        source = path.read_text(encoding="utf-8")
+        found += sorted([*lint(name, source, terms), *_citations(name, source, references)])
     found += _idioms_elsewhere(docs, terms)
     changelog = docs.parent / "CHANGELOG.md"
     if changelog.exists():
@@ -191,6 +193,12 @@ def _values(page: str, source: str) -> Iterator[Finding]:
     """Yield inline values that cannot be parsed."""
     for line, expected, got in unparsed(source):
         yield Finding(page=page, line=line, what="an inline value", expected=expected, got=got)
+
+
+def _citations(page: str, source: str, references: Mapping[str, object]) -> Iterator[Finding]:
+    """Yield citations of references that the site doesn't have."""
+    for line, expected, got in uncited(source, references):
+        yield Finding(page=page, line=line, what="a citation", expected=expected, got=got)
 
 
 def _captions(page: str, source: str) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
 from figgen.errors import InputError
@@ -12,6 +12,8 @@ from figgen.markdown.claims import CLAIM, check_form
 from figgen.markdown.claims import GRAMMAR as CLAIM_GRAMMAR
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
+from figgen.markdown.lists import unknown_reference
+from figgen.markdown.references import CITATION
 from figgen.quantity_shown import format_number
 from figgen.registry import all_formulas, all_lookups
 from figgen.values import GRAMMAR, parse, split_spec
@@ -23,6 +25,22 @@ _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 
 def unparsed(source: str) -> Iterator[tuple[int, str, str]]:
     """Yield line, nearest valid form and text of each value or claim that cannot be parsed."""
+    for number, plain, of_figure in _shown(source):
+        yield from ((number, *fault) for fault in _faults(plain, of_figure))
+
+
+def uncited(source: str, known: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield line, what is expected and text of each citation of an unknown reference."""
+    for number, plain, _ in _shown(source):
+        for found in re.finditer(CITATION, plain):
+            if found[1] not in known:
+                error = unknown_reference(found[1], known)
+                near = " or ".join(f"[@{key}]" for key in error.nearest)
+                yield number, near or str(error.expected), found[0]
+
+
+def _shown(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield number, text without code, and whether it is of a figure, of each line but code."""
     figures = {fence.line for fence in fences(source)}
     fence, of_figure = "", False
     for number, line in enumerate(source.split("\n"), 1):
@@ -32,11 +50,10 @@ def unparsed(source: str) -> Iterator[tuple[int, str, str]]:
         elif mark and mark[1].startswith(fence):
             fence, of_figure = "", False
         elif not fence or of_figure:
-            yield from ((number, *fault) for fault in _faults(line, of_figure))
+            yield number, _CODE.sub("", line), of_figure
 
 
-def _faults(line: str, of_figure: bool) -> Iterator[tuple[str, str]]:
-    plain = _CODE.sub("", line)
+def _faults(plain: str, of_figure: bool) -> Iterator[tuple[str, str]]:
     for found in _VALUE.finditer(plain):
         asked, spec = split_spec(found[1])
         if of_figure and asked.isidentifier():

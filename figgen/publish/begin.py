@@ -9,7 +9,7 @@ from typing import Any
 from figgen import serving
 from figgen.markdown import math
 from figgen.markdown.conversion import Short, Site
-from figgen.markdown.lists import REFERENCE, TERM, read_list, term_anchor
+from figgen.markdown.lists import TERM, read_list, read_references, term_anchor
 from figgen.pictures import Pictures
 from figgen.publish.build import SiteBuild
 from figgen.serving.answers import Answers
@@ -35,7 +35,7 @@ def begin_build(
         pictures=Pictures(folder=cache, memory=keeper),
         name=name,
         address=address,
-        references=read_list(docs / "references.toml", REFERENCE, "title", "authors"),
+        references=read_references(docs),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         shorts=_shorts(terms),
         late=True,

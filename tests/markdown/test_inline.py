@@ -88,7 +88,8 @@ def test_an_unknown_citation_is_reported_and_a_known_one_listed(convert):
     assert '<a class="fig-cite" href="#ref-a2020">[A 2020, §2]</a>' in html
     assert '<li id="ref-a2020">A. Author. T &lt;b&gt;. 2020.</li>' in html
     assert [str(p) for p in problems] == [
-        "guide/page.md:1: unknown reference 'b': expected one of a2020"
+        "guide/page.md:1: unknown reference 'b': expected in docs/references.toml, "
+        '[b] with authors = "…" and title = "…"'
     ]
 
 

@@ -30,14 +30,14 @@ DOCS = Path(__file__).parents[2] / "docs"
             "a list of strings, got 'c'",
         ),
         ('means = "x"\n', "glossary.toml: [means]: a value outside any entry: expected a table"),
-        ("a", "glossary.toml: Expected '=' after a key in a key/value pair (at end of document)"),
+        ("a", "glossary.toml: not TOML: Expected '=' after a key"),
     ],
 )
 def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "glossary.toml").write_text(text)
     with pytest.raises(InputError) as told:
         begin_build(tmp_path, tmp_path / "cache", "Site", "https://x/")
-    assert str(told.value) == said
+    assert str(told.value).startswith(said)
 
 
 def test_a_slip_in_the_glossary_is_told_by_the_linter_too(tmp_path: Path) -> None:
@@ -63,5 +63,5 @@ def test_a_reference_leads_to_no_script(tmp_path: Path) -> None:
 def test_the_guides_own_are_sound_and_another_encoding_is_named(tmp_path: Path) -> None:
     assert len(read_list(DOCS / "glossary.toml", TERM, "means")) > 90
     (tmp_path / "glossary.toml").write_bytes(b'[a]\nmeans = "\xe9"\n')
-    with pytest.raises(InputError, match=r"glossary\.toml: 'utf-8' codec"):
+    with pytest.raises(InputError, match=r"glossary\.toml: not TOML: 'utf-8' codec"):
         read_list(tmp_path / "glossary.toml", TERM, "means")
