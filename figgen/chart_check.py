@@ -39,6 +39,11 @@ def checked(found: object) -> Chart:
                 where = f"its segment {part.name!r}"
                 _check_lengths(where, len(part.lengths), len(chart.labels), "labels")
             _check_roles([*chart.segments, *chart.rules])
+        case Table():
+            for number, row in enumerate(chart.rows, 1):
+                if len(row) != len(chart.columns):
+                    columns = f"as many cells as columns, {len(chart.columns)}"
+                    raise InputError(f"its row {number}", expected=columns, got=len(row))
         case Timeline():
             _check_roles(chart.slots)
     checked_chart: Chart = chart

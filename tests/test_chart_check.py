@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from figgen.chart_check import checked
-from figgen.charts import Axis, Bars, Curves, Mark, Named, Segment, Series
+from figgen.charts import Axis, Bars, Column, Curves, Mark, Named, Segment, Series, Table
 from figgen.errors import InputError
 
 LINE = Series(name="a", x=(0.0, 1.0), y=(0.0, 2.0), role="series-1")
@@ -38,6 +38,14 @@ SLIPS = {
             axis=Axis(label="x"),
         ),
         r"its segment 's': expected 2 numbers, as many as labels, got 1",
+    ),
+    "a row too short": (
+        Table(columns=(Column(label="a"), Column(label="b")), rows=((1, 2), (1,))),
+        "its row 2: expected as many cells as columns, 2, got 1",
+    ),
+    "a row too long": (
+        Table(columns=(Column(label="a"),), rows=((1, 2),)),
+        "its row 1: expected as many cells as columns, 1, got 2",
     ),
 }
 
