@@ -16,7 +16,6 @@ from numbers import Real
 from figgen.errors import InputError, closest
 from figgen.quantity_shown import NAMED, NBSP, format_number, shown
 from figgen.quantity_text import (
-    ALIASES,
     SCALED,
     Factor,
     Quantity,
@@ -24,14 +23,17 @@ from figgen.quantity_text import (
     read_quantity,
     unit_factor,
 )
-from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, TIMES, is_counted
+from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, POWERS, is_counted
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit (per anything) that each of these formats can show."""
 A_QUANTITY = "a number and a unit"
 ADDED: list[str] = []
 """The units that a site added."""
-_IN_UNIT = re.compile(r"in(?:\.([1-9]|1\d))? (.+)")
+_IN_UNIT = re.compile(r"in(?:\.(\S*))? (.+)")
+_DIGITS = re.compile(r"[1-9]|1\d")
+_MORE_PREFIXES = {"c": -2, "d": -1, "h": 2}
+"""Prefixes that no unit takes by itself."""
 
 
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
@@ -58,24 +60,21 @@ def agree(unit: str, other: str) -> bool:
 
 
 def add_unit(name: str, *, is_: str = "", prefixes: bool = False) -> None:
-    """Register an additional unit, for a site's own formulas and catalogs.
+    """Define a unit, for a site's own formulas and catalogs: `unit("kg")`.
 
-    With `prefixes` the unit takes SI prefixes, as in `mPa` and `kPa`. `is_` defines it as a
-    multiple of a different unit: `add_unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that
-    already has a different meaning.
+    With `prefixes` the unit takes the SI prefixes f, p, n, µ, m, k, M, G, T, P, E, Z and Y, as in
+    `mPa` and `kPa`, but not c, d or h. `is_` defines it as a multiple of a different unit:
+    `unit("kWh", is_="3.6 MJ")`. Raises InputError for a name that already has a different meaning.
     """
     if not re.fullmatch(r"[^\W\d_]\w*[²³]?|°\w+", name) or name in PLAIN_COUNTS.keys() - {"K"}:
         raise InputError("the name of a unit", expected="letters, as in m² or kWh", got=name)
+    one = parse_quantity(is_) if is_ else Quantity(1, name)
+    exact = Fraction(str(one.value))
+    found = Factor(unit=one.unit, times=exact.numerator, over=exact.denominator)
+    _check_meaning(name, found)
     if is_:
-        one = parse_quantity(is_)
-        exact = Fraction(str(one.value))
-        found = Factor(unit=one.unit, times=exact.numerator, over=exact.denominator)
-        if is_base(name) or SCALED.get(name, found) != found:
-            raise InputError(f"unit {name!r} means something else already")
         SCALED[name] = found
     else:
-        if name in SCALED or name in TIMES or name in ALIASES:
-            raise InputError(f"unit {name!r} means something else already")
         (MEASURED if prefixes else OTHER).add(name)
     if name not in ADDED:
         ADDED.append(name)
@@ -88,11 +87,41 @@ def _not_a_quantity(text: str, unit: str | None) -> InputError:
     return InputError("not a quantity", expected=expected, got=text)
 
 
+def _check_meaning(name: str, wanted: Factor) -> None:
+    """Raise InputError if a unit exists and is not `wanted`."""
+    try:
+        known = unit_factor(name)
+    except InputError:
+        return
+    if name in PLAIN_COUNTS:  # K is a prefix until a site makes it kelvin
+        return
+    if (known.unit, _size(known)) != (wanted.unit, _size(wanted)):
+        is_known = f"{format_number(float(_size(known)), 9)} {known.unit}"
+        raise InputError(
+            f"unit {name!r} means something else already", expected=is_known.replace(NBSP, " ")
+        )
+
+
+def _size(unit: Factor) -> Fraction:
+    """Return how many SI units a unit is, exactly."""
+    return Fraction(unit.times, unit.over) * Fraction(10) ** unit.power
+
+
+def _prefixed(unit: str) -> str:
+    """Return the definition of an unknown unit if it is a known one with a prefix, or ""."""
+    power = {**POWERS, **_MORE_PREFIXES}.get(unit[:1])
+    if power is None or not is_base(unit[1:]):
+        return ""
+    return f'unit("{unit}", is_="{float(f"1e{power}"):.15g} {unit[1:]}")'
+
+
 def _unknown_unit(error: InputError) -> InputError:
     """Return an error that names the site's units and how to add one, if a unit is unknown."""
     if not error.what.startswith("unknown unit"):
         return error
     wrong = re.sub(r"^unknown unit '([^']*)'.*", r"\1", error.what)
+    if definition := _prefixed(wrong):
+        return InputError(error.what, expected=f"a unit that the module adds: {definition}")
     return InputError(
         error.what,
         expected=f"{', '.join([*ADDED, *sorted(MEASURED - {*ADDED})])}, 1 for a pure number, "
@@ -122,7 +151,8 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     - `bytes`, `gib`: decimal or binary prefix; only for units that start with B
     - `time`: ns, µs, ms, s, min, h, days; `flops`: GFLOP/s, TFLOP/s and so on
     - `unit`: the number and its own unit, no prefix
-    - `in UNIT`: the number in a different unit of the same dimension, such as `in km/h`
+    - `in UNIT`: the number in a different unit of the same dimension, such as `in km/h`, or
+      `in.2 km/h` to two significant digits
     - an empty string: whichever of these suits the unit
 
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
@@ -133,18 +163,25 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     """
     number = _number(value)
     if match := _IN_UNIT.fullmatch(spec):
+        _check_digits("in", match[1] or "3", spec)
         return _in_unit(number, canonical_unit(unit), match[2].strip(), int(match[1] or 3))
     name, dot, digits = spec.partition(".")
     if name not in NAMED or (dot and not name):
         return _by_python(number, spec)
-    if dot and not re.fullmatch(r"[1-9]|1\d", digits):
-        raise InputError("bad number of digits", expected=f"{name}.1 to {name}.19", got=spec)
+    if dot:
+        _check_digits(name, digits, spec)
     canonical = canonical_unit(unit)
     base = BASES.get(name)
     if base and canonical.partition("/")[0] != base:
         got = f"a unit in {base}"
         raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
     return shown(number, canonical, spec)
+
+
+def _check_digits(name: str, digits: str, spec: str) -> None:
+    if not _DIGITS.fullmatch(digits):
+        expected = f"{name}.1 to {name}.19, for so many significant digits"
+        raise InputError("bad number of digits", expected=expected, got=spec)
 
 
 def _factor(text: str) -> Factor:

@@ -1,6 +1,8 @@
 """Quantities to and from SI, compared with values written down by hand."""
 
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -298,3 +300,47 @@ def test_an_amount_of_any_size_reads_back(unit: str, spec: str) -> None:
 )
 def test_both_ends_of_an_interval_have_one_unit(low: float, high: float, said: str) -> None:
     assert span_shown(low, high) == said
+
+
+DEFINED = """
+from figgen.author import InputError, unit
+from figgen.units import format_quantity, parse_quantity
+
+def told(call, *given, **named):
+    try:
+        print(call(*given, **named))
+    except InputError as error:
+        print(error)
+
+unit("m")
+unit("K")
+told(parse_quantity, "10 cm", "m")
+unit("cm", is_="0.01 m")
+told(parse_quantity, "10 cm", "m")
+told(unit, "min", is_="61 s")
+told(unit, "min", is_="60 s")
+told(unit, "cm", is_="0.01 m")
+told(unit, "cm", is_="0.1 m")
+told(unit, "cm")
+unit("kn", is_="0.5 m")
+told(format_quantity, 1.5, "m", "in.2 kn")
+told(format_quantity, 1.5, "m", "in.0 kn")
+"""
+
+
+def test_a_site_defines_units_each_with_one_meaning() -> None:
+    """In a process of its own, since a unit stays defined."""
+    done = subprocess.run([sys.executable, "-c", DEFINED], capture_output=True, text=True)
+    taken = "means something else already: expected"
+    assert done.stdout.splitlines() == [
+        """unknown unit 'cm': expected a unit that the module adds: unit("cm", is_="0.01 m")""",
+        "Quantity(value=0.1, unit='m')",
+        f"unit 'min' {taken} 60 s",
+        "None",
+        "None",
+        f"unit 'cm' {taken} 0.01 m",
+        f"unit 'cm' {taken} 0.01 m",
+        "3\N{NO-BREAK SPACE}kn",
+        "bad number of digits: expected in.1 to in.19, for so many significant digits, "
+        "got 'in.0 kn'",
+    ], done.stderr
