@@ -159,6 +159,22 @@ def test_a_unit_that_no_result_has_is_told_with_what_to_do(
     assert "kettle.py:22: " in done.stdout
 
 
+def test_lint_knows_the_units_of_the_site(site: Path) -> None:
+    """Also a unit that needs no definition, in the company of one that does."""
+    put(site / "kettle.py", 'unit("kg")\n', 'unit("kg")\nunit("m", prefixes=True)\nunit("m²")\n')
+    typed = ("6.1 m", "198 m/s", "50 km", "300 m²", "4 kg", "2 kJ", "5 W/m²/K", "4 min")
+    with (site / "docs/index.md").open("a") as page:
+        page.write("\n")
+        page.writelines(f"It has {quantity} somewhere.\n" for quantity in typed)
+        page.write("It has 1 kg of water, 3 mugs and 4 Km.\n")
+    done = run(site, "-m", "figgen", "lint", "docs")
+    assert done.returncode == 1
+    assert [line.rpartition(", got ")[2] for line in done.stdout.splitlines()[: len(typed)]] == [
+        repr(quantity) for quantity in typed
+    ]
+    assert "docs/index.md:23" not in done.stdout
+
+
 def test_the_commands_help_is_about_any_site(site: Path) -> None:
     said = run(site, "-m", "figgen", "--help").stdout
     assert "    lint " in said

@@ -25,8 +25,10 @@ from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, p
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 from figgen.prose.unparsed import uncited, unparsed
+from figgen.quantity_units import MEASURED, POWERS, TIMES
 from figgen.registry import all_figures, figure_named
 from figgen.subject import Subject, subject
+from figgen.units import ADDED
 
 Terms = Mapping[str, Mapping[str, Any]]
 
@@ -50,7 +52,7 @@ _PREFIXED = r"(?:[kKMGTPE]i?)?(?:B|FLOPs?|FLOPS)(?:/s)?"
 _TIME = r"(?:[mµμun]s|s|min|h|seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
 _OTHER = r"(?:k|M|G)?(?:W|Hz)|bytes?|tokens?/s|°C"
 _SCALE = r"(?:million|billion|trillion|thousand)s?"
-QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
+COUNTED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a percentage", re.compile(rf"{_NUMBER}\s?%|{_NUMBER} per ?cent\b")),
     (
         "a multiple",
@@ -61,16 +63,13 @@ QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|the)\b"
         ),
     ),
-    (
-        "a quantity",
-        re.compile(
-            rf"{_NUMBER}[ \u00a0-]?(?:{_PREFIXED}|{_OTHER})(?![\w/])"
-            rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
-            rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
-        ),
-    ),
 )
-"""Patterns of numbers that are quantities; a small count of things is not."""
+"""Patterns of shares and multiples; a small count of things is neither."""
+_QUANTITY = (
+    rf"{_NUMBER}[ \u00a0-]?(?:{_PREFIXED}|{_OTHER})(?![\w/])"
+    rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
+    rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
+)
 
 _EXPLAINED = r"\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"
 """Quotations, and units that are being explained."""
@@ -233,9 +232,22 @@ def _of_the_subject(
     return named, (("a large count", re.compile(rf"{large}(?:{'|'.join(about.counted)})\b")),)
 
 
+@cache
+def _in_units(added: tuple[str, ...]) -> re.Pattern[str]:
+    """Match a number in a unit that a site `added`, or in one that is composed with it."""
+    if not added:
+        return re.compile(_QUANTITY)
+    prefix = f"(?:{'|'.join(POWERS)})?"
+    names = sorted({*added, *MEASURED, *TIMES}, key=len, reverse=True)
+    terms = [f"{prefix if name in MEASURED else ''}{re.escape(name)}" for name in names]
+    term = f"(?:{'|'.join(terms)})(?!\\w)"
+    return re.compile(rf"{_NUMBER}[ \u00a0-]{term}(?:/{term})*(?!/)|{_QUANTITY}")
+
+
 def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Finding]:
     given, beside = premises(source), premises(source, by_line=True)
     named, counts = _of_the_subject(subject())
+    patterns = (*COUNTED, ("a quantity", _in_units(tuple(ADDED))), *counts)
     for line in lines:
         if line.kind == "caption":
             own = parameters(next(f.body for f in fences(source) if f.line == line.of))
@@ -244,7 +256,7 @@ def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Find
             if CITED in sentence:
                 continue
             plain = named.sub("", sentence)
-            for what, pattern in (*QUANTITIES, *counts):
+            for what, pattern in patterns:
                 if line.kind == "heading" and what == "a large count":
                     continue  # "MegaScale on 12,288 GPUs" is the name of a run
                 for match in pattern.finditer(plain):
