@@ -140,6 +140,10 @@ def test_show_as_plotly_is_what_the_package_reads(capsys):
         (["bubble-curves", "--as", "svg", "--width", "icml"], "--width: expected --as png or pdf"),
         (["bubble-curves", "--as", "pdf", "--width", "icmll"], "did you mean icml"),
         (
+            ["bubble-curves", "stages=[4, 8]", "--as", "pdf", "--to", "a.svg"],
+            "--to: expected a name that ends in .pdf, or --as svg, got 'a.svg'",
+        ),
+        (
             ["bubble-curves", "--as", "pdf", "--to", "/no/such/folder/a.pdf"],
             "--to: expected a file",
         ),

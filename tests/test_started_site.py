@@ -58,12 +58,15 @@ def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(
     author = ("-c", "user.name=A", "-c", "user.email=a@localhost")
     for words in (("init", "-qb", "main"), ("add", "."), (*author, "commit", "-qm", "begin")):
         subprocess.run(["git", *words], cwd=site, check=True)
+    mistaken = run(site, "-m", "figgen", "diff", "mian").stdout
+    assert mistaken == "figgen: unknown revision 'mian' (did you mean main?)\n"
     put(site / "kettle.py", "4181", "4190")
     put(site / catalog, "650 W", "700 W")
     done = run(site, "-m", "figgen", "diff", "main")
     assert done.returncode == 0, done.stdout
     assert f"- `{catalog}, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
     assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
+    assert "Figures whose data changed: `index.md#fig-time-to-boil-kitchen`, " in done.stdout
 
 
 def test_each_formula_that_no_page_can_print_is_one_line_of_the_build(site: Path) -> None:
@@ -191,6 +194,8 @@ def test_a_site_starts_with_a_module_of_a_chosen_name(tmp_path: Path) -> None:
     assert run(tmp_path, *start, "boat").returncode == 0
     folder = tmp_path / "boats"
     assert (folder / "boat.py").is_file()
+    assert (folder / "boats.toml").is_file()
+    assert not (folder / "kettles.toml").exists()
     done = built(folder)
     assert done.returncode == 0, done.stdout
     tested = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_boat.py")

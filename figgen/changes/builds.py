@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from figgen.cache import digest
-from figgen.errors import InputError
+from figgen.errors import InputError, unknown
 
 MANIFEST, SOURCES = "figures.json", "sources.json"
 LONGEST = 400
@@ -219,10 +219,23 @@ def _ran(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace", **options)
 
 
+def commit_of(root: Path, revision: str) -> str:
+    """Return the commit that a revision names. Raises InputError with the repository's names."""
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        return git(root, *words)
+    except InputError:
+        names = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags")
+        if not names:
+            what = "the repository has no commit to compare with"
+            raise InputError(what, expected="git commit first") from None
+        raise unknown("revision", revision[:LONGEST], names.splitlines()) from None
+
+
 @contextmanager
 def checkout(root: Path, revision: str) -> Iterator[Path]:
     """Check out a revision in a temporary work tree."""
-    commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    commit = commit_of(root, revision)
     with tempfile.TemporaryDirectory(prefix="figgen-diff-") as folder:
         tree = Path(folder) / "tree"
         git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
@@ -281,7 +294,7 @@ def build_of(root: Path, revision: str) -> Build:
         shutil.rmtree(kept / "worktree", ignore_errors=True)
         make_site(root, root, kept / "worktree")
         return read_build(kept / "worktree", "the work tree")
-    commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    commit = commit_of(root, revision)
     site = kept / git(root, "rev-parse", f"{commit}^{{tree}}")
     if not (site / MANIFEST).is_file():
         with checkout(root, commit) as tree:

@@ -20,6 +20,8 @@ from figgen.changes.compare import Changes, Moved
 
 MOST_PICTURES = 100
 MOST_ROWS_OF_SUMMARY = 25
+MOST_NAMED = 12
+"""Figures of a kind that the summary names."""
 LONGEST_CALL = 60
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -97,7 +99,7 @@ def as_json(changes: Changes, found: Sequence[Cause]) -> str:
 
 
 def summary(changes: Changes, found: Sequence[Cause]) -> str:
-    """Return Markdown for a comment: the verdict, the causes, the numbers that moved furthest."""
+    """Return Markdown for a comment: verdict, causes, the numbers that moved furthest, figures."""
     lines = [f"**{verdict(changes)}**", ""]
     for cause, moved in _ranked(changes, found):
         furthest = f", by up to {_percent(moved[0])}" if moved and _percent(moved[0]) else ""
@@ -113,6 +115,16 @@ def summary(changes: Changes, found: Sequence[Cause]) -> str:
         ]
     if len(seen) > len(rows):
         lines += ["", f"{len(seen) - len(rows):,} more are in the report."]
+    for what, figures in {
+        "Figures whose data changed": [new for _, new in changes.figures],
+        "Figures that only look different": [new for _, new in changes.redrawn],
+        "Added figures": [one for one in changes.added if isinstance(one, ManifestFigure)],
+        "Removed figures": [one for one in changes.removed if isinstance(one, ManifestFigure)],
+    }.items():
+        if figures:
+            more = f" and {len(figures) - MOST_NAMED:,} more" if figures[MOST_NAMED:] else ""
+            named = ", ".join(_plain(f"{f.page}#{f.id}") for f in figures[:MOST_NAMED])
+            lines += ["", f"{what}: {named}{more}."]
     return "\n".join(lines) + "\n"
 
 

@@ -21,7 +21,19 @@ from figgen.subject import subject
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
-FORMS = ("text", "svg", "png", "pdf", "html", "matplotlib", "plotly", "csv", "json")
+ENDINGS = {
+    "text": "txt",
+    "svg": "svg",
+    "png": "png",
+    "pdf": "pdf",
+    "html": "html",
+    "matplotlib": "py",
+    "plotly": "json",
+    "csv": "csv",
+    "json": "json",
+}
+"""The formats of a figure, and how the name of a file of each ends."""
+FORMS = tuple(ENDINGS)
 PRINTED = ("png", "pdf", "matplotlib")
 """Formats for papers and slides, which matplotlib draws, with the program that does it."""
 FILED = ("png", "pdf", "html")
@@ -109,6 +121,8 @@ def _show(options: argparse.Namespace) -> Answer:
         raise InputError(
             "--width", expected=f"--as {' or '.join(PRINTED)}", got=f"--as {options.form}"
         )
+    if options.to is not None:
+        _check_ending(options.to, options.form)
     chart = build(options.figure, dict(given))
     made = _shown(chart, options.figure, options.form, options.width)
     if options.to is None and options.form not in FILED:
@@ -120,6 +134,15 @@ def _show(options: argparse.Namespace) -> Answer:
     except OSError as error:
         raise InputError("--to", expected="a file that can be written", got=str(error)) from None
     return Answer(payload(chart), f"{file}: {len(content):,} bytes")
+
+
+def _check_ending(file: Path, form: str) -> None:
+    """Raise InputError if a file's name ends like one of a different format."""
+    ending = file.suffix.removeprefix(".").lower()
+    if ending != ENDINGS[form] and ending in ENDINGS.values():
+        forms = [f"--as {other}" for other, its in ENDINGS.items() if its == ending]
+        expected = f"a name that ends in .{ENDINGS[form]}, or {' or '.join(forms)}"
+        raise InputError("--to", expected=expected, got=str(file))
 
 
 def _shown(chart: Chart, name: str, form: str, width: str | None) -> str | bytes:

@@ -51,10 +51,11 @@ def _start(options: argparse.Namespace) -> Answer:
         for source in sorted(FILES.rglob("*.txt")):
             name = source.relative_to(FILES).with_suffix("").as_posix()
             path = re.sub(r"\bdot-", ".", name)  # a wheel leaves out what begins with a dot
-            path = path.replace(f"{MODULE}.py", f"{module}.py")
+            path = re.sub(rf"{MODULE}(s\.toml|\.py)$", rf"{module}\1", path)
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             text = Template(source.read_text(encoding="utf-8")).safe_substitute(words)
+            text = text.replace(f"{MODULE}s.toml", f"{module}s.toml")
             target.write_text(text, encoding="utf-8")
             written.append(path)
     except OSError as error:
