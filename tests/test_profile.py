@@ -23,9 +23,11 @@ from figgen.models.profiles.profile_beside import (
     common_calls,
     waiting,
 )
+from figgen.models.profiles.profile_words import profile_answer
 from figgen.models.profiles.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
 from figgen.models.profiles.trace_reader import trace_events
 from figgen.scenarios.options.resolve import training_step
+from figgen.units import format_quantity
 
 # Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
 RECORDED = Path(__file__).parent / "oracles" / "profiles"
@@ -127,6 +129,15 @@ def test_who_waits_is_told_from_calls_in_common(recorded: dict[str, RankProfile]
         assert row.waited_s == pytest.approx(sum(max(0.0, a - b) for a, b in pairs))
         assert row.last == sum(a < b for a, b in pairs)
         assert row.calls == 4
+
+
+def test_the_first_sentence_tells_waiting_from_sending(recorded: dict[str, RankProfile]) -> None:
+    ranks = [recorded[f"data-parallel-rank{rank}.json.gz"] for rank in (0, 1)]
+    mine, other = (ranks[at].calls[0].each_s for at in (1, 0))
+    waited = sum(max(0.0, a - b) for a, b in zip(mine, other, strict=True))
+    answer = profile_answer(ranks[1], 2, waiting(common_calls(ranks)), format_quantity).text
+    assert f"of which up to {waited / ranks[1].wall_s:.1%} is waiting for other ranks" in answer
+    assert "is waiting" not in profile_answer(ranks[1], 1, [], format_quantity).text
 
 
 def kernel(name: str, start: float, took: float, **args: Any) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def test_a_long_gap_is_no_launch_that_cuda_graphs_would_save() -> None:
     assert savings_of(found) == ()
     assert [remark.topic for remark in remarks_of(found)] == ["steps", "stalls"]
     assert "is before softmax" in remarks_of(found)[1].text
-    answer = profile_answer(found, 1, format_quantity).text
+    answer = profile_answer(found, 1, [], format_quantity).text
     assert "The largest loss is gaps in which the host did something else" in answer
     short = gapped(500)
     assert short.stall_s == 0
@@ -212,7 +212,8 @@ def test_a_long_gap_is_no_launch_that_cuda_graphs_would_save() -> None:
 
 def test_a_recording_without_marks_is_no_step() -> None:
     assert not gapped(500).marked
-    assert profile_answer(gapped(500), 1, format_quantity).text.startswith("The recording takes")
+    answer = profile_answer(gapped(500), 1, [], format_quantity).text
+    assert answer.startswith("The recording takes")
 
 
 def test_two_recordings_are_compared_in_one_sentence() -> None:

@@ -118,14 +118,36 @@ def notation() -> str:
 
 
 def tp() -> str:
+    """A layer on two ranks: tokens between blocks, heads and channels inside them."""
     draw = np.random.default_rng(0)
-    x, up, down = (draw.normal(size=sizes) for sizes in ((8, 64), (64, 256), (256, 64)))
-    parts = [(up[:, half], down[half]) for half in (slice(0, 128), slice(128, 256))]
-    summed = sum(np.tanh(x @ one) @ other for one, other in parts)
-    same = np.allclose(summed, np.tanh(x @ up) @ down)
+    x, q, k, v, o = draw.normal(size=(5, 64, 64))
+    up, down = draw.normal(size=(64, 256)), draw.normal(size=(256, 64))
+
+    def norm(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+
+    def attention(x: np.ndarray, part: slice) -> np.ndarray:
+        heads = [range(64)[part][at : at + 16] for at in range(0, len(range(64)[part]), 16)]
+        outputs = []
+        for head in heads:
+            odds = np.tril(np.exp(x @ q[:, head] @ (x @ k[:, head]).T / 4e3))
+            outputs.append(odds / odds.sum(1, keepdims=True) @ x @ v[:, head])
+        return np.hstack(outputs) @ o[part]
+
+    def mlp(x: np.ndarray, part: slice) -> np.ndarray:
+        return np.tanh(x @ up[:, part]) @ down[part]
+
+    whole = x[:8] + attention(norm(x[:8]), slice(0, 64))
+    whole = whole + mlp(norm(whole), slice(0, 256))
+    mine = np.split(x[:8], 2)
+    for block, size in ((attention, 32), (mlp, 128)):
+        gathered = np.vstack([norm(part) for part in mine])
+        summed = sum(block(gathered, slice(rank * size, (rank + 1) * size)) for rank in range(2))
+        mine = [part + more for part, more in zip(mine, np.split(summed, 2), strict=True)]
+    same = np.allclose(np.vstack(mine), whole)
     # PyTorch stores a weight as outputs × inputs.
-    up_shape, down_shape = (list(one.T.shape) for one in parts[0])
-    said = f"same {same}, up {up_shape}, down {down_shape}"
+    q_shape, o_shape = list(q[:, :32].T.shape), list(o[:32].T.shape)
+    said = f"same {same}, tokens {len(mine[0])}, q {q_shape}, o {o_shape}"
     return "".join(f"rank {rank}: {said}\n" for rank in range(2))
 
 

@@ -118,7 +118,9 @@ def moe_placement(
         inside = sent * (1 - share) / node.scale_up_bandwidth_bytes_per_s
         outside = sent * share / node.network_bandwidth_bytes_per_s
         held = experts_per_rank(experts.count, ep)
-        rows.append((ep, -(-ep // node.gpus_per_node), held, sent, share, inside, outside))
+        rows.append(
+            (ep, -(-ep // node.gpus_per_node), held, sent, share, inside * 1e3, outside * 1e3)
+        )
         values |= {
             f"ep{ep}_bytes": Named(sent, "B"),
             f"ep{ep}_share": Named(share),
@@ -134,8 +136,8 @@ def moe_placement(
         Column(label="experts per rank"),
         Column(label="sent per rank", unit="B", spec="si"),
         Column(label="leaves the node", spec=".0%"),
-        Column(label="NVLink", unit="s", spec="time"),
-        Column(label="NIC", unit="s", spec="time"),
+        Column(label="NVLink (ms)", spec=".1f"),
+        Column(label="NIC (ms)", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

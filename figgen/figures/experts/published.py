@@ -9,6 +9,7 @@ from figgen.plotting.series import segments
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import judged_runs
 from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.verdict.like import utilisation_of
 
 QWEN_235B: dict[str, Any] = {
@@ -96,7 +97,7 @@ def experts_mfu() -> Bars:
     measured = {key: utilisation_of(one.run, one.measured_s) for key, (_, one) in shown.items()}
     predicted = {key: utilisation_of(one.run, one.predicted_s) for key, (_, one) in shown.items()}
     return Bars(
-        labels=tuple(label for label, _ in shown.values()),
+        labels=tuple(f"{label} ({_layout(one.run)})" for label, one in shown.values()),
         segments=segments(
             {"measured": list(measured.values()), "predicted": list(predicted.values())}
         ),
@@ -114,3 +115,10 @@ def experts_mfu() -> Bars:
             for key, (_, one) in shown.items()
         },
     )
+
+
+def _layout(run: DescribedRun) -> str:
+    """Return the sizes of a run's layout that are not 1, and its number of GPUs."""
+    axes = (("TP", run.tp), ("CP", run.cp), ("PP", run.pp), ("EP", run.ep))
+    sizes = " · ".join(f"{name} {size}" for name, size in axes if size != 1)
+    return f"{sizes} on {run.gpus:,}"

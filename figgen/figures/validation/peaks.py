@@ -51,6 +51,7 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
             "median": Named(median(errors)),
             "mean": Named(fmean(errors)),
             "within_tenth": Named(fmean(error <= 0.1 for error in errors)),
+            "above_fifth": Named(fmean(peak.error < 1 / 1.2 - 1 for peak in chosen)),
             "least": Named(low, "B"),
             "most": Named(high, "B"),
             "fitting": Named(fmean(peak.fits for peak in judged_peaks())),

@@ -57,7 +57,8 @@ def swept_axis(
     """Measured and predicted tokens per second and GPU as TP or PP grows, the other being 1.
 
     A job is written "MODEL on GPUS". The fastest run of each size counts, whatever its microbatch.
-    Shares are relative to the first size. Raises InputError for a job that the sweep did not run.
+    Shares are relative to the first size. `alike` compares two sizes at the microbatch that is
+    fastest for the smaller one. Raises InputError for a job that the sweep did not run.
     """
     shown: list[tuple[str, JudgedRun]] = []
     values: dict[str, Named] = {}
@@ -66,7 +67,8 @@ def swept_axis(
         if not gpus.isdigit():
             raise InputError("jobs", expected='"MODEL on GPUS", as in "3B on 64"', got=job)
         for axis in axes:
-            found = _along(axis, _runs_of(model, int(gpus)))
+            own = _runs_of(model, int(gpus))
+            found = _along(axis, own)
             shown += [(f"{job}, {axis.upper()} {size}", judged) for size, judged in found]
             values |= {
                 f"share_{identifier(model)}_{axis}{size}": Named(
@@ -74,6 +76,15 @@ def swept_axis(
                 )
                 for size, judged in found
             }
+            for least, judged in found:
+                same = [one for one in own if one.run.microbatch == judged.run.microbatch]
+                values |= {
+                    f"alike_{identifier(model)}_{axis}{least}_{size}": Named(
+                        judged.measured_s / one.measured_s
+                    )
+                    for size, one in _along(axis, same)
+                    if size > least
+                }
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=segments(

@@ -118,7 +118,7 @@ def _launching(rank: RankProfile) -> TimeSaving | None:
 def _overlapping(rank: RankProfile) -> TimeSaving | None:
     """Return what overlapping all communication would save."""
     seconds = rank.exposed_s / rank.steps
-    because = "all exposed communication"
+    because = "all exposed communication, waiting included"
     return _saving(rank, seconds, "overlapped communication", because, "guide/zero-fsdp")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from figgen.models.profiles.kernel_times import KindTime
 from figgen.models.profiles.profile import RankProfile
 from figgen.models.profiles.profile_against import causes
-from figgen.models.profiles.profile_beside import idle_page
+from figgen.models.profiles.profile_beside import Waiting, idle_page
 from figgen.models.profiles.profile_findings import savings_of
 
 LONGEST = 60
@@ -44,7 +44,10 @@ def against_answer(
 
 
 def profile_answer(
-    rank: RankProfile, ranks: int, write: Callable[[float, str, str], str]
+    rank: RankProfile,
+    ranks: int,
+    waits: Sequence[Waiting],
+    write: Callable[[float, str, str], str],
 ) -> ProfileAnswer:
     """Return the answer about recorded steps of `ranks`, of which `rank` computes longest."""
     part = "step" if rank.marked else "recording"
@@ -60,12 +63,24 @@ def profile_answer(
     words, seconds, page = _loss(rank)
     if seconds > 0:
         text += f". The largest loss is {words}: {seconds / rank.wall_s:.1%} of the {part}"
+        waited = min(seconds, _waited_s(rank, waits))
+        if waited > 0 and "communication" in words:
+            text += f", of which up to {waited / rank.wall_s:.1%} is waiting for other ranks"
     savings = savings_of(rank)
     if savings:
         best = savings[0]
         saved = write(best.seconds, "s", "time")
-        text += f". The change that saves most is {best.change}: {saved}, {best.share:.1%}"
+        text += f". The change that saves most is {best.change}: up to {saved}, {best.share:.1%}"
     return ProfileAnswer(text=f"{text}.", page=page if seconds > 0 else "")
+
+
+def _waited_s(rank: RankProfile, waits: Sequence[Waiting]) -> float:
+    """Return the most that a rank may wait in its calls: where two overlap, both count."""
+    seconds = 0.0
+    for one in waits:
+        if one.name == rank.name:
+            seconds += one.waited_s
+    return seconds
 
 
 def _fullest(kinds: tuple[KindTime, ...]) -> KindTime | None:
