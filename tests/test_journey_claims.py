@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from figgen.models.memory.fit_probability import SAFE
+from figgen.models.memory.fit_probability import SAFE, most_bytes
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
@@ -129,3 +129,29 @@ def test_for_70b_two_stages_are_no_faster_but_safer_and_hardly_use_the_network()
     )
     assert half[0].step_time_s < 0.85 * half[1].step_time_s
     assert half[0].step_time_s < 1.01 * stages.step_time_s
+
+
+def test_a_safe_layout_leaves_more_than_a_quarter_of_the_memory_free() -> None:
+    found = rung(10).memory
+    left = (
+        1 - most_bytes(rung(10).capacity_bytes, found.peak_spread, SAFE) / rung(10).capacity_bytes
+    )
+    assert 0.25 < left < 0.3
+    assert "more than a quarter of the memory should be left free" in page("all-at-once")
+
+
+def test_mixtral_stores_more_than_qwen3_32b_and_computes_with_less() -> None:
+    mixtral, dense = (
+        job(name, "nodes=8 gpus_per_node=8 tp=8", BATCH) for name in ("mixtral-8x7b", "qwen-3-32b")
+    )
+    assert mixtral.parameters > dense.parameters
+    assert mixtral.matmuls_gflops < dense.matmuls_gflops
+    assert "Mixtral 8x7B uses fewer parameters per token than Qwen3-32B" in page("all-at-once")
+
+
+def test_405b_needs_a_split_sequence_only_when_sequences_are_long() -> None:
+    """The planned jobs take sequences of 8,192 tokens, page 7 half of that."""
+    whole = "nodes=64 gpus_per_node=8 tp=8 pp=16"
+    assert job("llama-3-405b", whole, f"{BATCH} zero_stage=1").fit_chance < SAFE
+    assert "twice as many tokens in a sequence as on page 7" in page("all-at-once")
+    assert "sequence=4096" in page("splitting-the-depth")
