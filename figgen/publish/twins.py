@@ -1,7 +1,7 @@
 """Pages as Markdown with their numbers filled in, and a list of them for language models.
 
-A twin is the page's own source in which inline values stand as readers see them, and figures as
-their number, caption, description and, if the figure is a table, the table.
+A twin is the page's own source with inline values as readers see them, and without answer fields,
+which need a script. A figure is its number, caption, description and, if it's a table, the table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from figgen.charts import Chart, Table
 from figgen.markdown.claims import stated
 from figgen.markdown.conversion import Page, fences
 from figgen.markdown.inline import PATTERN
+from figgen.markdown.questions import QUESTION
 
 MOST_ROWS = 100
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
+_FIELD = re.compile(rf"{QUESTION}\n*", re.M)
 _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
 
 
@@ -47,7 +49,7 @@ def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
         kept.append(page.figure_twins.get(fence.line + 1, ""))
         after = fence.line + len(fence.body.splitlines()) + 1
     text = _FRONT_MATTER.sub("", "\n".join([*kept, *lines[after:]]) + "\n")
-    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), stated(text))
+    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), stated(_FIELD.sub("", text)))
 
     def link(found: re.Match[str]) -> str:
         path = page.beside(found[1]) if found[1] else page.path

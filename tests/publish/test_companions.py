@@ -71,6 +71,12 @@ caption: Two lanes.
 alt: Lanes.
 ```
 
+??? question "How much idles?"
+
+    {{ bubble_fraction(stages=4, microbatches=8):.1%}} idles.
+
+{= bubble_fraction :: What share idles? =}
+
 After it.
 """
 
@@ -103,7 +109,8 @@ def test_a_twin_is_the_page_with_its_numbers(made: dict[str, str | bytes]) -> No
     assert sum(line.startswith("| ---") for line in twin.splitlines()) == 1
     assert "```" not in twin
     assert twin.startswith("\n# Bubbles\n")
-    assert twin.endswith("\nAfter it.\n")
+    # A field that takes an answer needs a script, and its fold has asked the question already.
+    assert twin.endswith("    27.3% idles.\n\nAfter it.\n")
 
 
 def test_the_list_names_every_twin(made: dict[str, str | bytes]) -> None:
