@@ -355,6 +355,23 @@ def test_a_preset_that_has_no_title_is_called_by_its_name(site: Path) -> None:
     assert '"fig-tab-1" checked> small<' in page
 
 
+def test_the_bars_and_the_table_of_the_tutorial_show_the_catalog(site: Path) -> None:
+    tutorial = (ROOT / "docs/about/your-own-site.md").read_text("utf-8")
+    code = tutorial.partition('```python\n@figure("boil-by-kettle")')[2].partition("\n```")[0]
+    added = f'@figure("boil-by-kettle"){code}\n\n\n{SUBJECT_LINE}'
+    put(site / "kettle.py", SUBJECT_LINE, added)
+    put(site / "kettle.py", "Axis, Curves,", "Axis, Bars, Column, Curves, Segment, Table,")
+    with (site / "docs/index.md").open("a") as page:
+        for name in ("boil-by-kettle", "kettles"):
+            page.write(f"\n[](#fig-{name}) compares them.\n\n```figure\nfigure: {name}\n")
+            page.write('caption: "All kettles."\nalt: "Two kettles."\n```\n')
+    assert told(site) == ""
+    shown = run(site, "-m", "figgen", "show", "kettles", "--as", "csv").stdout
+    assert shown.splitlines()[1:] == ["Kettle in the kitchen,2200", "Travel kettle,650"]
+    bars = run(site, "-m", "figgen", "show", "boil-by-kettle").stdout
+    assert "Travel kettle" in bars
+
+
 CATALOG_SLIPS = {
     "text without quotes": (
         'title = "Travel kettle"',
