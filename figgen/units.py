@@ -16,6 +16,7 @@ from numbers import Real
 from figgen.errors import InputError, closest
 from figgen.quantity_shown import NAMED, NBSP, format_number, shown
 from figgen.quantity_text import (
+    ALIASES,
     SCALED,
     Factor,
     Quantity,
@@ -176,6 +177,27 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
         got = f"a unit in {base}"
         raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
     return shown(number, canonical, spec)
+
+
+def check_named(text: str, unit: str, spec: str) -> None:
+    """Raise InputError if a format shows a number alone and the text around it names no unit.
+
+    A count may go by any noun, and arithmetic intensities are compared as plain numbers.
+    """
+    above = unit.partition("/")[0]
+    alone = spec.partition(".")[0] not in NAMED or spec.startswith(".")
+    if (
+        not alone
+        or _IN_UNIT.fullmatch(spec)
+        or unit == "FLOP/B"
+        or above == "1"
+        or is_counted(above)
+    ):
+        return
+    words = [above, *(word for word, short in ALIASES.items() if short == above)]
+    if not re.search(rf"(?<![\w'’])(?:{'|'.join(map(re.escape, words))})(?:e?s)?(?!\w)", text):
+        expected = f"{unit} in the text after it, or a format with a unit, such as `in {unit}`"
+        raise InputError(f"format {spec!r} shows a number without its unit", expected=expected)
 
 
 def _check_digits(name: str, digits: str, spec: str) -> None:

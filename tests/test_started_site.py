@@ -162,6 +162,21 @@ def test_a_unit_that_no_result_has_is_told_with_what_to_do(
     assert "kettle.py:22: " in done.stdout
 
 
+def test_a_caption_names_the_unit_of_a_number_that_is_shown_alone(site: Path) -> None:
+    page = site / "docs/index.md"
+    put(page, 'caption: "{{ power }} bring', 'caption: "{{ power:.1f}} bring')
+    done = built(site)
+    assert done.returncode == 1
+    (told,) = {line for line in done.stdout.splitlines() if line.startswith("WARNING")}
+    assert "power: format '.1f' shows a number without its unit: expected W in the text" in told
+    assert "docs/index.md:4: " in told
+    put(page, "{{ power:.1f}} bring", "{{ power:.1f}} W bring")
+    assert built(site).returncode == 0
+    put(page, "{{ power:.1f}} W bring", "{{ power:in.3 kW}} bring")
+    assert built(site).returncode == 0
+    assert "2.2\N{NO-BREAK SPACE}kW</data> bring" in (site / "site/index.html").read_text("utf-8")
+
+
 def test_lint_knows_the_units_of_the_site(site: Path) -> None:
     """Also a unit that needs no definition, in the company of one that does."""
     put(site / "kettle.py", 'unit("kg")\n', 'unit("kg")\nunit("m", prefixes=True)\nunit("m²")\n')

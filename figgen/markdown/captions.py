@@ -17,7 +17,8 @@ from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree
 from figgen.markdown.work import Work
-from figgen.values import compute
+from figgen.units import check_named
+from figgen.values import compute, split_spec
 
 
 class Captions:
@@ -34,6 +35,7 @@ class Captions:
         if self._markdown is None:
             self._markdown = self._made()
         self._value.named, self._value.follows = values, self.follows
+        _check_units(text, values)
         Work().begin(self._markdown, [text])
         converted = self._markdown.reset().convert(text)
         return converted.removeprefix("<p>").removesuffix("</p>")
@@ -72,8 +74,22 @@ class CaptionLinkTree(FigureLinkTree):
         super().run(root)
 
 
+def _check_units(text: str, values: Mapping[str, Named]) -> None:
+    """Raise InputError for the first value whose format leaves out a unit that `text` lacks too."""
+    around = re.sub(PATTERN, "", text)
+    for match in re.finditer(PATTERN, text):
+        name, spec = split_spec(match[1])
+        if name in values:
+            try:
+                check_named(around, values[name].unit, spec)
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from None
+
+
 def plain(text: str, values: Mapping[str, Named]) -> str:
     """Return `text` with `{{ name:spec }}` filled in and each claim in its first wording."""
+
+    _check_units(text, values)
 
     def fill(match: re.Match[str]) -> str:
         computed, spec = compute(match.group(1), values)
