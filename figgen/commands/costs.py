@@ -183,7 +183,7 @@ def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaB
 def _level_lines(levels: TwoLevels) -> list[str]:
     """Return both levels of links as lines, so that users can check how their input was read."""
     near, far = (
-        f"{format_quantity(rate, 'B/s')} per rank and direction, "
+        f"{format_quantity(rate, 'B/s')} per rank per direction, "
         f"{format_quantity(latency, 's')} a step"
         for rate, latency in (
             (levels.near_bytes_per_s, levels.near_latency_s),

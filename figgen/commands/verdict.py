@@ -52,7 +52,7 @@ def add(verbs: Verbs) -> None:
         "--take train.sh --log train.log",
         "--run runs.json --json",
     )
-    parser.add_argument("--tokens-per-s", metavar="X", help="measured: tokens per second and GPU")
+    parser.add_argument("--tokens-per-s", metavar="X", help="measured: tokens per second per GPU")
     parser.add_argument("--step-time", metavar="s", help="measured: time of a step, such as 9.5 s")
     parser.add_argument("--tflops", metavar="X", help="measured: model TFLOP/s per GPU, as logged")
     parser.add_argument("--mfu", metavar="X", help="measured: MFU, as 38%% or 0.38")

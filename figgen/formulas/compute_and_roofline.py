@@ -138,7 +138,7 @@ BEHIND_ITS_PASS = (
 def critical_tokens(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number
 ) -> Number:
-    """Tokens per rank and microbatch above which DDP and FSDP hide, in a group of any size."""
+    """Tokens per rank per microbatch above which DDP and FSDP hide, in a group of any size."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2
 
 
@@ -146,7 +146,7 @@ def critical_tokens(
 def critical_tokens_of_group(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number, dp: Number
 ) -> Number:
-    """Tokens per rank and microbatch above which DDP and FSDP hide among this many ranks."""
+    """Tokens per rank per microbatch above which DDP and FSDP hide among this many ranks."""
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2 * ((dp - 1) / dp)
 
 

@@ -1,4 +1,4 @@
-"""Data parallelism, ZeRO and FSDP: bytes sent per rank and step, and how much of that hides.
+"""Data parallelism, ZeRO and FSDP: bytes sent per rank per step, and how much of that hides.
 
 Parameters are those of the shard that a data-parallel group holds: N/(T·P) in a 3D job.
 """

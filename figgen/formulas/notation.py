@@ -255,7 +255,7 @@ NOTATION = Notation(
     positive("flops_per_sample", "f", "FLOP/sample", "work of one sample"),
     positive("step_bytes", "V", "B/step", "bytes that the endpoint sends in a step"),
     positive("samples_per_step", r"b_\text{s}", "sample/step", "samples of a step"),
-    positive("tokens_per_gpu_s", r"R_\tau", "token/s/GPU", "tokens per second and GPU"),
+    positive("tokens_per_gpu_s", r"R_\tau", "token/s/GPU", "tokens per second per GPU"),
     positive("gpu_hours", r"t_\text{GPU}", "GPU-h", "GPU-hours of the run"),
     positive("price_per_gpu_hour", "p", "USD/GPU-h", "price of a GPU-hour"),
     positive("elapsed_months", r"\Delta t", "month", "time between the two models"),

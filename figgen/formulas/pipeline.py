@@ -157,7 +157,7 @@ def interleaved_warmup(
 def pipeline_boundary_bytes(
     microbatch_size: Number, sequence_length: Number, hidden: Number, bytes_per_element: Number
 ) -> Number:
-    """Bytes that cross one stage boundary per microbatch and direction."""
+    """Bytes that cross one stage boundary per microbatch per direction."""
     return microbatch_size * sequence_length * hidden * bytes_per_element
 
 

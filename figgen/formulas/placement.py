@@ -1,4 +1,4 @@
-"""Combining the axes: the bytes of each axis per GPU and step, and where groups should lie."""
+"""Combining the axes: the bytes of each axis per GPU per step, and where groups should lie."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def split_pipeline_rank_bytes(
     return 2 * microbatches * chunks * elements * bytes_per_element / tp
 
 
-@formula(symbol=r"\rho", unit="1", source="definition, per GPU and direction")
+@formula(symbol=r"\rho", unit="1", source="definition, per GPU per direction")
 def bandwidth_ratio(
     intra_bandwidth_bytes_per_s: Number, inter_bandwidth_bytes_per_s: Number
 ) -> Number:

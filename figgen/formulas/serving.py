@@ -62,7 +62,7 @@ def decode_reading_time(
     return (held_bytes + sequences * cache_bytes) / memory_bandwidth_bytes_per_s
 
 
-@formula(symbol=r"T_\text{pre}", unit="s", source=f"{POPE}: two FLOP per parameter and token")
+@formula(symbol=r"T_\text{pre}", unit="s", source=f"{POPE}: two FLOP per parameter per token")
 def prefill_time(active_parameters: Number, context: Number, peak_flops_per_s: Number) -> Number:
     """Least time to process a prompt, without its attention."""
     return 2 * active_parameters * context / peak_flops_per_s

@@ -18,7 +18,7 @@ SCALING_BOOK = "How to Scale Your Model, part 3: bandwidth-bound collectives on 
     symbol=r"B_\text{lanes}", unit="B/s", source="PCI Express base specification: GT/s, coding"
 )
 def lanes_bandwidth(lanes: Number, transfers_per_s: Number, coding_share: Number) -> Number:
-    """Bytes per second and direction of `lanes` lanes that carry one bit per transfer."""
+    """Bytes per second per direction of `lanes` lanes that carry one bit per transfer."""
     return lanes * transfers_per_s * coding_share / 8
 
 

@@ -55,7 +55,7 @@ def _index() -> str:
         "[](#fig-published-and-computed) compares each computed step with the published one."
         f"\n\n{_compared(steps)}\n"
         f"## Rank maps\n\n{table('Rank maps', MAPS, maps, sources)}\n"
-        "## Nodes\n\nBandwidths are per GPU and direction.\n\n"
+        "## Nodes\n\nBandwidths are per GPU per direction.\n\n"
         f"{table('Nodes', NODES, nodes, sources)}\n"
         f"## Sources {{ data-search-exclude }}\n\n{sources.html()}"
     )

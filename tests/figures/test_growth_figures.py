@@ -40,7 +40,7 @@ def test_month_of_a_model_is_that_of_its_report(name: str, report: str) -> None:
 def test_gpus_for_a_deadline_are_enough_to_meet_it() -> None:
     values = training_work().values
     rate = 0.4 * 989.4e12 * 60 * 86400
-    # Six operations per parameter and token; one GPU fewer would be late.
+    # Six operations per parameter per token; one GPU fewer would be late.
     assert values["llama_1_65b_gpus"].value == ceil(6 * 65.3e9 * 1.4e12 / rate) == 268
     assert values["llama_3_70b_gpus"].value == 3096
 

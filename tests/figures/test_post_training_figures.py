@@ -38,7 +38,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 def test_tokens_of_every_run_over_its_time_are_the_printed_rates() -> None:
-    """The tables also print tokens per second and GPU: means of five steps, including prompts."""
+    """The tables also print tokens per second per GPU: means of five steps, including prompts."""
     printed = {
         "nemo-rl-llama-3-8b-h100-16": 1581,
         "nemo-rl-qwen-3-32b-h100-32": 571,

@@ -119,7 +119,7 @@ def test_interleaved_stages_send_from_the_last_rank_to_the_first() -> None:
 def test_context_sends_less_than_tensor_parallelism_where_heads_share_keys(
     model: str, most: int
 ) -> None:
-    """Per layer and token: 3 · 2(C − 1) widths of keys and values over T, and 10 (T − 1) / T.
+    """Per layer per token: 3 · 2(C − 1) widths of keys and values over T, and 10 (T − 1) / T.
 
     So it does with TP 8 up to C = 12 without sharing, and up to nearly a multiple of that if heads
     share keys.

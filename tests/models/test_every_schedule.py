@@ -86,7 +86,7 @@ def times(schedule: Schedule, pair: PerStage | None) -> Durations:
 
 
 def check_every_action_once(sizes: Sizes, schedule: Schedule) -> None:
-    """Check for one F, and either one B or one I and one W, per stage and microbatch on the stage's
+    """Check for one F, and either one B or one I and one W, per stage per microbatch on the stage's
     rank."""
     ranks, microbatches, chunks = sizes
     split, folded = schedule.name in SPLIT, schedule.name in (*TWO_CHUNKS, "dualpipe")

@@ -150,7 +150,7 @@ def cp_volume(
     values["first_cheaper"] = Named(cheaper[0] if cheaper else 0, "rank")
     return Curves(
         x=Axis(label="context-parallel size C", scale="log2", spec=","),
-        y=Axis(label="sent per rank and layer, forward", unit="B", scale="log10", spec="bytes"),
+        y=Axis(label="sent per rank per layer, forward", unit="B", scale="log10", spec="bytes"),
         series=series,
         values=values,
     )
@@ -167,7 +167,7 @@ def cp_exchanges(
     cp: int = 8,
     sequence_length: int = 131072,
 ) -> Table:
-    """Per layer and rank in forward: bytes sent and held by the ring, the gather and all-to-all."""
+    """Per layer per rank in forward: bytes sent and held by the ring, the gather and all-to-all."""
     check_between("cp", cp, 2, 1024)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"cp": Named(cp), "sequence_length": Named(sequence_length, "token")}

@@ -44,7 +44,7 @@ def _sized(name: str) -> tuple[str, int]:
 def gradient_all_reduce(
     *, models: tuple[str, ...] = VOLUME_MODELS, preset: str = "h100-ndr", nodes: int = 8
 ) -> Table:
-    """Bytes and time per rank and step to all-reduce whole gradients, by link.
+    """Bytes and time per rank per step to all-reduce whole gradients, by link.
 
     Within a node, all its GPUs use the scale-up link. Between nodes there is one rank per node on
     one port, or whole nodes whose ranks combine their ports. Latency is not counted.

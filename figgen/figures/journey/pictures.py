@@ -188,7 +188,7 @@ def _layer_on(gpu: int, owners: Iterable[int], row: str, y: float, gpus: int) ->
 
 
 SHARDED_BYTES = 2.0 * 2 + 4
-"""Per parameter and microbatch: a 16-bit weight in forward and in backward, a 32-bit gradient."""
+"""Per parameter per microbatch: a 16-bit weight in forward and in backward, a 32-bit gradient."""
 
 
 @figure("journey-two-clocks", explorable=True, of_reference=True, recomputed=True)
@@ -257,7 +257,7 @@ def journey_two_clocks(
 def journey_tokens_decide(
     *, model: str = "llama-3-8b", nodes: tuple[int, ...] = (1, 8, 64), microbatches: int = 8
 ) -> Curves:
-    """Predicted MFU of full sharding over the tokens per GPU and microbatch, by nodes."""
+    """Predicted MFU of full sharding over the tokens per GPU per microbatch, by nodes."""
     lengths = tuple(512 * 2**power for power in range(6))
     options = f"microbatches={microbatches} zero_stage=3"
     steps = {

@@ -20,7 +20,7 @@ BEFORE = "megatron-lm 24.12"
 
 @figure("recompute-modules")
 def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
-    """For each module: bytes saved per layer and sequence, and matmuls repeated.
+    """For each module: bytes saved per layer per sequence, and matmuls repeated.
 
     The layer is a mixture of experts if the model has one, otherwise dense. FlashAttention stores
     no scores.

@@ -134,7 +134,7 @@ def reach(preset: str) -> dict[str, float]:
 
 @figure("bandwidth-ladder")
 def bandwidth_ladder() -> Bars:
-    """Memory, NVLink, PCIe and network of three generations, per GPU and direction."""
+    """Memory, NVLink, PCIe and network of three generations, per GPU per direction."""
     reached = {name: reach(name) for name in GENERATIONS}
     levels = tuple(next(iter(reached.values())))
     values: dict[str, Named] = {}
@@ -146,7 +146,7 @@ def bandwidth_ladder() -> Bars:
     return Bars(
         labels=levels,
         segments=segments({GENERATIONS[name]: speeds.values() for name, speeds in reached.items()}),
-        axis=Axis(label="bandwidth per GPU and direction", unit="B/s", scale="log10", low=1e10),
+        axis=Axis(label="bandwidth per GPU per direction", unit="B/s", scale="log10", low=1e10),
         stacked=False,
         values=values,
     )

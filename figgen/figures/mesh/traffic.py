@@ -199,7 +199,7 @@ def order_network_bytes(
     microbatch_size: int = 1,
     gradient_bytes: float = 4.0,
 ) -> Bars:
-    """Bytes per GPU and step between nodes, by axis, for several rank orders."""
+    """Bytes per GPU per step between nodes, by axis, for several rank orders."""
     found = catalog.run(run)
     sent: dict[str, list[float]] = {}
     for order in orders:
@@ -210,7 +210,7 @@ def order_network_bytes(
     return Bars(
         labels=tuple(order.replace("-", " ") for order in orders),
         segments=segments({label_of(name): sent[name] for name in sent}, map(hue, sent)),
-        axis=Axis(label="bytes per GPU and step that leave the node", unit="B", low=0.0),
+        axis=Axis(label="bytes per GPU per step that leave the node", unit="B", low=0.0),
         values={
             "first": Named(totals[0], "B"),
             "least": Named(min(totals), "B"),

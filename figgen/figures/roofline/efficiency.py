@@ -20,7 +20,7 @@ from figgen.models.algorithms.communication_ratio import BACKWARD_SHARE, group_b
 from figgen.plotting.series import line
 from figgen.registry import figure
 
-# Every forward computed twice: 8 FLOP per parameter and token instead of 6.
+# Every forward computed twice: 8 FLOP per parameter per token instead of 6.
 RECOMPUTE = 8 / 6
 STYLES: dict[str, tuple[str, Style]] = {
     "overlapped": ("with overlap", "line"),

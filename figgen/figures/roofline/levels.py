@@ -123,7 +123,7 @@ def communication_roofline(
     """Attainable FLOP/s of one GPU over its FLOPs per byte: a slope for each link, one roof.
 
     Marks, with 16-bit numbers: a matmul whose weights are loaded for `few` tokens, and full
-    sharding in large groups with `tokens` per GPU and microbatch, with one GPU or all GPUs of a
+    sharding in large groups with `tokens` per GPU per microbatch, with one GPU or all GPUs of a
     node sharing its ports.
     """
     for name, size in (("few", few), ("tokens", tokens)):
@@ -213,7 +213,7 @@ def cloud_networks() -> Table:
         Column(label="network"),
         Column(label="GPU"),
         Column(label="GPUs in a machine"),
-        Column(label="per GPU and direction", unit="B/s", spec="si"),
+        Column(label="per GPU per direction", unit="B/s", spec="si"),
         Column(label="ridge in BF16", unit="FLOP/B", spec=",.0f"),
         Column(label="source read"),
     )

@@ -49,7 +49,7 @@ def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float
 
 @figure("critical-tokens", recomputed=True)
 def critical_tokens_bars(*, nodes: int = 16, dtype: Dtype = "bf16") -> Bars:
-    """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and placement.
+    """Tokens per rank per microbatch at which DDP and FSDP hide, by GPU and placement.
 
     Both have the same limit: gradients hide behind the backward pass alone, 4 FLOPs per parameter
     and token for two passes of bytes, sharded weights behind every pass, 6 for three.
@@ -74,7 +74,7 @@ def critical_tokens_bars(*, nodes: int = 16, dtype: Dtype = "bf16") -> Bars:
             Segment(name=words, role=role, lengths=tuple(places[words]))
             for words, role in zip(places, ("tp", "dp", "exposed"), strict=True)
         ),
-        axis=Axis(label="tokens per rank and microbatch", low=0.0, spec=",.0f"),
+        axis=Axis(label="tokens per rank per microbatch", low=0.0, spec=",.0f"),
         stacked=False,
         values=values,
     )

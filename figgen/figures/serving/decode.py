@@ -145,7 +145,7 @@ def decode_by_batch(
     gpus: int = 8,
     contexts: tuple[int, ...] = (1024, 8192, 32768),
 ) -> Curves:
-    """Tokens per second and GPU over the sequences decoded together, up to full memory."""
+    """Tokens per second per GPU over the sequences decoded together, up to full memory."""
     lines, marks = [], []
     values: dict[str, Named] = {"gpus": Named(gpus)}
     for index, context in enumerate(contexts):
@@ -174,7 +174,7 @@ def decode_by_batch(
     }
     return Curves(
         x=Axis(label="sequences decoded together", scale="log2", spec=",.0f"),
-        y=Axis(label="tokens per second and GPU, at most", scale="log10", spec=",.0f"),
+        y=Axis(label="tokens per second per GPU, at most", scale="log10", spec=",.0f"),
         series=tuple(lines),
         marks=tuple(marks),
         values=values,
@@ -256,7 +256,7 @@ def price_of_tokens(
     columns = (
         Column(label="tokens"),
         Column(label="step", unit="s", spec="time"),
-        Column(label="tokens per s and GPU", spec=",.0f"),
+        Column(label="tokens per s per GPU", spec=",.0f"),
         Column(label="USD per million", spec=".2f"),
         Column(label="J per token", spec=".3g"),
     )

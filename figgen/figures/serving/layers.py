@@ -50,8 +50,8 @@ def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048)
         Column(label="part"),
         Column(label="kind"),
         Column(label="parameters", spec="si"),
-        Column(label="operations per token and layer", spec="si"),
-        Column(label="kept per token and layer", unit="B", spec="bytes"),
+        Column(label="operations per token per layer", spec="si"),
+        Column(label="kept per token per layer", unit="B", spec="bytes"),
     )
     gelu, swiglu = rows[4], rows[5]
     return Table(

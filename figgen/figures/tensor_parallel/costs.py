@@ -31,7 +31,7 @@ MODELS = ("llama-3-405b", "llama-3-70b", "llama-3-8b", "gpt-3-175b")
 
 @figure("tp-volume", explorable=True, recomputed=True)
 def tp_volume(*, models: tuple[ModelName, ...] = MODELS, most: int = 64) -> Curves:
-    """Bytes that a GPU sends per layer and sequence of the model's own length, over TP."""
+    """Bytes that a GPU sends per layer per sequence of the model's own length, over TP."""
     check_between("most", most, 2, 2**10)
     sizes = doublings(most)
     series: list[Series] = []
@@ -84,7 +84,7 @@ def tp_step_bytes(
         labels=(shape.title,),
         segments=segments(lengths, sizes),
         stacked=False,
-        axis=Axis(label="sent per GPU and step", unit="B", low=0.0, spec="bytes"),
+        axis=Axis(label="sent per GPU per step", unit="B", low=0.0, spec="bytes"),
         values=values,
     )
 

@@ -180,7 +180,7 @@ def sp_memory(*, model: ModelName = "gpt-3-175b", tp: int = 8) -> Bars:
     return Bars(
         labels=tuple(case[0] for case in cases.values()),
         segments=segments(lengths, ("neutral", "tp", "series-2")),
-        axis=Axis(label="activations per rank and layer", unit="B", low=0.0, spec="bytes"),
+        axis=Axis(label="activations per rank per layer", unit="B", low=0.0, spec="bytes"),
         values={f"{name}_bytes": Named(total, "B") for name, total in checked.items()},
     )
 

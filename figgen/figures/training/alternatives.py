@@ -49,7 +49,7 @@ def setup_choices(found: TrainingStep) -> Table:
 def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[str, ...]) -> Table:
     """One step, and the same with each of `changes`, such as "microbatches=16" or "pp=3".
 
-    The gain is in tokens per second and GPU, so that changes of the batch or the number of GPUs are
+    The gain is in tokens per second per GPU, so that changes of the batch or the number of GPUs are
     comparable. Raises InputError for a change that does not fit.
     """
     if not changes:

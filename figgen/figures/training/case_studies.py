@@ -141,7 +141,7 @@ def training_hours(*, gpus: int = 2048, models: tuple[str, ...] = TRAINED) -> Ta
             Column(label="on"),
             Column(label="GPU hours", spec=","),
             Column(label=f"days on {gpus:,} GPUs", spec=".1f"),
-            Column(label="tokens per second and GPU", spec=",.0f"),
+            Column(label="tokens per second per GPU", spec=",.0f"),
             Column(label="MFU by 6 per parameter, of the BF16 peak", spec=".1%"),
         ),
         rows=tuple(rows),

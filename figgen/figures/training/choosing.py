@@ -227,7 +227,7 @@ def strategy_limits(
         ),
         (
             "DDP, ZeRO, FSDP",
-            "tokens per rank and microbatch to hide gradients or weights",
+            "tokens per rank per microbatch to hide gradients or weights",
             f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port",
         ),
         (

@@ -14,7 +14,7 @@ from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.units import format_quantity
 
 SHORT = {
-    "6nd": "6 per parameter and token",
+    "6nd": "6 per parameter per token",
     "6nd+attention": "with attention",
     "causal": "with half of attention",
     "hfu-full": "every forward twice",

@@ -54,7 +54,7 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
 def swept_axis(
     *, jobs: tuple[str, ...] = ("3B on 64", "8B on 128"), axes: tuple[SweptAxis, ...] = ("tp",)
 ) -> Bars:
-    """Measured and predicted tokens per second and GPU as TP or PP grows, the other being 1.
+    """Measured and predicted tokens per second per GPU as TP or PP grows, the other being 1.
 
     A job is written "MODEL on GPUS". The fastest run of each size counts, whatever its microbatch.
     Shares are relative to the first size. `alike` compares two sizes at the microbatch that is
@@ -93,7 +93,7 @@ def swept_axis(
                 "predicted": [_tokens_per_s(one, one.predicted_s) for _, one in shown],
             }
         ),
-        axis=Axis(label="tokens per second and GPU", low=0.0, spec=",.0f"),
+        axis=Axis(label="tokens per second per GPU", low=0.0, spec=",.0f"),
         stacked=False,
         values={**values, "bars": Named(len(shown))},
     )

@@ -83,7 +83,7 @@ def zero3_tokens(
     links: tuple[LinkName, ...] = ("roce-100g", "ib-hdr", "ib-ndr", "ib-xdr", "nvlink4"),
     bytes_per_param: float = 2,
 ) -> Curves:
-    """Tokens per GPU and microbatch above which ZeRO-3's traffic can hide, over the bandwidth.
+    """Tokens per GPU per microbatch above which ZeRO-3's traffic can hide, over the bandwidth.
 
     It is the threshold of every page, at `utilization` of the dense BF16 peak and for many ranks.
     """
@@ -108,7 +108,7 @@ def zero3_tokens(
     ]
     return Curves(
         x=Axis(label="bandwidth of a rank, one direction", unit="B/s", scale="log10", spec="si"),
-        y=Axis(label="tokens per GPU and microbatch", scale="log10", spec=","),
+        y=Axis(label="tokens per GPU per microbatch", scale="log10", spec=","),
         series=tuple(series),
         rules=tuple(rules),
         values=values,

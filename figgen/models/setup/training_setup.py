@@ -50,7 +50,7 @@ MOST_TOKENS = 2**40
 class TrainingSetup:
     """The settings that determine memory and traffic of a step, apart from the hardware.
 
-    Batch: `microbatches` per replica and step, each of `microbatch_size` sequences of `sequence`
+    Batch: `microbatches` per replica per step, each of `microbatch_size` sequences of `sequence`
     tokens. `document_tokens` are the lengths, or the mean length, of documents packed into a
     sequence, each of which attends only to itself; without them the whole sequence is one document.
 

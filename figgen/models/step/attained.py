@@ -44,7 +44,7 @@ class Attained:
     cast: Number
     permutation: Number
     loss_bytes: Number  # per logit
-    accumulate_bytes: Number  # per weight and microbatch
+    accumulate_bytes: Number  # per weight per microbatch
     optimizer: Number  # memory traffic of an update over its minimum
     # Seconds that the host needs at least to launch both passes of a layer, of an expert layer, and
     # of a layer whose collectives leave the node or wait for pipeline messages (per tensor rank).

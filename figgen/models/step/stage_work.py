@@ -160,7 +160,7 @@ def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
 
 
 def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
-    """Return the forward FLOPs of one layer's attention core per microbatch and GPU.
+    """Return the forward FLOPs of one layer's attention core per microbatch per GPU.
 
     The GPU is one of the context rank with the most work.
     """

@@ -169,7 +169,7 @@ _ALL = (
         group="batch",
         label="Microbatches",
         asked_by=_SETUP,
-        hint="microbatches per replica and step; 4·PP by default",
+        hint="microbatches per replica per step; 4·PP by default",
         low=1,
         high=65_536,
     ),

@@ -22,7 +22,7 @@ PARTS: Mapping[str, tuple[float, ...]] = {
 }  # fmt: skip
 """Parts of a machine with the units of their numbers: a rate (GFLOP/s, GB/s; GB of memory) and, for
 fitted lines, the start-up time of a matmul or of a ring's step (µs). Links are those inside a node
-and between nodes, per GPU and direction. `memory` is the rate of all plain kernels together. Those
+and between nodes, per GPU per direction. `memory` is the rate of all plain kernels together. Those
 from `contiguous` on are of one kind each: passes by access, attention with a mask, the loss eager
 and compiled (10⁹ logits/s, forward and backward), and Adam with clipping (10⁹ parameters/s)."""
 

@@ -29,7 +29,7 @@ def tokens_to_hide(
 ) -> float:
     """Return the tokens per microbatch that hide the messages of full sharding, for any group size.
 
-    For this many tokens, 6 operations per parameter and token take as long as sending the bytes per
+    For this many tokens, 6 operations per parameter per token take as long as sending the bytes per
     parameter that full sharding requires.
     """
     return float(critical_tokens(peak_flops_per_s, bandwidth_bytes_per_s, bytes_per_param / 3))
@@ -68,7 +68,7 @@ class JourneyStep:
 
     @property
     def microbatches(self) -> int:
-        """Microbatches per replica and step."""
+        """Microbatches per replica per step."""
         return self.setup.microbatches
 
     @property
@@ -182,7 +182,7 @@ class JourneyStep:
 
     @property
     def sharded_bytes_per_param(self) -> float:
-        """Bytes that ZeRO-3 moves per parameter and microbatch: two gathers and one scatter."""
+        """Bytes that ZeRO-3 moves per parameter per microbatch: two gathers and one scatter."""
         recipe = self.setup.recipe
         return 2 * recipe.weight_bytes + recipe.gradient_bytes
 
@@ -249,7 +249,7 @@ class JourneyStep:
 
     @property
     def mfu(self) -> float:
-        """Share of the dense peak, by 6 operations per parameter and token and all attention."""
+        """Share of the dense peak, by 6 operations per parameter per token and all attention."""
         return self.estimate.model_flops_utilisation
 
     @property

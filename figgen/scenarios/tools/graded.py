@@ -230,7 +230,7 @@ SLIPS: tuple[Slip, ...] = (
         argument="parameters",
         times=1 / 3,
         formulas=("training_flops", "model_flops_utilization"),
-        why="You counted the forward pass alone, two operations per parameter and token; "
+        why="You counted the forward pass alone, two operations per parameter per token; "
         "with the backward pass there are six.",
     ),
     Slip(

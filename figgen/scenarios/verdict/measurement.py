@@ -34,7 +34,7 @@ def measured_time(
 ) -> MeasuredSpeed:
     """Return the measured seconds of a step of `run`, from a single measure of speed.
 
-    Tokens and FLOPs are per GPU and second. If none is given, the run's own time is used. Raises
+    Tokens and FLOPs are per GPU per second. If none is given, the run's own time is used. Raises
     InputError for several measures, for none at all, and for a log without steps.
     """
     given = {

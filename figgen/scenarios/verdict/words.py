@@ -67,7 +67,7 @@ def reason_words(one: Reason) -> str:
 def typed_speed(text: str) -> tuple[str, float]:
     """Return the kind and value of a speed: `9.5 s`, `412 TFLOP/s`, `38%`, `7000 tokens/s`.
 
-    A bare number is tokens per second and GPU. Raises InputError for anything else.
+    A bare number is tokens per second per GPU. Raises InputError for anything else.
     """
     plain = text.strip().removesuffix("per GPU").strip()
     found = read_quantity(plain)

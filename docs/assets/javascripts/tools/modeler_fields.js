@@ -26,10 +26,10 @@ const AFTER = {
     number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
     number("hbm", "Memory, GB", { shows: own("chip") }),
     number("bw", "Memory bandwidth, GB/s", { shows: own("chip"), empty: "unknown", hint: "needed to predict a time" }),
-    number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
+    number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU per direction" }),
   ],
   nic: [
-    number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
+    number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU per direction" }),
   ],
   time_factor: [
     { key: "step_time", label: "Your measured step, s", kind: "step", wide: true, hint: "sets the factor, so that all times of this job and its alternatives are scaled to it" },
@@ -44,7 +44,7 @@ const tuned = (state) => state.lora_rank !== null || state.frozen_weights !== "1
 const MORE = {
   dp: { kind: "derived" },
   global_batch: { kind: "batch" },
-  microbatches: { kind: "size", derived: ({ setup }) => setup.microbatches, hint: "per replica and step" },
+  microbatches: { kind: "size", derived: ({ setup }) => setup.microbatches, hint: "per replica per step" },
   sequence: { derived: ({ setup }) => setup.sequence },
   scale_up_latency_s: { derived: ({ cluster }) => microseconds(cluster.scale_up_latency_s) },
   network_latency_s: { derived: ({ cluster }) => microseconds(cluster.network_latency_s) },

@@ -47,7 +47,7 @@ const HOW = {
 
   throughput: ({ step }) => [
     plainLine(
-      "Tokens of all replicas, per second and GPU.",
+      "Tokens of all replicas, per second per GPU.",
       "tokens per step / step time / GPUs",
       `${plainNumber(step.tokens_per_step)} / ${seconds(step.step_time_s)} / ${plainNumber(step.world_size)} = ${plainNumber(step.tokens_per_s_per_gpu)}`,
     ),

@@ -95,8 +95,8 @@ export const HARDWARE = {
   bandwidth: ({ job }, _, level) => {
     const { scale_up_bandwidth_bytes_per_s: up, network_bandwidth_bytes_per_s: net } = job.cluster;
     return level === "scale-up"
-      ? [given("Per GPU and direction, inside a node.", "bandwidth", quantity(up, "B/s"), job.accelerator)]
-      : [given("Per GPU and direction, between nodes.", "bandwidth", quantity(net, "B/s"), job.nic)];
+      ? [given("Per GPU per direction, inside a node.", "bandwidth", quantity(up, "B/s"), job.accelerator)]
+      : [given("Per GPU per direction, between nodes.", "bandwidth", quantity(net, "B/s"), job.nic)];
   },
   world: ({ setup: { parallel } }) => [
     plainLine(

@@ -22,7 +22,7 @@ export const MEASURES = {
   bubble: ["bubble_fraction of the step", "%", ({ step }) => step.bubble_fraction, -1, "bubble"],
   fraction: ["bubble_fraction of the schedule", "%", ({ pipeline }) => pipeline.bubble_fraction, -1, "fraction"],
   exposed: ["exposed communication", "s", totalExposed, 0, "exposed"],
-  sent: ["sent per GPU and step", "B", sentBytes, 0, "sent"],
+  sent: ["sent per GPU per step", "B", sentBytes, 0, "sent"],
   fullest: ["fullest GPU", "B", (found) => fullestOf(found).total_bytes, -1, "fullest"],
   world: ["GPUs", "1", ({ step }) => step.world_size, 0, "world"],
 };

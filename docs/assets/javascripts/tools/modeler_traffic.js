@@ -117,7 +117,7 @@ export function linksSection(found, at, width) {
       rows,
     ),
     note(
-      "Needed at least: with less bandwidth per GPU and direction, the link limits the step even if everything overlaps. A faster link doesn't hide everything: the GPU still waits for communication that can't overlap, which counts in the exposed share of the step. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
+      "Needed at least: with less bandwidth per GPU per direction, the link limits the step even if everything overlaps. A faster link doesn't hide everything: the GPU still waits for communication that can't overlap, which counts in the exposed share of the step. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
     ),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at),
