@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.plotting.series import segments
+from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import judged_runs
 from figgen.scenarios.options.resolve import training_step
@@ -121,4 +122,4 @@ def _layout(run: DescribedRun) -> str:
     """Return the sizes of a run's layout that are not 1, and its number of GPUs."""
     axes = (("TP", run.tp), ("CP", run.cp), ("PP", run.pp), ("EP", run.ep))
     sizes = " · ".join(f"{name} {size}" for name, size in axes if size != 1)
-    return f"{sizes} on {run.gpus:,}"
+    return f"{sizes} on {run.gpus:,}".replace(" ", NBSP)  # so that labels break before it
