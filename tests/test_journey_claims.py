@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from figgen.catalog import run as catalog_run
 from figgen.models.memory.fit_probability import SAFE, most_bytes
+from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
@@ -92,6 +94,12 @@ def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     alone = shown("tp=8", "zero_stage=3")
     flat = shown("tp=4", "zero_stage=3 recompute=full microbatch_size=4")
     deep = shown("tp=8 pp=16", "zero_stage=1")
+    cut = "layers_per_stage=" + ",".join(["7", *["8"] * 14, "7"])
+    lighter = job("llama-3-405b", f"{whole} tp=8 pp=16", f"{batch} zero_stage=1 {cut}")
+    # One layer less on the last stage takes longer off it than the head adds.
+    assert lighter.step_time_s < 0.96 * deep.step_time_s
+    assert deep.layers + 2 == 16 * 8
+    assert "126 layers leave the first and the last of 16 stages one short" in text
     sliced = shown(
         "tp=8 pp=16", "zero_stage=1 schedule=interleaved-1f1b chunks=8 recompute=layernorm"
     )
@@ -155,3 +163,12 @@ def test_405b_needs_a_split_sequence_only_when_sequences_are_long() -> None:
     assert job("llama-3-405b", whole, f"{BATCH} zero_stage=1").fit_chance < SAFE
     assert "twice as many tokens in a sequence as on page 7" in page("all-at-once")
     assert "sequence=4096" in page("splitting-the-depth")
+
+
+def test_nvidias_405b_run_on_512_h100_is_predicted_within_two_percent() -> None:
+    measured = catalog_run("mlperf-v5.0-llama-3-405b-h100-512")
+    predicted = training_step(run="mlperf-v5.0-llama-3-405b-h100-512").predicted.step_time_s
+    assert measured.gpus == 512
+    assert measured.step_time is not None
+    assert predicted == pytest.approx(measured.step_time.value, rel=0.02)
+    assert "figgen step --run mlperf-v5.0-llama-3-405b-h100-512" in page("splitting-the-depth")
