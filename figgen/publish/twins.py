@@ -15,7 +15,7 @@ from figgen.markdown.conversion import Page, fences
 from figgen.markdown.inline import PATTERN
 from figgen.markdown.questions import QUESTION
 
-MOST_ROWS = 100
+MOST_ROWS = 120
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _FIELD = re.compile(rf"{QUESTION}\n*", re.M)
 _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
