@@ -32,6 +32,10 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"each (?:two|three|four|eight|sixteen) of", "every two, every eight"),
     (r"(?:tokens|bytes|steps|sequences|operations|samples|FLOP) a (?:second|day|step)",
      "per second, per step"),
+    (r"per (?:GPU|chip|rank|step|microbatch|layer|token|stage|parameter|replica|second) and "
+     r"(?:GPU|chip|rank|step|microbatch|layer|token|stage|direction|second)"
+     r"(?! (?:for|time|size|hour))", "per GPU per step"),
+    (r"(?:journey|animation|figure) plays", "animates, or shows"),
     (r"as good as (?:no|none|all)", "almost no, almost all"),
     (r"with what (?:it|each|they) (?:must|has to|have to) remember", "with the memory it needs"),
     (r"come(?:s)? too late for", "is of no use to"),

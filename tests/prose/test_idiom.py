@@ -26,6 +26,8 @@ from figgen.prose.rules import lint, lint_folder
         ("It is held against a link.", "held against"),
         ("It stands in the table.", "stands in"),
         ("It sends 5 tokens a second.", "tokens a second"),
+        ("It sends 5 bytes per GPU and step.", "per GPU and step"),
+        ("The journey plays one step.", "journey plays"),
         ("MFU is a utilisation.", "utilisation"),
         ("The line bends upwards.", "upwards"),
         ("Then one can see it.", "one can"),
@@ -48,6 +50,7 @@ def test_a_phrase_that_reads_as_translated_is_found(text: str, got: str) -> None
         "Each one needs a copy, and the last one wants two.",
         "The product of the sizes is the number of GPUs.",
         "Besides, it fits: 5 tokens per second, and once a step.",
+        "Bandwidth is per direction and per rank; failures are per GPU and for a job.",
         "The mesh of marshalled ranks takes a long time.",
     ],
 )
