@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from figgen import theme
-from figgen.charts import Axis, Bars, Chart, Curves, Diagram, Named, Table, Timeline
+from figgen.charts import Axis, Bars, Chart, Column, Curves, Diagram, Named, Table, Timeline
 from figgen.errors import InputError
-from figgen.units import canonical_unit
+from figgen.units import asked_unit, canonical_unit
 
 KINDS: tuple[type, ...] = get_args(Chart)
 USUAL: tuple[type, ...] = (Curves, Bars, Table, Timeline, Diagram)
@@ -40,6 +40,8 @@ def checked(found: object) -> Chart:
                 _check_lengths(where, len(part.lengths), len(chart.labels), "labels")
             _check_roles([*chart.segments, *chart.rules])
         case Table():
+            for column in chart.columns:
+                _check_column(column)
             for number, row in enumerate(chart.rows, 1):
                 if len(row) != len(chart.columns):
                     columns = f"as many cells as columns, {len(chart.columns)}"
@@ -56,6 +58,13 @@ def _check_axes(*axes: Axis) -> None:
             canonical_unit(axis.unit)
         except InputError as error:
             raise InputError(f"its axis {axis.label!r}: {error}") from None
+
+
+def _check_column(column: Column) -> None:
+    try:
+        asked_unit(column.spec, column.unit or "1")
+    except InputError as error:
+        raise InputError(f"its column {column.label!r}: {error}") from None
 
 
 def _check_lengths(where: str, got: int, wanted: int, like: str) -> None:

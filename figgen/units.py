@@ -156,6 +156,8 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
       `in.2 km/h` to two significant digits
     - an empty string: whichever of these suits the unit
 
+    A unit that a site added has no prefix from 0.1 to 1000.
+
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
     padded (80 GB), a rounded one keeps its zeros (3.00 ms), digits before the point are never
     dropped, whole numbers stay whole.
@@ -163,20 +165,45 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     Raises InputError for an unknown spec, a unit that the spec cannot show, or a non-number.
     """
     number = _number(value)
-    if match := _IN_UNIT.fullmatch(spec):
-        _check_digits("in", match[1] or "3", spec)
-        return _in_unit(number, canonical_unit(unit), match[2].strip(), int(match[1] or 3))
+    canonical = canonical_unit(unit)
+    if asked := asked_unit(spec, canonical):
+        wanted, size = asked
+        value = float(Fraction(number) / size) if math.isfinite(number) else number
+        digits = spec.partition(" ")[0].partition(".")[2]
+        return f"{format_number(value, int(digits or 3))}{NBSP}{wanted}"
     name, dot, digits = spec.partition(".")
     if name not in NAMED or (dot and not name):
         return _by_python(number, spec)
     if dot:
         _check_digits(name, digits, spec)
-    canonical = canonical_unit(unit)
     base = BASES.get(name)
     if base and canonical.partition("/")[0] != base:
         got = f"a unit in {base}"
         raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
+    if name in ("", "si") and needs_no_prefix(canonical, abs(number)):
+        spec = f"unit{dot}{digits}"
     return shown(number, canonical, spec)
+
+
+def needs_no_prefix(unit: str, value: float) -> bool:
+    """Return whether a nonnegative number in a unit that a site added is read best without one."""
+    return unit.partition("/")[0] in ADDED and 0.1 <= value < 1000
+
+
+def asked_unit(spec: str, unit: str) -> tuple[str, Fraction] | None:
+    """Return the unit of a format `in UNIT` and its size in SI; None for any other format.
+
+    Raises InputError if it cannot show numbers in `unit`.
+    """
+    match = _IN_UNIT.fullmatch(spec)
+    if not match:
+        return None
+    _check_digits("in", match[1] or "3", spec)
+    wanted = match[2].strip()
+    factor = _factor(wanted)
+    if factor.unit != unit:
+        raise InputError(f"format 'in {wanted}' does not fit", expected=f"a unit of {unit}")
+    return wanted, _size(factor)
 
 
 def check_named(text: str, unit: str, spec: str) -> None:
@@ -211,14 +238,6 @@ def _factor(text: str) -> Factor:
         return unit_factor(text)
     except InputError as error:
         raise _unknown_unit(error) from None
-
-
-def _in_unit(number: float, unit: str, wanted: str, digits: int) -> str:
-    factor = _factor(wanted)
-    if factor.unit != unit:
-        raise InputError(f"format 'in {wanted}' does not fit", expected=f"a unit of {unit}")
-    value = number * factor.over / factor.times / float(f"1e{factor.power}")
-    return f"{format_number(value, digits)}{NBSP}{wanted}"
 
 
 def _number(value: object) -> float:

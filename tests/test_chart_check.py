@@ -43,6 +43,10 @@ SLIPS = {
         Table(columns=(Column(label="a"), Column(label="b")), rows=((1, 2), (1,))),
         "its row 2: expected as many cells as columns, 2, got 1",
     ),
+    "a column in a unit of something else": (
+        Table(columns=(Column(label="a", unit="s", spec="in GB"),), rows=((1,),)),
+        "its column 'a': format 'in GB' does not fit: expected a unit of s",
+    ),
     "a row too long": (
         Table(columns=(Column(label="a"),), rows=((1, 2),)),
         "its row 1: expected as many cells as columns, 1, got 2",

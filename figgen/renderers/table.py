@@ -17,7 +17,7 @@ from figgen.charts import Column, Scalar, Table
 from figgen.quantity_shown import NAMED, format_number
 from figgen.quantity_units import BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
-from figgen.units import format_quantity
+from figgen.units import asked_unit, format_quantity, needs_no_prefix
 
 NUMERIC = ' class="num"'
 # A term such as "reduce-scatter" stays on one line, the table scrolls; a sentence is broken.
@@ -80,7 +80,7 @@ def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str,
     numbers = [value for value in values if not isinstance(value, str)]
     texts = [value for value in values if isinstance(value, str)]
     right = bool(numbers) and BLANKS.issuperset(texts)
-    _, _, digits = column.spec.partition(".")
+    digits = column.spec.partition(".")[2].partition(" ")[0]
     own, factor = unit
     heading = f"{column.label} ({own})" if own else column.label
 
@@ -104,6 +104,8 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
     above, slash, below = unit.partition("/")
     if unit == "1":
         return "", None
+    if asked := asked_unit(column.spec, unit):
+        return asked
     if name not in NAMED:
         return unit, None
     if above not in MEASURED or unit == "FLOP/B" or name == "unit":
@@ -111,6 +113,8 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
         return (unit, Fraction(1)) if plain else ("", None)
     sizes = sorted({abs(number) for number in numbers if number and math.isfinite(number)})
     prefix = _prefix(_prefixes(above, name), sizes) if sizes else ("", Fraction(1))
+    if sizes and needs_no_prefix(unit, sizes[-1]) and sizes[-1] <= WIDEST * sizes[0]:
+        return unit, Fraction(1)
     return (f"{prefix[0]}{above}{slash}{below}", prefix[1]) if prefix else ("", None)
 
 
