@@ -36,7 +36,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozens
         "tokens_per_s": f"{step.estimate.tokens_per_s_per_gpu:,.0f} tokens/s",
         "mfu": f"{computed_mfu(step):.1%}",
         "peak_memory": format_quantity(step.memory.printed_bytes, "B", "bytes")
-        + ("" if step.memory.prints == "device" else " held by the allocator"),
+        + ("" if step.memory.framework.prints == "device" else " held by the allocator"),
     }
     rows = [
         f'| {label} | {{{{ run("{run.name}").{name}:{spec} }}}} | {computed.get(name, "–")} |'

@@ -186,7 +186,7 @@ def test_what_ran_fits_and_what_failed_does_not() -> None:
     for record in FAILED:
         found = answer(record)
         assert not found["fits"]
-        assert found["fit_probability"] < 0.05
+        assert found["fit_probability"] < 0.25
         # The message of PyTorch: allocated, and asked for besides.
         needed = record["allocated_bytes"] + record["asked_bytes"]
         assert found["allocated_bytes"] > 0.995 * needed

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
-from statistics import NormalDist, median
+from collections.abc import Callable, Sequence
+from math import log, sqrt
+from statistics import NormalDist, fmean, median
 
 import pytest
 
-from figgen.models.memory.fit_probability import SAFE, most_bytes
+from figgen.models.memory.fit_probability import (
+    SAFE,
+    USUAL_PEAK_BYTES,
+    deviations_below,
+    fit_probability,
+    most_bytes,
+)
 from figgen.models.setup.framework_memory import FRAMEWORKS
-from figgen.models.setup.peak_spread import ALL_ERRORS, NORMAL_95, STUDENT_95, peak_spread
 from figgen.scenarios.evidence.fit_chances import (
+    LEAST_GAIN,
+    SWEPT,
     VARIANTS,
-    ahead,
+    PeakError,
+    device_spread,
     errors_by_publisher,
+    framework_spread,
     held,
+    likeliest,
     outcomes,
     peak_errors,
     rms,
+    spread_of,
     spread_without,
-    unknown_errors,
+    waiting_gain,
     width,
 )
+from figgen.scenarios.evidence.peak_spread import NORMAL_95, STUDENT_95, peak_spread
 from figgen.scenarios.evidence.peaks import judged_peaks
+from figgen.scenarios.runs.device_run import DEVICE_SPREAD
 
 
 def binomial_error(chance: float, count: int) -> float:
@@ -30,16 +44,17 @@ def binomial_error(chance: float, count: int) -> float:
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
-def test_errors_of_a_framework_are_those_of_its_publishers(name: str) -> None:
-    software = VARIANTS.get(name, name)
-    found = [error for (of, _), error in errors_by_publisher().items() if of == software]
-    if name in ("unknown", "hf-trainer"):
-        found = list(unknown_errors())
-    assert FRAMEWORKS[name].peak_errors == tuple(round(error, 2) for error in found)
+def test_the_spread_of_a_framework_is_that_of_its_publishers(name: str) -> None:
+    assert FRAMEWORKS[name].peak_spread == round(framework_spread(name), 3)
 
 
-def test_a_stand_in_is_as_wide_as_all_publishers_together() -> None:
-    assert round(rms(errors_by_publisher().values()), 2) == ALL_ERRORS
+def test_the_spread_of_transformers_on_one_gpu_is_that_of_measured_steps() -> None:
+    assert round(device_spread(), 3) == DEVICE_SPREAD
+
+
+def test_variants_of_a_framework_have_its_spread() -> None:
+    for variant, name in VARIANTS.items():
+        assert FRAMEWORKS[variant].peak_spread == FRAMEWORKS[name].peak_spread
 
 
 def test_a_publisher_left_out_has_no_part_in_its_spread() -> None:
@@ -53,20 +68,22 @@ def test_a_publisher_left_out_has_no_part_in_its_spread() -> None:
 
 def test_nineteen_of_twenty_peaks_of_publishers_left_out_lie_below_the_bound() -> None:
     everyone = peak_errors()
-    others = [one for one in everyone if one.software != "nanotron"]
-    for listed in (everyone, others):
+    assert len(everyone) == 1000
+    for listed in (everyone, [one for one in everyone if one.software != SWEPT]):
         found = held(listed)
         least = SAFE - binomial_error(SAFE, found.peaks)
         assert found.unseen_below / found.peaks >= least
         assert found.below / found.peaks >= least
-    assert len(others) == 102
 
 
 def test_the_bound_holds_for_each_software_as_often_as_promised() -> None:
     for software in {one.software for one in peak_errors()}:
         found = held(one for one in peak_errors() if one.software == software)
-        least = SAFE - 2 * binomial_error(SAFE, found.peaks)
-        assert found.below / found.peaks >= least, software
+        assert found.below / found.peaks >= SAFE - binomial_error(SAFE, found.peaks), software
+        if found.peaks >= 10:
+            # Three of Megatron's peaks under ms-swift lie above, all of mixtures of experts.
+            least = 20 / 23 if software == "megatron" else 0.93
+            assert found.unseen_below / found.peaks >= least, software
 
 
 @pytest.mark.parametrize("chance", [0.8, 0.9, SAFE, 0.99])
@@ -83,18 +100,66 @@ def test_layouts_of_the_sweep_ran_as_often_as_promised() -> None:
     assert sum(one.ran + one.failed for one in found) == 898 + 771
     assert shares[0] > 0.9
     assert found[-1].ran == 0
-    # Between an even chance and four in five, about as many ran as the chance says.
-    even = next(one for one in found if one.low == 0.5)
-    assert even.low - binomial_error(0.5, even.ran + even.failed) < even.share < even.high
+    # About one layout in fourteen crashes whatever it needs.
+    likely = next(one for one in found if one.low == 0.8)
+    assert likely.low - binomial_error(0.8, likely.ran + likely.failed) < likely.share < likely.high
 
 
-def test_layouts_whose_peaks_are_left_out_ran_as_often_as_promised() -> None:
-    """Their peaks exceed the prediction most, and yet they fitted."""
-    found = outcomes(ahead)
-    assert sum(one.ran for one in found) == 898 - 663
-    assert sum(one.software == "nanotron" for one in peak_errors()) == 663
-    assert found[0].share > SAFE
-    assert found[-1].ran == 0
+def log_score(errors: Sequence[PeakError], variance: Callable[[PeakError], float]) -> float:
+    """The mean logarithm of the likelihood of peaks."""
+    return fmean(
+        -(log(variance(one)) + (one.measured_bytes - one.predicted_bytes) ** 2 / variance(one)) / 2
+        for one in errors
+    )
+
+
+def test_deviations_grow_with_the_square_root_of_bytes_rather_than_with_bytes() -> None:
+    """Each publisher is judged by the spread of all others; neither power was chosen by this."""
+    errors = [one for one in peak_errors() if one.software != SWEPT]
+    publishers = sorted({one.publisher for one in errors})
+
+    def scored(exponent: float) -> float:
+        def share(one: PeakError) -> float:
+            size = one.predicted_bytes / USUAL_PEAK_BYTES
+            return (one.measured_bytes / one.predicted_bytes - 1) * size ** (1 - exponent)
+
+        scores = []
+        for left in publishers:
+            widths = [
+                rms(share(one) for one in errors if one.publisher == name)
+                for name in publishers
+                if name != left
+            ]
+            spread = rms(widths)
+
+            def variance(one: PeakError, spread: float = spread) -> float:
+                size = one.predicted_bytes / USUAL_PEAK_BYTES
+                return (spread * USUAL_PEAK_BYTES * size**exponent) ** 2
+
+            scores.append(log_score([one for one in errors if one.publisher == left], variance))
+        return fmean(scores)
+
+    assert scored(0.5) > scored(1.0) + 0.3
+    # Smaller powers do as well, up to a number of bytes that is the same on all GPUs.
+    assert all(abs(scored(0.5) - scored(power)) < 0.05 for power in (0.0, 0.25))
+
+
+def test_inputs_wait_where_left_out_peaks_say_so() -> None:
+    for software in {one.software for one in peak_errors()}:
+        waits = FRAMEWORKS[software].waiting_pairs > 0
+        assert waits == (waiting_gain(software) >= LEAST_GAIN), software
+    found = spread_of(SWEPT, "huggingface-ultrascale-playbook")
+    assert FRAMEWORKS[SWEPT].waiting_pairs == round(found.waiting_pairs)
+
+
+def test_peaks_spread_no_more_than_without_tensor_parallelism_once_waiting_is_told_apart() -> None:
+    """They have nothing that waits, and had no part in what tells the two apart."""
+    swept = [one for one in peak_errors() if one.software == SWEPT]
+    alone = [one for one in swept if not one.gathered_bytes]
+    others = [one for one in swept if one.gathered_bytes]
+    assert len(alone) == 113
+    apart, together = likeliest(others, True), likeliest(others, False)
+    assert apart.peaks < likeliest(alone, False).peaks < 0.6 * together.peaks
 
 
 def test_tensors_that_wait_are_as_many_in_every_model_and_in_every_microbatch() -> None:
@@ -102,8 +167,9 @@ def test_tensors_that_wait_are_as_many_in_every_model_and_in_every_microbatch() 
     queued: dict[object, list[float]] = {}
     for one in judged_peaks():
         run = one.run
-        if run.framework == "nanotron" and run.tp >= 16 and run.shape.layers < 80:
+        if run.framework == SWEPT and run.tp >= 16 and run.shape.layers < 80:
             tensor_bytes = 2 * run.microbatch * run.sequence * run.shape.hidden
+            assert 2 * tensor_bytes == one.gathered_bytes
             tensors = (one.measured_bytes - one.modelled_bytes) / tensor_bytes
             queued.setdefault(run.shape.layers if run.pp == 1 else "stages", []).append(tensors)
             if run.pp == 1:
@@ -124,12 +190,25 @@ def test_the_width_of_normal_errors_is_their_standard_deviation() -> None:
 def test_a_normal_distribution_has_the_quantile_of_students_t() -> None:
     """Two errors of known size and two stand-ins: 2.132 at four degrees of freedom."""
     spread = peak_spread((0.1, 0.1), others=0.1)
-    assert most_bytes(1.0, spread, SAFE) == pytest.approx(exp(-0.1 * 2.132), rel=1e-4)
+    need = most_bytes(80e9, spread, deviations_below(SAFE))
+    assert 80e9 - need == pytest.approx(2.132 * 0.1 * sqrt(USUAL_PEAK_BYTES * need), rel=1e-3)
     assert NormalDist().inv_cdf(0.95) == pytest.approx(NORMAL_95, abs=1e-3)
     # With two degrees of freedom the quantile has a closed form.
     assert STUDENT_95[0] == pytest.approx((2 * 0.95 - 1) / sqrt(2 * 0.95 * 0.05), abs=1e-3)
 
 
+@pytest.mark.parametrize("waiting", [0.0, 3e9])
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.8, SAFE, 0.999])
+def test_the_most_that_fits_with_a_chance_has_that_chance(chance: float, waiting: float) -> None:
+    most = most_bytes(80e9, 0.15, deviations_below(chance), waiting)
+    assert fit_probability(most, 80e9, 0.15, waiting) == pytest.approx(chance, rel=1e-9)
+
+
+def test_what_waits_only_takes_more() -> None:
+    assert fit_probability(60e9, 80e9, 0.15, 9e9) < fit_probability(60e9, 80e9, 0.15)
+    assert fit_probability(90e9, 80e9, 0.15, 9e9) == fit_probability(90e9, 80e9, 0.15)
+
+
 def test_more_publishers_that_agree_make_it_narrower() -> None:
-    assert peak_spread(()) > peak_spread((0.05,)) > peak_spread((0.05, 0.05))
-    assert peak_spread((0.05,) * 20) < peak_spread((0.05,) * 8), "more than the table of t has"
+    found = [peak_spread((0.05,) * count, others=0.1) for count in (0, 1, 2, 8, 20)]
+    assert found == sorted(found, reverse=True), "more than the table of t has, at last"

@@ -11,7 +11,7 @@ from figgen.figures.validation.predictions import DASH
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
-from figgen.scenarios.evidence.peaks import EVEN, JudgedPeak, failed_layouts, judged_peaks
+from figgen.scenarios.evidence.peaks import EVEN, JudgedPeak, failed_chances, judged_peaks
 
 GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
     "framework": lambda peak: peak.run.framework,
@@ -55,8 +55,8 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
             "least": Named(low, "B"),
             "most": Named(high, "B"),
             "fitting": Named(fmean(peak.fits for peak in judged_peaks())),
-            "failed": Named(len(failed_layouts())),
-            "refused": Named(fmean(one.chance < EVEN for one in failed_layouts())),
+            "failed": Named(len(failed_chances())),
+            "refused": Named(fmean(chance < EVEN for chance in failed_chances())),
         },
     )
 

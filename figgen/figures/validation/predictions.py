@@ -10,7 +10,6 @@ from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import (
-    LIKELY,
     JudgedRun,
     errors_of,
     grouped,
@@ -180,8 +179,9 @@ def validation_ranking() -> Table:
             "median_choice": Named(float(np.median([entry.choice for entry in found]))),
             "worst_choice": Named(max(entry.choice for entry in found)),
             "worst_without_waits": Named(max(one.choice_without_waits or 1.0 for one in every)),
-            "worst_likely": Named(max(one.likely_choice or 1.0 for one in every)),
-            "likely": Named(LIKELY),
+            "median_without_waits": Named(
+                float(np.median([one.choice_without_waits or 1.0 for one in every]))
+            ),
             "polling": Named(len(polling_runs())),
             "tight": Named(len(tight)),
             "crawling": Named(len(crawling)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import erf, exp, log, sqrt
+from math import erf
 
+from figgen.equations.ops import Number, sqrt
 from figgen.errors import InputError
 
 SAFE = 0.95
@@ -12,30 +13,56 @@ SAFE = 0.95
 LEAST_PERCENT, MOST_PERCENT = 1.0, 99.9
 """The lowest and the highest chance that may be asked for, in percent."""
 
+USUAL_PEAK_BYTES = 64e9
+"""The peak that spreads are relative to: what a step may take of an 80 GB GPU. The variance of a
+peak grows in proportion to its bytes, as that of a sum of many independent parts does, so a peak of
+four times as many bytes spreads twice as many."""
+
 MOST_DEVIATIONS = 8.0
 """Standard deviations on either side within which `deviations_below` searches."""
 
 
-def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
+def fit_probability(
+    needed_bytes: float, capacity_bytes: float, spread: float, waiting_bytes: float = 0.0
+) -> float:
     """Return the chance, 0 to 1, that a step fits whose predicted need is `needed_bytes`.
 
-    The logarithm of the actual need is normally distributed around the prediction, with a standard
-    deviation of `spread`. Raises InputError for sizes or a spread that are not above 0.
+    The actual need is normally distributed around the prediction, with the standard deviation of
+    `deviation_bytes`. Raises InputError for sizes or a spread that are not above 0.
     """
     for name, value in (
         ("needed_bytes", needed_bytes), ("capacity_bytes", capacity_bytes), ("spread", spread),
     ):  # fmt: skip
         if value <= 0:
             raise InputError(name, expected="> 0", got=value)
-    return normal_share(log(capacity_bytes / needed_bytes) / spread)
+    # Tensors that wait only ever take more.
+    waiting = waiting_bytes if capacity_bytes > needed_bytes else 0.0
+    deviation = deviation_bytes(needed_bytes, spread, waiting)
+    return normal_share((capacity_bytes - needed_bytes) / deviation)
 
 
-def most_bytes(capacity_bytes: float, spread: float, chance: float) -> float:
-    """Return the most bytes that a step may be predicted to need to fit with this `chance`.
+def deviation_bytes(needed_bytes: float, spread: float, waiting_bytes: float) -> float:
+    """Return the standard deviation of what a step needs around its prediction.
 
-    Raises InputError for a chance that is not between 0 and 1.
+    The variance is proportional to the need, with a relative standard deviation of `spread` at
+    `USUAL_PEAK_BYTES`. Tensors that wait for collectives add to it, with a standard deviation of
+    `waiting_bytes`.
     """
-    return capacity_bytes * exp(-spread * deviations_below(chance))
+    found: float = sqrt(spread**2 * USUAL_PEAK_BYTES * needed_bytes + waiting_bytes**2)
+    return found
+
+
+def most_bytes(
+    capacity_bytes: float, spread: float, deviations: float, waiting_bytes: Number = 0.0
+) -> Number:
+    """Return the most bytes that a step may be predicted to need.
+
+    It then fits with the chance that `deviations_below` turns into `deviations`.
+    """
+    growth = spread**2 * USUAL_PEAK_BYTES / capacity_bytes
+    waiting = waiting_bytes / capacity_bytes if deviations > 0 else 0.0
+    half = deviations**2 * growth / 2
+    return capacity_bytes * (1 + half - deviations * sqrt(growth * (1 + half / 2) + waiting**2))
 
 
 def deviations_below(share: float) -> float:

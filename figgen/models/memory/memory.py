@@ -17,10 +17,16 @@ from figgen.errors import InputError, unknown
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.memory.held_sizes import LayerSizes, job_sizes, layer_sizes, recomputed_sizes
 from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
-from figgen.models.memory.rank_bytes import HeldSizes, RankBytes, activation_bytes, rank_bytes
+from figgen.models.memory.rank_bytes import (
+    HeldSizes,
+    RankBytes,
+    activation_bytes,
+    gathered_inputs,
+    rank_bytes,
+)
 from figgen.models.memory.rank_load import RankLoad, kept_counts, kinds_held, lasting_counts
 from figgen.models.memory.rank_parameters import rank_parameters
-from figgen.models.setup.framework_memory import Prints
+from figgen.models.setup.framework_memory import FrameworkMemory
 from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 
@@ -103,14 +109,14 @@ class RankMemory:
 class MemoryEstimate:
     """Memory on every pipeline rank, compared with the capacity of one GPU if that is given.
 
-    `prints` is the peak that the framework's log prints, and `peak_spread` is the spread of its
-    measured peaks around predictions, see `figgen.models.setup.framework_memory`.
+    `framework` says which peak its log prints and how far measured peaks lie from predictions;
+    `gathered_bytes` are the two inputs that a layer gathers from tensor-parallel ranks.
     """
 
     ranks: tuple[RankMemory, ...]
     capacity_bytes: float | None
-    prints: Prints = "fullest"
-    peak_spread: float = 0.13
+    framework: FrameworkMemory
+    gathered_bytes: float
 
     @property
     def fullest(self) -> RankMemory:
@@ -120,9 +126,9 @@ class MemoryEstimate:
     @property
     def printed_bytes(self) -> float:
         """The peak that a log of the framework would print."""
-        if self.prints == "device":
+        if self.framework.prints == "device":
             return self.fullest.total_bytes
-        if self.prints == "first":
+        if self.framework.prints == "first":
             return self.ranks[0].reserved_bytes
         return max(rank.reserved_bytes for rank in self.ranks)
 
@@ -144,7 +150,17 @@ class MemoryEstimate:
         """Chance that every rank fits, at least 0.5 if `fits`; None without a capacity."""
         if self.capacity_bytes is None:
             return None
-        return fit_probability(self.fullest.total_bytes, self.capacity_bytes, self.peak_spread)
+        return fit_probability(
+            self.fullest.total_bytes,
+            self.capacity_bytes,
+            self.framework.peak_spread,
+            self.waiting_bytes,
+        )
+
+    @property
+    def waiting_bytes(self) -> float:
+        """The standard deviation of the bytes that wait for tensor-parallel collectives."""
+        return self.framework.waiting_pairs * self.gathered_bytes
 
 
 def memory(
@@ -183,8 +199,8 @@ def memory(
     return MemoryEstimate(
         ranks=tuple(ranks),
         capacity_bytes=capacity_bytes,
-        prints=framework.prints,
-        peak_spread=framework.peak_spread,
+        framework=framework,
+        gathered_bytes=gathered_inputs(held),
     )
 
 

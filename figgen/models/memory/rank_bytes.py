@@ -304,7 +304,7 @@ def _messages(load: RankLoad, held: HeldSizes) -> _Messages:
     scattered, gathered_weights = _sharded(load, held)
     return _Messages(
         stages=where(held.pp > 1, 2 * split * ACTIVATION_BYTES, 0),
-        gathered_inputs=_gathered_inputs(held),
+        gathered_inputs=gathered_inputs(held),
         keys=where(held.cp > 1, _exchanged_width(held) * held.tokens * ACTIVATION_BYTES, 0),
         routed=where(held.expert_ways > 1, split * held.layer.dispatched, 0),
         scattered=scattered,
@@ -312,7 +312,7 @@ def _messages(load: RankLoad, held: HeldSizes) -> _Messages:
     )
 
 
-def _gathered_inputs(held: HeldSizes) -> Number:
+def gathered_inputs(held: HeldSizes) -> Number:
     """Return the bytes of two gathered inputs: a tensor stays until its stream is done."""
     gathers = (held.tp > 1) & (held.job.sequence_parallel > 0)
     return where(gathers, 2 * held.tokens * held.job.hidden * ACTIVATION_BYTES, 0)

@@ -21,6 +21,7 @@ from figgen.models.planner.plan import (
     Zero,
     held_bytes,
     held_sizes,
+    layout_most_bytes,
 )
 
 
@@ -98,8 +99,8 @@ def _least_bytes(
     activations may be gone when the update needs most, and gradients that are not kept may be
     state or not.
     """
-    held, most = held_sizes(found, mode, zero, entry), found.most_bytes
-    contexts = held.job.contexts
+    held = held_sizes(found, mode, zero, entry)
+    most, contexts = layout_most_bytes(found, held), held.job.contexts
     least_state, most_state, active = 0.0, 0.0, 0.0
     for load in listed(found.loads, mode.loads, entry.number):
         state, kept = state_bytes(load, held), activation_bytes(load, held)

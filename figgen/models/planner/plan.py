@@ -15,9 +15,9 @@ from math import inf
 from figgen.equations.columns import at, crossed, listed
 from figgen.equations.ops import Number, maximum, where
 from figgen.errors import InputError
-from figgen.models.memory.fit_probability import most_bytes
+from figgen.models.memory.fit_probability import deviations_below, most_bytes
 from figgen.models.memory.held_sizes import JobSizes, LayerSizes, job_sizes
-from figgen.models.memory.rank_bytes import HeldSizes, rank_bytes
+from figgen.models.memory.rank_bytes import HeldSizes, gathered_inputs, rank_bytes
 from figgen.models.memory.rank_load import RankLoad
 from figgen.models.pipeline.filling import PipelineIdle, alike, idle_for, pipeline_idle
 from figgen.models.pipeline.pass_lines import Lines
@@ -66,9 +66,13 @@ class PlannedJob:
 
     @property
     def most_bytes(self) -> float:
-        """Most bytes that a layout may be predicted to need to fit with the chance `fit_chance`."""
+        """Most bytes that a layout may be predicted to need to fit with the chance `fit_chance`.
+
+        Where tensors wait for collectives, fewer do.
+        """
         spread = self.setup.framework_memory.peak_spread
-        return most_bytes(self.capacity_bytes, spread, self.fit_chance)
+        found: float = most_bytes(self.capacity_bytes, spread, deviations_below(self.fit_chance))
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +143,14 @@ class Pipeline:
     repeated shares by their `contexts`. `loads` has a row for each way to recompute whole layers,
     with the loads for each of the `numbers` of microbatches. `filling`, `stalling` and `held` are
     the fields of `PipelineIdle` for each of these numbers, the first two in a single row. Meshes
-    are numbered from `first_mesh` on. `most_bytes` is the job's, computed once for all layouts.
+    are numbered from `first_mesh` on. `most_bytes` is the job's and `deviations` belongs to its
+    chance to fit; both are computed once for all layouts.
     `left_out` counts, by `REASONS`, layouts that are known to overflow and are not listed.
     """
 
     job: PlannedJob
     most_bytes: float
+    deviations: float
     pp: int
     schedule: str
     chunks: int
@@ -264,6 +270,7 @@ def _pipeline(
     return Pipeline(
         job=job,
         most_bytes=job.most_bytes,
+        deviations=deviations_below(job.fit_chance),
         pp=pp,
         schedule=schedule,
         chunks=chunks,
@@ -390,7 +397,8 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
 
     The index is len(REASONS) where the layout fits.
     """
-    held, most = held_sizes(found, mode, zero, entry), found.most_bytes
+    held = held_sizes(found, mode, zero, entry)
+    most = layout_most_bytes(found, held)
     state, active, moving, total = 0.0, 0.0, 0.0, 0.0
     for load in listed(found.loads, mode.loads, entry.number):
         parts = rank_bytes(load, held)
@@ -401,6 +409,20 @@ def held_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> tup
         total = maximum(total, kept + working + parts.allocator + contexts)
     late = where(moving > most, 2, where(total > most, 3, len(REASONS)))
     return total, where(state > most, 0, where(active > most, 1, late))
+
+
+def waiting_bytes(found: Pipeline, held: HeldSizes) -> Number:
+    """Return the standard deviation of the bytes that wait for collectives in a layout."""
+    return found.job.setup.framework_memory.waiting_pairs * gathered_inputs(held)
+
+
+def layout_most_bytes(found: Pipeline, held: HeldSizes) -> Number:
+    """Return the most bytes that a layout may be predicted to need to fit."""
+    framework, capacity = found.job.setup.framework_memory, found.job.capacity_bytes
+    if framework.waiting_pairs == 0:
+        return found.most_bytes
+    waiting = waiting_bytes(found, held)
+    return most_bytes(capacity, framework.peak_spread, found.deviations, waiting)
 
 
 def job_of(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Job:

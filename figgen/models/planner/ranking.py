@@ -19,6 +19,7 @@ from figgen.equations.columns import (
 )
 from figgen.equations.ops import Number
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.planner.plan import (
     REASONS,
     MeshEntry,
@@ -27,8 +28,10 @@ from figgen.models.planner.plan import (
     PlannedJob,
     Zero,
     cost,
+    held_sizes,
     job_of,
     pipelines_of,
+    waiting_bytes,
 )
 from figgen.models.planner.plan_terms import named_terms
 from figgen.models.step.timed_step import timed_step
@@ -189,6 +192,18 @@ def terms_at(found: Ranked, place: int) -> dict[str, Number]:
     pipeline, mode, zero, entry = parts_of(found, place)
     job = job_of(pipeline, mode, zero, entry)
     return named_terms(job, timed_step(job, pipeline.job.attained))
+
+
+def chance_at(found: Ranked, place: int) -> float:
+    """Return the chance that the layout at a place of the ranking fits."""
+    pipeline, mode, zero, entry = parts_of(found, place)
+    job = pipeline.job
+    return fit_probability(
+        float(found.memory_bytes[place]),
+        job.capacity_bytes,
+        job.setup.framework_memory.peak_spread,
+        waiting_bytes(pipeline, held_sizes(pipeline, mode, zero, entry)),
+    )
 
 
 def front(found: Ranked) -> tuple[int, ...]:

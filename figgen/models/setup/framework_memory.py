@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from figgen.errors import unknown
-from figgen.models.setup.peak_spread import peak_spread
 
 Prints = Literal["fullest", "first", "device"]
 
@@ -46,12 +45,13 @@ class FrameworkMemory:
     through a step, and `balanced` if stages are cut by cost. `selective` is the meaning of
     recomputing "selective".
 
-    `peak_errors` are the standard deviations of the logarithm of a peak over its prediction, one
-    per publisher who measured this software or a variant of it, in alphabetical order. Unknown
-    software has those of every publisher, predicted as if the software were unknown;
-    `figgen.scenarios.evidence.fit_chances` computes them. `prints` is the peak in the log: the
-    allocator's on the "fullest" or the "first" pipeline rank, or that of the whole "device" of the
-    fullest, including contexts.
+    `peak_spread` is the relative standard deviation of the next publisher's peak around its
+    prediction, for a peak of `figgen.models.memory.fit_probability.USUAL_PEAK_BYTES`, and
+    `waiting_pairs` that of how many pairs of a layer's gathered inputs wait for tensor-parallel
+    collectives, because the host runs ahead of them. `figgen.scenarios.evidence.fit_chances`
+    computes both from the peaks of publishers; the default is for software without any. `prints` is
+    the peak in the log: the allocator's on the "fullest" or the "first" pipeline rank, or that of
+    the whole "device" of the fullest, including contexts.
     """
 
     name: str
@@ -77,26 +77,23 @@ class FrameworkMemory:
     selective: str = "selective"
     balanced: bool = False
     prints: Prints = "fullest"
-    peak_errors: tuple[float, ...] = ()
-
-    @property
-    def peak_spread(self) -> float:
-        """Return how far a peak of the next publisher may lie from its prediction."""
-        return peak_spread(self.peak_errors)
+    peak_spread: float = 0.173
+    waiting_pairs: float = 0
 
 
 _MEGATRON = FrameworkMemory(
     name="megatron",
     label="Megatron-Core",
+    peak_spread=0.166,
     allocator_share=0.05,
     caches_casts=True,
     offload_keeps_bytes=4,
     gates_first=True,
-    peak_errors=(0.21, 0.07),
 )
 _TORCHTITAN = FrameworkMemory(
     name="torchtitan",
     label="torchtitan",
+    peak_spread=0.131,
     allocator_share=0.14,
     recipe="fsdp16",
     frees_gradients=True,
@@ -106,18 +103,17 @@ _TORCHTITAN = FrameworkMemory(
     selective="every_second_product",
     kept_logit_bytes=2,
     loss_bytes=2,
-    peak_errors=(0.06, 0.18),
 )
 _TORCHTUNE = FrameworkMemory(
     name="torchtune",
     label="torchtune",
+    peak_spread=0.117,
     allocator_share=0.14,
     recipe="bf16_8",
     frees_gradients=True,
     kept_logit_bytes=2,
     loss_bytes=4 / 8,
     repeats_keys=True,
-    peak_errors=(0.06,),
 )
 _TORCHTUNE_LOGITS = replace(
     _TORCHTUNE,
@@ -130,17 +126,18 @@ _TORCHTUNE_LOGITS = replace(
 _DEEPSPEED = FrameworkMemory(
     name="deepspeed",
     label="DeepSpeed",
+    peak_spread=0.131,
     allocator_share=0.14,
     recipe="zero16",
     kept_logit_bytes=4,
     loss_bytes=8,
     keeps_gate=True,
     norm_bytes=6,
-    peak_errors=(0.09,),
 )
 _PRIME_RL = FrameworkMemory(
     name="prime-rl",
     label="prime-rl",
+    peak_spread=0.116,
     allocator_share=0.14,
     recipe="fsdp16",
     frees_gradients=True,
@@ -148,10 +145,7 @@ _PRIME_RL = FrameworkMemory(
     casts_alone=True,
     kept_logit_bytes=0,
     loss_bytes=0,
-    peak_errors=(0.04,),
 )
-
-_UNKNOWN = (0.12, 0.35, 0.27, 0.21, 0.07, 0.73, 0.21, 0.43)
 
 _ALL = (
     _MEGATRON,
@@ -164,14 +158,15 @@ _ALL = (
     FrameworkMemory(
         name="megatron-deepspeed",
         label="Megatron-DeepSpeed of 2022",
+        peak_spread=0.114,
         allocator_share=0.6,
         fresh_gradient_bytes=2,
         prints="device",
-        peak_errors=(0.0,),
     ),
     FrameworkMemory(
         name="nanotron",
         label="nanotron",
+        peak_spread=0.124,
         allocator_share=0.17,
         fresh_gradient_bytes=2,
         bucket_bytes=2,
@@ -179,7 +174,7 @@ _ALL = (
         keeps_gate=True,
         balanced=True,
         prints="first",
-        peak_errors=(0.19,),
+        waiting_pairs=14,
     ),
     _TORCHTITAN,
     replace(
@@ -210,6 +205,7 @@ _ALL = (
     FrameworkMemory(
         name="pytorch",
         label="plain PyTorch",
+        peak_spread=0.114,
         allocator_share=0.14,
         recipe="bf16_8",
         frees_gradients=True,
@@ -218,22 +214,22 @@ _ALL = (
         loss_bytes=4,
         keeps_gate=True,
         norm_bytes=6,
-        peak_errors=(0.01,),
     ),
     FrameworkMemory(
         name="pytorch-compiled",
         label="plain PyTorch, compiled",
+        peak_spread=0.189,
         allocator_share=0.14,
         recipe="bf16_8",
         frees_gradients=True,
         bucket_bytes=2,
         kept_logit_bytes=2,
         loss_bytes=4,
-        peak_errors=(0.29,),
     ),
     FrameworkMemory(
         name="litgpt",
         label="LitGPT",
+        peak_spread=0.114,
         allocator_share=0.14,
         recipe="bf16_8",
         bucket_bytes=2,
@@ -242,15 +238,14 @@ _ALL = (
         keeps_gate=True,
         repeats_keys=True,
         norm_bytes=8,
-        peak_errors=(0.01,),
     ),
     replace(
         _DEEPSPEED,
         name="hf-trainer",
         label="Hugging Face Trainer",
+        peak_spread=0.287,
         recipe="fp32_16",
         frees_gradients=True,
-        peak_errors=_UNKNOWN,
     ),
     _DEEPSPEED,
     replace(
@@ -273,8 +268,8 @@ _ALL = (
     FrameworkMemory(
         name="unknown",
         label="unknown software",
+        peak_spread=0.287,
         allocator_share=0.17,
-        peak_errors=_UNKNOWN,
     ),
 )
 
@@ -302,7 +297,7 @@ SOURCES = {
         "huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
         "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
         "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax "
-        "beside FP32 logits), helpers.py (max_memory_reserved, written by rank 0)"
+        "beside FP32 logits; async_op=True), helpers.py (max_memory_reserved, written by rank 0)"
     ),
     "torchtitan": (
         "pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "

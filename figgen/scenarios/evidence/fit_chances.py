@@ -1,25 +1,36 @@
 """Whether predicted chances to fit hold for measured peaks and for layouts that failed.
 
 A step fits with a chance of 95% if 95% of peaks are below the memory of its GPU. Of the measured
-peaks, that many must lie below the memory promised to suffice. Peaks that include tensors which the
-allocator could reclaim are excluded (`ahead`).
+peaks, that many must lie below the memory promised to suffice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, log, sqrt
+from math import ceil, sqrt
 from statistics import fmean
 
+import numpy as np
+from numpy.typing import NDArray
+
 from figgen.lookups import remembered
-from figgen.models.memory.fit_probability import SAFE, normal_share
+from figgen.models.memory.fit_probability import SAFE, USUAL_PEAK_BYTES, fit_probability
 from figgen.models.setup.framework_memory import framework_memory
-from figgen.models.setup.peak_spread import NORMAL_95, peak_spread
-from figgen.scenarios.evidence.peaks import failed_layouts, judged_peaks
+from figgen.models.shape.model_shape import ModelShape
+from figgen.scenarios.evidence.peak_spread import NORMAL_95, peak_spread
+from figgen.scenarios.evidence.peaks import failed_chances, judged_peaks
 from figgen.scenarios.evidence.publisher_names import publisher_of
 from figgen.scenarios.evidence.publisher_peaks import publisher_peaks
+from figgen.scenarios.runs.device_run import (
+    adapter_steps,
+    device_run,
+    measured_steps,
+    predicted_device,
+)
+
+Floats = NDArray[np.float64]
 
 VARIANTS = {
     "megatron-2024": "megatron",
@@ -33,38 +44,32 @@ VARIANTS = {
 
 UNKNOWN = "unknown"
 
-RUNS_AHEAD = "nanotron"
-"""Software whose host runs ahead of its GPU through asynchronous tensor-parallel collectives:
-huggingface/nanotron@2411b022, parallel/tensor_parallel/functional.py (`async_op=True`). With stages
-it waits, since it reads a size from the GPU before each message: parallel/pipeline_parallel/p2p.py
-(`first_metadata`)."""
+UNKNOWN_PEAKS = (UNKNOWN, "hf-trainer")
+"""Frameworks that are judged by the peaks of every publisher, predicted as unknown software."""
 
-
-def ahead(tp: int, pp: int) -> bool:
-    """Return whether a peak of `RUNS_AHEAD` includes tensors that are free once a collective runs.
-
-    They show how far the host is ahead and not what a step needs: when memory runs short, PyTorch
-    waits for the collectives and reclaims the tensors (c10/cuda/CUDACachingAllocator.cpp,
-    `release_cached_blocks`).
-    """
-    return tp > 1 and pp == 1
+SWEPT = "nanotron"
+"""The software of the sweep whose layouts ran or failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeakError:
-    """The natural logarithm of a printed peak over its prediction.
+    """A printed peak and its prediction.
 
-    `software` is the software whose memory habits the framework `habits` takes, empty if unknown.
+    `software` is the software whose memory habits the framework `habits` takes. `gathered_bytes`
+    are the two inputs that a layer gathers from tensor-parallel ranks.
     """
 
     software: str
     habits: str
     publisher: str
-    error: float
+    shape: ModelShape
+    measured_bytes: float
+    predicted_bytes: float
+    gathered_bytes: float
 
     @property
     def spread(self) -> float:
-        """The standard deviation that the site uses for this framework."""
+        """The relative standard deviation that the site uses for this framework."""
         return framework_memory(self.habits).peak_spread
 
     @property
@@ -74,28 +79,40 @@ class PeakError:
 
     def promised(self, spread: float) -> float:
         """The chance with which a GPU of exactly this size would have been promised to suffice."""
-        return normal_share(self.error / spread)
+        waiting = framework_memory(self.habits).waiting_pairs * self.gathered_bytes
+        return fit_probability(self.predicted_bytes, self.measured_bytes, spread, waiting)
 
 
-@remembered(1)
-def peak_errors() -> tuple[PeakError, ...]:
-    """Return the errors of peaks of needed memory, except those predicted as unknown software."""
+@remembered(2)
+def peak_errors(habits: str | None = None) -> tuple[PeakError, ...]:
+    """Return all printed peaks, except those predicted as unknown software.
+
+    With `habits`, return those of publishers, predicted with the habits of that framework.
+    """
     found = [
-        (one.run.memory_habits, publisher_of(one.run), one.error)
-        for one in judged_peaks()
-        if not (one.run.framework == RUNS_AHEAD and ahead(one.run.tp, one.run.pp))
-    ] + [(one.habits, one.publisher, one.error) for one in publisher_peaks()]
-    return tuple(
         PeakError(
-            software=VARIANTS.get(habits, habits),
-            habits=habits,
-            publisher=publisher,
-            # An error is predicted over measured, less one.
-            error=-log(1 + error),
+            software=VARIANTS.get(one.run.memory_habits, one.run.memory_habits),
+            habits=one.run.memory_habits,
+            publisher=publisher_of(one.run),
+            shape=one.run.shape,
+            measured_bytes=one.measured_bytes,
+            predicted_bytes=one.modelled_bytes,
+            gathered_bytes=one.gathered_bytes,
         )
-        for habits, publisher, error in found
-        if habits != UNKNOWN
-    )
+        for one in (judged_peaks() if habits is None else ())
+    ] + [
+        PeakError(
+            software=VARIANTS.get(one.habits, one.habits),
+            habits=one.habits,
+            publisher=one.publisher,
+            shape=one.shape,
+            measured_bytes=one.measured_bytes,
+            predicted_bytes=one.predicted_bytes,
+            gathered_bytes=one.gathered_bytes,
+        )
+        for one in publisher_peaks(habits)
+    ]
+    return tuple(one for one in found if one.habits != UNKNOWN or habits == UNKNOWN)
 
 
 def rms(errors: Iterable[float]) -> float:
@@ -106,24 +123,138 @@ def rms(errors: Iterable[float]) -> float:
 def width(errors: Iterable[float]) -> float:
     """Return the standard deviation of a normal distribution around 0 that is as wide as errors.
 
-    It is the root mean square of the errors. If peaks far above their prediction are more frequent
-    than in a normal distribution, it is the value for which the 95% quantiles agree.
+    It is the root mean square of the errors, or where peaks far above their prediction are more
+    frequent than a normal distribution has them, what puts its 95 % quantile at theirs.
     """
     listed = sorted(errors)
     return max(rms(listed), listed[ceil(SAFE * len(listed)) - 1] / NORMAL_95)
 
 
+@dataclass(frozen=True, slots=True)
+class PublisherSpread:
+    """A relative standard deviation of peaks, and that of pairs of inputs that wait."""
+
+    peaks: float
+    waiting_pairs: float
+
+    def variances(self, errors: Sequence[PeakError]) -> Floats:
+        """Return the variance of each peak in bytes squared."""
+        squares = np.array([self.peaks**2, self.waiting_pairs**2])
+        return np.asarray(squares @ _growths(errors))
+
+    def log_likelihood(self, errors: Sequence[PeakError]) -> float:
+        """Return the natural logarithm of the likelihood of peaks, up to a constant."""
+        variances = self.variances(errors)
+        return float(-(np.log(variances) + _squares(errors) / variances).sum() / 2)
+
+
+def _squares(errors: Sequence[PeakError]) -> Floats:
+    return np.array([(one.measured_bytes - one.predicted_bytes) ** 2 for one in errors])
+
+
+def _growths(errors: Sequence[PeakError]) -> Floats:
+    """Return what multiplies both squares of a `PublisherSpread` in the variance of each peak."""
+    return np.array(
+        [
+            [USUAL_PEAK_BYTES * one.predicted_bytes for one in errors],
+            [one.gathered_bytes**2 for one in errors],
+        ],
+        dtype=np.float64,
+    )
+
+
+ROUNDS = 2000
+"""Rounds after which the likeliest spread stays the same to four digits."""
+
+
+def likeliest(errors: Sequence[PeakError], waits: bool) -> PublisherSpread:
+    """Return the spread of the greatest likelihood; no inputs wait unless `waits`.
+
+    Each round multiplies both variances by a factor that never lowers the likelihood: Zhou, Hu,
+    Zhou and Lange, MM algorithms for variance components models, 2019, arXiv:1509.07426.
+    """
+    squares, growths = _squares(errors), _growths(errors)
+    found = np.array([0.01, 100.0 if waits else 0.0])
+    for _ in range(ROUNDS):
+        variances = found @ growths
+        pull = growths @ (squares / variances**2)
+        found = found * np.sqrt(pull / np.maximum(growths @ (1 / variances), 1e-300))
+    return PublisherSpread(float(sqrt(found[0])), float(sqrt(found[1])))
+
+
+LEAST_GAIN = 10.0
+"""Gain in the logarithm of the likelihood of left-out peaks from which on inputs are said to wait:
+22,000 times as likely."""
+
+
+def waiting_gain(software: str) -> float:
+    """Return by how much waiting inputs raise the likelihood of a software's left-out peaks.
+
+    Publishers are left out one after the other or, if there is only one, models of one width. The
+    result is the difference of natural logarithms, 0 where nothing can be left out.
+    """
+    errors = [one for one in peak_errors() if one.software == software]
+    publishers = {one.publisher for one in errors}
+    groups: dict[str | int, list[PeakError]] = {}
+    for one in errors:
+        label = one.publisher if len(publishers) > 1 else one.shape.hidden
+        groups.setdefault(label, []).append(one)
+    gain = 0.0
+    for inside in groups.values():
+        others = [one for group in groups.values() if group is not inside for one in group]
+        if others:
+            gain += likeliest(others, True).log_likelihood(inside)
+            gain -= likeliest(others, False).log_likelihood(inside)
+    return gain
+
+
+@remembered(64)
+def spread_of(software: str, publisher: str) -> PublisherSpread:
+    """Return the spread of a publisher's peaks."""
+    errors = [
+        one for one in peak_errors() if (one.software, one.publisher) == (software, publisher)
+    ]
+    return _widened(errors, waits=framework_memory(software).waiting_pairs > 0)
+
+
+def _widened(errors: Sequence[PeakError], waits: bool) -> PublisherSpread:
+    """Return the likeliest spread, widened to the `width` of the errors."""
+    found = likeliest(errors, waits)
+    deviations = np.sqrt(found.variances(errors))
+    off = [
+        (one.measured_bytes - one.predicted_bytes) / float(deviation)
+        for one, deviation in zip(errors, deviations, strict=True)
+    ]
+    factor = max(1.0, width(off))
+    return PublisherSpread(factor * found.peaks, factor * found.waiting_pairs)
+
+
 def errors_by_publisher() -> Mapping[tuple[str, str], float]:
-    """Return the widths of errors by software and publisher, in alphabetical order."""
-    grouped: dict[tuple[str, str], list[float]] = {}
-    for one in peak_errors():
-        grouped.setdefault((one.software, one.publisher), []).append(one.error)
-    return {pair: width(errors) for pair, errors in sorted(grouped.items())}
+    """Return the spreads of peaks by software and publisher, in alphabetical order."""
+    pairs = sorted({(one.software, one.publisher) for one in peak_errors()})
+    return {pair: spread_of(*pair).peaks for pair in pairs}
+
+
+def framework_spread(name: str) -> float:
+    """Return the spread of a framework's peaks; unknown software has every publisher's."""
+    known = errors_by_publisher()
+    software = VARIANTS.get(name, name)
+    own = (
+        unknown_errors()
+        if name in UNKNOWN_PEAKS
+        else tuple(error for (of, _), error in known.items() if of == software)
+    )
+    return peak_spread(own, rms(known.values()))
+
+
+def device_spread() -> float:
+    """Return the spread of the peaks of transformers on one GPU."""
+    return peak_spread(device_errors(), rms(errors_by_publisher().values()))
 
 
 @remembered(64)
 def spread_without(software: str, publisher: str) -> float:
-    """Return the standard deviation of a software's peaks without those of a publisher."""
+    """Return the spread of a software's peaks without those of a publisher."""
     known = {pair: error for pair, error in errors_by_publisher().items() if pair[1] != publisher}
     own = tuple(error for (of, _), error in known.items() if of == software)
     return peak_spread(own, rms(known.values()))
@@ -151,10 +282,22 @@ def held(errors: Iterable[PeakError], chance: float = SAFE) -> PeaksBelow:
 
 
 def unknown_errors() -> tuple[float, ...]:
-    """Return widths of all publishers' errors if software were unknown, in alphabetical order."""
+    """Return spreads of all publishers if software were unknown, in alphabetical order."""
+    grouped: dict[str, list[PeakError]] = {}
+    for one in peak_errors(UNKNOWN):
+        grouped.setdefault(one.publisher, []).append(one)
+    return tuple(_widened(errors, waits=False).peaks for _, errors in sorted(grouped.items()))
+
+
+def device_errors() -> tuple[float, ...]:
+    """Return the spreads of transformers' peaks by GPU, in alphabetical order."""
     grouped: dict[str, list[float]] = {}
-    for one in publisher_peaks(UNKNOWN):
-        grouped.setdefault(one.publisher, []).append(-log(1 + one.error))
+    for record in (*measured_steps(), *adapter_steps()):
+        if "used_on_device_bytes" in record:
+            predicted = predicted_device(device_run(record)).memory.device_bytes
+            off = record["used_on_device_bytes"] - predicted
+            errors = grouped.setdefault(record["hardware"], [])
+            errors.append(off / sqrt(USUAL_PEAK_BYTES * predicted))
     return tuple(width(errors) for _, errors in sorted(grouped.items()))
 
 
@@ -177,15 +320,13 @@ EDGES = (1.0, SAFE, 0.8, 0.5, 0.2, 1 - SAFE, 0.0)
 """Chances that separate the groups in which the sweep's layouts are counted."""
 
 
-def outcomes(kept: Callable[[int, int], bool] = lambda tp, pp: True) -> tuple[FitOutcome, ...]:
+def outcomes() -> tuple[FitOutcome, ...]:
     """Return the layouts of nanotron's sweep by predicted chance to fit, likeliest first.
 
-    If `kept` is given, only layouts for whose numbers of tensor-parallel ranks and stages it
-    returns true are counted. Failed layouts may have crashed for reasons other than memory.
+    What failed may have crashed for another reason than memory.
     """
-    swept = [one for one in judged_peaks() if one.run.framework == RUNS_AHEAD]
-    ran = [one.chance for one in swept if kept(one.run.tp, one.run.pp)]
-    failed = [one.chance for one in failed_layouts() if kept(one.tp, one.pp)]
+    ran = [one.chance for one in judged_peaks() if one.run.framework == SWEPT]
+    failed = list(failed_chances())
     return tuple(
         FitOutcome(
             low=low,

@@ -9,7 +9,7 @@ from figgen.catalog import load
 from figgen.catalog.measured import measured_records
 from figgen.errors import InputError
 from figgen.lookups import remembered
-from figgen.models.memory.memory import memory
+from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.split import TEST
@@ -27,7 +27,8 @@ EVEN = 0.5
 class JudgedPeak:
     """A run with the peaks that its log printed and the model predicts, in bytes.
 
-    It is `tested` if nothing was fitted to it; `chance` is the predicted chance that it fits.
+    It is `tested` if nothing was fitted to it; `chance` is the predicted chance that it fits, and
+    `gathered_bytes` are the two inputs that a layer gathers from tensor-parallel ranks.
     """
 
     run: DescribedRun
@@ -35,6 +36,7 @@ class JudgedPeak:
     modelled_bytes: float
     tested: bool
     chance: float
+    gathered_bytes: float
 
     @property
     def error(self) -> float:
@@ -57,63 +59,55 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
         # A run of the catalog is modelled as on its own page.
         own = run.name in load.runs()
         setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
-        printed_bytes, chance = _modelled(setup, run.accelerator.capacity_bytes)
+        held = _modelled(setup, run.accelerator.capacity_bytes)
         tested = sides[run.name] == TEST
         found.append(
             JudgedPeak(
                 run=run,
                 measured_bytes=run.peak_memory_bytes,
-                modelled_bytes=printed_bytes,
+                modelled_bytes=held.printed_bytes,
                 tested=tested,
-                chance=chance,
+                chance=held.fit_probability or 0.0,
+                gathered_bytes=held.gathered_bytes,
             )
         )
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class FailedLayout:
-    """A layout of nanotron's sweep that failed, and its predicted chance to fit."""
-
-    tp: int
-    pp: int
-    chance: float
-
-
 @remembered(1)
-def failed_layouts() -> tuple[FailedLayout, ...]:
-    """Return each failed layout of nanotron's sweep.
+def failed_chances() -> tuple[float, ...]:
+    """Return the predicted chance to fit of each layout of nanotron's sweep that failed.
 
     The table of the sweep does not distinguish running out of memory from crashes. A layout that
     cannot be laid out has a chance of 0.
     """
-    held = json.loads(load.content("layouts-failed.json"))
+    failed = json.loads(load.content("layouts-failed.json"))
     shapes = {
         record["model"]: record for record in measured_records() if record.get("model") is not None
     }
     found = []
-    for row in held["rows"]:
-        layout = dict(zip(held["columns"], row, strict=True))
-        known = shapes[held["models"][layout.pop("model")]]
+    for row in failed["rows"]:
+        layout = dict(zip(failed["columns"], row, strict=True))
+        known = shapes[failed["models"][layout.pop("model")]]
         batch = layout["dp"] * layout["micro_batch"] * layout["gradient_accumulation"]
         record = {
             **{key: known[key] for key in ("hardware", "shape", "framework")},
             **layout,
-            "seq_length": held["sequence"],
+            "seq_length": failed["sequence"],
             "global_batch_sequences": batch,
         }
         try:
             run = described_run(record)
-            _, chance = _modelled(run_setup(run), run.accelerator.capacity_bytes)
+            held = _modelled(run_setup(run), run.accelerator.capacity_bytes)
         except InputError:
-            chance = 0.0
-        found.append(FailedLayout(layout["tp"], layout["pp"], chance))
+            found.append(0.0)
+        else:
+            found.append(held.fit_probability or 0.0)
     return tuple(found)
 
 
 # Another chip hardly changes these sizes.
 @remembered(4096)
-def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, float]:
-    """Return what a log would print, and the chance that the run fits."""
-    held = memory(setup, capacity_bytes=capacity_bytes)
-    return held.printed_bytes, held.fit_probability or 0.0
+def _modelled(setup: TrainingSetup, capacity_bytes: float) -> MemoryEstimate:
+    """Return the memory of a run, beside what its GPU has."""
+    return memory(setup, capacity_bytes=capacity_bytes)

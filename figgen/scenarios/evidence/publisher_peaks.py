@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from figgen.catalog.publishers import publisher_records
 from figgen.errors import InputError
 from figgen.lookups import remembered
-from figgen.models.memory.memory import memory
-from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.memory.memory import MemoryEstimate, memory
+from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.names import first_match
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
@@ -32,7 +32,8 @@ KINDS = (
 class PublisherPeak:
     """A printed peak and the predicted peak of its kind, in bytes.
 
-    `habits` names the framework whose memory habits the prediction uses.
+    `habits` names the framework whose memory habits the prediction uses, and `gathered_bytes` are
+    the two inputs that a layer gathers from tensor-parallel ranks.
     """
 
     publisher: str
@@ -41,6 +42,8 @@ class PublisherPeak:
     habits: str
     measured_bytes: float
     predicted_bytes: float
+    gathered_bytes: float
+    shape: ModelShape
 
     @property
     def error(self) -> float:
@@ -72,7 +75,7 @@ def publisher_peaks(habits: str | None = None) -> tuple[PublisherPeak, ...]:
         )
         if measured >= capacity:
             continue
-        predicted = predicted_peaks(setup, capacity)[kind]
+        held = memory(setup)
         found.append(
             PublisherPeak(
                 publisher=record["publisher"],
@@ -80,18 +83,19 @@ def publisher_peaks(habits: str | None = None) -> tuple[PublisherPeak, ...]:
                 kind=kind,
                 habits=setup.framework,
                 measured_bytes=measured,
-                predicted_bytes=predicted,
+                predicted_bytes=predicted_peaks(held, capacity)[kind],
+                gathered_bytes=held.gathered_bytes,
+                shape=run.shape,
             )
         )
     return tuple(found)
 
 
-def predicted_peaks(setup: TrainingSetup, capacity_bytes: float) -> dict[str, float]:
-    """Return the predicted peak of a setup by kind, in bytes.
+def predicted_peaks(held: MemoryEstimate, capacity_bytes: float) -> dict[str, float]:
+    """Return the predicted peak by kind, in bytes.
 
     An allocator that reaches the capacity frees what it holds beyond its tensors.
     """
-    held = memory(setup)
     room = capacity_bytes - held.fullest.outside_bytes
     allocated = max(rank.allocated_bytes for rank in held.ranks)
     reserved = max(rank.reserved_bytes for rank in held.ranks)

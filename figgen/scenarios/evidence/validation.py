@@ -58,8 +58,7 @@ class Ranking:
 
     `choice` is the measured time of the layout that the planner would choose over that of the
     fastest. `choice_without_waits` is the same among runs that are not `polling`, or None if fewer
-    than `FEWEST_LAYOUTS` remain, and `likely_choice` is the same again if a layout only has to fit
-    with the chance `LIKELY`.
+    than `FEWEST_LAYOUTS` remain.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Ranking:
     spearman: float
     choice: float
     choice_without_waits: float | None
-    likely_choice: float | None
 
 
 @remembered(1)
@@ -179,17 +177,12 @@ def _ranking(group: Sequence[JudgedRun]) -> Ranking:
         ),
         choice=_choice(group),
         choice_without_waits=_choice(awake) if len(awake) >= FEWEST_LAYOUTS else None,
-        likely_choice=_choice(awake, LIKELY) if len(awake) >= FEWEST_LAYOUTS else None,
     )
 
 
-LIKELY = 0.8
-"""The chance of fitting that you may ask for if you would rather be fast than sure."""
-
-
-def _choice(group: Sequence[JudgedRun], chance: float = SAFE) -> float:
+def _choice(group: Sequence[JudgedRun]) -> float:
     """Return the measured time of the chosen layout over that of the fastest."""
-    return offered(group, chance).measured_s / min(judged.measured_s for judged in group)
+    return offered(group).measured_s / min(judged.measured_s for judged in group)
 
 
 POLLED_TWO_STAGES_S, POLLED_MORE_STAGES_S = (0.3, 0.8), (0.55, 1.3)

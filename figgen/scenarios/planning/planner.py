@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.planner.fastest import fastest as fastest_layouts
 from figgen.models.planner.plan import pipelines_of
 from figgen.models.planner.ranking import (
     Ranked,
+    chance_at,
     front,
     no_layout,
     ranked,
@@ -55,8 +55,7 @@ class Plan:
 
     def chance(self, place: int) -> float:
         """Return the chance that the layout at a position fits, from the spread of peak errors."""
-        job, needed = self.question.job, float(self.found.memory_bytes[place])
-        return fit_probability(needed, job.capacity_bytes, job.setup.framework_memory.peak_spread)
+        return chance_at(self.found, place)
 
 
 def plan(question: PlanQuestion) -> Plan:

@@ -68,8 +68,9 @@ MULTIPROCESSORS = {
 whitepapers and from `nvidia-smi` on an H100 and an H200."""
 USUAL_MULTIPROCESSORS = 132
 
-RESERVED_SPREAD = 0.03
-"""Standard deviation of reserved memory over its prediction, on seven steps of one H100."""
+DEVICE_SPREAD = 0.097
+"""The spread of what a step takes on the device, as that of a framework's peaks, which
+`figgen.scenarios.evidence.fit_chances` computes from steps on an H100 and an H200."""
 
 EMPTY = ("", "none")
 
@@ -109,8 +110,8 @@ class PredictedDevice:
 
     @property
     def fit_probability(self) -> float:
-        """Probability that the reserved memory stays within what the device reports to PyTorch."""
-        return fit_probability(self.memory.device_bytes, self.capacity_bytes, RESERVED_SPREAD)
+        """Probability that the step stays within what the device reports to PyTorch."""
+        return fit_probability(self.memory.device_bytes, self.capacity_bytes, DEVICE_SPREAD)
 
     @property
     def model_flops_utilisation(self) -> float:

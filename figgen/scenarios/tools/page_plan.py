@@ -16,6 +16,7 @@ from figgen.models.planner.plan import PlannedJob, pipelines_of, pipelines_tried
 from figgen.models.planner.ranking import (
     Ranked,
     TriedPipeline,
+    chance_at,
     layout_at,
     no_layout,
     ranked,
@@ -110,11 +111,12 @@ def planned(job: PlannedJob) -> Iterator[SearchProgress]:
 
 
 def layout_data(found: Ranked, place: int) -> dict[str, Any]:
-    """Return the layout at a position of the ranking, with its time, memory and terms."""
+    """Return the layout at a position of the ranking, with time, memory, chance and terms."""
     return {
         **asdict(layout_at(found, place)),
         "step_s": found.step_s[place],
         "memory_bytes": found.memory_bytes[place],
+        "chance": chance_at(found, place),
         "terms": terms_at(found, place),
     }
 

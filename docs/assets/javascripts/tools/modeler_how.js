@@ -5,7 +5,7 @@ import { inFlightLines, layersLines, memoryLines, parameterLines } from "./model
 import { UPDATE } from "./modeler_how_tuned.js";
 import { HARDWARE, computeLines, kindLines, recomputeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
-import { fit_words } from "../models/memory/fit_probability.js";
+import { deviation_bytes, fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { UNKNOWN } from "../scenarios/runs/class_ends.js";
 import { operationsOf } from "./modeler_counts.js";
@@ -205,11 +205,12 @@ const HOW = {
 
   chance: ({ memory, setup, ...found }) => {
     const { label, peak_spread } = setup.framework_memory;
+    const needed = fullestOf({ memory, ...found }).total_bytes;
     return [
       plainLine(
-        `The logarithm of a step's memory is normal around the prediction; measured peaks of ${label} are off by ${percent(peak_spread)}, one standard deviation.`,
-        "Φ(ln(capacity / fullest rank) / spread)",
-        `Φ(ln(${bytes(memory.capacity_bytes)} / ${bytes(fullestOf({ memory, ...found }).total_bytes)}) / ${plainNumber(peak_spread)}): ${fit_words(memory.fit_probability)}`,
+        `Normal around the prediction; the variance of ${label}'s peaks grows with memory.`,
+        "Φ(free / deviation)",
+        `Φ(${bytes(memory.free_bytes)} / ${bytes(deviation_bytes(needed, peak_spread, memory.waiting_bytes))}): ${fit_words(memory.fit_probability)}`,
       ),
     ];
   },

@@ -3,7 +3,6 @@
 import { InputError } from "../engine/errors.js";
 import { servedBy } from "../engine/job.js";
 import { mapped, plain } from "../engine/records.js";
-import { fit_probability } from "../models/memory/fit_probability.js";
 import { front, other_layout_interval, same_as_best } from "../models/planner/ranking.js";
 import { checkpoint_bytes_of } from "../models/planner/saving.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
@@ -41,11 +40,11 @@ addEventListener("message", async ({ data: { catalog, choices: given, search, qu
     }
     const { found } = last;
     const { setup, global_batch } = job;
-    const { sequence, framework_memory: { peak_spread }, parallel: { world_size: gpus } } = setup;
+    const { sequence, parallel: { world_size: gpus } } = setup;
     const tokens = global_batch * sequence;
     const full = (place) => {
       const layout = plain(layout_data(found, place));
-      const chance = capacity_bytes === null ? null : fit_probability(layout.memory_bytes, capacity_bytes, peak_spread);
+      const chance = capacity_bytes === null ? null : layout.chance;
       const mfu = needed_utilisation(setup, MFU_CONVENTION, tokens / layout.step_s / gpus, cluster.peak_flops_per_s);
       return { ...layout, chance, mfu };
     };

@@ -6,10 +6,8 @@ produced them. Publishers are therefore counted instead of peaks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
-
-ALL_ERRORS = 0.14
-"""The root mean square of `peak_errors` of every publisher of every modelled software."""
 
 STAND_INS = 2
 """Number of average publishers added to those of a single software, for publishers not seen yet."""
@@ -22,8 +20,8 @@ NORMAL_95 = 1.645
 """The same quantile of a normal distribution."""
 
 
-def peak_spread(errors: tuple[float, ...], others: float = ALL_ERRORS) -> float:
-    """Return the standard deviation of the logarithm of the next publisher's peak.
+def peak_spread(errors: Sequence[float], others: float) -> float:
+    """Return the spread of the next publisher's peaks.
 
     `errors` are those of a software's publishers, and `others` that of an average publisher. With
     few publishers the variance is uncertain, so the 95% quantile, at which a step counts as
