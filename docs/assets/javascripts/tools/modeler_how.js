@@ -38,7 +38,7 @@ const HOW = {
   interval: ({ job: { predicted }, step }) => [
     plainLine(
       predicted.interval_of === UNKNOWN
-        ? "Few or no published runs are like this one, so it gets a wide interval, from how far off predictions were for publishers left out of the fit."
+        ? "Few or no published runs are like this one, so its interval is wide."
         : `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
@@ -204,11 +204,11 @@ const HOW = {
   ],
 
   chance: ({ memory, setup, ...found }) => {
-    const { label, peak_spread } = setup.framework_memory;
+    const { peak_spread } = setup.framework_memory;
     const needed = fullestOf({ memory, ...found }).total_bytes;
     return [
       plainLine(
-        `Normal around the prediction; the variance of ${label}'s peaks grows with memory.`,
+        "Errors are normal, with a variance that grows with memory.",
         "Φ(free / deviation)",
         `Φ(${bytes(memory.free_bytes)} / ${bytes(deviation_bytes(needed, peak_spread, memory.waiting_bytes))}): ${fit_words(memory.fit_probability)}`,
       ),
