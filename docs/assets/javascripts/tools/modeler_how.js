@@ -38,8 +38,8 @@ const HOW = {
   interval: ({ job: { predicted }, step }) => [
     plainLine(
       predicted.interval_of === UNKNOWN
-        ? "Few or no published runs are like this one, so its interval is wide."
-        : `Eight in ten measured runs of the class "${predicted.interval_of}" are within this interval of their prediction.`,
+        ? "Few published runs are like this one, so its interval is wide."
+        : `Eight in ten measured runs of the class "${predicted.interval_of}" lie in this interval.`,
       "prediction · lowest to highest",
       `${seconds(step.step_time_s)} · ${predicted.residuals.map((share) => plainNumber(share)).join(" to ")} = ${span(...step.step_time_interval_s)}`,
     ),
@@ -208,7 +208,7 @@ const HOW = {
     const needed = fullestOf({ memory, ...found }).total_bytes;
     return [
       plainLine(
-        "Errors are normal, with a variance that grows with memory.",
+        "Errors are normal; their variance grows with memory.",
         "Φ(free / deviation)",
         `Φ(${bytes(memory.free_bytes)} / ${bytes(deviation_bytes(needed, peak_spread, memory.waiting_bytes))}): ${fit_words(memory.fit_probability)}`,
       ),
