@@ -13,10 +13,16 @@ Method = Callable[[BuiltIn, Code, Type, ast.Call], Code]
 
 
 def _as(text: str, result: Callable[[Type], Type]) -> Method:
-    """Print a method by a template: `{0}` the value, `{1}` … the arguments, `{all}` all of them."""
+    """Print a method by a template: `{0}` the value, `{1}` … the arguments, `{all}` up to two.
+
+    More arguments than the template has are refused, because JavaScript would ignore them.
+    """
+    most = 2 if "{all}" in text else sum(f"{{{at}}}" in text for at in (1, 2))
 
     def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         parts = [calls.expression(one).text for one in node.args]
+        if len(parts) > most:
+            raise calls.no(node, f"a method with {len(parts)} arguments")
         helper = text.split("(")[0]
         if helper.isidentifier() and helper[0].islower():
             shown = calls.help(helper) + text[len(helper) :]
@@ -26,6 +32,17 @@ def _as(text: str, result: Callable[[Type], Type]) -> Method:
         return Code(shown, type=result(given))
 
     return call
+
+
+def _replace(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
+    """Print the replacement of every occurrence, or of the first."""
+    if len(node.args) == 2:
+        return _as("{0}.replaceAll({1}, {2})", _always(STR))(calls, value, given, node)
+    if not isinstance(node.args[2], ast.Constant) or node.args[2].value != 1:
+        raise calls.no(node, "a replacement of several occurrences")
+    old, new = (calls.expression(one).text for one in node.args[:2])
+    # A function's result is taken as it is; `$` in a text has a meaning.
+    return Code(f"{value.atom}.replace({old}, () => {new})", type=STR)
 
 
 def _always(type: Type) -> Callable[[Type], Type]:
@@ -112,7 +129,7 @@ def _items(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
 
 LIST: dict[str, Method] = {
     "append": _as("{0}.push({1})", _always(NONE)), "extend": _extend, "sort": _sort, "pop": _pop,
-    "popleft": _as("{0}.shift()", _item), "index": _as("{0}.indexOf({1})", _always(INT)),
+    "popleft": _as("{0}.shift()", _item), "index": _as("{0}.indexOf({all})", _always(INT)),
     "insert": _as("{0}.splice({1}, 0, {2})", _always(NONE)),
     "reverse": _as("{0}.reverse()", _always(NONE)), "copy": _as("[...{value}]", lambda t: t),
     "count": _as("{0}.filter(($part) => $part === {1}).length", _always(INT)),
@@ -144,7 +161,7 @@ STRING: dict[str, Method] = {
     "rpartition": _as("rpartition({value}, {1})", _always(Type("tuple", (STR, STR, STR)))),
     "find": _as("{0}.indexOf({all})", _always(INT)),
     "rfind": _as("{0}.lastIndexOf({1})", _always(INT)),
-    "replace": _as("{0}.replaceAll({1}, {2})", _TEXT), "lower": _as("{0}.toLowerCase()", _TEXT),
+    "replace": _replace, "lower": _as("{0}.toLowerCase()", _TEXT),
     "upper": _as("{0}.toUpperCase()", _TEXT), "casefold": _as("{0}.toLowerCase()", _TEXT),
     "splitlines": _as("{0}.split(/\\r\\n|\\n|\\r/)", _TEXTS),
     "removeprefix": _as("removeprefix({value}, {1})", _TEXT),

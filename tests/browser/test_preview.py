@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The first link in running text to a figure of this page that is out of sight.
 FAR = """() => {
   const link = [...document.querySelectorAll("article p a[href^='#fig-']")].find((link) => {
-    link.scrollIntoView({ block: "center" });
+    link.scrollIntoView({ block: "end" });
     const figure = document.getElementById(link.hash.slice(1));
     const { top, bottom } = figure.getBoundingClientRect();
     return link.checkVisibility() && (bottom < 0 || top > innerHeight);

@@ -18,7 +18,7 @@ JOURNEY = Path(__file__).parents[2] / "docs/journey"
 PAGES = sorted(path.stem for path in JOURNEY.glob("*.md"))
 STEP = {"step_time_s", "mfu", "tokens_per_second", "tokens_per_second_and_gpu", "trillion_tokens_s",
         "idle_share", "straggling_share", "speed_up"}  # fmt: skip
-LOOKED_UP = {"accelerator", "interruption", "link", "model", "preset"}
+LOOKED_UP = {"accelerator", "interruption", "link", "model", "preset", "run"}
 """Values that the catalog lists with their source."""
 
 MEMORY = {"total_bytes", *HELD_KINDS}

@@ -182,7 +182,8 @@ def texts() -> list[str]:
         f"{1e6:.3g}", f"{123456:.3g}", f"{100000.0:.6g}", f"{0.00001:.2g}", "a`$b\\n",
         words.split()[2], axes.split("-")[0], "k=v=w".partition("=")[2],
         "  pad ".strip(), "xxabcxx".strip("x"), "abc".upper(), "ABC".lower(),
-        "a.b".replace(".", ""), "prefix-x".removeprefix("prefix-"),
+        "a.b".replace(".", ""), "a.b.c".replace(".", "$&", 1), [3, 1, 3].index(3, 1),
+        "prefix-x".removeprefix("prefix-"),
         listed.split(",", 1)[1], "a=b".rpartition("=")[0],
     ]  # fmt: skip
 

@@ -35,20 +35,23 @@ def fit_probability(
     ):  # fmt: skip
         if value <= 0:
             raise InputError(name, expected="> 0", got=value)
-    # Tensors that wait only ever take more.
-    waiting = waiting_bytes if capacity_bytes > needed_bytes else 0.0
-    deviation = deviation_bytes(needed_bytes, spread, waiting)
+    deviation = deviation_bytes(needed_bytes, capacity_bytes, spread, waiting_bytes)
     return normal_share((capacity_bytes - needed_bytes) / deviation)
 
 
-def deviation_bytes(needed_bytes: float, spread: float, waiting_bytes: float) -> float:
+def deviation_bytes(
+    needed_bytes: float, capacity_bytes: float, spread: float, waiting_bytes: float
+) -> float:
     """Return the standard deviation of what a step needs around its prediction.
 
     The variance is proportional to the need, with a relative standard deviation of `spread` at
     `USUAL_PEAK_BYTES`. Tensors that wait for collectives add to it, with a standard deviation of
-    `waiting_bytes`.
+    `waiting_bytes`, where the prediction is below the capacity: they only ever take more.
     """
-    found: float = sqrt(spread**2 * USUAL_PEAK_BYTES * needed_bytes + waiting_bytes**2)
+    waiting = waiting_bytes if capacity_bytes > needed_bytes else 0.0
+    # In shares of the usual peak, whose squares are finite for any number of bytes.
+    share = sqrt(spread**2 * needed_bytes / USUAL_PEAK_BYTES + (waiting / USUAL_PEAK_BYTES) ** 2)
+    found: float = USUAL_PEAK_BYTES * share
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from figgen.errors import InputError, unknown
-from figgen.models.memory.fit_probability import fit_probability
+from figgen.models.memory.fit_probability import deviation_bytes, fit_probability
 from figgen.models.memory.held_sizes import LayerSizes, job_sizes, layer_sizes, recomputed_sizes
 from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
 from figgen.models.memory.rank_bytes import (
@@ -151,6 +151,18 @@ class MemoryEstimate:
         if self.capacity_bytes is None:
             return None
         return fit_probability(
+            self.fullest.total_bytes,
+            self.capacity_bytes,
+            self.framework.peak_spread,
+            self.waiting_bytes,
+        )
+
+    @property
+    def spread_bytes(self) -> float | None:
+        """The standard deviation of what the fullest rank needs; None without a capacity."""
+        if self.capacity_bytes is None:
+            return None
+        return deviation_bytes(
             self.fullest.total_bytes,
             self.capacity_bytes,
             self.framework.peak_spread,

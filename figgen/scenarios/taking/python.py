@@ -153,8 +153,10 @@ def _opened(text: str, call: str) -> int:
     at = text.find(call + "(")
     if at >= 0:
         return at + len(call)
-    named = text.find(call + ",")
-    return text.rfind("Config(", 0, named) + len("Config") if named >= 0 else -1
+    before, named, inside = text.partition(call + ",")[0].rpartition("Config(")
+    if not named or "," in inside or ")" in inside:
+        return -1
+    return len(before) + len("Config")
 
 
 GROUPS = ("zero1", "tensor", "pipeline", "weight", "expert")

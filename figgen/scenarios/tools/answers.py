@@ -140,6 +140,7 @@ def memory_data(found: MemoryEstimate) -> dict[str, object]:
         "printed_bytes": found.printed_bytes,
         "capacity_bytes": found.capacity_bytes,
         "free_bytes": found.free_bytes,
+        "spread_bytes": found.spread_bytes,
         "fits": found.fits,
         "fit_probability": None if likely is None else round(likely, LIKELY_DIGITS),
     }

@@ -5,7 +5,7 @@ import { inFlightLines, layersLines, memoryLines, parameterLines } from "./model
 import { UPDATE } from "./modeler_how_tuned.js";
 import { HARDWARE, computeLines, kindLines, recomputeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
-import { deviation_bytes, fit_words } from "../models/memory/fit_probability.js";
+import { fit_words } from "../models/memory/fit_probability.js";
 import { MFU_CONVENTION } from "../models/step/compute.js";
 import { UNKNOWN } from "../scenarios/runs/class_ends.js";
 import { operationsOf } from "./modeler_counts.js";
@@ -203,17 +203,13 @@ const HOW = {
     ),
   ],
 
-  chance: ({ memory, setup, ...found }) => {
-    const { peak_spread } = setup.framework_memory;
-    const needed = fullestOf({ memory, ...found }).total_bytes;
-    return [
-      plainLine(
-        "Errors are normal; their variance grows with memory.",
-        "Φ(free / deviation)",
-        `Φ(${bytes(memory.free_bytes)} / ${bytes(deviation_bytes(needed, peak_spread, memory.waiting_bytes))}): ${fit_words(memory.fit_probability)}`,
-      ),
-    ];
-  },
+  chance: ({ memory }) => [
+    plainLine(
+      "Errors are normal; their variance grows with memory.",
+      "Φ(free / deviation)",
+      `Φ(${bytes(memory.free_bytes)} / ${bytes(memory.spread_bytes)}): ${fit_words(memory.fit_probability)}`,
+    ),
+  ],
 
   buckets: ({ step: { gradient_buckets: found } }, notes) => [exposedLine(found, found.buckets, notes)],
   bestbuckets: ({ step: { gradient_buckets: found } }, notes) => {
