@@ -45,6 +45,8 @@ export interface Step extends Setup {
 export interface Memory extends Setup {
   ranks: RankMemory[]; fullest_rank: number; printed_bytes: number; capacity_bytes: number | null;
   free_bytes: number | null; fits: boolean | null; fit_probability: number | null;
+  /** The standard deviation of what the fullest rank needs around its prediction. */
+  spread_bytes: number | null;
 }
 
 export interface RankMemory {
