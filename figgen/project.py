@@ -48,10 +48,17 @@ def in_guide() -> bool:
     return site is not None and GUIDE in site.modules
 
 
-def docs_here() -> Path:
-    """Return the folder of pages of the site that the working folder belongs to."""
+def docs_here(given: Path | None) -> Path:
+    """Return the given folder of pages, or that of the site that the working folder belongs to.
+
+    Raises InputError if it is no folder.
+    """
     site = site_of(Path.cwd())
-    return Path("docs") if site is None or site.folder == Path.cwd() else site.folder / "docs"
+    inside = site is not None and site.folder != Path.cwd()
+    docs = given or (site.folder / "docs" if site and inside else Path("docs"))
+    if not docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(docs))
+    return docs
 
 
 def site_of(folder: Path) -> OwnSite | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
-from figgen.errors import InputError
 from figgen.project import docs_here
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ def _agree(options: argparse.Namespace) -> Answer:
     from figgen.agreement import compared, numbers_of_folder
     from figgen.agreement.ways import quantities
 
-    docs: Path = options.docs or docs_here()
-    if not docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(docs))
+    docs = docs_here(options.docs)
     known = quantities()
     numbers, failed = numbers_of_folder(docs)
     found = compared(numbers, known)

@@ -232,9 +232,7 @@ DENSITIES = ("in 100 words", "in captions")
 def _stats(options: argparse.Namespace) -> Answer:
     from figgen.prose.counts import page_counts, page_densities
 
-    docs: Path = options.docs or docs_here()
-    if not docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(docs))
+    docs = docs_here(options.docs)
     head = ("words", "figures", "numbers", "problems")
     counted = page_counts(docs)
     dense = page_densities(docs)

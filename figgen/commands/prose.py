@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
-from figgen.errors import InputError
 from figgen.project import docs_here
 
 if TYPE_CHECKING:
@@ -25,9 +24,7 @@ def add(verbs: Verbs) -> None:
 def _lint(options: argparse.Namespace) -> Answer:
     from figgen.prose.rules import lint_folder
 
-    docs: Path = options.docs or docs_here()
-    if not docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(docs))
+    docs = docs_here(options.docs)
     found = lint_folder(docs)
     told = "\n".join(map(str, found)) or "every page follows the rules"
     return Answer([asdict(finding) for finding in found], told, status=int(bool(found)))

@@ -81,7 +81,7 @@ def data_files(module: Path) -> list[Path]:
         folder = todo.pop()
         inside = [p for p in folder.iterdir() if folder == module.parent or p.name in words]
         found += [path for path in inside if path.suffix in DATA]
-        todo += [path for path in inside if path.name in words and path.is_dir()]
+        todo += [p for p in inside if p.name in words and p.is_dir() and not p.is_symlink()]
     return found
 
 

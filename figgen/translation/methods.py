@@ -21,6 +21,8 @@ def _as(text: str, result: Callable[[Type], Type]) -> Method:
 
     def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         parts = [calls.expression(one).text for one in node.args]
+        if node.keywords:
+            raise calls.no(node, "a keyword of a method")
         if len(parts) > most:
             raise calls.no(node, f"a method with {len(parts)} arguments")
         helper = text.split("(")[0]

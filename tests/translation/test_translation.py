@@ -74,6 +74,7 @@ REFUSED = {
     "held: dict[str, Any] = {}\n    held['a']['b'] = 1\n    return held": "an assignment to",
     "return re.findall('(a)(b)', 'ab')": "several groups",
     "return re.compile('a').findall('a')": "the method findall of a pattern",
+    "return 'a b c'.split(maxsplit=1)": "a keyword of a method",
     "return 'abab'.rfind('a', 0, value)": "a method with 3 arguments",
     "return [many]": "a function of any number of arguments as a value",
     "return divmod(*[value, 2])": "a call with a list of unknown length as its arguments",

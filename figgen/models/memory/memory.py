@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from figgen.errors import InputError, unknown
-from figgen.models.memory.fit_probability import deviation_bytes, fit_probability
+from figgen.models.memory.fit_probability import deviation_bytes, normal_share
 from figgen.models.memory.held_sizes import LayerSizes, job_sizes, layer_sizes, recomputed_sizes
 from figgen.models.memory.memory_lines import PARTS, MemoryLine, memory_lines
 from figgen.models.memory.rank_bytes import (
@@ -148,14 +148,8 @@ class MemoryEstimate:
     @property
     def fit_probability(self) -> float | None:
         """Chance that every rank fits, at least 0.5 if `fits`; None without a capacity."""
-        if self.capacity_bytes is None:
-            return None
-        return fit_probability(
-            self.fullest.total_bytes,
-            self.capacity_bytes,
-            self.framework.peak_spread,
-            self.waiting_bytes,
-        )
+        free, spread = self.free_bytes, self.spread_bytes
+        return None if free is None or spread is None else normal_share(free / spread)
 
     @property
     def spread_bytes(self) -> float | None:

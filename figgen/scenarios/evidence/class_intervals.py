@@ -10,8 +10,8 @@ A class that fewer than `FEWEST` houses have timed takes the publishers of the n
 stack, then its chips, then all dense models or all mixtures of experts. A class that nobody has
 timed has an interval that spans those of all these groups.
 
-These intervals are printed (`figgen.catalog.residuals`), and `coverages` counts how many of a
-publisher's runs lie in those that only others made.
+These intervals are printed (`figgen.catalog.residuals`). `coverages` counts how many of a
+publisher's runs lie in the interval that other publishers' runs give.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def plan_question(
 
 
 def _without_layout(asked: Scenario) -> dict[str, Value]:
-    """Return all options, with defaults for those that the planner searches."""
+    """Return every option, with the default of each that the planner searches."""
     base = base_of(asked).values
     values = base | {n: v for n, v in asked.chosen if n not in SEARCHED}
     if values.get("global_batch") is None and values.get("microbatches") is not None:
@@ -224,7 +224,7 @@ def schedules_tried(given: str | None, framework: str, every: bool) -> tuple[str
 
 
 def recomputations_tried(given: str | None, setup: TrainingSetup) -> tuple[str, ...]:
-    """Return ways to recompute, cheapest first, without those that the model has no layers for."""
+    """Return the ways to recompute that the model has layers for, cheapest first."""
     if given is not None:
         if recomputation(given).method and given != "full":
             raise InputError("recompute", expected="none, full or modules with commas", got=given)

@@ -1,4 +1,4 @@
-"""Tries every layout of a job, and ranks those that fit by step time."""
+"""Tries every layout of a job, and ranks the ones that fit by step time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def plan(question: PlanQuestion) -> Plan:
 
 
 def fastest(question: PlanQuestion) -> Plan:
-    """Return a plan with the fastest layout and those that are at most `TIED` slower.
+    """Return a plan with the fastest layout and its ties, which are at most `TIED` slower.
 
     Layouts that do not fit are not counted. Raises InputError as `plan` does.
     """

@@ -47,7 +47,7 @@ def _batch(asked: Mapping[str, Value], yours: Mapping[str, Value]) -> int:
 
 
 def _sizes(usual: Mapping[str, int], given: Mapping[str, Value]) -> PlacedSizes:
-    """Return the sizes of a job, with the `usual` ones for those that are not given."""
+    """Return the sizes of a job; a size that is not given has its `usual` value."""
     found = {name: int(str(given.get(name) or usual[name])) for name in _SIZES}
     return PlacedSizes(**found)
 

@@ -253,8 +253,10 @@ ENDINGS = (".yaml", ".yml", ".toml", ".json")
 
 
 def _note_files(given: Given) -> None:
-    """Note the files that a configuration builds on, as Hydra and NeMo RL name them, and those that
-    a script names without their content.
+    """Note the files that the text names but does not contain.
+
+    They are the ones that a configuration builds on, as Hydra and NeMo RL name them, and the
+    configurations of a script.
     """
     written = any(one.origin == "config" and "." in one.name for one in given.entries)
     for one in given.entries:

@@ -1,7 +1,7 @@
-"""Which settings of Megatron-LM, its forks and relatives may change the answer, beside sizes.
+"""Says which settings of Megatron-LM and its relatives, besides sizes, may change the answer.
 
-`tests/taking/test_megatron.py` holds the options of thirteen frameworks against those that were
-judged, from their names and definitions, to change nothing.
+`tests/taking/test_megatron.py` goes through the options of thirteen frameworks. Each must be read,
+listed as one that may matter, or recorded as one that changes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Says which settings that nothing reads may change the answer.
 
-Trainers have hundreds of options, and a file of an unknown one any others. So all may matter except
-those that are off or as the models assume, and those whose names say that they concern logs, data,
-checkpoints, the schedule of the learning rate or the like. tests/oracles/trainer_options.json holds
-the options of thirteen trainers, each with what it changes.
+Trainers have hundreds of options, and a file of an unknown trainer may have any. So every option
+may matter, with two exceptions: it is off or as the models assume, or its name says that it
+concerns logs, data, checkpoints, the learning rate's schedule or the like. The options of thirteen
+trainers, and what each changes, are listed in tests/oracles/trainer_options.json.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ const MIXERS = {
   mixer_conv: "convolution", mixer_chunk: "chunk", attention_every: "attention_every", attention_first: "attention_first",
 };
 
-/** Keys of an own shape with their kinds; those that no form shows come from a config.json. */
+/** Keys of an own shape with their kinds; a config.json sets the ones that no form shows. */
 export const ownKinds = () => ({
   layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
   kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 0, 1_000_000),
