@@ -26,10 +26,10 @@ from figgen.models.planner.plan import (
 
 
 def may_fit(found: Pipeline) -> Iterator[Pipeline]:
-    """Yield the entries of a pipeline that may fit in some mode, for each stage of ZeRO.
+    """Yield the entries of a pipeline that may fit, for each stage of ZeRO and each mode with some.
 
-    The others are counted as `left_out`. Each of them overflows and needs more bytes than the
-    smallest layout.
+    The others of a stage are counted as `left_out` of its first mode. Each of them overflows and
+    needs more bytes than the smallest layout.
     """
     firsts: list[MeshEntry] = []
     meshes: list[int] = []
@@ -55,25 +55,36 @@ def may_fit(found: Pipeline) -> Iterator[Pipeline]:
         entries = tuple(
             entry for entry, mesh in zip(found.entries, meshes, strict=True) if state[mesh] <= most
         )
-        held, reason = over(
-            found.modes,
-            (zero,),
-            entries,
-            lambda mode, zero, entry: _least_bytes(found, mode, zero, entry),
-        )
-        count = len(entries)
-        kept = {int(place) % count: True for place in between(held, -inf, most)}
-        left_out = [0 for _ in REASONS]
-        left_out[0] = (len(found.entries) - count) * len(found.modes)
-        for place in range(len(reason)):
-            if place % count not in kept:
-                left_out[int(reason[place])] += 1
-        yield replace(
-            found,
-            zeros=(zero,),
-            entries=tuple(entry for place, entry in enumerate(entries) if place in kept),
-            left_out=tuple(left_out),
-        )
+        parts = [_of_mode(found, mode, zero, entries, most) for mode in found.modes]
+        left_out = tuple(sum(one.left_out[at] for one in parts) for at in range(len(REASONS)))
+        for one in parts:
+            if one.entries:
+                yield replace(one, left_out=left_out)
+                left_out = (0, 0, 0, 0)
+
+
+def _of_mode(
+    found: Pipeline, mode: Mode, zero: Zero, entries: tuple[MeshEntry, ...], most: float
+) -> Pipeline:
+    """Return the entries that may need at most `most` bytes; all but `entries` overflow."""
+    held, reason = over(
+        (mode,),
+        (zero,),
+        entries,
+        lambda mode, zero, entry: _least_bytes(found, mode, zero, entry),
+    )
+    left_out = [0 for _ in REASONS]
+    left_out[0] = len(found.entries) - len(entries)
+    for place in between(held, most, inf):
+        left_out[int(reason[place])] += 1
+    kept = between(held, -inf, most)
+    return replace(
+        found,
+        modes=(mode,),
+        zeros=(zero,),
+        entries=tuple(entries[int(place)] for place in kept),
+        left_out=tuple(left_out),
+    )
 
 
 def _lasting_bytes(found: Pipeline, mode: Mode, zero: Zero, entry: MeshEntry) -> Number:

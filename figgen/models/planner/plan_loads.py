@@ -61,7 +61,7 @@ def rank_loads(
             lasting_counts(held, shape.tied_embeddings),
             [int(kind) for kind in kinds_held(held)],
         )
-        each = [kept_counts(shape, again, share) for share in held]
+        each = list(zip(*[kept_counts(shape, again, share) for share in held], strict=True))
         rows += [(*still, *_weighted(counts, each), *kinds) for counts in moments(rank)]
     return tuple(RankLoad(**dict(zip(LOADED, row, strict=True))) for row in _undominated(rows))
 
@@ -119,11 +119,13 @@ def _walked(order: Schedule, rank: int) -> list[Counts]:
     return list(moments)
 
 
-def _weighted(counts: Counts, each: Sequence[Counts]) -> list[int]:
-    return [
-        sum(one * other for one, other in zip(counts, column, strict=True))
-        for column in zip(*each, strict=True)
-    ]
+def _weighted(counts: Counts, columns: Sequence[Counts]) -> list[int]:
+    """Return, for each column, the sum of its numbers times the counts."""
+    found = [0 for _ in columns]
+    for place in range(len(columns)):
+        for at in range(len(counts)):
+            found[place] += counts[at] * columns[place][at]
+    return found
 
 
 def _undominated(rows: list[Counts]) -> list[Counts]:
@@ -139,7 +141,7 @@ def _undominated(rows: list[Counts]) -> list[Counts]:
 
 
 def _within(counts: Counts, others: Counts) -> bool:
-    return all(one <= other for one, other in zip(counts, others, strict=True))
+    return all(counts[at] <= others[at] for at in range(len(counts)))
 
 
 def _counted(row: Counts) -> Counts:

@@ -39,8 +39,11 @@ export const fields = (cls, names) =>
 /** A record of values by name; other fields have their defaults. */
 export const record_of = (cls, given) => new cls(...cls.prototype.$fields.map((name) => given.get(name)));
 /** A copy of a record with the values in `changed`. */
-export const replaced = (one, changed) =>
-  new one.constructor(...one.$fields.map((name) => (name in changed ? changed[name] : one[name])));
+export function replaced(one, changed) {
+  const values = Object.values(one); // in the order of the fields, which come first
+  for (const name in changed) values[one.$fields.indexOf(name)] = changed[name];
+  return new one.constructor(...values);
+}
 
 /** Properties that are computed once for a record. */
 export function lazily(cls, names) {
