@@ -56,13 +56,14 @@ from figgen.registry import figure
 from figgen.subject import Subject
 from figgen.tables import catalog
 from figgen.units import add_unit as unit
+from figgen.units import format_quantity as shown
 
 __all__ = [
     "Argument", "Axis", "Bars", "Box", "Chart", "Column", "Curves", "Diagram", "DiagramLink",
     "InputError", "Mark", "Named", "Rule", "Segment", "Series", "Slot", "Subject", "Table",
     "Timeline", "amount", "catalog", "ceil", "choice", "cos", "count", "evaluate", "exp",
     "figure", "flag", "floor", "formulas", "index", "log", "log2", "maximum", "minimum",
-    "number", "pi", "positive", "quantity", "sin", "sqrt", "text", "unit", "where",
+    "number", "pi", "positive", "quantity", "shown", "sin", "sqrt", "text", "unit", "where",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from figgen import theme
 from figgen.charts import Axis, Bars, Chart, Column, Curves, Diagram, Named, Table, Timeline
 from figgen.errors import InputError
-from figgen.units import asked_unit, canonical_unit
+from figgen.units import format_quantity
 
 KINDS: tuple[type, ...] = get_args(Chart)
 USUAL: tuple[type, ...] = (Curves, Bars, Table, Timeline, Diagram)
@@ -55,14 +55,14 @@ def checked(found: object) -> Chart:
 def _check_axes(*axes: Axis) -> None:
     for axis in axes:
         try:
-            canonical_unit(axis.unit)
+            format_quantity(1, axis.unit, axis.spec)
         except InputError as error:
             raise InputError(f"its axis {axis.label!r}: {error}") from None
 
 
 def _check_column(column: Column) -> None:
     try:
-        asked_unit(column.spec, column.unit or "1")
+        format_quantity(1, column.unit or "1", column.spec)
     except InputError as error:
         raise InputError(f"its column {column.label!r}: {error}") from None
 

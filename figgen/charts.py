@@ -162,7 +162,7 @@ Style: TypeAlias = Literal["line", "dashed", "points", "steps"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """An axis: `unit` is SI (`"B"`, `"s"`, `"1"`) and `spec` formats the ticks."""
+    """An axis: `unit` is SI (`"B"`, `"s"`, `"1"`), and `spec` formats the ticks (`in min`)."""
 
     label: str
     unit: str = "1"

@@ -11,6 +11,7 @@ import math
 import re
 
 from figgen.quantity_units import (
+    ADDED,
     BINARY,
     MEASURED,
     POWERS,
@@ -42,6 +43,8 @@ def shown(number: float, unit: str, spec: str = "") -> str:
 
 
 def _by_name(value: float, unit: str, name: str, digits: int) -> str:
+    if name in ("", "si") and needs_no_prefix(unit, value):
+        return _plain(value, unit, digits)
     if name == "bytes":
         return _prefixed(value, digits, UP, unit)
     if name == "gib":
@@ -53,6 +56,12 @@ def _by_name(value: float, unit: str, name: str, digits: int) -> str:
     if name == "unit" or (name == "" and plain):
         return _plain(value, unit, digits)
     return _si(value, unit, digits)
+
+
+def needs_no_prefix(unit: str, value: float) -> bool:
+    """Return whether a nonnegative number in a unit that a site added is read best without one."""
+    above = unit.partition("/")[0]
+    return above in ADDED and (above not in MEASURED or 0.1 <= value < 1000)
 
 
 def _by_python(number: float, spec: str) -> str:

@@ -47,6 +47,7 @@ _DECIMAL_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+),\d+")
 _CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
 """A time such as "2h30" or "2 h 30 min"."""
 _COUNTED = re.compile(r"([KMGT]i|[KMBT])\s+(\w+)")
+_IN_UNIT = re.compile(r"in(?:\.(\S*))? (.+)")
 _LINE_RATE = re.compile(r"([kMGT]?)(?:(?:b|bit)/s|bps)")
 
 
@@ -66,6 +67,20 @@ class Factor:
     times: int = 1
     over: int = 1
     power: int = 0
+
+    @property
+    def size(self) -> float:
+        """How many SI units one written unit is."""
+        return self.times / self.over * float(f"1e{self.power}")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedUnit:
+    """The unit that a format such as `in.2 km/h` asks for; `digits` are the significant ones."""
+
+    word: str
+    factor: Factor
+    digits: str
 
 
 SCALED: dict[str, Factor] = {}
@@ -163,6 +178,18 @@ def unit_factor(text: str) -> Factor:
         unit = f"{unit}/{below.unit}"
         times, over, power = times * below.over, over * below.times, power - below.power
     return Factor(unit=unit, times=times, over=over, power=power)
+
+
+def asked_for(spec: str) -> AskedUnit | None:
+    """Return the unit that a format such as `in km/h` asks for; None for any other format.
+
+    Raises InputError for an unknown unit.
+    """
+    found = re.fullmatch(_IN_UNIT, spec)
+    if not found:
+        return None
+    word = found[2].strip()
+    return AskedUnit(word, unit_factor(word), found[1] or "3")
 
 
 def is_base(word: str) -> bool:

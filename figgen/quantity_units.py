@@ -23,6 +23,9 @@ AMOUNTS: set[str] = {"param", "token", "element"}
 """Counts that also occur as averages and in billions: "405B" parameters, "15.6T" tokens."""
 OTHER: set[str] = {"1", "nat", "month", "GPU-h", "USD"}
 
+ADDED: list[str] = []
+"""The units that a site added, in order; those that take prefixes are also in `MEASURED`."""
+
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 

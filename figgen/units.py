@@ -20,18 +20,16 @@ from figgen.quantity_text import (
     SCALED,
     Factor,
     Quantity,
+    asked_for,
     is_base,
     read_quantity,
     unit_factor,
 )
-from figgen.quantity_units import MEASURED, OTHER, PLAIN_COUNTS, POWERS, is_counted
+from figgen.quantity_units import ADDED, MEASURED, OTHER, PLAIN_COUNTS, POWERS, is_counted
 
 BASES: Mapping[str, str] = {"bytes": "B", "gib": "B", "time": "s", "flops": "FLOP"}
 """The only unit (per anything) that each of these formats can show."""
 A_QUANTITY = "a number and a unit"
-ADDED: list[str] = []
-"""The units that a site added."""
-_IN_UNIT = re.compile(r"in(?:\.(\S*))? (.+)")
 _DIGITS = re.compile(r"[1-9]|1\d")
 _MORE_PREFIXES = {"c": -2, "d": -1, "h": 2}
 """Prefixes that no unit takes by itself."""
@@ -156,7 +154,7 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
       `in.2 km/h` to two significant digits
     - an empty string: whichever of these suits the unit
 
-    A unit that a site added has no prefix from 0.1 to 1000.
+    A unit that a site added has no prefix from 0.1 to 1000, or none at all if it takes none.
 
     A dot and a number after a name set the significant digits (`si.4`). An exact value is not
     padded (80 GB), a rounded one keeps its zeros (3.00 ms), digits before the point are never
@@ -167,10 +165,9 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     number = _number(value)
     canonical = canonical_unit(unit)
     if asked := asked_unit(spec, canonical):
-        wanted, size = asked
+        wanted, size, significant = asked
         value = float(Fraction(number) / size) if math.isfinite(number) else number
-        digits = spec.partition(" ")[0].partition(".")[2]
-        return f"{format_number(value, int(digits or 3))}{NBSP}{wanted}"
+        return f"{format_number(value, significant)}{NBSP}{wanted}"
     name, dot, digits = spec.partition(".")
     if name not in NAMED or (dot and not name):
         return _by_python(number, spec)
@@ -180,30 +177,24 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
     if base and canonical.partition("/")[0] != base:
         got = f"a unit in {base}"
         raise InputError(f"format {name!r} does not fit", expected=got, got=canonical)
-    if name in ("", "si") and needs_no_prefix(canonical, abs(number)):
-        spec = f"unit{dot}{digits}"
     return shown(number, canonical, spec)
 
 
-def needs_no_prefix(unit: str, value: float) -> bool:
-    """Return whether a nonnegative number in a unit that a site added is read best without one."""
-    return unit.partition("/")[0] in ADDED and 0.1 <= value < 1000
-
-
-def asked_unit(spec: str, unit: str) -> tuple[str, Fraction] | None:
-    """Return the unit of a format `in UNIT` and its size in SI; None for any other format.
+def asked_unit(spec: str, unit: str) -> tuple[str, Fraction, int] | None:
+    """Return the unit, its size in SI and the digits of a format `in UNIT`; None for any other.
 
     Raises InputError if it cannot show numbers in `unit`.
     """
-    match = _IN_UNIT.fullmatch(spec)
-    if not match:
+    try:
+        found = asked_for(spec)
+    except InputError as error:
+        raise _unknown_unit(error) from None
+    if found is None:
         return None
-    _check_digits("in", match[1] or "3", spec)
-    wanted = match[2].strip()
-    factor = _factor(wanted)
-    if factor.unit != unit:
-        raise InputError(f"format 'in {wanted}' does not fit", expected=f"a unit of {unit}")
-    return wanted, _size(factor)
+    _check_digits("in", found.digits, spec)
+    if found.factor.unit != unit:
+        raise InputError(f"format 'in {found.word}' does not fit", expected=f"a unit of {unit}")
+    return found.word, _size(found.factor), int(found.digits)
 
 
 def check_named(text: str, unit: str, spec: str) -> None:
@@ -213,13 +204,7 @@ def check_named(text: str, unit: str, spec: str) -> None:
     """
     above = unit.partition("/")[0]
     alone = spec.partition(".")[0] not in NAMED or spec.startswith(".")
-    if (
-        not alone
-        or _IN_UNIT.fullmatch(spec)
-        or unit == "FLOP/B"
-        or above == "1"
-        or is_counted(above)
-    ):
+    if not alone or asked_for(spec) or unit == "FLOP/B" or above == "1" or is_counted(above):
         return
     words = [above, *(word for word, short in ALIASES.items() if short == above)]
     if not re.search(rf"(?<![\w'’])(?:{'|'.join(map(re.escape, words))})(?:e?s)?(?!\w)", text):

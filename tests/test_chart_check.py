@@ -23,6 +23,18 @@ SLIPS = {
     "a bare number": (curves(values={"most": 2.0}), r"its value 'most': expected Named"),
     "an unknown unit": (curves(x=Axis(label="x", unit="metres")), r"its axis 'x': .*'metres'"),
     "a prefix": (curves(y=Axis(label="y", unit="GB")), r"its axis 'y': .*expected B, got 'GB'"),
+    "an axis in a unit of something else": (
+        curves(y=Axis(label="y", unit="s", spec="in GB")),
+        r"its axis 'y': format 'in GB' does not fit: expected a unit of s",
+    ),
+    "an axis in a misspelled unit": (
+        curves(y=Axis(label="y", unit="B/s", spec="in GBps")),
+        r"its axis 'y': unknown unit 'GBps': .*did you mean GB/s",
+    ),
+    "a misspelled format": (
+        curves(y=Axis(label="y", unit="B", spec="byte")),
+        r"its axis 'y': bad format: .* \(did you mean bytes\?\)",
+    ),
     "an unknown role": (
         curves(marks=(Mark(x=0, y=0, label="m", role="serie-1"),)),
         r"unknown role 'serie-1'",

@@ -31,13 +31,30 @@ def build(host: str, folder: Path, *options: str) -> subprocess.CompletedProcess
     )
 
 
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of figgen in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "figgen", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the example in a folder."""
+    copy = folder / "example"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    return copy
+
+
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The example as each of the two builds it."""
     found = {}
     for host in ("mkdocs", "properdocs"):
-        folder = tmp_path_factory.mktemp(host) / "example"
-        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        folder = copied(tmp_path_factory.mktemp(host))
         done = build(host, folder, "--strict")
         assert done.returncode == 0, done.stdout
         found[host] = folder / "site"
@@ -91,11 +108,46 @@ def test_styles_scripts_math_and_search_come_along(sites: dict[str, Path]) -> No
     assert "A survey of the street, 2026" in page, "a number tells its source"
 
 
+IN_KWH = "assets/figures/index/fig-heat-by-hour"
+
+
+def test_an_axis_is_in_a_unit_of_the_site(sites: dict[str, Path]) -> None:
+    """Of 6 kW, every hour of the day gives 6 kWh."""
+    site = sites["mkdocs"]
+    page = (site / "index.html").read_text("utf-8")
+    assert ">heat (kWh)</text>" in page
+    assert ">time (h)</text>" in page
+    assert ">144\N{NO-BREAK SPACE}kWh</text>" in page, "the label of the mark"
+    drawn = json.loads((site / f"{IN_KWH}.plotly.json").read_text("utf-8"))
+    ticks = drawn["layout"]["yaxis"]
+    assert ticks["title"]["text"] == "heat (kWh)"
+    assert [float(text) * 3.6e6 for text in ticks["ticktext"]] == ticks["tickvals"]
+    assert drawn["data"][0]["hovertext"][7].endswith(
+        "8\N{NO-BREAK SPACE}h, 48\N{NO-BREAK SPACE}kWh"
+    )
+    csv = (site / f"{IN_KWH}.csv").read_text("utf-8").splitlines()
+    assert csv[:2] == ["series,time (s),heat (J)", "heating,3600.0,21600000.0"], "SI"
+
+
+def test_a_figure_for_paper_is_in_a_unit_of_the_site(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    assert re.search(r"time \(h\) +heating \(kWh\)\n +1 +6\n", show(folder, "text"))
+    for form in ("svg", "plotly", "matplotlib"):
+        assert "heat (kWh)" in show(folder, form)
+
+
+def show(folder: Path, form: str) -> str:
+    """Return the figure over the hours in a form."""
+    done = command(folder, "show", "heat-by-hour", "--as", form)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 MISTAKES = {
     "houses.toml": ('roof_area = "80 m²"', 'roof_area = "80 W"',
                     "houses.toml:14: [cottage] roof_area"),
     "heat.py": ('unit="W", source="ISO 6946"', 'unit="Q", source="ISO 6946"',
-                "heat.py:38: unknown unit 'Q'"),
+                "heat.py:40: unknown unit 'Q'"),
     "docs/index.md": ("figure: houses", "figure: house", "docs/index.md:27: unknown figure"),
     "mkdocs.yml": ("modules: [heat], ", "", "a module of yours in the plug-in's `modules`"),
 }  # fmt: skip
@@ -105,18 +157,17 @@ OF_CODE = {
     "a module that isn't there": ("mkdocs.yml", "modules: [heat]", "modules: [haet]",
                                   "modules: there is no haet.py in this folder"),
     "a slip of syntax": ("heat.py", "SUBJECT = Subject(", "SUBJECT = Subject((",
-                                        "heat.py:135: invalid syntax"),
+                                        "heat.py:152: invalid syntax"),
     "a name that nobody defined": ("heat.py", 'unit("K")', 'unti("K")',
-                                   "heat.py:26: NameError: name 'unti' is not defined"),
+                                   "heat.py:28: NameError: name 'unti' is not defined"),
     "a unit that nobody declared": ("heat.py", 'unit("K")\n', "\n",
-                                    "heat.py:38: argument 'transmittance' of heat_loss: unknown"),
+                                    "heat.py:40: argument 'transmittance' of heat_loss: unknown"),
 }  # fmt: skip
 
 
 def changed_example(tmp_path: Path, file: str, old: str, new: str) -> Path:
     """Return a copy of the example with one text of a file replaced."""
-    folder = tmp_path / "example"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    folder = copied(tmp_path)
     text = (folder / file).read_text("utf-8")
     assert text.count(old) == 1
     (folder / file).write_text(text.replace(old, new), "utf-8")
@@ -131,13 +182,7 @@ def test_a_mistake_in_a_module_is_one_line_of_build_and_command(tmp_path: Path, 
     assert done.returncode != 0
     assert told in done.stdout
     assert "Traceback" not in done.stdout
-    listed = subprocess.run(
-        [sys.executable, "-m", "figgen", "list", "formulas"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    listed = command(folder, "list", "formulas")
     assert listed.returncode == 2
     assert told.partition(": ")[2] in listed.stderr
     assert listed.stderr.count("\n") == 1
@@ -154,8 +199,7 @@ def test_a_mistake_fails_the_build_with_its_place(tmp_path: Path, file: str) -> 
 
 def test_a_changed_formula_or_entry_changes_what_the_next_build_shows(tmp_path: Path) -> None:
     """The cache tracks the code and data of a site's own modules."""
-    folder = tmp_path / "example"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    folder = copied(tmp_path)
     energy = 'heating_energy(power="6 kW", hours="24 h")'
 
     def shown() -> tuple[str, float]:

@@ -353,8 +353,10 @@ from figgen.renderers.table import shown
 from figgen.units import format_quantity
 
 unit("g", prefixes=True)
+unit("m²")
 for value in (0.77, 999, 1500, 0.05, -3):
     print(format_quantity(value, "g/s"))
+print(format_quantity(2000, "m²", "si"))
 for column in (Column(label="a", unit="g"), Column(label="a", unit="g", spec="in.2 kg")):
     print(*shown(Table(columns=(column,), rows=((0.5,), (3.05,)))).headings)
 print(*shown(Table(columns=(column,), rows=((5432,),))).rows[0])
@@ -364,7 +366,7 @@ print(*shown(Table(columns=(column,), rows=((5432,),))).rows[0])
 def test_a_unit_of_a_site_has_a_prefix_only_where_it_helps_or_is_asked_for() -> None:
     """In a process of its own, since a unit stays defined."""
     done = subprocess.run([sys.executable, "-c", PREFIXED], capture_output=True, text=True)
-    numbers = ["0.77 g/s", "999 g/s", "1.5 kg/s", "50 mg/s", "−3 g/s"]
+    numbers = ["0.77 g/s", "999 g/s", "1.5 kg/s", "50 mg/s", "−3 g/s", "2,000 m²"]
     assert done.stdout.replace("\N{NO-BREAK SPACE}", " ").splitlines() == [
         *numbers,
         *("a (g)", "a (kg)", "5.4"),

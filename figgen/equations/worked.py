@@ -11,7 +11,7 @@ from figgen.equations.syntax import expression_tree
 from figgen.equations.tree import relation, substituted, taken, text
 from figgen.quantity_shown import NBSP
 from figgen.quantity_text import lowered
-from figgen.units import format_quantity, needs_no_prefix
+from figgen.units import format_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
     """
     formula, given = evaluation.formula, evaluation.arguments
     units = {argument.name: argument.unit for argument in formula.args}
-    written = {name: _written(units[name], value) for name, value in given.items()}
+    written = {name: substituted(units[name], value) for name, value in given.items()}
     result = format_quantity(evaluation.value, formula.unit, spec)
     equals = relation(given, written, result, evaluation.value)
     node = taken(expression_tree(formula), given)
@@ -41,12 +41,6 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
         text=f"{text(node, written)} {equals} {result}",
         result=result,
     )
-
-
-def _written(unit: str, value: float) -> str:
-    if needs_no_prefix(unit, value):
-        return format_quantity(value, unit, "unit.6")
-    return substituted(unit, value)
 
 
 def to_latex(shown: str) -> str:

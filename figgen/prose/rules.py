@@ -25,10 +25,9 @@ from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, p
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 from figgen.prose.unparsed import uncited, unparsed
-from figgen.quantity_units import MEASURED, POWERS, TIMES
+from figgen.quantity_units import ADDED, MEASURED, POWERS, TIMES
 from figgen.registry import all_figures, figure_named
 from figgen.subject import Subject, subject
-from figgen.units import ADDED
 
 Terms = Mapping[str, Mapping[str, Any]]
 

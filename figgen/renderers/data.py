@@ -20,6 +20,7 @@ from figgen.charts import (
     Timeline,
 )
 from figgen.quantity_shown import NAMED
+from figgen.quantity_text import asked_for
 from figgen.theme import label
 
 # Digits of numbers that are shown without separators.
@@ -109,6 +110,9 @@ def measured(axis: Axis) -> Column:
     if axis.spec in YEARS:
         return Column(label=axis.label, spec=axis.spec)
     unit = "" if axis.unit == "1" else axis.unit
+    asked = asked_for(axis.spec)
+    if asked:
+        return Column(label=axis.label, unit=unit, spec=f"in {asked.word}")
     return Column(label=axis.label, unit=unit, spec=spec if spec in NAMED or spec == ".2%" else "")
 
 

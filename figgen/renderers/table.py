@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
-from figgen.quantity_shown import NAMED, format_number
+from figgen.quantity_shown import NAMED, format_number, needs_no_prefix
 from figgen.quantity_units import BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
-from figgen.units import asked_unit, format_quantity, needs_no_prefix
+from figgen.units import asked_unit, format_quantity
 
 NUMERIC = ' class="num"'
 # A term such as "reduce-scatter" stays on one line, the table scrolls; a sentence is broken.
@@ -105,7 +105,7 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
     if unit == "1":
         return "", None
     if asked := asked_unit(column.spec, unit):
-        return asked
+        return asked[:2]
     if name not in NAMED:
         return unit, None
     if above not in MEASURED or unit == "FLOP/B" or name == "unit":

@@ -1,14 +1,18 @@
-"""Choose the ticks of an axis, at round values, and format them with engineering units."""
+"""Choose the ticks of an axis, at round values, and format them with engineering units.
+
+An axis whose `spec` is `in UNIT` has its ticks at round values of that unit.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from figgen.charts import Axis
 from figgen.quantity_shown import NAMED, NBSP, format_number, shown
-from figgen.quantity_text import read_quantity
+from figgen.quantity_text import asked_for, read_quantity
 from figgen.quantity_units import is_counted
 
 MOST_TICKS = 7
@@ -18,6 +22,12 @@ LONG_TIMES = (60.0, 600.0, 3600.0, 36_000.0, 86_400.0, 864_000.0, 8_640_000.0, 8
 
 def log_ticks(axis: Axis, low: float, high: float) -> tuple[list[float], tuple[float, ...]]:
     """Return powers of the scale's base, thinned out, and the values between them."""
+    asked = asked_for(axis.spec)
+    if asked:
+        size = asked.factor.size
+        plain = replace(axis, unit="1", spec="si")
+        powers_in_it, between_them = log_ticks(plain, low / size, high / size)
+        return [v * size for v in powers_in_it], tuple(v * size for v in between_them)
     slack = 1 + 1e-9
     if axis.scale == "log2":
         powers = range(math.ceil(math.log2(low / slack)), math.floor(math.log2(high * slack)) + 1)
@@ -63,7 +73,8 @@ def linear_ticks(
     ticks = []
     for count in range(first, last + 1):
         at = float(f"{count * mantissa}e{exponent}")
-        ticks.append((at * factor, format_number(at) if own else tick_text(axis, at)))
+        text = format_number(at) if own else _split(tick_text(axis, at))[0]
+        ticks.append((at * factor, text))
     return _shortened(ticks), suffix
 
 
@@ -87,6 +98,9 @@ def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
 
 def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
     """Return the unit in which ticks are plain numbers, its size, and whether there is one."""
+    asked = asked_for(axis.spec)
+    if asked:
+        return asked.word, asked.factor.size, True
     spec = _spec(axis)
     if not _named(spec) or not largest:
         return _word(axis), 1.0, False
@@ -99,6 +113,9 @@ def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
 
 def labelled(axis: Axis, values: list[float]) -> tuple[list[tuple[float, str]], str]:
     """Return the labels of ticks; a unit that all of them share moves to the axis label."""
+    asked = asked_for(axis.spec)
+    if asked:
+        return [(value, format_number(value / asked.factor.size)) for value in values], asked.word
     if not _named(_spec(axis)):
         return [(value, tick_text(axis, value)) for value in values], _word(axis)
     texts = [_text(axis, value, max(values)) for value in values]
@@ -119,6 +136,10 @@ def value_text(axis: Axis, value: float) -> str:
     """Format a value for a label or hover text, with its unit; "–" if it is not finite."""
     if not math.isfinite(value):
         return "–"
+    asked = asked_for(axis.spec)
+    if asked:
+        number = format_number(value / asked.factor.size, int(asked.digits))
+        return f"{number}{NBSP}{asked.word}"
     text = _text(axis, value)
     return text if _named(_spec(axis)) or not (word := _word(axis)) else f"{text}{NBSP}{word}"
 

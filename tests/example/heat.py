@@ -7,6 +7,7 @@ from figgen.author import (
     Bars,
     Column,
     Curves,
+    Mark,
     Named,
     Segment,
     Series,
@@ -18,6 +19,7 @@ from figgen.author import (
     formulas,
     positive,
     quantity,
+    shown,
     text,
     unit,
 )
@@ -129,6 +131,21 @@ def houses(*, names: tuple[str, ...]) -> Table:
     return Table(
         columns=(Column(label="house"), Column(label="loss at 20 K", unit="W")),
         rows=tuple((house(name).title, sum(losses(name, 20).values())) for name in names),
+    )
+
+
+@figure("heat-by-hour", explorable=True)
+def heat_by_hour(*, power: float = 6000) -> Curves:
+    """The heat that a heating of some power has given after each hour of a day."""
+    times_s = tuple(3600.0 * hour for hour in range(1, 25))
+    heats = tuple(evaluate("heating_energy", power=power, hours=t).value for t in times_s)
+    day = shown(heats[-1], "J", "in.2 kWh")
+    return Curves(
+        x=Axis(label="time", unit="s", spec="in h", low=0),
+        y=Axis(label="heat", unit="J", spec="in kWh", low=0),
+        series=(Series(name="heating", x=times_s, y=heats, role="series-1"),),
+        marks=(Mark(x=times_s[-1], y=heats[-1], label=day, role="series-2"),),
+        values={"day": Named(heats[-1], "J")},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -18,6 +19,7 @@ from tests.renderers.samples import CURVES, STACKED
 N = "\N{NO-BREAK SPACE}"
 BYTES = Axis(label="size", unit="B", scale="log10")
 TIME = Axis(label="time", unit="s", scale="log10")
+MINUTES = Axis(label="time", unit="s", spec="in min")
 
 
 def texts(scaled: ScaledAxis) -> list[str]:
@@ -42,6 +44,13 @@ def texts(scaled: ScaledAxis) -> list[str]:
         ),
         (Axis(label="ranks", unit="rank"), (0, 2), ["0", "1", "2"]),
         (Axis(label="step"), (0, 30), ["0", "5", "10", "15", "20", "25", "30"]),
+        (MINUTES, (0, 500), ["0", "2", "4", "6", "8"]),
+        (replace(MINUTES, scale="log10"), (6, 6000), ["0.1", "1", "10", "100"]),
+        (
+            Axis(label="size", unit="B", scale="log2", spec="in GiB"),
+            (2**28, 2**33),
+            ["0.25", "0.5", "1", "2", "4", "8"],
+        ),
     ],
 )
 def test_ticks_are_round_in_engineering_units(
@@ -53,6 +62,7 @@ def test_ticks_are_round_in_engineering_units(
 def test_a_unit_that_all_ticks_share_stands_in_the_label_once() -> None:
     assert scale(Axis(label="size", unit="B"), (0, 50e9)).label == "size (GB)"
     assert texts(scale(Axis(label="size", unit="B"), (0, 50e9)))[1] == "10"
+    assert scale(MINUTES, (0, 500)).label == "time (min)"
     assert scale(Axis(label="in flight, in microbatches", unit="microbatch"), (0, 8)).label == (
         "in flight, in microbatches"
     )
@@ -137,6 +147,8 @@ def test_no_data_at_all_still_give_an_axis() -> None:
         (Axis(label="x", spec=".0%"), 0.125, "12%"),
         (Axis(label="x"), math.nan, "–"),
         (Axis(label="AI", unit="FLOP/B"), 2199.0, f"2,199{N}FLOP/B"),
+        (MINUTES, 150.0, f"2.5{N}min"),
+        (Axis(label="rate", unit="B/s", spec="in.2 GB/s"), -3.35e12, f"−3,350{N}GB/s"),
     ],
 )
 def test_a_value_is_written_with_its_unit(axis: Axis, value: float, expected: str) -> None:
