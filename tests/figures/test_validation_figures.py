@@ -9,8 +9,10 @@ from statistics import correlation, fmean, median
 
 import pytest
 
+from figgen.catalog.publishers import publisher_records
 from figgen.catalog.rates import constants
 from figgen.charts import Curves, Table
+from figgen.commands.step_runs import predicted
 from figgen.errors import InputError
 from figgen.figures.validation.misses import explained
 from figgen.generated.validation import modeler_query, validation_pages
@@ -32,7 +34,9 @@ from figgen.scenarios.evidence.validation import (
     swept_model,
     tight_runs,
 )
+from figgen.scenarios.runs.machine_rates import read_rates
 from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.residual_classes import LARGE_GPUS, class_of, generation_of
 
 TABLES = {
@@ -41,13 +45,33 @@ TABLES = {
     "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
     "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
     "validation-publisher-memory": {}, "leaderboard": {}, "logged-steps": {},
-    "validation-fit-chances": {}, "validation-fit-outcomes": {},
+    "validation-fit-chances": {}, "validation-fit-outcomes": {}, "validation-measured-rates": {},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_table_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, TABLES[name])))
+
+
+def test_errors_at_measured_rates_are_those_of_runs_in_a_file() -> None:
+    """As `figgen step --run FILE --measured measured-a100.json` predicts publishers' runs."""
+    path = Path(__file__).parents[2] / "figgen" / "catalog" / "measured-a100.json"
+    rates = read_rates(str(path)).known
+    records = [
+        record
+        for record in publisher_records()
+        if "A100 80GB" in str(record["hardware"]) and not {"doubt", "training"} & record.keys()
+    ]
+    errors: dict[str, list[float]] = {}
+    for record in records:
+        if described_run(record).accelerator.name == "a100-sxm-80gb" and "step_time_s" in record:
+            seconds = float(str(predicted(record, None, rates)["step_time_s"]))
+            errors.setdefault(record["publisher"], []).append(seconds / record["step_time_s"] - 1)
+    expected = fmean(fmean(map(abs, found)) for found in errors.values())
+    values = build("validation-measured-rates", {}).values
+    assert values["a100_measured"].value == pytest.approx(expected)
+    assert len(errors) == 7
 
 
 def test_the_tests_that_a_row_by_chip_lacks_are_those_of_classes_of_their_own() -> None:

@@ -15,7 +15,8 @@ from figgen.models.shape.model_shape import LatentAttention
 from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.runs.job import run_job, shares_of
-from figgen.scenarios.runs.rates import rate_row
+from figgen.scenarios.runs.rate_row import GivenRates
+from figgen.scenarios.runs.rates import attained, rate_row
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.residual_classes import class_of
 from figgen.scenarios.runs.setup import memory_framework, run_setup
@@ -101,6 +102,34 @@ def test_attention_is_the_kernel_that_the_source_names() -> None:
     # A quarter either way: 132 multiprocessors of an H100 stand for 148 of a B200.
     assert share("B200", "flash_attention_2") == pytest.approx(346e12, rel=0.25)
     assert share("B200", "") > 1.5 * share("B200", "flash_attention_2")
+
+
+def test_attention_measured_on_a_machine_is_not_that_of_software_with_its_own_kernel() -> None:
+    """measure.py times PyTorch's attention, which is neither FlashAttention 2 nor 3 on an H100."""
+    measured = {"attention": (500e12,)}
+
+    def rate(attention: str, framework: str) -> float:
+        run = described_run(RUN | {"attention": attention, "framework": framework})
+        assert run.accelerator.name == "h100-sxm-80gb"
+        return float(attained(run, GivenRates(measured=measured)).attention_flops_per_s)
+
+    for framework in ("megatron-lm", "torchtitan"):
+        assert rate("", framework) == 500e12
+    for attention, framework in (
+        ("flash_attention_2", "torchtitan"),
+        ("flash_attention_3", "torchtitan"),
+        ("", "llm-foundry"),
+    ):
+        run = described_run(RUN | {"attention": attention, "framework": framework})
+        assert rate(attention, framework) == attained(run).attention_flops_per_s < 600e12
+
+
+def test_a_measured_format_of_sixteen_bits_stands_for_the_other() -> None:
+    for dtype, other in (("BF16", "fp16"), ("BF16", "bf16")):
+        run = described_run(RUN | {"precision": dtype})
+        found = attained(run, GivenRates(measured={other: (600e12, 2e-6)}))
+        assert found.matmul_flops_per_s == pytest.approx(600e12 * rate_row(run).matmul_share)
+        assert found.matmul_start_s == 2e-6
 
 
 def test_fp16_is_megatron_of_2020_and_stores_scores() -> None:

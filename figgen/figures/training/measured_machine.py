@@ -108,19 +108,23 @@ def _key(name: str) -> str:
 
 @figure("measured-by-readers")
 def measured_by_readers() -> Table:
-    """The rates of every machine that readers measured with `measure.py`, with sources."""
+    """The rates of every measured machine of the catalog, with sources."""
     rows: list[tuple[Scalar, ...]] = []
     for row in machines().values():
         known = read_line(row.measured)
         chip = catalog.accelerator(row.accelerator) if row.accelerator else None
-        peak = chip.peak_flops_per_s("bf16") if chip else None
+        dtype = "bf16" if "bf16" in known else "fp16"
+        peak = chip.peak_flops_per_s(dtype) if chip else None
         rows.append(
             (
                 row.title,
                 row.torch,
                 row.seen,
-                *(_known(known, part, unit) for part, unit in READERS.values()),
-                known["bf16"][0] / peak if peak and "bf16" in known else DASH,
+                *(
+                    _known(known, dtype if part == "bf16" else part, unit)
+                    for part, unit in READERS.values()
+                ),
+                known[dtype][0] / peak if peak and dtype in known else DASH,
                 row.source,
             )
         )
@@ -130,7 +134,7 @@ def measured_by_readers() -> Table:
             Column(label="PyTorch"),
             Column(label="measured in"),
             *(Column(label=label) for label in READERS),
-            Column(label="BF16 over the datasheet", spec=".1%"),
+            Column(label="matmuls over the datasheet", spec=".1%"),
             Column(label="source"),
         ),
         rows=tuple(rows),
@@ -139,7 +143,7 @@ def measured_by_readers() -> Table:
 
 
 READERS = {
-    "matmuls in BF16": ("bf16", "FLOP/s"),
+    "matmuls in 16 bits": ("bf16", "FLOP/s"),
     "attention": ("attention", "FLOP/s"),
     "memory": ("contiguous", "B/s"),
     "in the node": ("near", "B/s"),

@@ -27,6 +27,7 @@ class RateRow:
     plain_share: float
     expert_share: float
     attention_share: float
+    usual_kernel: bool
     efa_share: float
     score_bytes: float
     dtype: str
@@ -74,7 +75,9 @@ def attained_of(
         matmul_flops_per_s=known.matmul_flops_per_s * row.matmul_share,
         plain_flops_per_s=known.plain_flops_per_s * row.plain_share,
         expert_flops_per_s=known.expert_flops_per_s * row.expert_share,
-        attention_flops_per_s=_attention_flops_per_s(row, head_dim),
+        attention_flops_per_s=_attention_flops_per_s(
+            row, head_dim, float(known.memory_bytes_per_s)
+        ),
         network_bytes_per_s=network_bytes_per_s * share,
         shuffle_bytes_per_s=network_bytes_per_s * known.shuffle_bytes_per_s,
     )
@@ -87,12 +90,12 @@ def attained_of(
     return rates if said.time_factor is None else slowed(rates, said.time_factor)
 
 
-def _attention_flops_per_s(row: RateRow, head_dim: int) -> float:
+def _attention_flops_per_s(row: RateRow, head_dim: int, memory_bytes_per_s: float) -> float:
     """Return the rate of the attention core over heads of a width."""
-    lone, moving = float(row.rates.attention_flops_per_s), float(row.rates.memory_bytes_per_s)
+    lone = float(row.rates.attention_flops_per_s) * row.attention_share
     if row.score_bytes == 0:
-        return lone * head_share(head_dim) * row.attention_share
-    return written_flops_per_s(lone * row.attention_share, moving, row.score_bytes, head_dim)
+        return lone * head_share(head_dim)
+    return written_flops_per_s(lone, memory_bytes_per_s, row.score_bytes, head_dim)
 
 
 def written_flops_per_s(
@@ -134,15 +137,21 @@ def on_own_chip(
     )
 
 
+SIXTEEN_BITS = ("bf16", "fp16")
+"""Formats with the same peak on every chip that has both."""
+
+
 def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int) -> Attained:
     """Return the rates with `measured` ones in place of modelled ones.
 
-    Matmuls keep the share of a measured rate that software sustains over a step; everything else is
-    used as measured.
+    Matmuls keep the share of a measured rate that software sustains over a step, and one format of
+    16 bits stands for the other. Attention keeps its rate if the software has a kernel of its own.
+    Everything else is used as measured.
     """
     plain = "bf16" if "bf16" in measured else "fp16"
-    if row.dtype in measured:
-        rate, start_s = measured[row.dtype]
+    dtype = plain if row.dtype in SIXTEEN_BITS and row.dtype not in measured else row.dtype
+    if dtype in measured:
+        rate, start_s = measured[dtype]
         rates = replace(
             rates,
             matmul_flops_per_s=rate * row.matmul_share,
@@ -151,12 +160,15 @@ def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int
         )
     if plain in measured:
         rates = replace(rates, plain_flops_per_s=measured[plain][0] * row.plain_share)
-    if "attention" in measured:
+    if "attention" in measured and row.usual_kernel:
         core = measured["attention"][0] * head_share(head_dim)
         # A rate measured at the lengths of a file includes the start-up of tiles.
         rates = replace(rates, attention_flops_per_s=core, attention_start_keys=0.0)
     if "memory" in measured:
         rates = replace(rates, memory_bytes_per_s=measured["memory"][0])
+        if row.score_bytes > 0:
+            core = _attention_flops_per_s(row, head_dim, measured["memory"][0])
+            rates = replace(rates, attention_flops_per_s=core)
     # All-to-alls that were not measured are assumed to be as fast as rings.
     if "near" in measured:
         rate, start_s = measured["near"]

@@ -258,13 +258,25 @@ def _attention(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
         return hopper_peak_on(generation), (HOPPER, FLASH_2_ON_HOPPER)
     family = family_of(run)
     usual = _optional("attention_kernel", "torchtitan" if family in PLAIN_ATTENTION else family)
-    if usual == (FLASH_2_ON_HOPPER,) and generation not in ("hopper", "blackwell"):
+    if usual == (FLASH_2_ON_HOPPER,) and not _is_newer_than_flash_2(run):
         usual = ()
     native = named == 3 or (named == 2 and generation != "hopper")
     older = usual if generation != "other" and not native else ()
     if named == 1:
         older = ("attention_kernel.flash-1",)
     return plain_peak(chip), (share, *older)
+
+
+def _has_usual_kernel(run: DescribedRun) -> bool:
+    """Return whether attention runs PyTorch's or cuDNN's kernel for its chip."""
+    if _writes_scores(run) or (run.flash_attention == 2 and _is_newer_than_flash_2(run)):
+        return False
+    usual = _one("attention_share", *attention_by(run.accelerator))
+    return set(_attention(run)[1]) <= {usual, FLASH_2_ON_HOPPER}
+
+
+def _is_newer_than_flash_2(run: DescribedRun) -> bool:
+    return generation_of(run.accelerator) in ("hopper", "blackwell")
 
 
 def _start_keys(run: DescribedRun) -> tuple[float, tuple[str, ...]]:
@@ -400,6 +412,7 @@ def rate_row(run: DescribedRun) -> RateRow:
         plain_share=shares["plain_flops_per_s"],
         expert_share=shares["expert_flops_per_s"],
         attention_share=shares["attention_flops_per_s"],
+        usual_kernel=_has_usual_kernel(run),
         efa_share=values[_one("network_share", "efa")],
         score_bytes=_score_bytes(run),
         dtype=run.dtype,
