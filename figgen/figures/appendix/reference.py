@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from figgen.charts import Axis, Bars, Box, Diagram, DiagramLink, Named
+from figgen.charts import Axis, Bars, Diagram, DiagramLink, Named
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, NOTATION
 from figgen.formulas.coverage import coverage
+from figgen.plotting.placed import box_at
 from figgen.plotting.series import segments
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep
@@ -46,15 +47,7 @@ def nested_terms(found: TrainingStep) -> Diagram:
     for column, (role, steps) in enumerate(ladders.items()):
         for row, lines in enumerate(steps):
             boxes.append(
-                Box(
-                    name=lines[0],
-                    lines=lines,
-                    x=column * (WIDE + APART),
-                    y=row * STEP,
-                    width=WIDE,
-                    height=HIGH,
-                    role=role,
-                )
+                box_at(lines[0], lines, (column * (WIDE + APART), row * STEP), (WIDE, HIGH), role)
             )
         links += [
             DiagramLink(source=above[0], target=below[0], role=role)
@@ -103,18 +96,16 @@ def symbols_of_a_step(found: TrainingStep) -> Diagram:
     boxes = []
     for column, (head, factors) in enumerate(columns.items()):
         x = column * (NARROW + 0.3)
-        boxes.append(Box(name=head, lines=(head,), x=x, y=0, width=NARROW, height=LOW))
+        boxes.append(box_at(head, (head,), (x, 0), (NARROW, LOW)))
         for place, (name, value, role) in enumerate(factors, 1):
             symbol = f"{'= ' if place == len(factors) else ''}{_written(name)}"
             boxes.append(
-                Box(
-                    name=f"{head} {name}",
-                    lines=(symbol, f"{value:,}"),
-                    x=x,
-                    y=LOW + 0.1 + (place - 1) * (HIGH + 0.1),
-                    width=NARROW,
-                    height=HIGH,
-                    role=role,
+                box_at(
+                    f"{head} {name}",
+                    (symbol, f"{value:,}"),
+                    (x, LOW + 0.1 + (place - 1) * (HIGH + 0.1)),
+                    (NARROW, HIGH),
+                    role,
                 )
             )
     return Diagram(

@@ -9,6 +9,7 @@ from figgen.errors import InputError
 from figgen.figures.parameters import HardwareName
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic
 from figgen.quantity_shown import NBSP, shown
 from figgen.registry import figure
@@ -56,9 +57,7 @@ def all_reduce_algorithms(
     for a in competitors(m):
         rows.append((a.title, *_terms(a), a.busiest_share(m), *times[a.title]))
     columns = (
-        Column(label="algorithm"),
-        Column(label="latency"),
-        Column(label="transfer"),
+        *headings("algorithm", "latency", "transfer"),
         Column(label="busiest rank sends, in S", spec=".3f"),
         *(Column(label=_size(size), unit="s", spec="time") for size in message_bytes),
     )
@@ -154,12 +153,7 @@ def all_reduce_regions(*, preset: str = "h100-ndr", nodes: tuple[int, ...] = (1,
                 rows.append((f"{m.ranks:,} ranks", among, _region(start, end), title))
             key = f"{'all' if among == 'all' else 'tree'}_{m.ranks}"
             values |= {f"{key}_{i}": Named(at, "B") for i, at in enumerate(starts[1:], 1)}
-    columns = (
-        Column(label="machine"),
-        Column(label="compared"),
-        Column(label="message size"),
-        Column(label="fastest"),
-    )
+    columns = headings("machine", "compared", "message size", "fastest")
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
@@ -196,11 +190,9 @@ def all_reduce_nic_bytes(
         for a, nics, sent in through
     )
     columns = (
-        Column(label="algorithm"),
-        Column(label="NICs in use per node"),
+        *headings("algorithm", "NICs in use per node"),
         Column(label="bytes through each, in S", spec=".3f"),
-        Column(label="time on the NIC alone", unit="s", spec="time"),
-        Column(label="time of the model", unit="s", spec="time"),
+        *headings("time on the NIC alone", "time of the model", unit="s", spec="time"),
     )
     names = ("ring", "leader", "per_nic", "two_level")
     shares = {f"{name}_share": Named(row[2]) for name, row in zip(names, rows, strict=True)}

@@ -18,6 +18,7 @@ from figgen.models.collectives.double_tree import Parents, double_binary_tree
 from figgen.models.collectives.exchanges import recursive_halving_doubling_all_reduce
 from figgen.models.collectives.folding import folded_all_reduce
 from figgen.models.collectives.traces import Send
+from figgen.plotting.placed import box_at, headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -57,13 +58,11 @@ def _depth(parents: Parents, rank: int) -> int:
 def _tree(parents: Parents, name: str, top: float) -> tuple[list[Box], list[DiagramLink], float]:
     """Boxes with the rank as x and the depth as y, links both ways, and where the tree ends."""
     boxes = [
-        Box(
-            name=f"{name}, rank {rank}",
-            lines=(f"r{rank}",),
-            x=0.57 * rank,
-            y=top + 0.72 * _depth(parents, rank),
-            width=0.44,
-            height=0.36,
+        box_at(
+            f"{name}, rank {rank}",
+            (f"r{rank}",),
+            (0.57 * rank, top + 0.72 * _depth(parents, rank)),
+            (0.44, 0.36),
         )
         for rank in range(len(parents))
     ]
@@ -131,9 +130,7 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
             )
         )
     columns = (
-        Column(label="phase"),
-        Column(label="distance"),
-        Column(label="nearest first"),
+        *headings("phase", "distance", "nearest first"),
         Column(label="each sends", unit="B", spec="bytes"),
         *(Column(label=f"r{rank}") for rank in range(ranks)),
     )
@@ -157,11 +154,11 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
     pitch, width = 1.2, 0.95
     total = pitch * (ranks - 1) + width
     lines = ("switch", "adds what comes up, sends the sum down")
-    boxes = [Box(name="switch", lines=lines, x=0.0, y=0.0, width=total, height=0.75)]
+    boxes = [box_at("switch", lines, (0.0, 0.0), (total, 0.75))]
     links: list[DiagramLink] = []
     for rank in range(ranks):
         name = f"rank {rank}"
-        boxes.append(Box(name=name, lines=(name,), x=pitch * rank, y=1.55, width=width, height=0.5))
+        boxes.append(box_at(name, (name,), (pitch * rank, 1.55), (width, 0.5)))
         links += [
             DiagramLink(source=name, target="switch"),
             DiagramLink(source="switch", target=name),

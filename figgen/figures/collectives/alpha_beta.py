@@ -14,6 +14,7 @@ from figgen.formulas.alpha_beta import (
     ring_all_reduce_crossover_bytes,
 )
 from figgen.formulas.data_parallel import chunked_all_reduce_time
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic, series_role
 from figgen.plotting.words import identifier
 from figgen.quantity_shown import shown
@@ -124,8 +125,7 @@ def link_crossovers(
         Column(label="α, one NCCL step", unit="s", spec="time"),
         Column(label="n½", unit="B", spec="bytes"),
         Column(label="α, 64 B measured", unit="s", spec="time"),
-        Column(label="n½ of that", unit="B", spec="bytes"),
-        Column(label=f"ring of {ranks}", unit="B", spec="bytes"),
+        *headings("n½ of that", f"ring of {ranks}", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -162,10 +162,14 @@ def everyday_times(
         }
     columns = (
         Column(label="size"),
-        Column(label="one message, NVLink", unit="s", spec="time"),
-        Column(label="one message, network", unit="s", spec="time"),
-        Column(label=f"all-reduce, {inside.ranks} ranks", unit="s", spec="time"),
-        Column(label=f"all-reduce, {outside.ranks} ranks", unit="s", spec="time"),
+        *headings(
+            "one message, NVLink",
+            "one message, network",
+            f"all-reduce, {inside.ranks} ranks",
+            f"all-reduce, {outside.ranks} ranks",
+            unit="s",
+            spec="time",
+        ),
         Column(label="of which latency", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -9,6 +9,7 @@ from figgen.errors import InputError, check_equal_lengths
 from figgen.formulas.alpha_beta import inverse_bandwidth_from_slope
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.models.algorithms.alpha_beta_fit import Fit, fit_line
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 
@@ -100,10 +101,8 @@ def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) ->
                 f"{key}_worst": Named(fit.worst),
             }
     columns = (
-        Column(label="measured"),
-        Column(label="fitted to"),
-        Column(label="intercept", unit="s", spec="time"),
-        Column(label="per ring step", unit="s", spec="time"),
+        *headings("measured", "fitted to"),
+        *headings("intercept", "per ring step", unit="s", spec="time"),
         Column(label="ring bandwidth B", unit="B/s", spec="si"),
         Column(label="n½", unit="B", spec="bytes"),
         Column(label="worst miss", spec="+.0%"),

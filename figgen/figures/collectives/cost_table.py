@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.equations.ops import Number
 from figgen.formulas import collectives as costs
+from figgen.plotting.placed import headings
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import (
@@ -125,10 +126,7 @@ def collective_costs(
         for at, time in enumerate(times):
             values[f"time_{index}_{at}"] = Named(time, "s")
     columns = (
-        Column(label="collective"),
-        Column(label="algorithm"),
-        Column(label="latency"),
-        Column(label="transfer"),
+        *headings("collective", "algorithm", "latency", "transfer"),
         Column(label="busiest rank sends (its dual: receives), in S", spec=".3f"),
         *(
             Column(label=format_quantity(size, "B", "bytes"), unit="s", spec="time")

@@ -11,6 +11,7 @@ from figgen.formulas.alpha_beta import algorithm_bandwidth, all_reduce_bus_bandw
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.models.machine.nccl_tuning import predictions
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic
 from figgen.quantity_shown import shown
 from figgen.registry import figure
@@ -69,9 +70,7 @@ def bus_bandwidth_table(
         Column(label="measured"),
         Column(label="S", unit="B", spec="gib"),
         Column(label="time", unit="s", spec="time"),
-        Column(label="algbw", unit="B/s", spec="si"),
-        Column(label="busbw", unit="B/s", spec="si"),
-        Column(label="rings can carry", unit="B/s", spec="si"),
+        *headings("algbw", "busbw", "rings can carry", unit="B/s", spec="si"),
         Column(label="share", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

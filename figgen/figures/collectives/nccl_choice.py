@@ -8,6 +8,7 @@ from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.figures.parameters import HardwareName
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
 from figgen.models.machine.nccl_tuning import NcclGroup, predictions
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import RING, RING_PER_NIC, machine
@@ -96,8 +97,7 @@ def nccl_choices(
         values[f"first_{group.ranks}"] = Named(str(rows[-len(message_bytes)][1]))
         values[f"last_{group.ranks}"] = Named(str(rows[-1][1]))
     columns = (
-        Column(label="machine"),
-        Column(label="NCCL’s choice"),
+        *headings("machine", "NCCL’s choice"),
         Column(label="S", unit="B", spec="bytes"),
         Column(label="predicted time", unit="s", spec="time"),
         Column(label="predicted busbw", unit="B/s", spec="si"),

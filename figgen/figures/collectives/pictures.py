@@ -13,6 +13,7 @@ from figgen.models.collectives import (
 )
 from figgen.models.collectives.exchanges import pair_of_chunk
 from figgen.models.collectives.traces import destinations, origins
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 SHOWN: dict[str, tuple[str, dict[str, int]]] = {
@@ -79,27 +80,23 @@ def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
     for rank in range(ranks):
         x = left + rank * PITCH
         boxes.append(
-            Box(
-                name=f"{name}, rank {rank}",
-                lines=(f"r{rank}",),
-                x=x,
-                y=0.0,
-                width=FRAME,
-                height=ranks * ROW + HEAD,
+            box_at(
+                f"{name}, rank {rank}",
+                (f"r{rank}",),
+                (x, 0.0),
+                (FRAME, ranks * ROW + HEAD),
                 frame=True,
             )
         )
         for row in range(ranks):
             label = filled.get((rank, row))
             boxes.append(
-                Box(
-                    name=f"{name}, rank {rank}, part {row}",
-                    lines=(label,) if label else (),
-                    x=x + (FRAME - CELL) / 2,
-                    y=HEAD + row * ROW,
-                    width=CELL,
-                    height=ROW - 0.06,
-                    role=_role(label),
+                box_at(
+                    f"{name}, rank {rank}, part {row}",
+                    (label,) if label else (),
+                    (x + (FRAME - CELL) / 2, HEAD + row * ROW),
+                    (CELL, ROW - 0.06),
+                    _role(label),
                 )
             )
     return boxes
@@ -152,15 +149,7 @@ def send_recv(*, stages: int = 3) -> Diagram:
     """Neighbouring pipeline stages: activations one way, their gradients the other."""
     check_between("stages", stages, 2, 8)
     boxes = tuple(
-        Box(
-            name=f"stage {k}",
-            lines=(f"stage {k}", f"rank {k}"),
-            x=1.95 * k,
-            y=0.2,
-            width=1.05,
-            height=0.8,
-            role="pp",
-        )
+        box_at(f"stage {k}", (f"stage {k}", f"rank {k}"), (1.95 * k, 0.2), (1.05, 0.8), "pp")
         for k in range(stages)
     )
     links: list[DiagramLink] = []
@@ -213,8 +202,7 @@ PLACES = {
 def collective_family() -> Diagram:
     """Four places where a sum can be, and the collectives that move it between them."""
     boxes = tuple(
-        Box(name=name, lines=STATES[name], x=x, y=y, width=width, height=0.75)
-        for name, (x, y, width) in PLACES.items()
+        box_at(name, STATES[name], (x, y), (width, 0.75)) for name, (x, y, width) in PLACES.items()
     )
     links = tuple(
         DiagramLink(source=source, target=target, label=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.models.collectives import CollectiveTrace, trace
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 CELL, HIGH, TOP, LEFT = 30.0, 20.0, 22.0, 22.0
@@ -29,16 +30,14 @@ def ring_film(*, ranks: int = 4, schedule: str = "nccl") -> Film:
         adds = sends[0].reduces
         carried = [(s, s.chunks[0], held[s.source][s.chunks[0]]) for s in sends]
         chips = tuple(
-            Thing(
-                name=f"sent {s.source}",
-                text=str(value),
-                role=_rank(s.source),
-                strong=True,
-                x=_x(s.target, ranks),
-                y=_y(chunk),
-                width=CELL,
-                height=HIGH,
+            thing_at(
+                f"sent {s.source}",
+                (_x(s.target, ranks), _y(chunk)),
+                (CELL, HIGH),
+                str(value),
+                _rank(s.source),
                 origin=(_x(s.source, ranks), _y(chunk)),
+                strong=True,
             )
             for s, chunk, value in carried
         )
@@ -114,22 +113,19 @@ def _rank(rank: int) -> str:
 def _cells(held: list[list[int]], complete: list[int]) -> tuple[Thing, ...]:
     ranks = len(held)
     names = [
-        Thing(name=f"c{chunk}", text=f"c{chunk}", x=0, y=_y(chunk), width=20, height=HIGH)
-        for chunk in range(ranks)
+        thing_at(f"c{chunk}", (0, _y(chunk)), (20, HIGH), f"c{chunk}") for chunk in range(ranks)
     ]
     heads = [
-        Thing(name=f"r{rank}", text=f"r{rank}", x=_x(rank, ranks) + 9, y=0, width=CELL, height=16)
+        thing_at(f"r{rank}", (_x(rank, ranks) + 9, 0), (CELL, 16), f"r{rank}")
         for rank in range(ranks)
     ]
     cells = [
-        Thing(
-            name=f"r{rank}c{chunk}",
-            text=str(value),
-            role=_rank(rank),
-            x=_x(rank, ranks),
-            y=_y(chunk),
-            width=CELL,
-            height=HIGH,
+        thing_at(
+            f"r{rank}c{chunk}",
+            (_x(rank, ranks), _y(chunk)),
+            (CELL, HIGH),
+            str(value),
+            _rank(rank),
             strong=value == complete[chunk],
         )
         for rank, row in enumerate(held)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from figgen.charts import (
-    Box,
     Column,
     Diagram,
     DiagramLink,
@@ -26,6 +25,7 @@ from figgen.models.collectives import (
     trace,
 )
 from figgen.models.collectives.rings import SCHEDULES
+from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
 NAMES = {"nccl": "NCCL", "textbook": "textbook"}
@@ -43,13 +43,11 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
         raise InputError("ranks", expected="an even number", got=ranks)
     half = ranks // 2
     boxes = tuple(
-        Box(
-            name=f"rank {rank}",
-            lines=(f"rank {rank}",),
-            x=1.36 * (rank if rank < half else ranks - 1 - rank),
-            y=0.0 if rank < half else 1.4,
-            width=1.0,
-            height=0.6,
+        box_at(
+            f"rank {rank}",
+            (f"rank {rank}",),
+            (1.36 * (rank if rank < half else ranks - 1 - rank), 0.0 if rank < half else 1.4),
+            (1.0, 0.6),
         )
         for rank in range(ranks)
     )
@@ -139,9 +137,7 @@ def ring_schedule(*, ranks: int = 4) -> Table:
             place = step % (ranks - 1)
             rows.append((NAMES[schedule], run.phases[step], place, *formula, same))
     columns = (
-        Column(label="schedule"),
-        Column(label="phase"),
-        Column(label="s"),
+        *headings("schedule", "phase", "s"),
         *(Column(label=f"rank {rank}") for rank in range(ranks)),
         Column(label="the trace agrees in"),
     )
@@ -185,14 +181,13 @@ def ring_proof_by_rank(*, ranks: int = 4, message_bytes: float = 1e9) -> Table:
         for rank in range(ranks)
     )
     columns = (
-        Column(label="rank"),
-        Column(label="messages"),
-        Column(label="sent", unit="B", spec="bytes"),
-        Column(label="received", unit="B", spec="bytes"),
-        Column(label="sent, textbook", unit="B", spec="bytes"),
-        Column(label="finishes chunk, NCCL"),
-        Column(label="finishes chunk, textbook"),
-        Column(label="contributions in its chunks at the end"),
+        *headings("rank", "messages"),
+        *headings("sent", "received", "sent, textbook", unit="B", spec="bytes"),
+        *headings(
+            "finishes chunk, NCCL",
+            "finishes chunk, textbook",
+            "contributions in its chunks at the end",
+        ),
     )
     values = {
         "most_sent": Named(max(sent["nccl"]), "B"),
@@ -225,11 +220,9 @@ def ring_proof_by_step(*, ranks: int = 4) -> Table:
         moved = (step + 1) * len(sends[0].chunks) / run.message_chunks
         rows.append((run.phases[step], step + 1, len(sends), carried, final, moved))
     columns = (
-        Column(label="phase"),
-        Column(label="step"),
-        Column(label="messages"),
-        Column(label="contributions in each"),
-        Column(label=f"final cells of {ranks * ranks}"),
+        *headings(
+            "phase", "step", "messages", "contributions in each", f"final cells of {ranks * ranks}"
+        ),
         Column(label="sent so far per rank, in S", spec=".3f"),
     )
     values = {

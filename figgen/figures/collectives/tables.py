@@ -17,6 +17,7 @@ from figgen.models.collectives import (
 )
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import destinations, origins
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
@@ -122,11 +123,10 @@ def collective_sizes(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         rows.append((name, SIZED[name], given, taken, least * message_bytes, least))
         values[f"{identifier(name)}_share"] = Named(least)
     columns = (
-        Column(label="collective"),
-        Column(label="S is"),
-        Column(label="largest input", unit="B", spec="bytes"),
-        Column(label="largest output", unit="B", spec="bytes"),
-        Column(label="busiest port, at least", unit="B", spec="bytes"),
+        *headings("collective", "S is"),
+        *headings(
+            "largest input", "largest output", "busiest port, at least", unit="B", spec="bytes"
+        ),
         Column(label="in S", spec=".3f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
@@ -159,13 +159,7 @@ def collective_duality() -> Table:
         )
         for name in ORDER
     )
-    columns = (
-        Column(label="collective"),
-        Column(label="a part starts on"),
-        Column(label="must end on"),
-        Column(label="adds"),
-        Column(label="dual"),
-    )
+    columns = headings("collective", "a part starts on", "must end on", "adds", "dual")
     own = sum(row[0] == row[-1] for row in rows)
     values = {"collectives": Named(len(rows)), "own_duals": Named(own)}
     return Table(columns=columns, rows=rows, values=values)

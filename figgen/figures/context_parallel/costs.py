@@ -16,6 +16,7 @@ from figgen.formulas.context_parallel import (
     ring_attention_forward_bytes,
 )
 from figgen.models.algorithms.context_exchange import KV_FORMS, kv_elements_per_token, ulysses_bytes
+from figgen.plotting.placed import headings
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -109,8 +110,7 @@ def cp_min_tokens(
             for heads, tokens in zip((1, 4, 8, 16), least, strict=True):
                 values[f"{generation}_{level.key}_{heads}"] = Named(tokens, "token")
     columns = (
-        Column(label="GPU"),
-        Column(label="ring over"),
+        *headings("GPU", "ring over"),
         Column(label="per direction", unit="B/s", spec="si"),
         *(Column(label=f"{heads}:1", spec=",.0f") for heads in (1, 4, 8, 16)),
     )
@@ -180,12 +180,15 @@ def cp_exchanges(
                 values[f"{label}_{what}"] = Named(rows[-1][at], "B")
             values[f"{label}_from"] = Named(rows[-1][-1], "rank")
     columns = (
-        Column(label="model"),
-        Column(label="heads, KV heads"),
-        Column(label="ring or gather sends", unit="B", spec="si"),
-        Column(label="all-to-all sends", unit="B", spec="si"),
-        Column(label="ring holds", unit="B", spec="si"),
-        Column(label="gather holds", unit="B", spec="si"),
+        *headings("model", "heads, KV heads"),
+        *headings(
+            "ring or gather sends",
+            "all-to-all sends",
+            "ring holds",
+            "gather holds",
+            unit="B",
+            spec="si",
+        ),
         Column(label="all-to-all sends less from C ="),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

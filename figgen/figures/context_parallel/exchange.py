@@ -29,6 +29,7 @@ from figgen.models.algorithms.context_parallel import (
     ring_attention,
     ring_timeline,
 )
+from figgen.plotting.placed import box_at, headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -46,13 +47,8 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
         left = side * panel
         owner = {c: rank for rank in range(cp) for c in chunks_of_rank(scheme, cp, rank)}
         boxes.append(
-            Box(
-                name=scheme,
-                lines=(f"{scheme}: keys 0 to {count - 1} across",),
-                x=left,
-                y=0,
-                width=panel - 0.6,
-                height=0.4,
+            box_at(
+                scheme, (f"{scheme}: keys 0 to {count - 1} across",), (left, 0), (panel - 0.6, 0.4)
             )
         )
         for chunk in range(count):
@@ -79,24 +75,20 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
 def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
     role = f"rank-{rank}"
     y = 0.5 + chunk * HIGH
-    name = Box(
-        name=f"{scheme} {chunk}",
-        lines=(f"{chunk}: rank {rank}",),
-        x=left,
-        y=y,
-        width=LABEL - 0.05,
-        height=HIGH - 0.05,
-        role=role,
+    name = box_at(
+        f"{scheme} {chunk}",
+        (f"{chunk}: rank {rank}",),
+        (left, y),
+        (LABEL - 0.05, HIGH - 0.05),
+        role,
     )
     cells = [
-        Box(
-            name=f"{scheme} {chunk} {key}",
-            lines=("½" if key == chunk else "1",),
-            x=left + LABEL + key * CELL,
-            y=y,
-            width=CELL - 0.05,
-            height=HIGH - 0.05,
-            role=role,
+        box_at(
+            f"{scheme} {chunk} {key}",
+            ("½" if key == chunk else "1",),
+            (left + LABEL + key * CELL, y),
+            (CELL - 0.05, HIGH - 0.05),
+            role,
         )
         for key in range(chunk + 1)
     ]
@@ -202,14 +194,11 @@ def online_softmax(*, keys_per_block: int = 2) -> Table:
     rows.append(_arrival("all keys at once", WORKED, no_keys_yet(1, 1))[0])
     return Table(
         columns=(
-            Column(label="what arrives"),
-            Column(label="scores"),
-            Column(label="values"),
+            *headings("what arrives", "scores", "values"),
             Column(label="largest score m", spec="g"),
             Column(label="old sums times"),
             Column(label="sum of weights l", spec=".3f"),
-            Column(label="weighted values o", spec=".2f"),
-            Column(label="o ÷ l", spec=".2f"),
+            *headings("weighted values o", "o ÷ l", spec=".2f"),
         ),
         rows=tuple(rows),
         values={
@@ -263,10 +252,7 @@ def cp_identity(*, cp: int = 4, sequence_length: int = 64, width: int = 8) -> Ta
     columns = (
         Column(label="cut"),
         Column(label="largest difference", spec=".3g"),
-        Column(label="pairs per step, least", spec=","),
-        Column(label="most", spec=","),
-        Column(label="pairs per rank, least", spec=","),
-        Column(label="most", spec=","),
+        *headings("pairs per step, least", "most", "pairs per rank, least", "most", spec=","),
     )
     values = {
         "largest": Named(max(row[1] for row in rows)),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.models.algorithms.context_parallel import chunks_of_rank, pairs_by_step
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 BEFORE = ("the rank before it", "the rank two before it", "the rank three before it")
@@ -100,34 +101,23 @@ def _things(
     count = 2 * cp
     owner = {chunk: rank for rank, held in chunks.items() for chunk in held}
     things = [
-        Thing(
-            name=f"q{q}",
-            text=str(q),
-            role=f"rank-{owner[q]}",
-            x=0,
-            y=TOP + q * CELL,
-            width=CELL - 3,
-            height=CELL - 2,
-        )
+        thing_at(f"q{q}", (0, TOP + q * CELL), (CELL - 3, CELL - 2), str(q), f"rank-{owner[q]}")
         for q in range(count)
     ]
     things += [
-        Thing(name=f"k{k}", text=str(k), x=LEFT + k * CELL + 6, y=0, width=CELL, height=14)
-        for k in range(count)
+        thing_at(f"k{k}", (LEFT + k * CELL + 6, 0), (CELL, 14), str(k)) for k in range(count)
     ]
     side = count * CELL
-    things.append(Thing(name="keys", text="keys", x=LEFT + side + 8, y=0, width=40, height=14))
-    things.append(Thing(name="queries", text="queries", x=0, y=TOP + side, width=60, height=16))
+    things.append(thing_at("keys", (LEFT + side + 8, 0), (40, 14), "keys"))
+    things.append(thing_at("queries", (0, TOP + side), (60, 16), "queries"))
     for (q, k), rank in sorted(done.items()):
         things.append(
-            Thing(
-                name=f"{q},{k}",
-                text="½" if q == k else "1",
-                role=f"rank-{rank}",
-                x=LEFT + k * CELL,
-                y=TOP + q * CELL,
-                width=CELL - 2,
-                height=CELL - 2,
+            thing_at(
+                f"{q},{k}",
+                (LEFT + k * CELL, TOP + q * CELL),
+                (CELL - 2, CELL - 2),
+                "½" if q == k else "1",
+                f"rank-{rank}",
                 strong=(q, k) in new,
             )
         )
@@ -142,24 +132,14 @@ def _rank_column(
     cp, high = len(chunks), 2 * CELL - 8
     for rank in range(cp):
         y = TOP + rank * 2 * CELL
-        yield Thing(
-            name=f"rank {rank}",
-            text=f"r{rank}",
-            role=f"rank-{rank}",
-            x=left,
-            y=y,
-            width=BOX - 6,
-            height=high,
-        )
+        yield thing_at(f"rank {rank}", (left, y), (BOX - 6, high), f"r{rank}", f"rank-{rank}")
         block = (rank - step) % cp
         before = (block + step - 1) % cp
-        yield Thing(
-            name=f"kv {block}",
-            text="kv " + ",".join(map(str, chunks[block])),
-            role=f"rank-{block}",
-            x=left + BOX,
-            y=y,
-            width=BOX + 22,
-            height=high,
+        yield thing_at(
+            f"kv {block}",
+            (left + BOX, y),
+            (BOX + 22, high),
+            "kv " + ",".join(map(str, chunks[block])),
+            f"rank-{block}",
             origin=(left + BOX, TOP + before * 2 * CELL) if moves else None,
         )

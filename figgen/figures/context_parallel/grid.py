@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.figures.training.step import step_interval
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import training_step
 
@@ -43,9 +44,7 @@ def cp_grid(
         steps += found
     columns = (
         Column(label="tokens", spec=","),
-        Column(label="ring", unit="s", spec="time"),
-        Column(label="gather", unit="s", spec="time"),
-        Column(label="all-to-all in nodes, ring between", unit="s", spec="time"),
+        *headings("ring", "gather", "all-to-all in nodes, ring between", unit="s", spec="time"),
         Column(label="ring over that", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values | step_interval(*steps))

@@ -22,6 +22,7 @@ from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_p
 from figgen.models.algorithms.gradient_overlap import gradient_tensors
 from figgen.models.shape.recipes import recipe
 from figgen.models.shape.resnet import resnet_50_parameters
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -74,12 +75,20 @@ def gradient_all_reduce(
     columns = (
         Column(label="model"),
         Column(label="parameters", unit="param", spec="si"),
-        Column(label="gradient, FP32", unit="B", spec="bytes"),
-        Column(label="BF16", unit="B", spec="bytes"),
-        Column(label=f"sent per rank, {nodes * each} ranks, BF16", unit="B", spec="bytes"),
-        Column(label=f"{each} GPUs in a node", unit="s", spec="time"),
-        Column(label=f"{nodes} GPUs, one per node", unit="s", spec="time"),
-        Column(label=f"{nodes} whole nodes", unit="s", spec="time"),
+        *headings(
+            "gradient, FP32",
+            "BF16",
+            f"sent per rank, {nodes * each} ranks, BF16",
+            unit="B",
+            spec="bytes",
+        ),
+        *headings(
+            f"{each} GPUs in a node",
+            f"{nodes} GPUs, one per node",
+            f"{nodes} whole nodes",
+            unit="s",
+            spec="time",
+        ),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

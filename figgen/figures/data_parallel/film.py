@@ -14,6 +14,7 @@ from figgen.figures.data_parallel.overlap import (
 )
 from figgen.figures.data_parallel.replicas import job
 from figgen.models.algorithms.gradient_overlap import MIB, ReducedBucket
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -150,10 +151,8 @@ def _key() -> list[Thing]:
     )
     x = 0.0
     for role, text, width in words:
-        things.append(Thing(name=f"key {role}", role=role, x=x, y=KEY + 2, width=10, height=10))
-        things.append(
-            Thing(name=f"words {role}", text=text, x=x + 14, y=KEY, width=width, height=14)
-        )
+        things.append(thing_at(f"key {role}", (x, KEY + 2), (10, 10), role=role))
+        things.append(thing_at(f"words {role}", (x + 14, KEY), (width, 14), text))
         x += width + 22
     return things
 
@@ -175,13 +174,11 @@ class _Picture:
             ("network", "network", 0.0, NETWORK),
         )
         things = [
-            Thing(
-                name=f"row {name}",
-                text=text,
-                x=x,
-                y=y,
-                width=WIDE * (x > 0) + LEFT * (x == 0),
-                height=HIGH if x == 0 else 16,
+            thing_at(
+                f"row {name}",
+                (x, y),
+                (WIDE * (x > 0) + LEFT * (x == 0), HIGH if x == 0 else 16),
+                text,
             )
             for name, text, x, y in rows
         ]
@@ -199,13 +196,11 @@ class _Picture:
                 things += self._message(at, bucket, now)
         x = LEFT + now * self.scale
         things.append(
-            Thing(
-                name="cursor",
+            thing_at(
+                "cursor",
+                (x - 1, BACKWARD - 3),
+                (1.5, NETWORK + HIGH - BACKWARD + 6),
                 role="neutral",
-                x=x - 1,
-                y=BACKWARD - 3,
-                width=1.5,
-                height=NETWORK + HIGH - BACKWARD + 6,
             )
         )
         return tuple(things)
@@ -217,7 +212,7 @@ class _Picture:
             "one", "exposed", y, self.backward_s, self.end_s, "one all-reduce", self.end_s
         )
         work = self._slot("whole", "backward", y, 0.0, self.backward_s, "backward", self.end_s)
-        head = Thing(name="row both", text="GPU", x=0, y=y, width=LEFT, height=HIGH)
+        head = thing_at("row both", (0, y), (LEFT, HIGH), "GPU")
         return (head, work, sent)
 
     def _message(self, at: int, bucket: ReducedBucket, now: float) -> list[Thing]:
@@ -251,14 +246,12 @@ class _Picture:
         now: float,
         origin: tuple[float, float] | None = None,
     ) -> Thing:
-        return Thing(
-            name=name,
-            text=text,
-            role=role,
-            x=LEFT + start * self.scale,
-            y=y,
-            width=max(1.0, (end - start) * self.scale),
-            height=HIGH,
-            strong=start <= now < end,
+        return thing_at(
+            name,
+            (LEFT + start * self.scale, y),
+            (max(1.0, (end - start) * self.scale), HIGH),
+            text,
+            role,
             origin=origin,
+            strong=start <= now < end,
         )

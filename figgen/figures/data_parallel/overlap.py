@@ -26,6 +26,7 @@ from figgen.models.algorithms.gradient_overlap import (
     reduced_buckets,
 )
 from figgen.models.step.gradient_buckets import best_number
+from figgen.plotting.placed import headings
 from figgen.plotting.series import doublings, line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -289,11 +290,9 @@ def ddp_bucket_table(
         }
     columns = (
         Column(label="model"),
-        Column(label="gradient", unit="B", spec="bytes"),
-        Column(label="largest matrix of a layer", unit="B", spec="bytes"),
+        *headings("gradient", "largest matrix of a layer", unit="B", spec="bytes"),
         Column(label="buckets", spec="d"),
-        Column(label="median bucket", unit="B", spec="bytes"),
-        Column(label="last bucket", unit="B", spec="bytes"),
+        *headings("median bucket", "last bucket", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

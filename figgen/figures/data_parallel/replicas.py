@@ -14,6 +14,7 @@ from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
 WEIGHT, RATE = Fraction(1), Fraction(1, 100)
@@ -114,11 +115,9 @@ def data_parallel_mean(*, ranks: int = 8, samples_per_rank: int = 2) -> Table:
     unweighted = sum(map(mean_gradient, short), Fraction(0)) / ranks
     weighted = mean_gradient([sample for shard in short for sample in shard])
     columns = (
-        Column(label="rank"),
-        Column(label="its samples (x, y)"),
+        *headings("rank", "its samples (x, y)"),
         Column(label="samples", spec="d"),
-        Column(label="own gradient", spec=".3f"),
-        Column(label="after the all-reduce", spec=".3f"),
+        *headings("own gradient", "after the all-reduce", spec=".3f"),
         Column(label="weight after the step", spec=".5f"),
     )
     values = {
@@ -153,14 +152,7 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
     pitch = width + 0.14
     full = ranks * pitch - 0.14
     boxes = [
-        Box(
-            name="batch",
-            lines=(f"global batch: {ranks * samples_per_rank} samples",),
-            x=0,
-            y=0,
-            width=full,
-            height=0.6,
-        )
+        box_at("batch", (f"global batch: {ranks * samples_per_rank} samples",), (0, 0), (full, 0.6))
     ]
     links = []
     for rank, shard in enumerate(shards):
@@ -172,7 +164,7 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
             DiagramLink(source="mean", target=f"{name} after", label="the same mean"),
         ]
     said = f"all-reduce: mean of {ranks} gradients = {_signed(mean)}"
-    boxes.append(Box(name="mean", lines=(said,), x=0, y=3.5, width=full, height=0.6, role="dp"))
+    boxes.append(box_at("mean", (said,), (0, 3.5), (full, 0.6), "dp"))
     values = {
         "ranks": Named(ranks),
         "mean": Named(float(mean)),
@@ -194,8 +186,8 @@ def _replica(
     )
     stepped = (f"{name} steps", f"w = {float(after):.5f}")
     return (
-        Box(name=name, x=x, y=1.3, width=width, height=1.4, role="forward", lines=lines),
-        Box(name=f"{name} after", x=x, y=4.8, width=width, height=1.0, lines=stepped),
+        box_at(name, lines, (x, 1.3), (width, 1.4), "forward"),
+        box_at(f"{name} after", stepped, (x, 4.8), (width, 1.0)),
     )
 
 

@@ -16,6 +16,7 @@ from figgen.formulas.experts import (
 )
 from figgen.models.shape.model_shape import ExpertShape
 from figgen.models.step.step_rows import sent_by_axis
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import training_step
@@ -65,11 +66,9 @@ def moe_models(
             f"{key}_share": Named(share),
         }
     columns = (
-        Column(label="model"),
-        Column(label="experts per token"),
+        *headings("model", "experts per token"),
         Column(label="width of one", spec=","),
-        Column(label="total", unit="param", spec="si"),
-        Column(label="active", unit="param", spec="si"),
+        *headings("total", "active", unit="param", spec="si"),
         Column(label="total over active", spec=".1f"),
         Column(label="in routed experts", spec=".0%"),
     )
@@ -192,10 +191,7 @@ def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")
         Column(label="run"),
         Column(label="tokens per GPU", spec=",.0f"),
         Column(label="work per GPU", unit="FLOP", spec="si"),
-        Column(label="TP, CP", unit="B", spec="si"),
-        Column(label="EP", unit="B", spec="si"),
-        Column(label="DP, EDP", unit="B", spec="si"),
-        Column(label="PP", unit="B", spec="si"),
+        *headings("TP, CP", "EP", "DP, EDP", "PP", unit="B", spec="si"),
         Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

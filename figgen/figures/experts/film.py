@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Film, Question, Scene, Thing
 from figgen.figures.experts.layer import EXPERTS, LOGITS, RANKS, TOP_K, home, routed, values_of
 from figgen.models.shape.routing import Routing
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 CHIP, HIGH, ROW, LEFT, AWAY, TOP = 26.0, 19.0, 46.0, 44.0, 150.0, 20.0
@@ -78,14 +79,12 @@ def _question(loads: tuple[int, ...]) -> Question:
 
 
 def _done(token: Thing) -> Thing:
-    return Thing(
-        name=token.name,
-        text=token.text.replace("t", "y"),
-        role=token.role,
-        x=token.x,
-        y=token.y,
-        width=CHIP,
-        height=HIGH,
+    return thing_at(
+        token.name,
+        (token.x, token.y),
+        (CHIP, HIGH),
+        token.text.replace("t", "y"),
+        token.role,
         strong=True,
     )
 
@@ -93,15 +92,7 @@ def _done(token: Thing) -> Thing:
 def _tokens(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
     """Return the tokens on their own ranks."""
     return tuple(
-        Thing(
-            name=f"token {t}",
-            text=f"t{t}",
-            role=f"rank-{home(t)}",
-            x=x,
-            y=y,
-            width=CHIP,
-            height=HIGH,
-        )
+        thing_at(f"token {t}", (x, y), (CHIP, HIGH), f"t{t}", f"rank-{home(t)}")
         for t in range(len(LOGITS))
         for x, y in [at_home[t, 0]]
     )
@@ -127,14 +118,12 @@ def _copies(
     routing: Routing, now: dict[Spot, Spot], before: dict[Spot, Spot] | None, strong: bool = False
 ) -> tuple[Thing, ...]:
     return tuple(
-        Thing(
-            name=f"copy {token} {copy}",
-            text=f"{token}{'ab'[copy]}",
-            role=f"rank-{home(token)}",
-            x=now[token, copy][0],
-            y=now[token, copy][1],
-            width=CHIP,
-            height=HIGH,
+        thing_at(
+            f"copy {token} {copy}",
+            (now[token, copy][0], now[token, copy][1]),
+            (CHIP, HIGH),
+            f"{token}{'ab'[copy]}",
+            f"rank-{home(token)}",
             origin=before[token, copy] if before else None,
             strong=strong,
         )
@@ -146,14 +135,12 @@ def _copies(
 def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
     """Return the places that copies have left."""
     return tuple(
-        Thing(
-            name=f"left {token:.0f} {copy:.0f}",
-            text=f"{token:.0f}{'ab'[int(copy)]}",
-            role="idle",
-            x=x,
-            y=y,
-            width=CHIP,
-            height=HIGH,
+        thing_at(
+            f"left {token:.0f} {copy:.0f}",
+            (x, y),
+            (CHIP, HIGH),
+            f"{token:.0f}{'ab'[int(copy)]}",
+            "idle",
         )
         for (token, copy), (x, y) in at_home.items()
     )
@@ -161,13 +148,11 @@ def _left(at_home: dict[Spot, Spot]) -> tuple[Thing, ...]:
 
 def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
     """Return the names of ranks and experts; with `loads`, also the copies per expert."""
-    heads = [Thing(name="home", text="at home", x=LEFT, y=0, width=70, height=14)]
-    heads.append(Thing(name="away", text="at its expert", x=AWAY, y=0, width=90, height=14))
+    heads = [thing_at("home", (LEFT, 0), (70, 14), "at home")]
+    heads.append(thing_at("away", (AWAY, 0), (90, 14), "at its expert"))
     for rank in range(RANKS):
         y = TOP + rank * ROW
         work = f": {loads[rank]} copies" if loads else ""
-        heads.append(Thing(name=f"r{rank}", text=f"rank {rank}", x=0, y=y, width=40, height=HIGH))
-        heads.append(
-            Thing(name=f"e{rank}", text=f"expert {rank}{work}", x=AWAY, y=y, width=120, height=HIGH)
-        )
+        heads.append(thing_at(f"r{rank}", (0, y), (40, HIGH), f"rank {rank}"))
+        heads.append(thing_at(f"e{rank}", (AWAY, y), (120, HIGH), f"expert {rank}{work}"))
     return tuple(heads)

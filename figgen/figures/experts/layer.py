@@ -6,6 +6,7 @@ import numpy as np
 
 from figgen.charts import Box, Column, Diagram, DiagramLink, Named, Scalar, Table
 from figgen.models.shape.routing import Routing, load_balance_loss, route
+from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
 TOP_K, RANKS, EXPERTS = 2, 4, 4
@@ -66,8 +67,7 @@ def moe_routing() -> Table:
         rows.append((token, home(token), *map(float, routing.probabilities[token]), gates))
     rows.append(("load", "", *(f"{load} copies" for load in routing.loads), ""))
     columns = (
-        Column(label="token"),
-        Column(label="rank"),
+        *headings("token", "rank"),
         *(Column(label=f"p of E{expert}", spec=".2f") for expert in range(EXPERTS)),
         Column(label="output"),
     )
@@ -83,7 +83,7 @@ def moe_layer() -> Diagram:
     tops = {name: at * 1.2 for at, name in enumerate(("x", "router", "expert", "sum", "y"))}
 
     def wide(name: str, lines: tuple[str, ...], role: str = "neutral") -> Box:
-        return Box(name=name, lines=lines, x=0, y=tops[name], width=across, height=high, role=role)
+        return box_at(name, lines, (0, tops[name]), (across, high), role)
 
     boxes = [
         wide("x", ("token 0", "1 × h")),
@@ -96,14 +96,12 @@ def moe_layer() -> Diagram:
         probability = float(routing.probabilities[0, expert])
         used = expert in gates
         boxes.append(
-            Box(
-                name=f"E{expert}",
-                lines=(f"expert {expert}", f"p = {probability:.2f}"),
-                x=expert * pitch,
-                y=tops["expert"],
-                width=across - 3 * pitch,
-                height=high,
-                role="ep" if used else "idle",
+            box_at(
+                f"E{expert}",
+                (f"expert {expert}", f"p = {probability:.2f}"),
+                (expert * pitch, tops["expert"]),
+                (across - 3 * pitch, high),
+                "ep" if used else "idle",
             )
         )
         if used:

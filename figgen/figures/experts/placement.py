@@ -13,6 +13,7 @@ from figgen.formulas.experts import expert_all_to_all_bytes, experts_per_rank
 from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import coordinates_of
 from figgen.models.shape.routing import expected_groups
+from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
 BYTES, PASSES = 2, 4
@@ -21,19 +22,17 @@ BYTES, PASSES = 2, 4
 def _factors(title: str, y: float, world_size: int, sizes: Mapping[str, int]) -> Iterator[Box]:
     """Yield a row of boxes: a title, the axes with their sizes, and the product of the sizes."""
     hues = {"etp": "tp", "edp": "dp"}
-    yield Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7)
+    yield box_at(title, (title,), (0, y), (1.15, 0.7))
     for at, (axis, size) in enumerate(sizes.items()):
-        yield Box(
-            name=f"{title} {axis}",
-            lines=(axis.upper(), f"{size}"),
-            x=1.23 + at * 0.78,
-            y=y,
-            width=0.7,
-            height=0.7,
-            role=hues.get(axis, axis) if size > 1 else "neutral",
+        yield box_at(
+            f"{title} {axis}",
+            (axis.upper(), f"{size}"),
+            (1.23 + at * 0.78, y),
+            (0.7, 0.7),
+            hues.get(axis, axis) if size > 1 else "neutral",
         )
     product = (f"= {world_size:,}",)
-    yield Box(name=f"{title} world", lines=product, x=4.35, y=y, width=0.7, height=0.7)
+    yield box_at(f"{title} world", product, (4.35, y), (0.7, 0.7))
 
 
 @figure("parallel-stack")
@@ -63,19 +62,17 @@ def parallel_stack(
         dense = coordinates_of(parallel.dense, rank)
         expert = coordinates_of(parallel.expert, rank)
         boxes.append(
-            Box(
-                name=f"gpu {rank}",
-                lines=(
+            box_at(
+                f"gpu {rank}",
+                (
                     f"GPU {rank}",
                     f"tp {dense['tp']}",
                     f"dp {dense['dp']}",
                     f"ep {expert['ep']}",
                     f"edp {expert['edp']}",
                 ),
-                x=rank % across * wide,
-                y=2.0 + rank // across * 1.55,
-                width=wide - 0.08,
-                height=1.45,
+                (rank % across * wide, 2.0 + rank // across * 1.55),
+                (wide - 0.08, 1.45),
             )
         )
     values = {
@@ -131,13 +128,10 @@ def moe_placement(
     values["work_s"] = Named(each * (experts.top_k + experts.shared), "s")
     values["routed_s"] = Named(each * experts.top_k, "s")
     columns = (
-        Column(label="EP"),
-        Column(label="nodes"),
-        Column(label="experts per rank"),
+        *headings("EP", "nodes", "experts per rank"),
         Column(label="sent per rank", unit="B", spec="si"),
         Column(label="leaves the node", spec=".0%"),
-        Column(label="NVLink (ms)", spec=".1f"),
-        Column(label="NIC (ms)", spec=".1f"),
+        *headings("NVLink (ms)", "NIC (ms)", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -182,9 +176,7 @@ def moe_node_limit(
         }
     columns = (
         Column(label="one copy for"),
-        Column(label="places reached", spec=".2f"),
-        Column(label="experts at each", spec=".2f"),
-        Column(label="copies over the network", spec=".2f"),
+        *headings("places reached", "experts at each", "copies over the network", spec=".2f"),
         Column(label="per token", unit="B", spec="si"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
@@ -66,12 +67,8 @@ def experts_published() -> Table:
             f"ratio_{at}": Named(found_s / measured_s),
         }
     columns = (
-        Column(label="job"),
-        Column(label="dispatcher"),
-        Column(label="overlap"),
-        Column(label="CUDA graphs"),
-        Column(label="measured", unit="s", spec="time"),
-        Column(label="predicted", unit="s", spec="time"),
+        *headings("job", "dispatcher", "overlap", "CUDA graphs"),
+        *headings("measured", "predicted", unit="s", spec="time"),
         Column(label="predicted over measured", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -13,6 +13,7 @@ from figgen.formulas.reliability import checkpoint_size
 from figgen.models.algorithms.rollouts import answer_lengths
 from figgen.models.planner.saving import COPY_BYTES_PER_S, STORAGE_BYTES_PER_S, WAYS, saving
 from figgen.models.shape.recipes import EIGHT_BITS
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -71,8 +72,7 @@ def checkpoint_stall(
         Column(label="GPUs", spec=",.0f"),
         Column(label="way"),
         Column(label="written by each", unit="B", spec="bytes"),
-        Column(label="training stands still", unit="s", spec="time"),
-        Column(label="safe after", unit="s", spec="time"),
+        *headings("training stands still", "safe after", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -128,13 +128,11 @@ def checkpoint_published() -> Table:
             key = one.title.split(",")[0].split()[0].lower()
             values[f"{key}_copied"] = Named(copied, "s")
     columns = (
-        Column(label="who"),
-        Column(label="GPUs"),
+        *headings("who", "GPUs"),
         Column(label="size", unit="B", spec="bytes"),
         Column(label="training waits", unit="s", spec="time"),
         Column(label="rate of that", unit="B/s", spec="si"),
-        Column(label="asynchronous", unit="s", spec="time"),
-        Column(label="copy, computed", unit="s", spec="time"),
+        *headings("asynchronous", "copy, computed", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -176,8 +174,7 @@ def packing(
         }
     columns = (
         Column(label="mean length", spec=",.0f"),
-        Column(label="padding, one sample per sequence", spec=".1%"),
-        Column(label="padding, packed", spec=".1%"),
+        *headings("padding, one sample per sequence", "padding, packed", spec=".1%"),
         Column(label="fewer sequences, factor", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -10,6 +10,7 @@ from figgen.errors import check_between
 from figgen.figures.parameters import ModelName
 from figgen.figures.training.step import step_interval
 from figgen.models.step.timed_step import HOST_UPDATE_BYTES
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep, training_step
@@ -126,9 +127,12 @@ def offload_links() -> Table:
     columns = (
         Column(label="machine"),
         Column(label="to the host and back, each", unit="B/s", spec="si"),
-        Column(label="FLOP per byte to hide it", spec=",.0f"),
-        Column(label="weights: tokens per microbatch", spec=",.0f"),
-        Column(label="activations: width of a layer", spec=",.0f"),
+        *headings(
+            "FLOP per byte to hide it",
+            "weights: tokens per microbatch",
+            "activations: width of a layer",
+            spec=",.0f",
+        ),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -170,10 +174,14 @@ def offload_measured() -> Table:
         values["update"] = Named(update_s, "s")
     columns = (
         Column(label="sequence"),
-        Column(label="step without", unit="s", spec="time"),
-        Column(label="host's update, computed", unit="s", spec="time"),
-        Column(label="the longer", unit="s", spec="time"),
-        Column(label="measured", unit="s", spec="time"),
+        *headings(
+            "step without",
+            "host's update, computed",
+            "the longer",
+            "measured",
+            unit="s",
+            spec="time",
+        ),
         Column(label="measured over the longer", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
@@ -214,11 +222,8 @@ def offload_fractions() -> Table:
         errors.append(abs(predicted / added - 1))
         rows.append((f"{share:.0%}", "yes" if overlap else "no", measured_s, added, predicted))
     columns = (
-        Column(label="offloaded"),
-        Column(label="copies overlap"),
-        Column(label="measured step", unit="s", spec="time"),
-        Column(label="added, measured", unit="s", spec="time"),
-        Column(label="added, predicted", unit="s", spec="time"),
+        *headings("offloaded", "copies overlap"),
+        *headings("measured step", "added, measured", "added, predicted", unit="s", spec="time"),
     )
     values = {
         "base": Named(base_s, "s"),
@@ -290,10 +295,8 @@ def offload_inputs() -> Table:
     columns = (
         Column(label="step"),
         Column(label="tokens", spec=","),
-        Column(label="freed, measured", unit="B", spec="gib"),
-        Column(label="freed, predicted", unit="B", spec="gib"),
-        Column(label="added, measured", unit="s", spec="time"),
-        Column(label="added, predicted", unit="s", spec="time"),
+        *headings("freed, measured", "freed, predicted", unit="B", spec="gib"),
+        *headings("added, measured", "added, predicted", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.models.step.compute import MFU_LABEL
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
@@ -72,11 +73,8 @@ def journey_scoreboard(*, page: int) -> Table:
     _, last = found[-1]
     return Table(
         columns=(
-            Column(label="page: job"),
-            Column(label="layout"),
-            Column(label="memory", unit="B", spec="bytes"),
-            Column(label="NVLink", unit="B", spec="bytes"),
-            Column(label="network", unit="B", spec="bytes"),
+            *headings("page: job", "layout"),
+            *headings("memory", "NVLink", "network", unit="B", spec="bytes"),
             Column(label="step (s)"),
             Column(label="tokens/s", spec="si"),
             Column(label=MFU_LABEL.replace("+", "+\u200b"), spec=".0%"),

@@ -20,6 +20,7 @@ from figgen.charts import (
 from figgen.errors import check_between
 from figgen.figures.parameters import HardwareName, ModelName
 from figgen.models.shape.transformer import dense_layer_weights
+from figgen.plotting.placed import box_at
 from figgen.plotting.series import ROLES, line, logarithmic
 from figgen.quantity_shown import shown
 from figgen.registry import figure
@@ -50,9 +51,7 @@ def journey_one_step() -> Diagram:
     across = ACROSS / sum(seconds.values())
     boxes, x = [], 0.0
     for (name, s), role in zip(seconds.items(), roles, strict=True):
-        boxes.append(
-            Box(name=name, lines=(name,), x=x, y=0, width=s * across, height=WORK_HIGH, role=role)
-        )
+        boxes.append(box_at(name, (name,), (x, 0), (s * across, WORK_HIGH), role))
         x += s * across
     kinds = kinds_of_memory(found)
     shown = ("activations", "optimizer", "gradients", "weights")
@@ -66,9 +65,7 @@ def journey_one_step() -> Diagram:
             lines.append("stays for the whole run, as do gradients and weights,")
             lines.append(f"{_bytes(found.state_bytes)} together")
         high, role = kinds[kind] * down, MEMORY_ROLES[kind]
-        boxes.append(
-            Box(name=kind, lines=tuple(lines), x=0, y=y, width=ACROSS, height=high, role=role)
-        )
+        boxes.append(box_at(kind, tuple(lines), (0, y), (ACROSS, high), role))
         y += high
     return Diagram(
         boxes=tuple(boxes),
@@ -103,22 +100,14 @@ def _staircase(
     steps = [(turn * at / layers, turn / layers, at + 1) for at in range(layers)]
     steps += [(turn + over * at / layers, over / layers, layers - at) for at in range(layers)]
     boxes = [
-        Box(
-            name=f"activations {at}",
-            lines=(),
-            role=role,
-            x=x,
-            y=bottom - rise * held,
-            width=wide,
-            height=rise * held,
-        )
+        box_at(f"activations {at}", (), (x, bottom - rise * held), (wide, rise * held), role)
         for at, (x, wide, held) in enumerate(steps)
     ]
     written = (f"activations: {_bytes(rung(1).activations_bytes)},", "written by forward")
     freed = ("freed by backward,", "layer by layer")
     places = (("written", written, 0.0, turn), ("freed", freed, turn + 0.45 * over, 0.55 * over))
     return boxes + [
-        Box(name=name, lines=lines, x=x, y=WORK_HIGH + 0.08, width=wide, height=0.5, role="")
+        box_at(name, lines, (x, WORK_HIGH + 0.08), (wide, 0.5), "")
         for name, lines, x, wide in places
     ]
 
@@ -143,9 +132,7 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     }
     boxes = []
     for row, (y, says) in rows.items():
-        boxes.append(
-            Box(name=row, lines=(says,), x=0, y=y, width=ACROSS - 0.12, height=0.5, role="")
-        )
+        boxes.append(box_at(row, (says,), (0, y), (ACROSS - 0.12, 0.5), ""))
         for gpu in range(gpus):
             boxes += _layer_on(gpu, range(gpus) if row == "during" else (gpu,), row, y, gpus)
     return Diagram(
@@ -167,20 +154,16 @@ def _layer_on(gpu: int, owners: Iterable[int], row: str, y: float, gpus: int) ->
     pitch = ACROSS / gpus
     width, x, whole = pitch - 0.12, gpu * pitch, f"GPU {gpu} {row}"
     cell = width / gpus
-    frame = Box(
-        name=whole, lines=(f"GPU {gpu}",), x=x, y=y + 0.5, width=width, height=0.95, frame=True
-    )
+    frame = box_at(whole, (f"GPU {gpu}",), (x, y + 0.5), (width, 0.95), frame=True)
     return [
         frame,
         *(
-            Box(
-                name=f"part {owner} {row} on GPU {gpu}",
-                lines=(f"{owner}",),
-                x=x + owner * cell,
-                y=y + 0.8,
-                width=cell,
-                height=0.65,
-                role=f"rank-{owner}",
+            box_at(
+                f"part {owner} {row} on GPU {gpu}",
+                (f"{owner}",),
+                (x + owner * cell, y + 0.8),
+                (cell, 0.65),
+                f"rank-{owner}",
             )
             for owner in owners
         ),

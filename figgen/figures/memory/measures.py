@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.figures.training.step import fullest_bars
 from figgen.models.memory.memory import MemoryEstimate
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.resolve import training_step
@@ -68,8 +69,7 @@ def memory_measures(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int
     rows.append((TOGETHER, free, start - free, MEASURES["sp"][2]))
     columns = (
         Column(label="measure"),
-        Column(label="fullest GPU", unit="B", spec="bytes"),
-        Column(label="saves", unit="B", spec="bytes"),
+        *headings("fullest GPU", "saves", unit="B", spec="bytes"),
         Column(label="costs"),
     )
     values = {"start": Named(start, "B"), "free": Named(free, "B")}

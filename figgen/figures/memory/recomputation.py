@@ -9,6 +9,7 @@ from figgen.models.setup.stage_layers import StageShare
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recomputation import MODULES, NOT_MEGATRON, SECOND
 from figgen.models.step.stage_work import stage_work
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.resolve import resolve, training_step
@@ -57,12 +58,9 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
             values[f"{name}_again"] = Named(again)
     rows.sort(key=lambda row: float(row[3]))
     columns = (
-        Column(label="module"),
-        Column(label="what is made again"),
-        Column(label="Megatron-LM's flag"),
+        *headings("module", "what is made again", "Megatron-LM's flag"),
         Column(label="saved per layer", unit="B", spec="bytes"),
-        Column(label="of what it keeps", spec=".1%"),
-        Column(label="of its forward again", spec=".1%"),
+        *headings("of what it keeps", "of its forward again", spec=".1%"),
     )
     values |= {"kept": Named(whole, "B"), "sequence": Named(plain.sequence, "token")}
     values["own"] = Named(sum(row[0] in NOT_MEGATRON for row in rows))
@@ -115,8 +113,7 @@ def recompute_published() -> Table:
         rows.append((said, size, printed * 2**30, size / (printed * 2**30) - 1))
     columns = (
         Column(label="what"),
-        Column(label="computed", unit="B", spec="gib"),
-        Column(label="printed", unit="B", spec="gib"),
+        *headings("computed", "printed", unit="B", spec="gib"),
         Column(label="difference", spec="+.1%"),
     )
     return Table(

@@ -28,6 +28,7 @@ from figgen.figures.parameters import AcceleratorName
 from figgen.formulas.scale_and_state import gpus_to_hold
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.recipes import recipe as named_recipe
+from figgen.plotting.placed import box_at
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -168,9 +169,7 @@ def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
         for n in range(2)
         for g in range(GPUS_DRAWN)
     )
-    fabric = Box(
-        name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE, height=0.5
-    )
+    fabric = box_at("fabric", ("network fabric",), (0.0, TALL / 2 - 0.25), (WIDE, 0.5))
     return Diagram(
         boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node), *_pipes(node)),
         links=links,
@@ -201,26 +200,18 @@ def _pipes(node: HardwarePreset) -> list[Box]:
         said = format_quantity(speed, "B/s", "si") if g == 0 else ""
         within = wide >= 0.9
         boxes.append(
-            Box(
-                name=f"{name} {n}.{g}",
-                lines=(said,) if said and within else (),
-                x=x,
-                y=top,
-                width=wide,
-                height=high,
-                role=role,
+            box_at(
+                f"{name} {n}.{g}", (said,) if said and within else (), (x, top), (wide, high), role
             )
         )
         if said and not within:
             boxes.append(
-                Box(
-                    name=f"{name} {n}.{g} speed",
-                    lines=(said,),
-                    x=x + wide + 0.08,
-                    y=top + high / 2 - 0.12,
-                    width=0.9,
-                    height=0.3,
-                    role="",
+                box_at(
+                    f"{name} {n}.{g} speed",
+                    (said,),
+                    (x + wide + 0.08, top + high / 2 - 0.12),
+                    (0.9, 0.3),
+                    "",
                 )
             )
     return boxes
@@ -242,7 +233,7 @@ def _node(n: int, gpus: int) -> list[Box]:
         frame: bool = False,
     ) -> Box:
         top = TALL - y - height if n else y
-        return Box(name=name, lines=said, x=x, y=top, width=width, height=height, frame=frame)
+        return box_at(name, said, (x, top), (width, height), frame=frame)
 
     switch = (f"NVSwitch of node {n}, {gpus} GPUs",)
     boxes = [

@@ -9,6 +9,7 @@ from figgen.errors import check_between
 from figgen.figures.parameters import AcceleratorName
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -112,12 +113,9 @@ def announced_racks(*, tp: int = 16, hidden: int = 16384, sequence: int = 8192) 
     columns = (
         Column(label="GPU"),
         Column(label="memory", unit="B", spec="bytes"),
-        Column(label="its bandwidth", unit="B/s", spec="si"),
-        Column(label="scale-up link", unit="B/s", spec="si"),
+        *headings("its bandwidth", "scale-up link", unit="B/s", spec="si"),
         Column(label="BF16, TFLOP/s"),
-        Column(label="FLOP per byte of memory", spec=",.0f"),
-        Column(label="FLOP per byte of the link", spec=",.0f"),
-        Column(label=f"TP {tp} keeps, highest peak", spec=".0%"),
-        Column(label="lowest peak", spec=".0%"),
+        *headings("FLOP per byte of memory", "FLOP per byte of the link", spec=",.0f"),
+        *headings(f"TP {tp} keeps, highest peak", "lowest peak", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

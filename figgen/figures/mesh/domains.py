@@ -14,6 +14,7 @@ from figgen.formulas.hierarchical_collectives import (
     two_level_all_reduce_time,
 )
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.registry import figure
 
@@ -122,9 +123,13 @@ def domain_all_reduce(
         }
     columns = (
         Column(label="GPUs", spec=",d"),
-        Column(label="a ring per port, 8 in a domain", unit="s", spec="time"),
-        Column(label="two levels, 8", unit="s", spec="time"),
-        Column(label="two levels, 72", unit="s", spec="time"),
+        *headings(
+            "a ring per port, 8 in a domain",
+            "two levels, 8",
+            "two levels, 72",
+            unit="s",
+            spec="time",
+        ),
         Column(label="8 over 72", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -10,6 +10,7 @@ from figgen.formulas.topology import (
     torus_bisection_links,
     torus_diameter,
 )
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 WIDTH = 10.0
@@ -21,29 +22,15 @@ def fat_tree_wiring() -> Diagram:
     ports, leaves, spines = 4, 4, 2
     wide = WIDTH / leaves
     boxes = [
-        Box(
-            name=f"spine {s}",
-            lines=(f"spine {s}",),
-            x=1.6 + s * 4.6,
-            y=0,
-            width=2.2,
-            height=0.55,
-            role="series-2",
-        )
+        box_at(f"spine {s}", (f"spine {s}",), (1.6 + s * 4.6, 0), (2.2, 0.55), "series-2")
         for s in range(spines)
     ]
     links = []
     for leaf in range(leaves):
         x = leaf * wide
         boxes.append(
-            Box(
-                name=f"leaf {leaf}",
-                lines=(f"leaf {leaf}",),
-                x=x + 0.1,
-                y=1.9,
-                width=wide - 0.2,
-                height=0.55,
-                role="series-1",
+            box_at(
+                f"leaf {leaf}", (f"leaf {leaf}",), (x + 0.1, 1.9), (wide - 0.2, 0.55), "series-1"
             )
         )
         links += [
@@ -52,16 +39,7 @@ def fat_tree_wiring() -> Diagram:
         ]
         for at in range(ports // 2):
             gpu = leaf * (ports // 2) + at
-            boxes.append(
-                Box(
-                    name=f"gpu {gpu}",
-                    lines=(f"{gpu}",),
-                    x=x + 0.2 + at * 1.1,
-                    y=3.2,
-                    width=1.0,
-                    height=0.5,
-                )
-            )
+            boxes.append(box_at(f"gpu {gpu}", (f"{gpu}",), (x + 0.2 + at * 1.1, 3.2), (1.0, 0.5)))
             links.append(DiagramLink(source=f"leaf {leaf}", target=f"gpu {gpu}", both_ways=True))
     endpoints = leaves * ports // 2
     values = {
@@ -81,8 +59,8 @@ def _row_stubs(row: int) -> list[Box]:
     y, first, right = 0.9 + row * 1.05, row * SIDE, 1.2 + SIDE * STEP - 0.4
     last = f"to {first + SIDE - 1}"
     return [
-        Box(name=f"left {row}", lines=(last,), x=0, y=y, width=0.75, height=0.5),
-        Box(name=f"right {row}", lines=(f"to {first}",), x=right, y=y, width=0.75, height=0.5),
+        box_at(f"left {row}", (last,), (0, y), (0.75, 0.5)),
+        box_at(f"right {row}", (f"to {first}",), (right, y), (0.75, 0.5)),
     ]
 
 
@@ -90,8 +68,8 @@ def _column_stubs(column: int) -> list[Box]:
     """Return stubs at both ends of a column, each labeled with the other end."""
     x, last, foot = 1.2 + column * STEP, SIDE * (SIDE - 1) + column, 0.9 + SIDE * 1.05 - 0.15
     return [
-        Box(name=f"top {column}", lines=(f"to {last}",), x=x, y=0, width=0.9, height=0.45),
-        Box(name=f"foot {column}", lines=(f"to {column}",), x=x, y=foot, width=0.9, height=0.45),
+        box_at(f"top {column}", (f"to {last}",), (x, 0), (0.9, 0.45)),
+        box_at(f"foot {column}", (f"to {column}",), (x, foot), (0.9, 0.45)),
     ]
 
 
@@ -111,9 +89,7 @@ def torus_wiring() -> Diagram:
         for column in range(side):
             name = f"{row * side + column}"
             x, y = 1.2 + column * step, 0.9 + row * 1.05
-            boxes.append(
-                Box(name=name, lines=(name,), x=x, y=y, width=0.9, height=0.5, role="series-1")
-            )
+            boxes.append(box_at(name, (name,), (x, y), (0.9, 0.5), "series-1"))
             at = row * side + column
             before = [at - 1] * (column > 0) + [at - side] * (row > 0)
             links += [DiagramLink(source=f"{one}", target=name, both_ways=True) for one in before]
@@ -147,30 +123,16 @@ def dragonfly_wiring() -> Diagram:
     for group in range(groups):
         x = group * wide
         boxes.append(
-            Box(
-                name=f"group {group}",
-                lines=(f"group {group}",),
-                x=x + 0.1,
-                y=0.7,
-                width=wide - 0.2,
-                height=2.3,
-                frame=True,
+            box_at(
+                f"group {group}", (f"group {group}",), (x + 0.1, 0.7), (wide - 0.2, 2.3), frame=True
             )
         )
         for at in range(2):
             router, gpu = f"router {group}.{at}", f"{2 * group + at}"
             left = x + 0.3 + at * 1.5
             boxes += [
-                Box(
-                    name=router,
-                    lines=("router",),
-                    x=left,
-                    y=1.25,
-                    width=1.2,
-                    height=0.5,
-                    role="series-1",
-                ),
-                Box(name=gpu, lines=(gpu,), x=left, y=2.25, width=1.2, height=0.5),
+                box_at(router, ("router",), (left, 1.25), (1.2, 0.5), "series-1"),
+                box_at(gpu, (gpu,), (left, 2.25), (1.2, 0.5)),
             ]
             links.append(DiagramLink(source=router, target=gpu, both_ways=True))
         links.append(

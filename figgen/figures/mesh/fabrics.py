@@ -24,6 +24,7 @@ from figgen.formulas.topology import (
     torus_bisection_links,
     torus_diameter,
 )
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 
@@ -254,13 +255,10 @@ def fabrics_compared(*, message_bytes: float = 1e9, rate: float = 50e9) -> Table
         }
     columns = (
         Column(label="fabric"),
-        Column(label="endpoints", spec=",d"),
-        Column(label="switches", spec=",d"),
-        Column(label="links each", spec="d"),
-        Column(label="most links crossed", spec="d"),
+        *headings("endpoints", "switches", spec=",d"),
+        *headings("links each", "most links crossed", spec="d"),
         Column(label="bisection over half the endpoints", spec=".2f"),
-        Column(label="all-reduce", unit="s", spec="time"),
-        Column(label="all-to-all, at least", unit="s", spec="time"),
+        *headings("all-reduce", "all-to-all, at least", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 

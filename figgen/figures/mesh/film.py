@@ -9,6 +9,7 @@ from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import InputError, check_between
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.mesh import RankMesh, axis_stride, groups
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_layout
 
@@ -175,16 +176,14 @@ class _Room:
             comes = new is not None and new <= rank < filled
             faded = strong and rank not in strong
             things.append(
-                Thing(
-                    name=f"g{rank}",
-                    text=str(rank) if there else "",
-                    x=x,
-                    y=y,
-                    width=CELL - 1,
-                    height=HIGH,
-                    strong=rank in strong,
-                    role="idle" if not there or faded else f"rank-{rank // apart % size % 8}",
+                thing_at(
+                    f"g{rank}",
+                    (x, y),
+                    (CELL - 1, HIGH),
+                    str(rank) if there else "",
+                    "idle" if not there or faded else f"rank-{rank // apart % size % 8}",
                     origin=self.place(rank - stride) if comes else None,
+                    strong=rank in strong,
                 )
             )
         return tuple(things)
@@ -197,15 +196,13 @@ class _Room:
             x, y = self.place(rank)
             axis = axis_of.get(rank)
             things.append(
-                Thing(
-                    name=f"g{rank}",
-                    text=f"{rank}" if axis or rank == 0 else "",
-                    x=x,
-                    y=y,
-                    width=CELL - 1,
-                    height=HIGH,
+                thing_at(
+                    f"g{rank}",
+                    (x, y),
+                    (CELL - 1, HIGH),
+                    f"{rank}" if axis or rank == 0 else "",
+                    "neutral" if rank == 0 else axis or "idle",
                     strong=rank == 0,
-                    role="neutral" if rank == 0 else axis or "idle",
                 )
             )
         # The first member of each group names its axis.
@@ -220,13 +217,11 @@ class _Room:
     def _heads(self) -> list[Thing]:
         """Return the numbers of the nodes above each column."""
         return [
-            Thing(
-                name=f"column {column}",
-                text=f"nodes {first} to {min(self.nodes, first + NODES_HIGH) - 1}",
-                x=column * self.column,
-                y=0,
-                width=90,
-                height=14,
+            thing_at(
+                f"column {column}",
+                (column * self.column, 0),
+                (90, 14),
+                f"nodes {first} to {min(self.nodes, first + NODES_HIGH) - 1}",
             )
             for column, first in enumerate(range(0, self.nodes, NODES_HIGH))
         ]

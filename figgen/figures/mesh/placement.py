@@ -12,6 +12,7 @@ from figgen.models.machine.fabric import one_leaf_share, pod_leaving_share
 from figgen.models.machine.placement import communicator
 from figgen.models.step.axis_traffic import AxisTraffic, axis_traffic
 from figgen.models.step.step import step
+from figgen.plotting.placed import headings
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
@@ -20,15 +21,13 @@ from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, trai
 from figgen.scenarios.options.written import written_layout, written_step
 
 NEEDED = (
-    Column(label="groups of"),
-    Column(label="collective"),
+    *headings("groups of", "collective"),
     Column(label="calls", spec=","),
     Column(label="sent per GPU", unit="B", spec="si"),
     Column(label="may take"),
     Column(label="that is", unit="s", spec="time"),
     Column(label="needs", unit="B/s", spec="si"),
-    Column(label="over a NIC", spec=".2g"),
-    Column(label="over NVLink", spec=".2g"),
+    *headings("over a NIC", "over NVLink", spec=".2g"),
 )
 
 
@@ -101,11 +100,9 @@ STRATEGIES: tuple[Strategy, ...] = (
 EXPERTS: Strategy = ("EP 8", "ep", {"ep": 8, "zero_stage": 0, "microbatches": 1}, "nothing")
 
 EXCHANGED = (
-    Column(label="strategy"),
-    Column(label="collective"),
+    *headings("strategy", "collective"),
     Column(label="calls", spec=","),
-    Column(label="buffer", unit="B", spec="si"),
-    Column(label="sent per GPU", unit="B", spec="si"),
+    *headings("buffer", "sent per GPU", unit="B", spec="si"),
     Column(label="over computing", spec=".1%"),
     Column(label="hides behind"),
 )
@@ -206,11 +203,8 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
             key = f"{identifier(order)}_{axes}"
             values |= {f"{key}_rails": Named(shares[0]), f"{key}_racks": Named(shares[1])}
     columns = (
-        Column(label="ranks count up in"),
-        Column(label="groups of"),
-        Column(label="nodes each"),
-        Column(label="one leaf, rails", spec=".0%"),
-        Column(label="one leaf, racks", spec=".0%"),
+        *headings("ranks count up in", "groups of", "nodes each"),
+        *headings("one leaf, rails", "one leaf, racks", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -235,10 +229,8 @@ def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Ta
                 f"{key}_free": Named(free),
             }
     columns = (
-        Column(label="ranks count up in"),
-        Column(label="groups of"),
-        Column(label="of all bytes, leaves its pod", spec=".1%"),
-        Column(label="of a full pod's, at most", spec=".1%"),
+        *headings("ranks count up in", "groups of"),
+        *headings("of all bytes, leaves its pod", "of a full pod's, at most", spec=".1%"),
         Column(label="free up to, to 1", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

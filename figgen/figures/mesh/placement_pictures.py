@@ -7,6 +7,7 @@ from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.models.machine.layout import ParallelLayout, mesh_of
 from figgen.models.machine.mesh import axis_size, coordinates_of, groups, rank_of
 from figgen.models.machine.placement import communicator
+from figgen.plotting.placed import box_at
 from figgen.plotting.words import hue, identifier, label_of, ranks_words
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import parallel_layout
@@ -76,26 +77,10 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
 def _heads(parallel: ParallelLayout) -> list[Box]:
     """Return the titles of the rows, which are replicas, and of the columns, which are stages."""
     return [
-        Box(
-            name=f"replica {d}",
-            lines=(f"replica {d}",),
-            x=0,
-            y=0.75 + d * ROW,
-            width=0.85,
-            height=HEIGHT,
-            role="dp",
-        )
+        box_at(f"replica {d}", (f"replica {d}",), (0, 0.75 + d * ROW), (0.85, HEIGHT), "dp")
         for d in range(parallel.dp)
     ] + [
-        Box(
-            name=f"stage {p}",
-            lines=(f"stage {p}",),
-            x=CUBE_LEFT + p * CUBE_STEP,
-            y=0,
-            width=WIDTH,
-            height=0.45,
-            role="pp",
-        )
+        box_at(f"stage {p}", (f"stage {p}",), (CUBE_LEFT + p * CUBE_STEP, 0), (WIDTH, 0.45), "pp")
         for p in range(parallel.pp)
     ]
 
@@ -103,14 +88,12 @@ def _heads(parallel: ParallelLayout) -> list[Box]:
 def _tensor_group(parallel: ParallelLayout, d: int, p: int) -> Box:
     """Return the box of the tensor-parallel group in replica `d` and stage `p`."""
     first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
-    return Box(
-        name=f"{d}.{p}",
-        lines=("ranks", f"{first}–{last}", f"node {first // parallel.gpus_per_node}"),
-        x=CUBE_LEFT + p * CUBE_STEP,
-        y=0.75 + d * ROW,
-        width=WIDTH,
-        height=HEIGHT,
-        role="tp",
+    return box_at(
+        f"{d}.{p}",
+        ("ranks", f"{first}–{last}", f"node {first // parallel.gpus_per_node}"),
+        (CUBE_LEFT + p * CUBE_STEP, 0.75 + d * ROW),
+        (WIDTH, HEIGHT),
+        "tp",
     )
 
 
@@ -125,19 +108,15 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
         parallel = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2, order=order)
         left = at * 5.3
         title = f"{order_words(parallel)}, fastest first"
-        boxes.append(
-            Box(name=f"order {at}", lines=(title,), x=left, y=0, width=4.7, height=4.0, frame=True)
-        )
+        boxes.append(box_at(f"order {at}", (title,), (left, 0), (4.7, 4.0), frame=True))
         for rank in range(8):
             place = coordinates_of(parallel.dense, rank)
             boxes.append(
-                Box(
-                    name=f"{at}.{rank}",
-                    lines=(f"rank {rank}",),
-                    x=_across(left, place),
-                    y=0.5 + 1.95 * place["pp"] + 0.85 * (1 - place["dp"]),
-                    width=0.98,
-                    height=0.5,
+                box_at(
+                    f"{at}.{rank}",
+                    (f"rank {rank}",),
+                    (_across(left, place), 0.5 + 1.95 * place["pp"] + 0.85 * (1 - place["dp"])),
+                    (0.98, 0.5),
                 )
             )
         for axis in ("tp", "pp", "dp"):
@@ -175,13 +154,11 @@ def group_tree(
     parallel = written_layout(sizes=sizes, order=order)
     wide = FULL / len(communicators)
     boxes = [
-        Box(
-            name="world",
-            lines=(f"world: {parallel.world_size} ranks", order_words(parallel)),
-            x=FULL / 2 - 1.8,
-            y=0,
-            width=3.6,
-            height=0.75,
+        box_at(
+            "world",
+            (f"world: {parallel.world_size} ranks", order_words(parallel)),
+            (FULL / 2 - 1.8, 0),
+            (3.6, 0.75),
         )
     ]
     links = []
@@ -197,14 +174,8 @@ def group_tree(
             ((name, (label_of(name), counted, stride)), (f"{name} of 0", ("with rank 0", *own)))
         ):
             boxes.append(
-                Box(
-                    name=key,
-                    lines=lines,
-                    x=at * wide + 0.06,
-                    y=1.3 + row * 1.55,
-                    width=wide - 0.12,
-                    height=1.05,
-                    role=hue(name),
+                box_at(
+                    key, lines, (at * wide + 0.06, 1.3 + row * 1.55), (wide - 0.12, 1.05), hue(name)
                 )
             )
         links += [
@@ -229,26 +200,12 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
     check_between("rank", rank, 0, nodes * gpus_per_node - 1)
     rail = rank % gpus_per_node
     right, bottom = LEAVES_LEFT + gpus_per_node * LEAF, 1.75 + nodes * 0.75
-    spine = Box(
-        name="spine",
-        lines=("spine switches",),
-        x=LEAVES_LEFT,
-        y=0,
-        width=right - LEAVES_LEFT,
-        height=0.5,
-    )
+    spine = box_at("spine", ("spine switches",), (LEAVES_LEFT, 0), (right - LEAVES_LEFT, 0.5))
     boxes = [spine]
     for local in range(gpus_per_node):
         boxes += _leaf(nodes, gpus_per_node, local, "dp" if local == rail else "neutral")
     boxes += [
-        Box(
-            name=f"node {node}",
-            lines=(f"node {node}",),
-            x=0,
-            y=1.65 + node * 0.75,
-            width=LEAVES_LEFT - 0.1,
-            height=0.5,
-        )
+        box_at(f"node {node}", (f"node {node}",), (0, 1.65 + node * 0.75), (LEAVES_LEFT - 0.1, 0.5))
         for node in range(nodes)
     ]
     on_rail = tuple(node * gpus_per_node + rail for node in range(nodes))
@@ -268,27 +225,23 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
 def _leaf(nodes: int, gpus_per_node: int, local: int, role: str) -> list[Box]:
     """Return the switch of a local rank with that rank of every node in it."""
     x = LEAVES_LEFT + local * LEAF
-    switch = Box(
-        name=f"leaf {local}",
-        lines=("leaf", f"{local}"),
-        x=x,
-        y=1.0,
-        width=LEAF - 0.04,
-        height=0.75 + nodes * 0.75,
+    switch = box_at(
+        f"leaf {local}",
+        ("leaf", f"{local}"),
+        (x, 1.0),
+        (LEAF - 0.04, 0.75 + nodes * 0.75),
+        role,
         frame=True,
-        role=role,
     )
     return [
         switch,
         *(
-            Box(
-                name=f"rank {node * gpus_per_node + local}",
-                lines=(f"{node * gpus_per_node + local}",),
-                x=x + 0.05,
-                y=1.65 + node * 0.75,
-                width=LEAF - 0.14,
-                height=0.5,
-                role=role,
+            box_at(
+                f"rank {node * gpus_per_node + local}",
+                (f"{node * gpus_per_node + local}",),
+                (x + 0.05, 1.65 + node * 0.75),
+                (LEAF - 0.14, 0.5),
+                role,
             )
             for node in range(nodes)
         ),
@@ -335,26 +288,14 @@ def _nodes(nodes: list[str], row: int, y: float, title: str) -> list[Box]:
     for at, node in enumerate(nodes):
         left = at * across
         head = f"{title}: node {at}"
-        boxes.append(
-            Box(
-                name=f"{row}.{at}",
-                lines=(head,),
-                x=left,
-                y=y,
-                width=across - 0.1,
-                height=1.45,
-                frame=True,
-            )
-        )
+        boxes.append(box_at(f"{row}.{at}", (head,), (left, y), (across - 0.1, 1.45), frame=True))
         boxes += [
-            Box(
-                name=f"{row}.{at}.{gpu}",
-                lines=("free",) if job == "." else (job,),
-                x=left + 0.1 + gpu * cell,
-                y=y + 0.55,
-                width=cell - 0.05,
-                height=0.65,
-                role="idle" if job == "." else f"series-{ord(job) - ord('A') + 1}",
+            box_at(
+                f"{row}.{at}.{gpu}",
+                ("free",) if job == "." else (job,),
+                (left + 0.1 + gpu * cell, y + 0.55),
+                (cell - 0.05, 0.65),
+                "idle" if job == "." else f"series-{ord(job) - ord('A') + 1}",
             )
             for gpu, job in enumerate(node)
         ]

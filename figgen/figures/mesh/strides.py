@@ -7,6 +7,7 @@ from typing import Literal
 from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.mesh import RankMesh, axis_size, axis_stride, coordinates_of
+from figgen.plotting.placed import box_at
 from figgen.plotting.words import hue
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_layout
@@ -60,28 +61,24 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
     each = ACROSS / sum(DOTS if at is None else 1.0 for at in shown)
     y = row * ROW
     blocks = [
-        Box(
-            name=axis,
-            lines=(f"{axis} 0–{size - 1}", f"stride {stride}"),
-            x=0,
-            y=y,
-            width=LEFT - 0.1,
-            height=HEIGHT,
-            role=hue(axis),
+        box_at(
+            axis,
+            (f"{axis} 0–{size - 1}", f"stride {stride}"),
+            (0, y),
+            (LEFT - 0.1, HEIGHT),
+            hue(axis),
         )
     ]
     x = LEFT
     for place, at in enumerate(shown):
         width = each * (DOTS if at is None else 1.0)
         blocks.append(
-            Box(
-                name=f"{axis} {at}" if at is not None else f"{axis} …{place}",
-                lines=_lines(axis, at, start, stride, across=len(shown)),
-                x=x,
-                y=y,
-                width=width - 0.06,
-                height=HEIGHT,
-                role=hue(axis) if at == index else "neutral",
+            box_at(
+                f"{axis} {at}" if at is not None else f"{axis} …{place}",
+                _lines(axis, at, start, stride, across=len(shown)),
+                (x, y),
+                (width - 0.06, HEIGHT),
+                hue(axis) if at == index else "neutral",
             )
         )
         x += width
@@ -114,12 +111,10 @@ def _shown(size: int, index: int) -> list[int | None]:
 def _sum(mesh: RankMesh, axes: list[str], place: dict[str, int], rank: int) -> Box:
     terms = " + ".join(f"{place[axis]}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
     names = " + ".join(f"{axis}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
-    return Box(
-        name="sum",
-        lines=(f"rank = {names}", f"{terms} = {rank}"),
-        x=LEFT,
-        y=len(axes) * ROW,
-        width=ACROSS - 0.06,
-        height=HEIGHT,
-        role="neutral",
+    return box_at(
+        "sum",
+        (f"rank = {names}", f"{terms} = {rank}"),
+        (LEFT, len(axes) * ROW),
+        (ACROSS - 0.06, HEIGHT),
+        "neutral",
     )

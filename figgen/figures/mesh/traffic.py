@@ -14,6 +14,7 @@ from figgen.models.shape.recipes import Recipe
 from figgen.models.step.axis_traffic import axis_traffic
 from figgen.models.step.nic_load import Rings, nic_bytes
 from figgen.plotting.blocks import shown_communicators
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
@@ -22,22 +23,14 @@ from figgen.scenarios.options.resolve import parallel_layout
 from figgen.scenarios.options.written import written_layout
 
 CROSSINGS = (
-    Column(label="groups of"),
-    Column(label="GPUs each"),
-    Column(label="groups"),
-    Column(label="nodes each"),
-    Column(label="that cross"),
+    *headings("groups of", "GPUs each", "groups", "nodes each", "that cross"),
     Column(label="links between nodes", spec=".0%"),
-    Column(label="busiest NIC, one ring", unit="B", spec="si"),
-    Column(label="with shared rings", unit="B", spec="si"),
+    *headings("busiest NIC, one ring", "with shared rings", unit="B", spec="si"),
 )
 TRAFFIC = (
-    Column(label="groups of"),
-    Column(label="collective"),
+    *headings("groups of", "collective"),
     Column(label="per step", spec=","),
-    Column(label="largest buffer", unit="B", spec="si"),
-    Column(label="sent per GPU", unit="B", spec="si"),
-    Column(label="of it out of the node", unit="B", spec="si"),
+    *headings("largest buffer", "sent per GPU", "of it out of the node", unit="B", spec="si"),
     Column(label="link"),
     Column(label="time", unit="s", spec="time"),
 )

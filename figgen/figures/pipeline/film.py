@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.charts import Film, Named, Question, Scene
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import simulated
 from figgen.models.pipeline.schedule_work import held
 from figgen.models.pipeline.schedules import ACTION_NAMES, TITLES
 from figgen.models.pipeline.simulate import Trace
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 LEFT, WIDE, BAR, HIGH, TOP = 26.0, 236.0, 58.0, 24.0, 18.0
@@ -75,14 +76,14 @@ def _scene(
 ) -> Scene:
     scale = WIDE / trace.makespan
     things = [
-        Thing(name="held", text="held", x=LEFT + WIDE + GAP, y=0, width=BAR, height=14),
-        Thing(name="time", text=f"t = {now:g}", x=LEFT, y=0, width=60, height=14),
+        thing_at("held", (LEFT + WIDE + GAP, 0), (BAR, 14), "held"),
+        thing_at("time", (LEFT, 0), (60, 14), f"t = {now:g}"),
     ]
     busy = 0
     for rank, lane in enumerate(trace.placed):
         y = TOP + rank * (HIGH + 6)
-        things.append(Thing(name=f"r{rank}", text=f"r{rank}", x=0, y=y, width=22, height=HIGH))
-        things.append(Thing(name=f"lane {rank}", role="idle", x=LEFT, y=y, width=WIDE, height=HIGH))
+        things.append(thing_at(f"r{rank}", (0, y), (22, HIGH), f"r{rank}"))
+        things.append(thing_at(f"lane {rank}", (LEFT, y), (WIDE, HIGH), role="idle"))
         for slot in lane:
             # A slot is there as soon as it runs, so that what a rank does now can be seen.
             if slot.start > now or (slot.start == now and now == trace.makespan):
@@ -90,39 +91,28 @@ def _scene(
             running = slot.start <= now < slot.end
             busy += running
             things.append(
-                Thing(
-                    name=str(slot.action),
-                    text=str(slot.action.microbatch),
-                    role=ACTION_NAMES[slot.action.kind],
-                    x=LEFT + slot.start * scale,
-                    y=y,
-                    width=(slot.end - slot.start) * scale,
-                    height=HIGH,
+                thing_at(
+                    str(slot.action),
+                    (LEFT + slot.start * scale, y),
+                    ((slot.end - slot.start) * scale, HIGH),
+                    str(slot.action.microbatch),
+                    ACTION_NAMES[slot.action.kind],
                     strong=running,
                 )
             )
         amount = _held_at(amounts[rank], now)
         things.append(
-            Thing(
-                name=f"bar {rank}",
-                role=f"rank-{rank}",
-                x=LEFT + WIDE + GAP,
-                y=y,
-                width=max(1.0, BAR * amount / most),
-                height=HIGH,
-                text=f"{amount:g}" if amount else "",
+            thing_at(
+                f"bar {rank}",
+                (LEFT + WIDE + GAP, y),
+                (max(1.0, BAR * amount / most), HIGH),
+                f"{amount:g}" if amount else "",
+                f"rank-{rank}",
             )
         )
     x = LEFT + now * scale
     things.append(
-        Thing(
-            name="cursor",
-            role="neutral",
-            x=x - 1,
-            y=TOP - 3,
-            width=1.5,
-            height=len(trace.placed) * (HIGH + 6),
-        )
+        thing_at("cursor", (x - 1, TOP - 3), (1.5, len(trace.placed) * (HIGH + 6)), role="neutral")
     )
     total = len(trace.placed)
     says = f"t = {now:g}: {busy} of {total} ranks work."

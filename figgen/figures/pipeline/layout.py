@@ -14,6 +14,7 @@ from figgen.formulas.pipeline import (
 )
 from figgen.formulas.placement import pipeline_rank_bytes
 from figgen.models.pipeline.stage_placement import Placement, looping, v_shape
+from figgen.plotting.placed import box_at, headings
 from figgen.registry import figure
 
 RANK = 1.15
@@ -41,20 +42,16 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
         words = [_layers_of(placement, stage, layers) for stage in range(placement.stages)]
         turn = "then back to rank 0" if placement.name == "looping" else "then back up"
         heads = (f"{title}: layers on ranks 0 to {stages - 1}", f"from left to right, {turn}")
-        boxes.append(
-            Box(name=title, lines=heads, x=left, y=0, width=stages * RANK, height=high, frame=True)
-        )
+        boxes.append(box_at(title, heads, (left, 0), (stages * RANK, high), frame=True))
         for stage, rank in enumerate(placement.rank_of_stage):
             chunk = placement.stages_of_rank(rank).index(stage)
             boxes.append(
-                Box(
-                    name=f"{title} {stage}",
-                    lines=(words[stage],),
-                    x=left + rank * RANK + 0.18,
-                    y=0.65 + chunk * 0.75,
-                    width=RANK - 0.36,
-                    height=0.5,
-                    role="pp",
+                box_at(
+                    f"{title} {stage}",
+                    (words[stage],),
+                    (left + rank * RANK + 0.18, 0.65 + chunk * 0.75),
+                    (RANK - 0.36, 0.5),
+                    "pp",
                 )
             )
             # The way round from the last rank to the first would cross the boxes between.
@@ -90,14 +87,12 @@ def stage_messages(
     message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
     each = layers // stages
     boxes = tuple(
-        Box(
-            name=f"stage {stage}",
-            lines=(f"rank {stage}", "layers", f"{stage * each + 1}–{(stage + 1) * each}"),
-            x=stage * (RANK + 0.15),
-            y=0.1,
-            width=RANK - 0.35,
-            height=0.9,
-            role="pp",
+        box_at(
+            f"stage {stage}",
+            (f"rank {stage}", "layers", f"{stage * each + 1}–{(stage + 1) * each}"),
+            (stage * (RANK + 0.15), 0.1),
+            (RANK - 0.35, 0.9),
+            "pp",
         )
         for stage in range(stages)
     )
@@ -144,11 +139,9 @@ def pipeline_volumes(
         rows.append((p, v, round(total / message), total, own, busy))
         values |= {f"total_{p}_{v}": Named(total, "B"), f"busy_{p}_{v}": Named(busy)}
     columns = (
-        Column(label="stages P"),
-        Column(label="chunks V"),
+        *headings("stages P", "chunks V"),
         Column(label="messages", spec=","),
-        Column(label="all boundaries", unit="B", spec="si"),
-        Column(label="sent by an inner rank", unit="B", spec="si"),
+        *headings("all boundaries", "sent by an inner rank", unit="B", spec="si"),
         Column(label="busy", spec=".1%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -15,6 +15,7 @@ from figgen.formulas.pipeline import one_f_one_b_in_flight
 from figgen.models.algorithms.communication_ratio import layer_training_flops_per_token
 from figgen.models.pipeline.schedules import microbatch_group_size
 from figgen.models.pipeline.simulate import PlacedAction, critical_path
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.registry import figure
 
@@ -43,10 +44,7 @@ def critical_path_table(
         for stay in stays
     ]
     columns = (
-        Column(label="on"),
-        Column(label="actions"),
-        Column(label="forwards"),
-        Column(label="backwards"),
+        *headings("on", "actions", "forwards", "backwards"),
         Column(label="time", spec="g"),
     )
     values = {
@@ -140,10 +138,8 @@ def stage_balance(*, model: str, layers: tuple[tuple[int, ...], ...], microbatch
         values |= {f"{name}_{index}": Named(x) for name, x in zip(names, row[1:], strict=True)}
     columns = (
         Column(label="layers of each stage"),
-        Column(label="slowest stage, in layers", spec=".2f"),
-        Column(label="step relative to an even split", spec=".2f"),
-        Column(label="bubble_fraction", spec=".1%"),
-        Column(label="idle on the idlest rank", spec=".1%"),
+        *headings("slowest stage, in layers", "step relative to an even split", spec=".2f"),
+        *headings("bubble_fraction", "idle on the idlest rank", spec=".1%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -166,11 +162,8 @@ def interleaved_groups(*, microbatches: tuple[int, ...], stages: int = 4, chunks
             f"group_{m}": Named(group),
         }
     columns = (
-        Column(label="microbatches M"),
-        Column(label="group"),
-        Column(label="bubble_fraction, simulated", spec=".1%"),
-        Column(label="(P − 1)/(VM + P − 1)", spec=".1%"),
-        Column(label="peak on rank 0", spec="g"),
-        Column(label="same under 1F1B", spec="g"),
+        *headings("microbatches M", "group"),
+        *headings("bubble_fraction, simulated", "(P − 1)/(VM + P − 1)", spec=".1%"),
+        *headings("peak on rank 0", "same under 1F1B", spec="g"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Curves, Named, Series, Slot, Table, Timeline
+from figgen.charts import Axis, Bars, Curves, Named, Series, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.figures.parameters import ModelName, ScheduleName
 from figgen.formulas.activation_memory import (
@@ -20,6 +20,7 @@ from figgen.models.pipeline.schedule_work import carried_out, stage_shares
 from figgen.models.pipeline.schedules import ACTION_NAMES, TITLES, build
 from figgen.models.pipeline.simulate import Durations, PlacedAction, Trace, simulate
 from figgen.models.shape.model_shape import check_gpt_layer
+from figgen.plotting.placed import headings
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -208,13 +209,8 @@ def bubble_table(
         closed = (interleaved_bubble_fraction(**sizes), interleaved_bubble_overhead(**sizes))
         rows.append((p, m, v, closed[0], trace.bubble_fraction, closed[1], trace.bubble_overhead))
     columns = (
-        Column(label="stages P"),
-        Column(label="microbatches M"),
-        Column(label="chunks V"),
-        Column(label="bubble_fraction", spec=".1%"),
-        Column(label="simulated", spec=".1%"),
-        Column(label="bubble_overhead", spec=".1%"),
-        Column(label="simulated", spec=".1%"),
+        *headings("stages P", "microbatches M", "chunks V"),
+        *headings("bubble_fraction", "simulated", "bubble_overhead", "simulated", spec=".1%"),
     )
     return Table(columns=columns, rows=tuple(rows), values={"rows": Named(len(rows))})
 

@@ -17,6 +17,7 @@ from figgen.models.shape.transformer import dense_layer_weights
 from figgen.models.step.attained import CORE_BACKWARD
 from figgen.models.step.stage_work import stage_work
 from figgen.models.step.step import step
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier
@@ -87,11 +88,8 @@ def schedule_table(
             f"{identifier(name)}_{what}": Named(x) for what, x in zip(said, row, strict=True)
         }
     columns = (
-        Column(label="schedule"),
-        Column(label="chunks V"),
-        Column(label="idle", spec=".1%"),
-        Column(label="overhead", spec=".1%"),
-        Column(label="idle, no flush", spec=".1%"),
+        *headings("schedule", "chunks V"),
+        *headings("idle", "overhead", "idle, no flush", spec=".1%"),
         Column(label="peak in flight", spec="g"),
         Column(label="weights held"),
         Column(label="messages per microbatch", spec="g"),
@@ -153,9 +151,7 @@ def backward_parts(*, model: str, sequences: tuple[int, ...]) -> Table:
         values |= {f"input_{sequence}": Named(ratios[1]), f"share_{sequence}": Named(share)}
     columns = (
         Column(label="sequence", spec=","),
-        Column(label="F / W", spec=".2f"),
-        Column(label="I / W", spec=".2f"),
-        Column(label="W / W", spec=".2f"),
+        *headings("F / W", "I / W", "W / W", spec=".2f"),
         Column(label="W in the backward", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -7,6 +7,7 @@ from statistics import median
 
 from figgen.catalog.post_training import PHASES, PostTrainingRun, phase_times, post_training_runs
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 from figgen.scenarios.stories.post_training import predicted_post_training
@@ -56,14 +57,8 @@ def post_training_published() -> Table:
         "error": Named(fsum(abs(1 / each - 1) for each in every) / len(every)),
     } | {f"{name}_middle": Named(median(those)) for name, those in ratios.items()}
     columns = (
-        Column(label="model"),
-        Column(label="GPUs"),
-        Column(label="placement"),
-        Column(label="write", unit="s", spec="time"),
-        Column(label="score", unit="s", spec="time"),
-        Column(label="train", unit="s", spec="time"),
-        Column(label="step, at least", unit="s", spec="time"),
-        Column(label="measured", unit="s", spec="time"),
+        *headings("model", "GPUs", "placement"),
+        *headings("write", "score", "train", "step, at least", "measured", unit="s", spec="time"),
         Column(label="measured over floor", spec=".2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -8,6 +8,7 @@ from figgen.catalog import accelerator
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.compute_and_roofline import cast_break_even_width, cast_bytes_per_element
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 
 
@@ -131,12 +132,9 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
             f"{one.key}_share_alone": Named((casts + weights) / saved),
         }
     columns = (
-        Column(label="recipe"),
-        Column(label="on"),
+        *headings("recipe", "on"),
         Column(label="bytes moved per element", spec=".3g"),
-        Column(label="matmuls in BF16", unit="s", spec="time"),
-        Column(label="narrow matmuls", unit="s", spec="time"),
-        Column(label="casts", unit="s", spec="time"),
+        *headings("matmuls in BF16", "narrow matmuls", "casts", unit="s", spec="time"),
         Column(label="casts, of the time saved", spec=".0%"),
         Column(label="pays off from width", spec=",.0f"),
     )

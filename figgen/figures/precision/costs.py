@@ -16,6 +16,7 @@ from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
 from figgen.models.shape.recipes import RECIPES, Recipe
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.models.step.attained import CORE_BACKWARD
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -215,11 +216,8 @@ def precision_traffic(
     values["usual_ratio"] = Named(total["usual"] / total["bf16"])
     values["narrow_ratio"] = Named(total["narrow"] / total["bf16"])
     columns = (
-        Column(label="traffic"),
-        Column(label="bytes per element, BF16 run → FP8 run"),
-        Column(label="BF16 run", unit="B", spec="bytes"),
-        Column(label="FP8 run, as usual", unit="B", spec="bytes"),
-        Column(label="if all were FP8", unit="B", spec="bytes"),
+        *headings("traffic", "bytes per element, BF16 run → FP8 run"),
+        *headings("BF16 run", "FP8 run, as usual", "if all were FP8", unit="B", spec="bytes"),
         Column(label="usual over BF16", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

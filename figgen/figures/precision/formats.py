@@ -11,6 +11,7 @@ from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.data_parallel import quantization_ratio
 from figgen.models.shape.number_formats import BLOCKS, FORMATS, Array, float_format
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 
@@ -58,13 +59,9 @@ def number_formats() -> Table:
             f"{key}_octaves": Named(float(octaves)),
         }
     columns = (
-        Column(label="format"),
-        Column(label="bits"),
-        Column(label="sign + exponent + mantissa"),
+        *headings("format", "bits", "sign + exponent + mantissa"),
         Column(label="largest", spec="unit.4"),
-        Column(label="smallest normal", spec="unit"),
-        Column(label="smallest", spec="unit"),
-        Column(label="step after 1", spec="unit"),
+        *headings("smallest normal", "smallest", "step after 1", spec="unit"),
         Column(label="powers of two", spec=".0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
@@ -160,8 +157,7 @@ def block_scales() -> Table:
         values[f"{key}_over"] = Named(over)
         values[f"{key}_ratio"] = Named(ratio)
     columns = (
-        Column(label="format"),
-        Column(label="element"),
+        *headings("format", "element"),
         Column(label="elements per scale", spec=","),
         Column(label="scale"),
         Column(label="bits per element", spec=".5g"),

@@ -9,6 +9,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.serving import decode_reading_time
 from figgen.models.shape.model_shape import ModelShape
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 
 # Kernels as transformers' LlamaRMSNorm, apply_rotary_pos_emb and LlamaMLP are written, each as
@@ -52,8 +53,7 @@ def fusion_bytes(
     saved = (apart - joined) / memory
     rows.append(("together", counts[0], apart, counts[1], joined, 1 - joined / apart, saved))
     columns = (
-        Column(label="operation"),
-        Column(label="kernels"),
+        *headings("operation", "kernels"),
         Column(label="they move", unit="B", spec="bytes"),
         Column(label="fused"),
         Column(label="it moves", unit="B", spec="bytes"),
@@ -111,8 +111,7 @@ def decode_techniques(*, model_name: str = "llama-2-7b", chip: str = "a100-sxm-8
     columns = (
         Column(label="technique"),
         Column(label="weights read", unit="B", spec="bytes"),
-        Column(label="at least", unit="s", spec="time"),
-        Column(label="measured", unit="s", spec="time"),
+        *headings("at least", "measured", unit="s", spec="time"),
         Column(label="of the bandwidth", spec=".0%"),
         Column(label="faster", spec=".1f"),
         Column(label="its name there"),

@@ -14,6 +14,7 @@ from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     ridge_point,
 )
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, series_role
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -210,9 +211,7 @@ def cloud_networks() -> Table:
         key = identifier(f"{chip_name}_{link_name}")
         values |= {key: Named(bandwidth, "B/s"), f"{key}_ridge": Named(ridge, "FLOP/B")}
     columns = (
-        Column(label="network"),
-        Column(label="GPU"),
-        Column(label="GPUs in a machine"),
+        *headings("network", "GPU", "GPUs in a machine"),
         Column(label="per GPU per direction", unit="B/s", spec="si"),
         Column(label="ridge in BF16", unit="FLOP/B", spec=",.0f"),
         Column(label="source read"),

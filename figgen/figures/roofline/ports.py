@@ -6,6 +6,7 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Diagram, Named
 from figgen.figures.parameters import HardwareName, ModelName
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -48,42 +49,16 @@ def _server(
     wide, whole = pitch - 0.08, ACROSS - 0.08
     bytes_ = f"{format_quantity(sent, 'B', 'bytes')} through each port"
     boxes = [
-        Box(name=name, lines=(says,), x=0.0, y=y, width=whole, height=0.45, role=""),
-        Box(
-            name=f"{name} bytes",
-            lines=(bytes_,),
-            x=0.0,
-            y=top + high,
-            width=whole,
-            height=0.4,
-            role="",
-        ),
+        box_at(name, (says,), (0.0, y), (whole, 0.45), ""),
+        box_at(f"{name} bytes", (bytes_,), (0.0, top + high), (whole, 0.4), ""),
     ]
     for gpu in range(gpus):
         x = gpu * pitch
         boxes += [
-            Box(name=f"{name} {gpu}", lines=(f"{gpu}",), x=x, y=y + 0.5, width=wide, height=0.45),
-            Box(
-                name=f"{name} port {gpu}",
-                lines=(),
-                x=x,
-                y=top,
-                width=wide,
-                height=high,
-                role="series-4",
-            ),
+            box_at(f"{name} {gpu}", (f"{gpu}",), (x, y + 0.5), (wide, 0.45)),
+            box_at(f"{name} port {gpu}", (), (x, top), (wide, high), "series-4"),
         ]
     if nvlink:
         passed = ("NVLink passes each part on to the others",)
-        boxes.append(
-            Box(
-                name="NVLink",
-                lines=passed,
-                x=0.0,
-                y=y + 1.0,
-                width=whole,
-                height=nvlink,
-                role="series-3",
-            )
-        )
+        boxes.append(box_at("NVLink", passed, (0.0, y + 1.0), (whole, nvlink), "series-3"))
     return boxes

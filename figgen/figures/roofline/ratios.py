@@ -25,6 +25,7 @@ from figgen.models.algorithms.communication_ratio import (
     pipeline_boundary_ccr,
     tensor_parallel_ccr,
 )
+from figgen.plotting.placed import headings
 from figgen.plotting.series import doublings, line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -102,13 +103,9 @@ def ccr_by_batch(
         ddp = efficiency_with_partial_overlap(ratios[0], ridge, BACKWARD_SHARE)
         rows.append((count, tokens, *ratios, ddp, efficiency_with_overlap(ratios[2], ridge)))
     columns = (
-        Column(label="sequences", spec=","),
-        Column(label="tokens", spec=","),
-        Column(label="DDP, BF16", unit="FLOP/B", spec=",.0f"),
-        Column(label="DDP, FP32", unit="FLOP/B", spec=",.0f"),
-        Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
-        Column(label="DDP, of peak", spec=".0%"),
-        Column(label="FSDP, of peak", spec=".0%"),
+        *headings("sequences", "tokens", spec=","),
+        *headings("DDP, BF16", "DDP, FP32", "FSDP", unit="FLOP/B", spec=",.0f"),
+        *headings("DDP, of peak", "FSDP, of peak", spec=".0%"),
     )
     values = {
         "ridge": Named(ridge, "FLOP/B"),

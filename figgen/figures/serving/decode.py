@@ -18,6 +18,7 @@ from figgen.formulas.serving import (
     price_per_token,
     sequences_that_fit,
 )
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -76,10 +77,8 @@ def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -
             f"{identifier(name)}_saved": Named(full / size),
         }
     columns = (
-        Column(label="model"),
-        Column(label="keys and values"),
-        Column(label="per token", unit="B", spec="bytes"),
-        Column(label=f"{context:,} tokens", unit="B", spec="bytes"),
+        *headings("model", "keys and values"),
+        *headings("per token", f"{context:,} tokens", unit="B", spec="bytes"),
         Column(label="full heads, times as much", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

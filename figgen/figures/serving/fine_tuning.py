@@ -17,6 +17,7 @@ from figgen.models.shape.transformer import flops_per_token
 from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.stage_work import unneeded_flops_per_token
 from figgen.models.step.step_rows import sent_by_axis
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 from figgen.scenarios.options.option import Value
@@ -208,8 +209,7 @@ def muon_update(
         work = busiest_flops(setup)
         rows.append((setup.parallel.world_size, setup.parallel.dp, work, update_s, share))
     columns = (
-        Column(label="GPUs", spec=","),
-        Column(label="replicas", spec=","),
+        *headings("GPUs", "replicas", spec=","),
         Column(label="matmuls on the busiest GPU", unit="FLOP", spec="si"),
         Column(label="time", unit="s", spec="time"),
         Column(label="of the step", spec=".1%"),

@@ -19,6 +19,7 @@ from figgen.formulas.serving import (
     windowed_cache_bytes,
 )
 from figgen.models.shape.transformer import flops_per_token, keys_met
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 
@@ -47,10 +48,8 @@ def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048)
         ("", "none", 0, 0, 0),
     )
     columns = (
-        Column(label="part"),
-        Column(label="kind"),
-        Column(label="parameters", spec="si"),
-        Column(label="operations per token per layer", spec="si"),
+        *headings("part", "kind"),
+        *headings("parameters", "operations per token per layer", spec="si"),
         Column(label="kept per token per layer", unit="B", spec="bytes"),
     )
     gelu, swiglu = rows[4], rows[5]
@@ -125,8 +124,7 @@ def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int 
     columns = (
         Column(label="attention of one layer"),
         Column(label="parameters", spec="si"),
-        Column(label="cache per token", unit="B", spec="bytes"),
-        Column(label=f"cache of {context:,} tokens", unit="B", spec="bytes"),
+        *headings("cache per token", f"cache of {context:,} tokens", unit="B", spec="bytes"),
         Column(label="pairs of causal attention", spec=".1%"),
     )
     return Table(
@@ -178,12 +176,9 @@ def windowed_models(
             f"{key}_whole": Named(whole, "B"),
         }
     columns = (
-        Column(label="model"),
-        Column(label="layers with a window"),
+        *headings("model", "layers with a window"),
         Column(label="window", unit="token", spec=","),
-        Column(label=f"attention at {sequence:,}", spec=".0%"),
-        Column(label=f"all matmuls at {sequence:,}", spec=".0%"),
-        Column(label=f"cache of {context:,}", unit="B", spec="bytes"),
-        Column(label="without windows", unit="B", spec="bytes"),
+        *headings(f"attention at {sequence:,}", f"all matmuls at {sequence:,}", spec=".0%"),
+        *headings(f"cache of {context:,}", "without windows", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

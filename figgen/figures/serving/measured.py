@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.decoding import TENSORRT_LLM, decode_step
 
@@ -23,13 +24,9 @@ def decode_measured(*, chip: str = "h100-sxm-80gb") -> Table:
             least, measured, least / measured,
         ))  # fmt: skip
     columns = (
-        Column(label="model"),
-        Column(label="H100"),
-        Column(label="answers at once"),
-        Column(label="tokens of a prompt"),
+        *headings("model", "H100", "answers at once", "tokens of a prompt"),
         Column(label="read in a step", unit="B", spec="bytes"),
-        Column(label="at least", unit="s", spec="time"),
-        Column(label="measured", unit="s", spec="time"),
+        *headings("at least", "measured", unit="s", spec="time"),
         Column(label="of the bandwidth", spec=".0%"),
     )
     (answer,) = {one.answer for one in TENSORRT_LLM}

@@ -12,6 +12,7 @@ from figgen.formulas.modern_layers import (
     state_space_work,
 )
 from figgen.formulas.serving import cache_bytes_per_token
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 
 
@@ -121,12 +122,10 @@ def state_space_models(*, context: int = 131072) -> Table:
             f"{key}_less": Named(attention / core),
         }
     columns = (
-        Column(label="model"),
-        Column(label="mixers + attention"),
+        *headings("model", "mixers + attention"),
         Column(label="parameters, counted", spec=","),
         Column(label="printed", spec="si"),
-        Column(label="states", unit="B", spec="bytes"),
-        Column(label=f"cache of {context:,}", unit="B", spec="bytes"),
+        *headings("states", f"cache of {context:,}", unit="B", spec="bytes"),
         Column(label="core, per token", unit="FLOP", spec="flops"),
         Column(label=f"attention over it at {context:,}", spec=",.0f"),
     )

@@ -11,6 +11,7 @@ from figgen.models.memory.rank_parameters import stage_parameters
 from figgen.models.setup.stage_layers import layers_of_stages, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.stage_work import stage_work
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 
 
@@ -53,9 +54,7 @@ def mtp_stages(
     cut = virtual_stage_shares(runs[2])[-1]
     values["given"] = Named(even[-1] - cut.layers + cut.mtp_layers)
     columns = (
-        Column(label="modules"),
-        Column(label="stage"),
-        Column(label="layers + module's"),
+        *headings("modules", "stage", "layers + module's"),
         Column(label="parameters per GPU", spec="si"),
         Column(label="forward pass per microbatch", unit="FLOP", spec="flops"),
         Column(label="kept of it", unit="B", spec="bytes"),

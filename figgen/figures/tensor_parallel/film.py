@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 Matrix = NDArray[np.int64]
@@ -189,16 +190,14 @@ def _cells(
     for (row, column), entry in np.ndenumerate(matrix):
         cell = f"{name} {row} {column}"
         found.append(
-            Thing(
-                name=cell,
-                text=_written(entry),
-                role=role,
-                x=x + column * CELL,
-                y=y + row * CELL,
-                width=CELL - 1,
-                height=CELL - 1,
-                strong=cell in strong or name.split()[0] in strong,
+            thing_at(
+                cell,
+                (x + column * CELL, y + row * CELL),
+                (CELL - 1, CELL - 1),
+                _written(entry),
+                role,
                 origin=(origins or {}).get(cell),
+                strong=cell in strong or name.split()[0] in strong,
             )
         )
     return tuple(found)
@@ -230,21 +229,12 @@ def _things(
     called = {"XA": "X A", **(names or {})}
     summed = called.get("part") == "Y"
     things = [
-        Thing(
-            name=f"head {place}",
-            text=called.get(place, place),
-            x=_x(place),
-            y=0,
-            width=2 * CELL,
-            height=16,
-        )
+        thing_at(f"head {place}", (_x(place), 0), (2 * CELL, 16), called.get(place, place))
         for place in shown
     ]
     for gpu, mine in enumerate(held):
         y = _y(gpu)
-        things.append(
-            Thing(name=f"gpu {gpu}", text=f"gpu {gpu}", x=0, y=y + CELL / 2, width=34, height=CELL)
-        )
+        things.append(thing_at(f"gpu {gpu}", (0, y + CELL / 2), (34, CELL), f"gpu {gpu}"))
         for place in shown:
             if place != "X" and (place != "B" or "XA" in shown):
                 things.append(_sign(place, gpu))
@@ -254,13 +244,8 @@ def _things(
 
 
 def _sign(place: str, gpu: int) -> Thing:
-    return Thing(
-        name=f"sign {place} {gpu}",
-        text=SIGNS[place],
-        x=_x(place) - GAP + 2,
-        y=_y(gpu) + CELL / 2,
-        width=8,
-        height=CELL,
+    return thing_at(
+        f"sign {place} {gpu}", (_x(place) - GAP + 2, _y(gpu) + CELL / 2), (8, CELL), SIGNS[place]
     )
 
 
@@ -273,7 +258,7 @@ def _whole() -> tuple[Thing, ...]:
     by_column = _cells("all A", A, "", _x("A"), TOP)
     by_row = _cells("all B", B, "", B_LEFT, TOP)
     return (
-        *(Thing(name=f"head {t}", text=t, x=x, y=0, width=2 * CELL, height=16) for t, x in heads),
+        *(thing_at(f"head {t}", (x, 0), (2 * CELL, 16), t) for t, x in heads),
         *_cells("all X", X, "neutral", _x("X"), TOP),
         *(replace(cell, role=f"rank-{at % 4 // 2}") for at, cell in enumerate(by_column)),
         *(replace(cell, role=f"rank-{at // 4}") for at, cell in enumerate(by_row)),

@@ -13,6 +13,7 @@ from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.errors import InputError, check_between
 from figgen.formulas.tensor_parallel import heads_per_rank, sharded_width
 from figgen.models.shape.model_shape import FFN_MATRICES
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -64,15 +65,7 @@ def _row(
     """Return a box for each text, side by side over the whole width; `line` counts from the top."""
     width = (ACROSS + gap) / len(texts)
     return [
-        Box(
-            name=f"{letter}{at}",
-            lines=lines,
-            x=at * width,
-            y=line * PITCH,
-            width=width - gap,
-            height=HIGH,
-            role=role,
-        )
+        box_at(f"{letter}{at}", lines, (at * width, line * PITCH), (width - gap, HIGH), role)
         for at, lines in enumerate(texts)
     ]
 
@@ -208,14 +201,12 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
     for half, middle in enumerate(halves):
         steps = (("norm", whole), enter, *middle, leave, ("+ residual", whole))
         boxes += [
-            Box(
-                name=f"{half}.{at}",
-                lines=lines,
-                x=half * (width + BETWEEN),
-                width=width,
-                y=PITCH * (6 - at if half else at),
-                height=HIGH,
-                role=role,
+            box_at(
+                f"{half}.{at}",
+                lines,
+                (half * (width + BETWEEN), PITCH * (6 - at if half else at)),
+                (width, HIGH),
+                role,
             )
             for at, (lines, role) in enumerate(zip(steps, roles, strict=True))
         ]

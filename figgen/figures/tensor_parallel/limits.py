@@ -30,6 +30,7 @@ from figgen.models.algorithms.tensor_parallel import (
     sharded_pass,
 )
 from figgen.models.shape.model_shape import ModelShape, check_gpt_layer
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -71,11 +72,8 @@ def tp_identity(*, tp: int = 4) -> Table:
     ]
     columns = (
         Column(label="block and split"),
-        Column(label="output", spec=".3g"),
-        Column(label="gradient of x", spec=".3g"),
-        Column(label="gradients of weights", spec=".3g"),
-        Column(label="sums forward"),
-        Column(label="sums backward"),
+        *headings("output", "gradient of x", "gradients of weights", spec=".3g"),
+        *headings("sums forward", "sums backward"),
     )
     values = {
         "tp": Named(tp, "rank"),
@@ -135,11 +133,13 @@ def tp_limits(
             f"tp{tp}_copies": Named(copies),
         }
     columns = (
-        Column(label="T"),
-        Column(label="Q heads per rank"),
-        Column(label="KV heads per rank"),
-        Column(label="copies of each KV head"),
-        Column(label="gate and up per rank"),
+        *headings(
+            "T",
+            "Q heads per rank",
+            "KV heads per rank",
+            "copies of each KV head",
+            "gate and up per rank",
+        ),
         Column(label="intensity", unit="FLOP/B", spec=",.0f"),
         Column(label="tiles", spec=","),
         Column(label="waves filled", spec=".0%"),

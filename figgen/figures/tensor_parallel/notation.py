@@ -6,6 +6,7 @@ from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.errors import check_between
 from figgen.figures.tensor_parallel.layers import ACROSS, HIGH, sub
 from figgen.formulas.collectives import all_reduce_bytes_sent
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 NAMES = 1.5
@@ -45,16 +46,14 @@ def _piece_boxes(gpus: list[tuple[int, int]], width: float) -> list[Box]:
     y = 0.0
     for name, (says, pieces) in rows.items():
         y += 2 * (APART - NEXT) + NEXT if name == "y" else 0.0
-        boxes.append(Box(name=name, lines=says, x=0, y=y, width=NAMES - 0.1, height=HIGH))
+        boxes.append(box_at(name, says, (0, y), (NAMES - 0.1, HIGH)))
         boxes += [
-            Box(
-                name=f"{name}{at}",
-                lines=lines,
-                x=NAMES + at * width,
-                y=y,
-                width=width - 0.06,
-                height=HIGH,
-                role=_role(cut.get(name, ""), *gpus[at]),
+            box_at(
+                f"{name}{at}",
+                lines,
+                (NAMES + at * width, y),
+                (width - 0.06, HIGH),
+                _role(cut.get(name, ""), *gpus[at]),
             )
             for at, lines in enumerate(pieces)
         ]
@@ -84,14 +83,12 @@ def sharded_product(
     height = boxes[-1].y + HIGH
     summed = next(box.y for box in boxes if box.name == "part") + APART
     boxes += [
-        Box(
-            name=f"sum{d}",
-            lines=("all-reduce over tp",),
-            x=NAMES + d * tp * width,
-            y=summed,
-            width=tp * width - 0.06,
-            height=HIGH,
-            role="exposed",
+        box_at(
+            f"sum{d}",
+            ("all-reduce over tp",),
+            (NAMES + d * tp * width, summed),
+            (tp * width - 0.06, HIGH),
+            "exposed",
         )
         for d in range(dp)
     ]

@@ -9,6 +9,7 @@ from figgen.figures.training.step import LEVELS, step_interval
 from figgen.figures.training.summary import settings
 from figgen.models.step.compute import MFU_LABEL
 from figgen.models.step.level_loads import level_loads
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.options.option import SWITCH
 from figgen.scenarios.options.resolve import TrainingStep, resolve
@@ -37,7 +38,7 @@ def _can_be(key: str) -> str:
 def setup_choices(found: TrainingStep) -> Table:
     """Every setting of a step, with its choices."""
     rows = tuple((label, value, _can_be(key)) for key, label, value in settings(found))
-    columns = (Column(label="setting"), Column(label="value"), Column(label="can be"))
+    columns = headings("setting", "value", "can be")
     return Table(
         columns=columns,
         rows=rows,
@@ -67,8 +68,7 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
         Column(label="tokens/s per GPU", spec=",.0f"),
         Column(label="gained", spec="+.1%"),
         Column(label="step", unit="s", spec="time"),
-        Column(label="idle", spec=".1%"),
-        Column(label=MFU_LABEL, spec=".1%"),
+        *headings("idle", MFU_LABEL, spec=".1%"),
         Column(label="fullest GPU", unit="B", spec="bytes"),
         Column(label="global batch", spec=","),
     )
@@ -109,12 +109,9 @@ def link_loads(found: TrainingStep) -> Table:
     columns = (
         Column(label="link per GPU"),
         Column(label="sent per step", unit="B", spec="si"),
-        Column(label="bandwidth", unit="B/s", spec="si"),
-        Column(label="needed at least", unit="B/s", spec="si"),
-        Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
-        Column(label="ridge point", unit="FLOP/B", spec=",.0f"),
-        Column(label="attainable", spec=".1%"),
-        Column(label="without overlap", spec=".1%"),
+        *headings("bandwidth", "needed at least", unit="B/s", spec="si"),
+        *headings("work per byte", "ridge point", unit="FLOP/B", spec=",.0f"),
+        *headings("attainable", "without overlap", spec=".1%"),
     )
     values = {
         f"{load.level.replace('-', '_')}_needed": Named(load.needed_bandwidth_bytes_per_s, "B/s")

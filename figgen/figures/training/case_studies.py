@@ -11,6 +11,7 @@ from figgen.formulas.compute_and_roofline import model_flops_utilization, traini
 from figgen.models.step.compute import training_flops_per_token
 from figgen.models.step.level_loads import level_bytes
 from figgen.models.step.step_links import NETWORK, SCALE_UP
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep, training_step
@@ -42,13 +43,9 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
             f"{key}_between": Named(between, "B"),
         }
     columns = (
-        Column(label="run"),
-        Column(label="layout"),
-        Column(label="idle", spec=".1%"),
-        Column(label="exposed", spec=".1%"),
-        Column(label="fullest GPU", unit="B", spec="bytes"),
-        Column(label="sent in the node", unit="B", spec="bytes"),
-        Column(label="sent between nodes", unit="B", spec="bytes"),
+        *headings("run", "layout"),
+        *headings("idle", "exposed", spec=".1%"),
+        *headings("fullest GPU", "sent in the node", "sent between nodes", unit="B", spec="bytes"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -88,11 +85,9 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
                 f"{key}_once": Named(in_words(off[1])),
             }
     columns = (
-        Column(label="sequence"),
-        Column(label="the rate counts"),
+        *headings("sequence", "the rate counts"),
         Column(label="step that it means", unit="s", spec="time"),
-        Column(label="computed, a reduction per microbatch", spec="+.0%"),
-        Column(label="computed, one reduction", spec="+.0%"),
+        *headings("computed, a reduction per microbatch", "computed, one reduction", spec="+.0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values | step_interval(*shown))
 

@@ -19,6 +19,7 @@ from figgen.lookups import remembered
 from figgen.models.planner.ranking import layout_at
 from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.models.step.compute import MFU_LABEL
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
@@ -125,9 +126,7 @@ def layout_search(
         columns=(
             Column(label="layout"),
             Column(label="step", unit="s", spec="time"),
-            Column(label=MFU_LABEL, spec=".1%"),
-            Column(label="idle", spec=".1%"),
-            Column(label="exposed", spec=".1%"),
+            *headings(MFU_LABEL, "idle", "exposed", spec=".1%"),
             Column(label="memory used", spec=".0%"),
         ),
         rows=tuple(rows),
@@ -248,7 +247,7 @@ def strategy_limits(
     )
     units = {"ddp": "param"}
     return Table(
-        columns=(Column(label="strategy"), Column(label="limit"), Column(label="value")),
+        columns=headings("strategy", "limit", "value"),
         rows=rows,
         values={key: Named(value, units.get(key, "1")) for key, value in limits.items()},
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Box, Diagram, DiagramLink, Named
+from figgen.charts import Diagram, DiagramLink, Named
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.models.shape.recipes import recipe as named_recipe
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 IN_TURN = (
@@ -42,13 +43,13 @@ def decision_tree() -> Diagram:
     tops = [APART * at for at in range(len(IN_TURN) + 1)]
     below = [tops[-1] + 1.25 + 1.1 * at for at in range(len(OF_EVERY))]
     boxes = [
-        Box(name=name, lines=lines, x=x, y=y, width=width, height=HEIGHT)
+        box_at(name, lines, (x, y), (width, HEIGHT))
         for (question, asked, answer, given), y in zip(
             (*IN_TURN, *OF_EVERY), (*tops[:-1], *below), strict=True
         )
         for name, lines, x, width in ((question, asked, 0.0, ASKED), (answer, given, ANSWER, GIVEN))
     ]
-    boxes.append(Box(name=OVER[0], lines=OVER[1], x=0, y=tops[-1], width=ASKED, height=HEIGHT))
+    boxes.append(box_at(OVER[0], OVER[1], (0, tops[-1]), (ASKED, HEIGHT)))
     down = [*(question for question, *_ in IN_TURN), OVER[0]]
     links = [
         DiagramLink(source=source, target=target, label="no") for source, target in pairwise(down)

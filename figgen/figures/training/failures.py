@@ -27,6 +27,7 @@ from figgen.models.planner.saving import (
     saving,
 )
 from figgen.models.shape.recipes import recipe as named_recipe
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, logarithmic, segments
 from figgen.registry import figure
 
@@ -41,10 +42,8 @@ def interruptions_published(*, gpus: int = 16384) -> Table:
     return Table(
         columns=(
             Column(label="where"),
-            Column(label="GPUs", spec=",d"),
-            Column(label="failures", spec=",d"),
-            Column(label="per GPU", unit="s", spec="time"),
-            Column(label=f"a job of {gpus:,} GPUs", unit="s", spec="time"),
+            *headings("GPUs", "failures", spec=",d"),
+            *headings("per GPU", f"a job of {gpus:,} GPUs", unit="s", spec="time"),
             Column(label="source"),
         ),
         rows=tuple(
@@ -191,11 +190,7 @@ def checkpoint_intervals(
     return Table(
         columns=(
             Column(label="GPUs", spec=",d"),
-            Column(label="between failures", unit="s", spec="time"),
-            Column(label="stall", unit="s", spec="time"),
-            Column(label="Young", unit="s", spec="time"),
-            Column(label="Daly", unit="s", spec="time"),
-            Column(label="exact", unit="s", spec="time"),
+            *headings("between failures", "stall", "Young", "Daly", "exact", unit="s", spec="time"),
             Column(label="goodput", spec=".1%"),
             Column(label="nodes in repair", spec=".1f"),
             Column(label=f"spares for {CONFIDENCE:.0%}", spec=",d"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Named, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -45,14 +46,14 @@ def process_environment(
             for local in ends
         ]
     return Table(
-        columns=(
-            Column(label="RANK"),
-            Column(label="LOCAL_RANK"),
-            Column(label="GROUP_RANK"),
-            Column(label="WORLD_SIZE"),
-            Column(label="LOCAL_WORLD_SIZE"),
-            Column(label="its GPU"),
-            Column(label="its cores"),
+        columns=headings(
+            "RANK",
+            "LOCAL_RANK",
+            "GROUP_RANK",
+            "WORLD_SIZE",
+            "LOCAL_WORLD_SIZE",
+            "its GPU",
+            "its cores",
         ),
         rows=tuple(rows),
         values={
@@ -91,12 +92,7 @@ def first_minutes(
         for check, tool, (value, unit), sign in checks
     )
     return Table(
-        columns=(
-            Column(label="check"),
-            Column(label="with"),
-            Column(label="at most"),
-            Column(label="half of it means"),
-        ),
+        columns=headings("check", "with", "at most", "half of it means"),
         rows=rows,
         values={
             "matmul": Named(matmul, "FLOP/s"),

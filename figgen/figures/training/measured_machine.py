@@ -10,6 +10,7 @@ from figgen.catalog import load
 from figgen.catalog.machines import machines
 from figgen.catalog.measured_file import read_measured
 from figgen.charts import Column, Named, Scalar, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.runs.machine_answer import KINDS, rate_text
 from figgen.scenarios.runs.machine_rates import rates_of
@@ -42,9 +43,7 @@ def measured_machine(*, file: str = "measured-h100.json") -> Table:
     values = {f"{_key(rate.name)}_share": Named(rate.share) for rate in found if rate.share}
     return Table(
         columns=(
-            Column(label="what"),
-            Column(label="measured"),
-            Column(label="datasheet"),
+            *headings("what", "measured", "datasheet"),
             Column(label="share", spec=".1%"),
         ),
         rows=rows,
@@ -91,9 +90,7 @@ def measured_machines() -> Table:
         values[part] = Named(theirs / ours)
     return Table(
         columns=(
-            Column(label="what"),
-            Column(label="H100"),
-            Column(label="H200"),
+            *headings("what", "H100", "H200"),
             Column(label="H200 over H100", spec=".2f"),
         ),
         rows=tuple(rows),
@@ -130,9 +127,7 @@ def measured_by_readers() -> Table:
         )
     return Table(
         columns=(
-            Column(label="machine"),
-            Column(label="PyTorch"),
-            Column(label="measured in"),
+            *headings("machine", "PyTorch", "measured in"),
             *(Column(label=label) for label in READERS),
             Column(label="matmuls over the datasheet", spec=".1%"),
             Column(label="source"),

@@ -6,6 +6,7 @@ from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Tab
 from figgen.errors import InputError, check_between
 from figgen.lookups import remembered
 from figgen.models.step.compute import MFU_LABEL
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_scenario
 from figgen.scenarios.planning.plan_question import plan_question
@@ -52,8 +53,7 @@ def planned_layouts(
             Column(label=MFU_LABEL, spec=".1%"),
             Column(label="memory", unit="B", spec="bytes"),
             Column(label="loses", spec=".1%"),
-            Column(label="most by"),
-            Column(label="told apart"),
+            *headings("most by", "told apart"),
         ),
         rows=tuple(rows),
         values=_values(found) | {"shown": Named(len(rows))},

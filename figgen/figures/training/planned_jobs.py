@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Column, Named, Scalar, Table, interval_values
+from figgen.charts import Named, Scalar, Table, interval_values
 from figgen.figures.training.choosing import TOKENS_PER_STEP
 from figgen.lookups import remembered
+from figgen.plotting.placed import headings
 from figgen.quantity_shown import NBSP
 from figgen.registry import figure
 from figgen.scenarios.options.option import Choices
@@ -126,12 +127,12 @@ def planned_jobs_table() -> Table:
     staged = [job for job in jobs if job.best.choices["pp"] != 1]
     behind = [job.no_stages.step_s / job.best.step_s - 1 for job in staged if job.no_stages]
     return Table(
-        columns=(
-            Column(label="job"),
-            Column(label="fastest layout that fits"),
-            Column(label="step"),
-            Column(label="ZeRO-3, no stages"),
-            Column(label="ZeRO-3 alone, recomputing"),
+        columns=headings(
+            "job",
+            "fastest layout that fits",
+            "step",
+            "ZeRO-3, no stages",
+            "ZeRO-3 alone, recomputing",
         ),
         rows=tuple(rows),
         values={

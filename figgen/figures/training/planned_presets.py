@@ -7,6 +7,7 @@ from statistics import median
 from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.figures.training.step import step_interval
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.published_plans import (
     PublishedPlan,
@@ -21,14 +22,12 @@ def planned_presets() -> Table:
     """Every published layout with its predicted time, the planner's best, and the reason."""
     found = sorted(map(published_plan, training_presets()), key=lambda one: -one.behind)
     columns = (
-        Column(label="run"),
-        Column(label="published layout"),
+        *headings("run", "published layout"),
         Column(label="step", unit="s", spec="time"),
         Column(label="the planner's layout"),
         Column(label="step", unit="s", spec="time"),
         Column(label="longer by", spec=".1%"),
-        Column(label="most of it"),
-        Column(label="told apart"),
+        *headings("most of it", "told apart"),
     )
     near, far = found[-1], found[0]
     return Table(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from figgen.charts import Box, Diagram, Named, interval_values
 from figgen.errors import InputError
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 from figgen.scenarios.stories.journey import JourneyJob, job
 from figgen.units import format_quantity
@@ -111,7 +112,7 @@ STRATEGIES = {
 @figure("strategy-poster")
 def strategy_poster(*, strategies: tuple[str, ...] = tuple(STRATEGIES)) -> Diagram:
     """A card for each strategy, with four GPUs and the part of the model that each holds."""
-    boxes = [Box(name="job", lines=(_common(),), x=0, y=0, width=WIDTH, height=HEAD - GAP, role="")]
+    boxes = [box_at("job", (_common(),), (0, 0), (WIDTH, HEAD - GAP), "")]
     jobs: list[JourneyJob] = []
     values: dict[str, Named] = {}
     for at, name in enumerate(strategies):
@@ -149,30 +150,19 @@ def _common() -> str:
 
 
 def _card(card: Strategy, found: JourneyJob, y: float) -> list[Box]:
-    frame = Box(
-        name=card.title,
-        lines=(card.title,),
-        x=0,
-        y=y,
-        width=WIDTH,
-        height=HIGH,
-        role=card.role,
-        frame=True,
-    )
+    frame = box_at(card.title, (card.title,), (0, y), (WIDTH, HIGH), card.role, frame=True)
     lines = (
         f"splits {card.splits}",
         f"sends {card.sends}",
         f"costs{card.of} {_price(found)}",
         f"use it {card.use}",
     )
-    words = Box(
-        name=f"{card.title}, in words",
-        lines=lines,
-        x=PICTURE + 0.1,
-        y=y + 0.28,
-        width=WIDTH - PICTURE - 0.18,
-        height=HIGH - 0.3,
-        role="",
+    words = box_at(
+        f"{card.title}, in words",
+        lines,
+        (PICTURE + 0.1, y + 0.28),
+        (WIDTH - PICTURE - 0.18, HIGH - 0.3),
+        "",
     )
     return [frame, words, *_picture(card, y + 0.55)]
 
@@ -205,27 +195,10 @@ def _picture(card: Strategy, y: float) -> list[Box]:
             ],
         }[card.cut]
         boxes.append(
-            Box(
-                name=f"{card.title} GPU {gpu}",
-                lines=(),
-                x=x,
-                y=y,
-                width=CELL,
-                height=TALL,
-                role="muted",
-                frame=True,
-            )
+            box_at(f"{card.title} GPU {gpu}", (), (x, y), (CELL, TALL), "muted", frame=True)
         )
         boxes += [
-            Box(
-                name=f"{card.title} GPU {gpu} part {at}",
-                lines=(),
-                x=left,
-                y=top,
-                width=across_,
-                height=down_,
-                role=role,
-            )
+            box_at(f"{card.title} GPU {gpu} part {at}", (), (left, top), (across_, down_), role)
             for at, (left, top, across_, down_, role) in enumerate(places)
         ]
     return boxes

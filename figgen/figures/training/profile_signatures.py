@@ -14,6 +14,7 @@ from figgen.models.profiles.profile import RankProfile, profiles
 from figgen.models.profiles.trace_kinds import MADE_BY
 from figgen.models.step.step_rows import sent_by_axis
 from figgen.models.step.step_timeline import step_timeline
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.options.resolve import TrainingStep
@@ -157,8 +158,7 @@ def profile_signatures(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Tabl
         Column(label="step", unit="s", spec="time"),
         Column(label="computing", spec=".1%"),
         *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in read[0].exposed),
-        Column(label="idle", spec=".1%"),
-        Column(label="hidden", spec=".1%"),
+        *headings("idle", "hidden", spec=".1%"),
         Column(label="sent", unit="B", spec="si"),
         Column(label="memory used", spec=".0%"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.catalog.attention_tables import AttentionTable, attention_table, attention_tables
 from figgen.catalog.rates import constants
 from figgen.charts import Column, Named, Scalar, Table
+from figgen.plotting.placed import headings
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.runs.residual_classes import generation_of
@@ -37,9 +38,7 @@ def attention_rates(*, format: str = "bf16") -> Table:  # the tables' own word
         columns=(
             Column(label="chip"),
             Column(label="tokens", spec=","),
-            Column(label="forward", unit="FLOP/s", spec="flops"),
-            Column(label="backward", unit="FLOP/s", spec="flops"),
-            Column(label="both", unit="FLOP/s", spec="flops"),
+            *headings("forward", "backward", "both", unit="FLOP/s", spec="flops"),
             Column(label="of the 16-bit peak", spec=".1%"),
         ),
         rows=tuple(rows),

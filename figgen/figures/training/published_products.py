@@ -7,6 +7,7 @@ from statistics import fmean
 from figgen.catalog.product_tables import Product, product_table
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
+from figgen.plotting.placed import headings
 from figgen.plotting.series import logarithmic
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -49,10 +50,8 @@ def best_products(
     }
     return Table(
         columns=(
-            Column(label="chip"),
-            Column(label="format"),
-            Column(label="fastest matmul", unit="FLOP/s", spec="flops"),
-            Column(label="dense peak", unit="FLOP/s", spec="flops"),
+            *headings("chip", "format"),
+            *headings("fastest matmul", "dense peak", unit="FLOP/s", spec="flops"),
             Column(label="share", spec=".1%"),
             Column(label="M × N × K"),
         ),

@@ -6,6 +6,7 @@ from figgen.catalog import run
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.models.planner.saving import STORAGE_BYTES_PER_S
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 
 TOKEN_BYTES = 4
@@ -49,10 +50,8 @@ def reading_rates(*, gpus: int = 1024) -> Table:
             f"{key}_fed": Named(STORAGE_BYTES_PER_S / rate),
         }
     columns = (
-        Column(label="job"),
-        Column(label="reads"),
-        Column(label="per GPU", unit="B/s", spec="si"),
-        Column(label=f"{gpus:,} GPUs", unit="B/s", spec="si"),
+        *headings("job", "reads"),
+        *headings("per GPU", f"{gpus:,} GPUs", unit="B/s", spec="si"),
         Column(label="GPUs that the storage feeds", spec="si"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

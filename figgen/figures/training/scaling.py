@@ -11,6 +11,7 @@ from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.failures import best_goodput
 from figgen.models.step.compute import MFU_LABEL
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -103,9 +104,7 @@ def scaling_breaks(
         columns=(
             Column(label="GPUs", spec=",d"),
             Column(label="TP·CP·PP·DP"),
-            Column(label="step", unit="s", spec="time"),
-            Column(label="from", unit="s", spec="time"),
-            Column(label="to", unit="s", spec="time"),
+            *headings("step", "from", "to", unit="s", spec="time"),
             Column(label=MFU_LABEL, spec=".1%"),
             *(Column(label=words, spec=".1%") for words in REASONS),
             Column(label="largest loss"),

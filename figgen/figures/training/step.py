@@ -12,6 +12,7 @@ from figgen.models.memory.memory_lines import PARTS
 from figgen.models.step.level_loads import level_bytes
 from figgen.models.step.step_links import NETWORK
 from figgen.models.step.step_rows import family_of, sent_by_axis
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.quantity_shown import NBSP
@@ -106,16 +107,11 @@ def in_words(difference: float) -> str:
 
 
 SENT = (
-    Column(label="groups of"),
-    Column(label="what"),
-    Column(label="collective"),
-    Column(label="GPUs each", spec=","),
-    Column(label="calls", spec=","),
-    Column(label="buffer", unit="B", spec="si"),
-    Column(label="sent per GPU", unit="B", spec="si"),
+    *headings("groups of", "what", "collective"),
+    *headings("GPUs each", "calls", spec=","),
+    *headings("buffer", "sent per GPU", unit="B", spec="si"),
     Column(label="link"),
-    Column(label="time", unit="s", spec="time"),
-    Column(label="exposed", unit="s", spec="time"),
+    *headings("time", "exposed", unit="s", spec="time"),
 )
 
 

@@ -7,6 +7,7 @@ from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS, step_interval
 from figgen.formulas.compute_and_roofline import ridge_point
 from figgen.models.step.level_loads import axis_level_bytes
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
@@ -23,7 +24,7 @@ PUBLISHED, ASSUMED, GIVEN, PREDICTED = "published", "assumed", "given", "predict
 def setup_summary(found: TrainingStep) -> Table:
     """Every setting of a step, and whether it is published, assumed, or given by the page."""
     given = found.run is None
-    columns = (Column(label="setting"), Column(label="value"), Column(label="known"))
+    columns = headings("setting", "value", "known")
     rows = tuple((label, value, _known(found, key)) for key, label, value in settings(found))
     setup, parallel = found.setup, found.setup.parallel
     return Table(
@@ -131,11 +132,9 @@ def setup_roofline(found: TrainingStep) -> Table:
     values["nearest"] = Named(str(rows[0][0]))
     values["nearest_over_ridge"] = Named(float(rows[0][-1]))
     columns = (
-        Column(label="groups of"),
-        Column(label="link"),
+        *headings("groups of", "link"),
         Column(label="sent over it per GPU", unit="B", spec="si"),
-        Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
-        Column(label="ridge of the link", unit="FLOP/B", spec=",.0f"),
+        *headings("work per byte", "ridge of the link", unit="FLOP/B", spec=",.0f"),
         Column(label="over the ridge", spec=",.2f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
@@ -203,12 +202,10 @@ def computed_over_published(*, runs: tuple[str, ...], named: tuple[str, ...] = (
 COMPARED = (
     Column(label="run"),
     Column(label="GPUs", spec=","),
-    Column(label="step, computed", unit="s", spec="time"),
-    Column(label="step, published", unit="s", spec="time"),
+    *headings("step, computed", "step, published", unit="s", spec="time"),
     Column(label="known"),
     Column(label="difference", spec="+.0%"),
-    Column(label="MFU, computed", spec=".1%"),
-    Column(label="MFU, published", spec=".1%"),
+    *headings("MFU, computed", "MFU, published", spec=".1%"),
     Column(label="of peak"),
 )
 

@@ -7,6 +7,7 @@ from figgen.catalog import run as catalog_run
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
 from figgen.models.step.compute import CONVENTIONS, utilisation
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -98,9 +99,12 @@ def mfu_printed() -> Table:
             Column(label="run"),
             Column(label="GPUs", spec=","),
             Column(label="compared with"),
-            Column(label="MFU as printed", spec=".1%"),
-            Column(label="computed, attention whole", spec=".1%"),
-            Column(label="computed, masked half left out", spec=".1%"),
+            *headings(
+                "MFU as printed",
+                "computed, attention whole",
+                "computed, masked half left out",
+                spec=".1%",
+            ),
         ),
         rows=tuple(rows),
         values={

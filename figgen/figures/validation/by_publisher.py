@@ -6,6 +6,7 @@ from math import exp
 from statistics import mean
 
 from figgen.charts import Column, Named, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.class_intervals import TEN_RUNS, coverages, interval_of
 from figgen.scenarios.evidence.publishers import (
@@ -23,11 +24,8 @@ from figgen.scenarios.evidence.publishers import (
 DASH = "–"
 
 PUBLISHER_COLUMNS = (
-    Column(label="publisher"),
-    Column(label="part"),
-    Column(label="trust"),
-    Column(label="runs", spec=",d"),
-    Column(label="doubtful", spec=",d"),
+    *headings("publisher", "part", "trust"),
+    *headings("runs", "doubtful", spec=",d"),
     Column(label="mean error", spec=".1%"),
     Column(label="bias", spec="+.1%"),
     Column(label="mean error, left out", spec=".1%"),
@@ -87,13 +85,10 @@ def validation_publishers() -> Table:
 
 CLASS_COLUMNS = (
     Column(label="class"),
-    Column(label="publishers", spec=",d"),
-    Column(label="runs", spec=",d"),
-    Column(label="mean error", spec=".1%"),
-    Column(label="mean error, left out", spec=".1%"),
+    *headings("publishers", "runs", spec=",d"),
+    *headings("mean error", "mean error, left out", spec=".1%"),
     Column(label="bias, left out", spec="+.1%"),
-    Column(label="measured over predicted"),
-    Column(label="from"),
+    *headings("measured over predicted", "from"),
 )
 
 

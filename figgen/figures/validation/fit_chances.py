@@ -6,6 +6,7 @@ from figgen.catalog import accelerator
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.models.memory.fit_probability import SAFE, deviations_below, most_bytes
 from figgen.models.setup.framework_memory import framework_memory
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.fit_chances import (
     SWEPT,
@@ -54,11 +55,9 @@ def validation_fit_chances() -> Table:
     return Table(
         columns=(
             Column(label="software"),
-            Column(label="publishers", spec=",d"),
-            Column(label="peaks", spec=",d"),
+            *headings("publishers", "peaks", spec=",d"),
             *(Column(label=f"below {chance:.0%}", spec=".0%") for chance in PROMISED),
-            Column(label=f"below {SAFE:.0%}, publisher left out", spec=".0%"),
-            Column(label="may fill of 80 GB", spec=".0%"),
+            *headings(f"below {SAFE:.0%}, publisher left out", "may fill of 80 GB", spec=".0%"),
         ),
         rows=rows,
         values={
@@ -79,8 +78,7 @@ def validation_fit_outcomes() -> Table:
     return Table(
         columns=(
             Column(label="promised chance"),
-            Column(label="ran", spec=",d"),
-            Column(label="failed", spec=",d"),
+            *headings("ran", "failed", spec=",d"),
             Column(label="share that ran", spec=".0%"),
         ),
         rows=tuple(

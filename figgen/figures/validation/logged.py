@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from figgen.charts import Column, Named, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.logged_steps import logged_steps
 
@@ -15,14 +16,11 @@ def logged_steps_table() -> Table:
     found = logged_steps()
     return Table(
         columns=(
-            Column(label="job"),
-            Column(label="steps timed"),
-            Column(label="measured", unit="s", spec="time"),
-            Column(label="predicted", unit="s", spec="time"),
+            *headings("job", "steps timed"),
+            *headings("measured", "predicted", unit="s", spec="time"),
             Column(label="measured over predicted", spec=".2f"),
             Column(label="peak memory", unit="B", spec="bytes"),
-            Column(label="entered in"),
-            Column(label="source"),
+            *headings("entered in", "source"),
         ),
         rows=tuple(
             (

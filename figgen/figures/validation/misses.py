@@ -6,6 +6,7 @@ import numpy as np
 
 from figgen.catalog.rates import JUDGEMENT, constants
 from figgen.charts import Column, Named, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.calibrate import Predictor
 from figgen.scenarios.evidence.validation import JudgedRun, judged_runs
@@ -36,10 +37,8 @@ def validation_misses(*, most: int = 20) -> Table:
     missed.sort(key=lambda judged: -abs(judged.error))
     return Table(
         columns=(
-            Column(label="run"),
-            Column(label="framework"),
-            Column(label="measured", unit="s", spec="time"),
-            Column(label="predicted", unit="s", spec="time"),
+            *headings("run", "framework"),
+            *headings("measured", "predicted", unit="s", spec="time"),
             Column(label="error", spec="+.0%"),
             Column(label="why, as far as we know"),
         ),
@@ -105,8 +104,7 @@ def validation_sensitivity(*, most: int = 3) -> Table:
         ]
     return Table(
         columns=(
-            Column(label="configuration"),
-            Column(label="constant"),
+            *headings("configuration", "constant"),
             Column(label="value", spec=".3g"),
             Column(label="change of the step if raised by a tenth", spec="+.1%"),
         ),
@@ -147,8 +145,7 @@ def validation_constants() -> Table:
             Column(label="decided by"),
             Column(label="first guess", spec=".3g"),
             Column(label="freedom", spec=".0%"),
-            Column(label="source of the guess"),
-            Column(label="what it is"),
+            *headings("source of the guess", "what it is"),
         ),
         rows=rows,
         values={

@@ -8,6 +8,7 @@ from typing import Any
 from figgen.catalog import load
 from figgen.catalog.measured_file import read_measured
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.runs.device_run import (
     PREDICTED_BEFORE,
@@ -62,13 +63,9 @@ def one_gpu_steps() -> Table:
             (name, card, measured_s, found.step_time_s, error, own, _signed(before), allocated)
         )
     columns = (
-        Column(label="step"),
-        Column(label="GPU"),
-        Column(label="measured", unit="s", spec="time"),
-        Column(label="predicted", unit="s", spec="time"),
-        Column(label="error", spec="+.1%"),
-        Column(label="with measured rates", spec="+.1%"),
-        Column(label="before it was timed", spec="+.1%"),
+        *headings("step", "GPU"),
+        *headings("measured", "predicted", unit="s", spec="time"),
+        *headings("error", "with measured rates", "before it was timed", spec="+.1%"),
         Column(label="allocated memory", spec="+.2%"),
     )
     values = {name: Named(fmean(each)) for name, each in errors.items()}
@@ -157,13 +154,16 @@ def adapters_measured() -> Table:
     return Table(
         columns=(
             Column(label="trained"),
-            Column(label="step, measured", unit="s", spec="time"),
-            Column(label="step, predicted", unit="s", spec="time"),
-            Column(label="matmuls", unit="s", spec="time"),
-            Column(label="passes over memory", unit="s", spec="time"),
-            Column(label="optimizer", unit="s", spec="time"),
-            Column(label="allocated, measured", unit="B", spec="bytes"),
-            Column(label="allocated, predicted", unit="B", spec="bytes"),
+            *headings(
+                "step, measured",
+                "step, predicted",
+                "matmuls",
+                "passes over memory",
+                "optimizer",
+                unit="s",
+                spec="time",
+            ),
+            *headings("allocated, measured", "allocated, predicted", unit="B", spec="bytes"),
         ),
         rows=tuple(rows),
         values=values,

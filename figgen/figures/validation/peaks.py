@@ -9,6 +9,7 @@ from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.validation.predictions import DASH
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.registry import figure
 from figgen.scenarios.evidence.peaks import EVEN, JudgedPeak, failed_chances, judged_peaks
@@ -82,8 +83,7 @@ def memory_errors(*, by: str = "framework") -> Table:
     return Table(
         columns=(
             Column(label="runs"),
-            Column(label="fitted on", spec=",d"),
-            Column(label="tested on", spec=",d"),
+            *headings("fitted on", "tested on", spec=",d"),
             *error_columns("tenth", "median error", "mean"),
         ),
         rows=tuple(rows),

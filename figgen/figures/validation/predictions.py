@@ -7,6 +7,7 @@ import numpy as np
 from figgen.charts import Axis, Column, Curves, Named, Table
 from figgen.errors import unknown
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.registry import figure
 from figgen.scenarios.evidence.validation import (
@@ -161,14 +162,15 @@ def validation_ranking() -> Table:
     return Table(
         columns=(
             Column(label="model"),
-            Column(label="GPUs", spec=",d"),
-            Column(label="layouts", spec=",d"),
-            Column(label="rank correlation", spec=".2f"),
-            Column(label="choice over best", spec=".2f"),
+            *headings("GPUs", "layouts", spec=",d"),
+            *headings("rank correlation", "choice over best", spec=".2f"),
             Column(label="tests", spec=",d"),
-            Column(label="rank correlation of tests", spec=".2f"),
-            Column(label="choice over best of tests", spec=".2f"),
-            Column(label="choice over best without waits", spec=".2f"),
+            *headings(
+                "rank correlation of tests",
+                "choice over best of tests",
+                "choice over best without waits",
+                spec=".2f",
+            ),
         ),
         rows=rows,
         values={
@@ -201,8 +203,7 @@ def validation_releases(*, most: int = 12) -> Table:
         columns=(
             Column(label="a run of the layout"),
             Column(label="releases", spec=",d"),
-            Column(label="fastest", unit="s", spec="time"),
-            Column(label="slowest", unit="s", spec="time"),
+            *headings("fastest", "slowest", unit="s", spec="time"),
             Column(label="longer by", spec=".0%"),
         ),
         rows=rows,

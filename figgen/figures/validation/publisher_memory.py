@@ -7,13 +7,12 @@ from statistics import fmean
 from figgen.catalog.publishers import publisher_records
 from figgen.charts import Column, Named, Table
 from figgen.models.setup.framework_memory import framework_memory
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.publisher_peaks import PublisherPeak, publisher_peaks
 
 COLUMNS = (
-    Column(label="publisher"),
-    Column(label="kind of peak"),
-    Column(label="habits taken from"),
+    *headings("publisher", "kind of peak", "habits taken from"),
     Column(label="runs", spec=",d"),
     Column(label="mean error", spec=".1%"),
     Column(label="bias", spec="+.1%"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.rivals import rivals
 from figgen.charts import Column, Named, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.evidence.leaderboard import board
 from figgen.scenarios.evidence.rivals import RUN_GROUPS, Comparison, comparisons, refusals
@@ -15,15 +16,11 @@ def validation_rivals() -> Table:
     compared = comparisons()
     return Table(
         columns=(
-            Column(label="runs"),
-            Column(label="tool"),
-            Column(label="constant"),
+            *headings("runs", "tool", "constant"),
             Column(label="test runs", spec=",d"),
-            Column(label="mean error", spec=".1%"),
-            Column(label="median", spec=".1%"),
+            *headings("mean error", "median", spec=".1%"),
             Column(label="worst", spec="+.0%"),
-            Column(label="ours: mean", spec=".1%"),
-            Column(label="median", spec=".1%"),
+            *headings("ours: mean", "median", spec=".1%"),
             Column(label="worst", spec="+.0%"),
         ),
         rows=tuple(row for one in compared for row in _rows(one)),
@@ -78,11 +75,7 @@ def validation_refusals() -> Table:
     ]
     return Table(
         columns=(
-            Column(label="tool"),
-            Column(label="version"),
-            Column(label="run on"),
-            Column(label="its constant"),
-            Column(label="what it has no word for"),
+            *headings("tool", "version", "run on", "its constant", "what it has no word for"),
             Column(label="test runs left out", spec=",d"),
         ),
         rows=tuple(rows),
@@ -97,12 +90,9 @@ def leaderboard() -> Table:
     ours = next(row for row in rows if not row.source)
     return Table(
         columns=(
-            Column(label="predictor"),
-            Column(label="version"),
-            Column(label="runs answered", spec=",d"),
-            Column(label="publishers", spec=",d"),
-            Column(label="mean error", spec=".1%"),
-            Column(label="median", spec=".1%"),
+            *headings("predictor", "version"),
+            *headings("runs answered", "publishers", spec=",d"),
+            *headings("mean error", "median", spec=".1%"),
             Column(label="within 25%", spec=".0%"),
             Column(label="this site on the same runs", spec=".1%"),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.slow_threads import unseen_score
 from figgen.charts import Column, Named, Table
+from figgen.plotting.placed import headings
 from figgen.registry import figure
 from figgen.scenarios.verdict.causes import CAUSES
 from figgen.scenarios.verdict.threads import FIRST, JudgedThread, judged_threads
@@ -51,7 +52,7 @@ def verdict_causes() -> Table:
     """The causes that a verdict considers, each with its sign."""
     rows = tuple((name, cause.title, cause.tell) for name, cause in CAUSES.items())
     return Table(
-        columns=(Column(label="name"), Column(label="cause"), Column(label="how to tell")),
+        columns=headings("name", "cause", "how to tell"),
         rows=rows,
         values={"causes": Named(len(rows))},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.models.algorithms.sharded_step import GATHER, SCATTER, ShardedAction, sharded_step
+from figgen.plotting.placed import thing_at
 from figgen.registry import figure
 
 PART, HIGH, TOP, LEFT, GAP, ROW = 22.0, 20.0, 22.0, 40.0, 5.0, 32.0
@@ -121,19 +122,17 @@ def _things(
     held = LEFT + layers * PART + GAP
     sums = held + ranks * PART + 2 * GAP
     heads = (("own", LEFT), ("gathered", held), ("gradients", sums))
-    things = [Thing(name=t, text=t, x=x, y=0, width=60, height=16) for t, x in heads]
+    things = [thing_at(t, (x, 0), (60, 16), t) for t, x in heads]
     for rank in range(ranks):
         y = TOP + rank * ROW
-        things.append(Thing(name=f"g{rank}", text=f"gpu {rank}", x=0, y=y, width=36, height=HIGH))
+        things.append(thing_at(f"g{rank}", (0, y), (36, HIGH), f"gpu {rank}"))
         things += [
-            Thing(
-                name=f"own {rank} {layer}",
-                text=str(layer),
-                role=f"rank-{rank}",
-                x=LEFT + layer * PART,
-                y=y,
-                width=PART - 2,
-                height=HIGH,
+            thing_at(
+                f"own {rank} {layer}",
+                (LEFT + layer * PART, y),
+                (PART - 2, HIGH),
+                str(layer),
+                f"rank-{rank}",
             )
             for layer in range(layers)
         ]
@@ -141,32 +140,28 @@ def _things(
             moving = action is not None and action.kind == GATHER
             working = action is not None and action.kind in ("forward", "backward")
             things += [
-                Thing(
-                    name=f"whole {rank} {owner}",
-                    text=str(whole),
-                    role=f"rank-{owner}",
-                    x=held + owner * PART,
-                    y=y,
-                    width=PART - 2,
-                    height=HIGH,
-                    strong=working,
+                thing_at(
+                    f"whole {rank} {owner}",
+                    (held + owner * PART, y),
+                    (PART - 2, HIGH),
+                    str(whole),
+                    f"rank-{owner}",
                     origin=(LEFT + whole * PART, TOP + owner * ROW) if moving else None,
+                    strong=working,
                 )
                 for owner in range(ranks)
             ]
         for at, layer in enumerate(sorted(reduced, reverse=True)):
             new = action is not None and action.kind == SCATTER and action.layer == layer
             things.append(
-                Thing(
-                    name=f"sum {rank} {layer}",
-                    text=str(layer),
-                    role=f"rank-{rank}",
-                    x=sums + at * PART,
-                    y=y,
-                    width=PART - 2,
-                    height=HIGH,
-                    strong=True,
+                thing_at(
+                    f"sum {rank} {layer}",
+                    (sums + at * PART, y),
+                    (PART - 2, HIGH),
+                    str(layer),
+                    f"rank-{rank}",
                     origin=(held + rank * PART, TOP + (rank + 1) % ranks * ROW) if new else None,
+                    strong=True,
                 )
             )
     return tuple(things)

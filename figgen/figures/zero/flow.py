@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Box, Diagram, DiagramLink, Named, Slot, Timeline
+from figgen.charts import Diagram, DiagramLink, Named, Slot, Timeline
 from figgen.errors import InputError, check_between
 from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
@@ -20,6 +20,7 @@ from figgen.models.algorithms.sharded_step import (
     sharded_step,
 )
 from figgen.models.shape.transformer import dense_layer_weights
+from figgen.plotting.placed import box_at
 from figgen.registry import figure
 
 BYTES = 2
@@ -179,14 +180,12 @@ def fsdp_layer_flow(
         ("update", ("gradient, weights", f"and Adam of 1/{ranks}", "update"), "dp"),
     )
     boxes = tuple(
-        Box(
-            name=name,
-            lines=lines,
-            x=0.0 if at < 4 else pitch,
-            y=1.25 * (at if at < 4 else 7 - at),
-            width=width,
-            height=height,
-            role=role,
+        box_at(
+            name,
+            lines,
+            (0.0 if at < 4 else pitch, 1.25 * (at if at < 4 else 7 - at)),
+            (width, height),
+            role,
         )
         for at, (name, lines, role) in enumerate(texts)
     )
@@ -218,29 +217,17 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
     boxes, links = [], []
     for node in range(nodes):
         y = node * top
-        boxes.append(
-            Box(
-                name=f"node {node}",
-                x=0,
-                y=y,
-                width=full,
-                height=1.6,
-                frame=True,
-                lines=(f"node {node}",),
-            )
-        )
+        boxes.append(box_at(f"node {node}", (f"node {node}",), (0, y), (full, 1.6), frame=True))
         for gpu in range(gpus_per_node):
             rank = node * gpus_per_node + gpu
             name, x = f"GPU {rank}", 0.2 + gpu * pitch
             boxes.append(
-                Box(
-                    name=name,
-                    lines=(name, f"shard {gpu}"),
-                    x=x,
-                    y=y + 0.5,
-                    width=width,
-                    height=0.8,
-                    role=f"series-{gpu % 6 + 1}",
+                box_at(
+                    name,
+                    (name, f"shard {gpu}"),
+                    (x, y + 0.5),
+                    (width, 0.8),
+                    f"series-{gpu % 6 + 1}",
                 )
             )
             if gpu:

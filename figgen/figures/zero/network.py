@@ -14,6 +14,7 @@ from figgen.formulas.data_parallel import (
     hsdp_shard_bytes,
     zero_bytes_sent,
 )
+from figgen.plotting.placed import headings
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -66,11 +67,8 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     values["nic_ratio"] = Named(flat / each / replica)
     columns = (
         Column(label="sharding"),
-        Column(label="state per GPU", unit="B", spec="bytes"),
-        Column(label="a rank sends on NVLink", unit="B", spec="bytes"),
-        Column(label="a NIC sends", unit="B", spec="bytes"),
-        Column(label="time on NVLink", unit="s", spec="time"),
-        Column(label="time on the NIC", unit="s", spec="time"),
+        *headings("state per GPU", "a rank sends on NVLink", "a NIC sends", unit="B", spec="bytes"),
+        *headings("time on NVLink", "time on the NIC", unit="s", spec="time"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -166,11 +164,9 @@ def state_homes(
         values[f"{key}_optimizer_s"] = Named(optimizer, "s")
         values[f"{key}_tokens"] = Named(even, "token")
     columns = (
-        Column(label="place"),
-        Column(label="what lives there"),
+        *headings("place", "what lives there"),
         Column(label="bandwidth per GPU", unit="B/s", spec="si"),
-        Column(label="16-bit weights once", unit="s", spec="time"),
-        Column(label="12 bytes of Adam once", unit="s", spec="time"),
+        *headings("16-bit weights once", "12 bytes of Adam once", unit="s", spec="time"),
         Column(label="tokens whose forward hides them", spec=",.0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

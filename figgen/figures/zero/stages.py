@@ -12,6 +12,7 @@ from figgen.figures.parameters import AcceleratorName, RecipeName
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.shape.recipes import Recipe, recipe
+from figgen.plotting.placed import headings
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -127,9 +128,7 @@ def zero_stages(
             for dp, size in zip(ranks, sizes, strict=True):
                 values[f"{name}_stage_{stage}_dp_{dp}"] = Named(size, "B")
     columns = (
-        Column(label="bytes per parameter"),
-        Column(label="stage"),
-        Column(label="per rank"),
+        *headings("bytes per parameter", "stage", "per rank"),
         *(Column(label=f"D = {dp}", unit="B", spec="bytes") for dp in ranks),
         Column(label="D without end", unit="B", spec="bytes"),
     )
