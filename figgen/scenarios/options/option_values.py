@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
@@ -12,7 +12,7 @@ from figgen.models.machine.layout import layout
 from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import RECIPES
-from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.option import Option, Value
 
 SMALL = "layernorm,moe_act"
 """Recomputation in experts that repeats no matmul."""
@@ -72,7 +72,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "dtype": {name: name.upper() for name in DTYPES},
 }
 
-_USUAL: dict[str, object] = {
+_USUAL: dict[str, Value] = {
     **{f.name: f.default for f in fields(TrainingSetup) if f.default is not MISSING},
     **{
         name: parameter.default
@@ -81,11 +81,6 @@ _USUAL: dict[str, object] = {
     },
     "recipe": "mcore18",
 }
-
-
-def words(name: str) -> Callable[[], Mapping[str, str]]:
-    """Return a function for the titled choices of an option that does not list catalog entries."""
-    return lambda: _WORDS[name]
 
 
 def schedules() -> Mapping[str, str]:
@@ -112,6 +107,11 @@ def networks() -> Mapping[str, catalog.Link]:
     return {name: link for name, link in catalog.LINKS.items() if link.kind == "scale-out"}
 
 
-def usual(name: str) -> Value:
-    """Return the default of an option, which the models' signatures define."""
-    return _USUAL[name]  # type: ignore[return-value]
+def with_usual(option: Option) -> Option:
+    """Return an option with what it leaves out: the models' own default, and titled choices."""
+    found = option
+    if option.default is None and option.name in _USUAL:
+        found = replace(found, default=_USUAL[option.name])
+    if option.choices is None and option.name in _WORDS:
+        found = replace(found, choices=lambda: _WORDS[option.name])
+    return found

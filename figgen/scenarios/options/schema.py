@@ -30,8 +30,7 @@ from figgen.scenarios.options.option_values import (
     recipe_titles,
     schedules,
     titles,
-    usual,
-    words,
+    with_usual,
 )
 from figgen.scenarios.options.schema_step import STEP_OPTIONS
 from figgen.scenarios.runs.machine_rates import read_rates
@@ -65,7 +64,6 @@ def _size(name: str, label: str, hint: str) -> Option:
         group="parallelism",
         label=label,
         asked_by=_LAYOUT,
-        default=usual(name),
         hint=hint,
         low=1,
         high=MOST_RANKS,
@@ -157,7 +155,6 @@ _ALL = (
         group="parallelism",
         label="Rank order",
         asked_by=_LAYOUT,
-        default=usual("order"),
         hint="a framework, or an order such as tp-cp-dp-pp; decides which groups stay "
         "inside a node",
         choices=lambda: {name: one.label for name, one in CONVENTIONS.items()},
@@ -179,7 +176,6 @@ _ALL = (
         group="batch",
         label="Microbatch size",
         asked_by=_SETUP,
-        default=usual("microbatch_size"),
         hint="sequences per microbatch",
         low=1,
         high=1024,
@@ -210,7 +206,6 @@ _ALL = (
         group="batch",
         label="Tokens of packed documents",
         asked_by=_SETUP,
-        default=usual("document_tokens"),
         hint="documents packed into a sequence, each of which attends only to itself: their mean "
         "length, such as 2k, or all lengths, such as 4096,2048,2048; one by default",
         key="documents",
@@ -221,7 +216,6 @@ _ALL = (
         group="batch",
         label="Pipeline schedule",
         asked_by=_SETUP,
-        default=usual("schedule"),
         choices=schedules,
     ),
     Option(
@@ -230,7 +224,6 @@ _ALL = (
         group="batch",
         label="Chunks per rank",
         asked_by=_SETUP,
-        default=usual("chunks"),
         hint="virtual stages per pipeline rank; the schedule's usual number by default",
         low=1,
         high=64,
@@ -241,7 +234,6 @@ _ALL = (
         group="batch",
         label="Layers per stage",
         asked_by=_SETUP,
-        default=usual("layers_per_stage"),
         hint="layers of each virtual stage, such as 8,9,9,6 (0 is allowed); spread "
         "evenly by default",
     ),
@@ -251,7 +243,6 @@ _ALL = (
         group="batch",
         label="MTP layers",
         asked_by=_SETUP,
-        default=usual("mtp_layers"),
         hint="multi-token prediction modules, each of which predicts one more token",
         low=0,
         high=MOST_MTP_LAYERS,
@@ -263,10 +254,8 @@ _ALL = (
         group="state",
         label="ZeRO stage",
         asked_by=_SETUP,
-        default=usual("zero_stage"),
         low=min(ZERO_STAGES),
         high=max(ZERO_STAGES),
-        choices=words("zero_stage"),
         key="zero",
         flag="zero",
     ),
@@ -276,7 +265,6 @@ _ALL = (
         group="state",
         label="Precision of weights, gradients and optimizer",
         asked_by=_SETUP,
-        default=usual("recipe"),
         choices=recipe_titles,
         check=recipe,
     ),
@@ -286,7 +274,6 @@ _ALL = (
         group="state",
         label="Optimizer state in host memory",
         asked_by=_SETUP,
-        default=usual("offloaded_optimizer"),
         hint="share of the optimizer state that is kept and updated by the host, 0 to 1",
         low=0,
         high=1,
@@ -299,7 +286,6 @@ _ALL = (
         group="state",
         label="Activations in host memory",
         asked_by=_SETUP,
-        default=usual("offloaded_activations"),
         hint="share of what layers keep for backward that is copied to the host and back, 0 to 1",
         low=0,
         high=1,
@@ -312,7 +298,6 @@ _ALL = (
         group="overlap",
         label="Overlap copies to and from the host",
         asked_by=_SETUP,
-        default=usual("offload_overlap"),
     ),
     Option(
         name="lora_rank",
@@ -320,7 +305,6 @@ _ALL = (
         group="tuning",
         label="LoRA rank",
         asked_by=_SETUP,
-        default=usual("lora_rank"),
         hint="trains adapters of this rank and freezes the rest; by default everything is trained",
         low=1,
         high=4096,
@@ -331,7 +315,6 @@ _ALL = (
         group="tuning",
         label="Matrices with LoRA adapters",
         asked_by=_SETUP,
-        default=usual("lora_matrices"),
         choices=lambda: ADAPTED,
     ),
     Option(
@@ -340,7 +323,6 @@ _ALL = (
         group="tuning",
         label="Frozen weights",
         asked_by=_SETUP,
-        default=usual("frozen_weights"),
         hint="format of the frozen weights when adapters are trained",
         check=frozen_format,
         choices=lambda: {name: one.label for name, one in FROZEN.items()},
@@ -364,9 +346,7 @@ _ALL = (
         group="state",
         label="Recomputation",
         asked_by=_SETUP,
-        default=usual("recompute"),
         hint="none, selective, full, uniform:N, block:N, or modules separated by commas",
-        choices=words("recompute"),
         check=recomputation,
     ),
     Option(
@@ -375,7 +355,6 @@ _ALL = (
         group="state",
         label="Kept activations",
         asked_by=_SETUP,
-        default=usual("activations"),
         choices=lambda: {name: one.label for name, one in FORMATS.items()},
         check=activation_format,
     ),
@@ -387,7 +366,6 @@ _ALL = (
         asked_by=_STEP,
         default="bf16",
         hint="number format whose dense peak is used",
-        choices=words("dtype"),
     ),
     Option(
         name="sequence_parallel",
@@ -395,7 +373,6 @@ _ALL = (
         group="state",
         label="Sequence parallelism: divide norms over TP too",
         asked_by=_SETUP,
-        default=usual("sequence_parallel"),
         key="sp",
     ),
     Option(
@@ -404,7 +381,6 @@ _ALL = (
         group="state",
         label="FlashAttention: store no scores, skip the masked half",
         asked_by=_SETUP,
-        default=usual("flash_attention"),
         key="flash",
     ),
     Option(
@@ -413,7 +389,6 @@ _ALL = (
         group="state",
         label="Dropout: keep its masks",
         asked_by=_SETUP,
-        default=usual("dropout"),
     ),
     Option(
         name="reserve_bytes",
@@ -434,7 +409,7 @@ _ALL = (
     *STEP_OPTIONS,
 )
 
-OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _ALL})
+OPTIONS: Mapping[str, Option] = MappingProxyType({each.name: with_usual(each) for each in _ALL})
 """The options by name, in the order of a form."""
 
 
@@ -443,7 +418,7 @@ def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
 
     For a former name, the error suggests the option that replaced it.
     """
-    taken_in = [option.name for option in _ALL if name in option.former]
+    taken_in = [option.name for option in OPTIONS.values() if name in option.former]
     if taken_in:
         return InputError(f"unknown {what} {name!r}", nearest=taken_in, key=name)
     return unknown(what, name, known).about(name)
@@ -451,4 +426,4 @@ def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
 
 def asked_by(question: str) -> tuple[Option, ...]:
     """Return the options that matter for one of `QUESTIONS`."""
-    return tuple(option for option in _ALL if question in option.asked_by)
+    return tuple(option for option in OPTIONS.values() if question in option.asked_by)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from figgen.models.setup.training_setup import MOST_SKEW
 from figgen.scenarios.options.option import Option
-from figgen.scenarios.options.option_values import usual, words
 
 STEP_OPTIONS = (
     Option(
@@ -40,7 +39,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Gradient buckets",
         asked_by=("memory", "step"),
-        default=usual("buckets"),
         hint="number of messages for the gradients; one per layer by default",
         low=1,
         high=1024,
@@ -51,7 +49,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Overlap data parallelism with computing",
         asked_by=("step",),
-        default=usual("overlap_data_parallel"),
         key="overlap",
         flag="overlap",
     ),
@@ -61,7 +58,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Double-buffer keys, values and weights",
         asked_by=("memory", "step"),
-        default=usual("double_buffering"),
         key="double",
     ),
     Option(
@@ -70,8 +66,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Exchange between context-parallel ranks",
         asked_by=("memory", "step"),
-        default=usual("context_exchange"),
-        choices=words("context_exchange"),
         key="exchange",
     ),
     Option(
@@ -80,7 +74,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Zig-zag: give context-parallel ranks equal work",
         asked_by=("step",),
-        default=usual("zigzag"),
     ),
     Option(
         name="dispatcher",
@@ -88,8 +81,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Dispatcher of tokens to experts",
         asked_by=("memory", "step"),
-        default=usual("dispatcher"),
-        choices=words("dispatcher"),
         hint="how tokens reach experts on other ranks; DeepEP and HybridEP send a token once to "
         "a node that has several of its experts",
     ),
@@ -99,8 +90,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Overlap of tokens on their way to experts",
         asked_by=("step",),
-        default=usual("expert_overlap"),
-        choices=words("expert_overlap"),
         hint="whether another microbatch computes during the exchange",
         key="eoverlap",
     ),
@@ -110,8 +99,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="CUDA graphs",
         asked_by=("step",),
-        default=usual("cuda_graphs"),
-        choices=words("cuda_graphs"),
         hint="what the host launches in one call; otherwise the host limits layers of experts",
         key="graphs",
     ),
@@ -121,7 +108,6 @@ STEP_OPTIONS = (
         group="overlap",
         label="Tokens of the fullest rank of experts",
         asked_by=("memory", "step"),
-        default=usual("expert_skew"),
         hint="times the mean of the ranks that share experts; 1 for even routing",
         low=1,
         high=MOST_SKEW,
