@@ -54,23 +54,19 @@ class Notation(Mapping[str, Argument]):
         return len(self._by_name)
 
 
-def count(name: str, symbol: str, unit: str, meaning: str) -> Argument:
-    """Define a count of at least one."""
-    return Argument(
-        name=name, symbol=symbol, unit=unit, meaning=meaning, range=AT_LEAST_ONE, whole=True
-    )
+def count(name: str, symbol: str, unit: str, meaning: str, range: str = AT_LEAST_ONE) -> Argument:
+    """Define a count, of at least one unless `range` says otherwise."""
+    return Argument(name=name, symbol=symbol, unit=unit, meaning=meaning, range=range, whole=True)
 
 
 def index(name: str, symbol: str, meaning: str) -> Argument:
     """Define an index, counted from 0."""
-    return Argument(
-        name=name,
-        symbol=symbol,
-        unit="1",
-        meaning=f"{meaning}, counted from 0",
-        range=NOT_NEGATIVE,
-        whole=True,
-    )
+    return count(name, symbol, "1", f"{meaning}, counted from 0", NOT_NEGATIVE)
+
+
+def ratio(name: str, symbol: str, meaning: str, range: str) -> Argument:
+    """Define a number without a unit, such as a share, with the range of its values."""
+    return Argument(name=name, symbol=symbol, unit="1", meaning=meaning, range=range)
 
 
 def positive(name: str, symbol: str, unit: str, meaning: str) -> Argument:
