@@ -11,13 +11,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from figgen.errors import InputError
 
-if TYPE_CHECKING:
-    Verbs: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
-
+Verbs: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
 LONGEST_LINE = 500
 
 

@@ -7,11 +7,10 @@ import json
 import re
 from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING
 
 from figgen.catalog.load import FOLDER, content
 from figgen.catalog.rates import LEFT_OUT_FILE, constants, left_out_constants
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.training import aligned
 from figgen.scenarios.evidence.calibrate import (
     calibrated,
@@ -21,9 +20,6 @@ from figgen.scenarios.evidence.calibrate import (
 )
 from figgen.scenarios.evidence.class_intervals import class_residuals
 from figgen.scenarios.evidence.publishers import judged_publishers
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 ENTRY = re.compile(
     r"^([\w.-]+) = \{ value = [^,]+, (start = [^,}]+(?:, spread = [^,} ]+)?)[^}]*\}", re.MULTILINE

@@ -6,19 +6,15 @@ import argparse
 import json
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from figgen.changes import report
 from figgen.changes.builds import Build, build_of, git, read_build
 from figgen.changes.causes import causes
 from figgen.changes.compare import compare
 from figgen.changes.feed import with_moved
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.errors import InputError
 from figgen.publish.changelog import FEED
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, Verbs, add_verb, whole
 from figgen.errors import InputError, unknown
 from figgen.models.collectives import (
     MOST_RANKS,
@@ -17,9 +16,6 @@ from figgen.models.collectives import (
     states,
     trace,
 )
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 MOST_PIECES = 4096
 FINAL_UP_TO, STATES_UP_TO, DRAWN_UP_TO = 128, 16, 8

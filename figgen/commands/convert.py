@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, Verbs, add_verb, whole
 from figgen.commands.line_rate import add_line_rate, full_busbw
 from figgen.errors import InputError
 from figgen.formulas import evaluate
@@ -14,9 +13,6 @@ from figgen.models.collectives.measured_words import collective_sentence
 from figgen.quantity_shown import format_number
 from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 TWO_WAY, SPARSE = "two-way", "sparse"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from figgen.catalog import link, load, nccl_tuning
 from figgen.catalog.nccl_links import message_gap, nccl_group, step_latency_s
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.collectives import (
     add_collective,
     algorithm_of,
@@ -29,9 +29,6 @@ from figgen.models.collectives.two_levels import (
 from figgen.models.machine.nccl_tuning import predictions
 from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 AlphaBeta: TypeAlias = tuple[float, float]
 """Latency of a step in s, and bandwidth per direction in B/s."""

@@ -6,20 +6,16 @@ import argparse
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from figgen.charts import Chart, canonical_json, payload
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.errors import InputError, check_once, unknown
 from figgen.markdown.yaml_text import read_yaml
 from figgen.project import docs_here
 from figgen.registry import all_figures, all_formulas, build
 from figgen.subject import subject
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 ENDINGS = {
     "text": "txt",

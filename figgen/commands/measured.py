@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
-from figgen.commands import Answer, add_verb, file_text
+from figgen.commands import Answer, Verbs, add_verb, file_text
 from figgen.commands.training import aligned
 from figgen.scenarios.runs.machine_answer import machine_sentence
 from figgen.scenarios.runs.machine_entry import machine_entry, machine_row, machine_source
 from figgen.scenarios.runs.machine_rates import MeasuredRates, rates_of
 from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates, sheet_of
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 LARGEST_FILE = 2**24
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.training import (
     add_options,
     aligned,
@@ -25,9 +24,6 @@ from figgen.scenarios.taking.logs import read_log
 from figgen.scenarios.taking.options import read_text
 from figgen.scenarios.tools.answers import memory_data, setup_data
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

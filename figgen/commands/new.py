@@ -16,13 +16,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.errors import InputError, unknown
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 STUBS = Path(__file__).with_name("stubs")
 ORACLES = "tests/oracles"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from figgen.catalog.interruptions import interruption, interruptions
-from figgen.commands import Answer, add_verb, number, whole
+from figgen.commands import Answer, Verbs, add_verb, number, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_nodes import add_questions, asks_for_nodes, nodes_answer
 from figgen.commands.plan_published import published_answer
@@ -20,9 +20,6 @@ from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
 from figgen.scenarios.planning.planner import Plan, plan
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 SHOWN = 10
 MOST_SHOWN = 10_000

@@ -8,9 +8,8 @@ import gc
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, Verbs, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.models.profiles.kernel_times import kinds_together
 from figgen.models.profiles.profile import RankProfile, profiles
@@ -36,10 +35,6 @@ from figgen.models.profiles.unpacked import Limits
 from figgen.progress import Share
 from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
-
 
 MOST_BYTES = 2**34
 """Limit on the size of an unpacked trace; a step of a rank takes about a thousandth of it."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.project import docs_here
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

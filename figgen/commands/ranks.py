@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.training import add_options, scenario_of
 from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout, mesh_of
@@ -28,9 +28,6 @@ from figgen.scenarios.taking.hosts import (
     write_hosts,
 )
 from figgen.scenarios.taking.options import read_text
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 DENSE = ("tp", "cp", "dp", "pp")
 EXPERT = ("etp", "ep", "edp", "pp")

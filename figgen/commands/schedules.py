@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from figgen.commands import Answer, add_verb, number, whole
+from figgen.commands import Answer, Verbs, add_verb, number, whole
 from figgen.errors import InputError
 from figgen.models.pipeline.schedule_words import CarriedOut, held_words, schedules_sentence
 from figgen.models.pipeline.schedule_work import (
@@ -20,9 +20,6 @@ from figgen.models.pipeline.simulate import Durations, Trace, critical_path, sim
 from figgen.models.profiles.chrome_trace import schedule_events, written
 from figgen.scenarios.options.typed import typed_measure
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

@@ -6,12 +6,8 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
+from figgen.commands import Answer, Verbs, add_verb
 
 SKILL = Path(__file__).parent / "stubs" / "agents" / "skill.txt"
 

@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-from figgen.commands import Answer, add_verb, whole
+from figgen.commands import Answer, Verbs, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.errors import InputError
 from figgen.models.memory.allocator_snapshot import (
@@ -35,9 +35,6 @@ from figgen.models.memory.snapshot_text import (
 from figgen.models.profiles.unpacked import PACKED
 from figgen.progress import Share
 from figgen.scenarios.options.resolve import resolve
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 LARGEST_FILE = 2**31
 

@@ -9,13 +9,9 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.errors import InputError
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 FILES = Path(__file__).parent / "stubs" / "start"
 MODULE = "kettle"

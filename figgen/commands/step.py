@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from figgen import catalog
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.step_operations import operations_data, operations_lines
 from figgen.commands.step_runs import device_step, predicted_runs
 from figgen.commands.training import (
@@ -36,9 +35,6 @@ from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.runs.device_run import WAYS
 from figgen.scenarios.tools.answers import buckets_data, muon_data, setup_data, step_data
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

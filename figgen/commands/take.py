@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.line_rate import add_line_rate, full_busbw
 from figgen.commands.training import aligned
 from figgen.scenarios.options.config_json import model_from_file
@@ -15,9 +14,6 @@ from figgen.scenarios.taking.log_words import collective_rows, log_sentences
 from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, read_log
 from figgen.scenarios.taking.options import answers_of, read_text, taken_from
 from figgen.scenarios.taking.timeouts import TimedOut
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

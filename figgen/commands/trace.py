@@ -6,9 +6,8 @@ import argparse
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.training import (
     add_options,
     described,
@@ -22,9 +21,6 @@ from figgen.models.step.data_traffic import calls_of
 from figgen.models.step.step_timeline import step_timeline
 from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 MOST_CALLS = 1_000_000
 """Limit on the calls in a trace: about 400 MB of JSON."""

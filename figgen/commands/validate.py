@@ -6,9 +6,9 @@ import argparse
 import json
 from dataclasses import asdict
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from figgen.commands import Answer, add_verb, file_text
+from figgen.commands import Answer, Verbs, add_verb, file_text
 from figgen.commands.training import aligned
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import fit_words
@@ -31,9 +31,6 @@ from figgen.scenarios.runs.device_run import (
     predicted_device,
 )
 from figgen.units import format_quantity
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 LARGEST_ANSWERS = 2**20
 TITLES = {

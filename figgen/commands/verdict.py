@@ -6,10 +6,10 @@ import argparse
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from figgen import catalog
-from figgen.commands import Answer, add_verb, file_text
+from figgen.commands import Answer, Verbs, add_verb, file_text
 from figgen.commands.training import add_options, chosen_of, scenario_of, seconds_of
 from figgen.errors import InputError
 from figgen.models.memory.memory import memory
@@ -35,9 +35,6 @@ from figgen.scenarios.verdict.words import (
     reason_words,
     verdict_sentence,
 )
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:

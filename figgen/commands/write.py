@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from figgen import catalog
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, Verbs, add_verb
 from figgen.commands.training import add_options, scenario_of
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.writing.writers import FILES, LABELS, WRITERS, write_job
 from figgen.scenarios.writing.written import JobToWrite
-
-if TYPE_CHECKING:
-    from figgen.commands import Verbs
 
 
 def add(verbs: Verbs) -> None:
