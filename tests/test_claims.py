@@ -21,6 +21,7 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import step_calls
 from figgen.registry import build
 from figgen.values import compute
+from tests.models.jobs import job
 
 DOCS = Path(__file__).parents[1] / "docs"
 REFERENCES = tomllib.loads((DOCS / "references.toml").read_text("utf-8"))
@@ -225,13 +226,8 @@ def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() 
     """It counts passes of a ring over the parameters in a step; an all-reduce is two of them."""
 
     def passes(stage: int, microbatches: int) -> int:
-        setup = TrainingSetup(
-            shape=model("llama-3-8b").shape,
-            parallel=layout(nodes=1, gpus_per_node=8),
-            microbatches=microbatches,
-            sequence=8192,
-            zero_stage=stage,
-            buckets=1,
+        setup = job(
+            "llama-3-8b", microbatches=microbatches, sequence=8192, zero_stage=stage, buckets=1
         )
         made = step_calls(setup, 0)
         return sum(calls * (1 + (sent.collective == "all-reduce")) for sent, calls in made)

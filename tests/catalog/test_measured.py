@@ -17,7 +17,6 @@ from figgen.__main__ import main
 from figgen.catalog.measured_file import FORMAT, TABLES, VERSION, read_measured
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
-from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import matmul_parameters, parameter_counts
 from figgen.scenarios.runs.machine_answer import machine_sentence
 from figgen.scenarios.runs.machine_rates import rates_of
@@ -28,21 +27,13 @@ from figgen.scenarios.runs.own_rates import (
     rates,
     sheet_of,
 )
+from tests.models.jobs import sized
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
 SAMPLE = Path(__file__).with_name("measured_cpu.json")
 COUNTS = runpy.run_path(str(PROGRAM))
-MODEL_SHAPE = ModelShape(
-    layers=4,
-    hidden=2048,
-    heads=16,
-    kv_heads=4,
-    head_dim=128,
-    ffn_hidden=5632,
-    vocab=32000,
-    sequence=2048,
-)
+MODEL_SHAPE = sized(4, 2048, 16, 4, 128, 5632, 32000, 2048)
 LAYER = {"hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192, "batch": 1}
 
 
@@ -82,16 +73,7 @@ def test_program_needs_nothing_but_python_until_it_measures() -> None:
 
 
 def test_program_counts_as_the_guide_does() -> None:
-    shape = ModelShape(
-        layers=1,
-        hidden=4096,
-        heads=32,
-        kv_heads=32,
-        head_dim=128,
-        ffn_hidden=14336,
-        vocab=1,
-        sequence=8192,
-    )
+    shape = sized(1, 4096, 32, 32, 128, 14336, 1, 8192)
     weights = matmul_parameters(shape) - 4096
     core = attention_core_flops(sequence_length=8192, microbatch_size=1, hidden=4096)
     assert COUNTS["attention_flops"](1, 32, 128, 8192) == core / 2

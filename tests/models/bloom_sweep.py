@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from figgen import catalog
-from figgen.models.machine.layout import layout
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import Recipe, recipe
 from figgen.units import parse_quantity
+from tests.models.jobs import job
 
 ORACLE = Path(__file__).parents[1] / "oracles" / "bloom_sweep.json"
 
@@ -96,9 +96,11 @@ def bloom(row: SweepRow, heads: int = 64) -> TrainingSetup:
         head_dim=row.hidden // heads,
         ffn_hidden=4 * row.hidden,
     )
-    return TrainingSetup(
-        shape=shape,
-        parallel=layout(nodes=row.nodes, gpus_per_node=8, tp=row.tp, pp=row.pp),
+    return job(
+        shape,
+        nodes=row.nodes,
+        tp=row.tp,
+        pp=row.pp,
         microbatches=row.global_batch // (row.dp * row.microbatch),
         sequence=2048,
         microbatch_size=row.microbatch,

@@ -10,20 +10,11 @@ import itertools
 from collections.abc import Iterator
 
 from figgen.catalog import model
-from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import layout
-from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.step import step
+from tests.models.jobs import H100, job
 
 LLAMA = model("llama-3-8b").shape
-H100 = Cluster(
-    peak_flops_per_s=989.4e12,
-    scale_up_bandwidth_bytes_per_s=450e9,
-    network_bandwidth_bytes_per_s=50e9,
-    scale_up_latency_s=3.4e-6,
-    network_latency_s=14e-6,
-)
 NODES, WIDTH = 16, 8
 
 Config = tuple[int, int, int, int, float]
@@ -40,9 +31,12 @@ def configs() -> Iterator[Config]:
 
 def predicted(config: Config) -> float:
     tp, pp, microbatches, sequence, efficiency = config
-    setup = TrainingSetup(
-        shape=LLAMA,
-        parallel=layout(nodes=NODES, gpus_per_node=WIDTH, tp=tp, pp=pp),
+    setup = job(
+        LLAMA,
+        nodes=NODES,
+        gpus_per_node=WIDTH,
+        tp=tp,
+        pp=pp,
         microbatches=microbatches,
         sequence=sequence,
         zero_stage=0,

@@ -39,6 +39,7 @@ from figgen.models.shape.model_shape import (
     ModelShape,
     check_gpt_layer,
 )
+from tests.models.jobs import job
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 KORTHIKANTI = json.loads((ORACLES / "published_tables.json").read_text())["korthikanti_2205.05198"]
@@ -67,9 +68,11 @@ def korthikanti(model: str, **options: Any) -> TrainingSetup:
     given = {"dropout": True, "flash_attention": False, "sequence_parallel": False} | options
     if c["interleave_m"] > 1:
         given |= {"schedule": "interleaved-1f1b", "chunks": c["interleave_m"]}
-    return TrainingSetup(
-        shape=gpt(c["L"], c["h"], c["a"], KORTHIKANTI["vocab"]),
-        parallel=layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"]),
+    return job(
+        gpt(c["L"], c["h"], c["a"], KORTHIKANTI["vocab"]),
+        nodes=c["gpus"] // 8,
+        tp=c["t"],
+        pp=c["p"],
         microbatches=c["B"] // c["b"],
         microbatch_size=c["b"],
         sequence=KORTHIKANTI["seq"],
@@ -159,9 +162,9 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
 
 def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() -> None:
     """Scores with dropout need 5·a·s² bytes (Korthikanti); a GELU block needs 2·4h, twice."""
-    run = TrainingSetup(
-        shape=gpt(8, 1024, 16),
-        parallel=layout(nodes=1, gpus_per_node=8, tp=2),
+    run = job(
+        gpt(8, 1024, 16),
+        tp=2,
         microbatches=4,
         sequence=512,
         microbatch_size=3,
@@ -179,9 +182,11 @@ def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() ->
 
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
 def test_gpt_3_stages_hold_their_microbatches_in_flight(schedule: str) -> None:
-    run = TrainingSetup(
-        shape=catalog.model("gpt-3-175b").shape,
-        parallel=layout(nodes=8, gpus_per_node=8, tp=8, pp=8),
+    run = job(
+        "gpt-3-175b",
+        nodes=8,
+        tp=8,
+        pp=8,
         microbatches=32,
         sequence=2048,
         schedule=schedule,
@@ -255,9 +260,10 @@ def test_peak_is_the_most_held_at_any_moment_of_the_simulated_step(
     schedule: str, chunks: int | None
 ) -> None:
     # Ten layers on four stages of uneven size, a large head: every stage weighs something else.
-    run = TrainingSetup(
-        shape=replace(gpt(10, 64, 4, 512), sequence=16),
-        parallel=layout(nodes=1, gpus_per_node=4, pp=4),
+    run = job(
+        replace(gpt(10, 64, 4, 512), sequence=16),
+        gpus_per_node=4,
+        pp=4,
         microbatches=8,
         sequence=16,
         schedule=schedule,
@@ -299,13 +305,7 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
 
 
 def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before() -> None:
-    run = TrainingSetup(
-        shape=catalog.model("mixtral-8x7b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8),
-        microbatches=1,
-        sequence=4096,
-        framework="megatron-2024",
-    )
+    run = job("mixtral-8x7b", microbatches=1, sequence=4096, framework="megatron-2024")
     share = virtual_stage_shares(run)[0]
     made = {t.name: t.bytes for t in layer_tensors(run, experts=True) if "moe" in t.modules}
     made_again = recomputed_bytes(replace(run, recompute="moe"), share)
@@ -316,12 +316,7 @@ def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before
 
 def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:
     """DeepSeek-V3 begins with three dense layers: of the first stage's eight, five keep tensors."""
-    run = TrainingSetup(
-        shape=catalog.model("deepseek-v3").shape,
-        parallel=layout(nodes=1, gpus_per_node=8, pp=8),
-        microbatches=8,
-        sequence=4096,
-    )
+    run = job("deepseek-v3", pp=8, microbatches=8, sequence=4096)
     share = virtual_stage_shares(run)[1]
     mixed = replace(share, first_layer=0, layers=8, expert_layers=5)
     kinds = [layer_bytes(run, experts=experts) for experts in (False, True)]
@@ -333,12 +328,7 @@ def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:
 
 
 def test_norms_of_queries_and_keys_keep_both() -> None:
-    run = TrainingSetup(
-        shape=catalog.model("qwen-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8, tp=2),
-        microbatches=1,
-        sequence=4096,
-    )
+    run = job("qwen-3-8b", tp=2, microbatches=1, sequence=4096)
     sizes = {tensor.name: tensor.bytes for tensor in layer_tensors(run)}
     assert sizes["query and key norm inputs"] == 4096 * (32 + 8) * 128 / 2 * 2
 
@@ -364,9 +354,7 @@ def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> No
     Llama 3.1 405B's keeps 533 MB for 8,192 tokens.
     """
     shape = catalog.model(name).shape
-    setup = TrainingSetup(
-        shape=shape, parallel=layout(nodes=1, gpus_per_node=8, tp=tp), microbatches=1, sequence=8192
-    )
+    setup = job(shape, tp=tp, microbatches=1, sequence=8192)
     kept = sum(t.bytes for t in layer_tensors(setup) if t.name != "attention probabilities")
     kv_width = shape.kv_heads * shape.head_dim
     closed = gated_layer_activation_bytes(8192, 1, shape.hidden, kv_width, shape.ffn_hidden, tp)

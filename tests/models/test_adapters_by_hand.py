@@ -21,6 +21,7 @@ from figgen.models.memory.trained_state import (
 from figgen.models.setup.layer_matrices import held_matrices
 from figgen.models.setup.stage_layers import shares_of_rank
 from figgen.models.setup.training_setup import TrainingSetup
+from tests.models.jobs import job
 
 
 @pytest.mark.parametrize("matrices", ["attention", "all-linear"])
@@ -71,13 +72,7 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
     """Mixtral 8×7B by hand: column-parallel matrices divide their outputs, row-parallel ones their
     inputs; a rank of four holds two of eight experts, each whole."""
     h, kv, f, layers, rank = 4096, 1024, 14336, 32, 5
-    run = TrainingSetup(
-        shape=catalog.model("mixtral-8x7b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8, tp=tp, ep=4, etp=1),
-        microbatches=4,
-        sequence=4096,
-        lora_rank=rank,
-    )
+    run = job("mixtral-8x7b", tp=tp, ep=4, etp=1, microbatches=4, sequence=4096, lora_rank=rank)
     attention = [(h, h // tp), (h, kv // tp), (h, kv // tp), (h // tp, h)]
     expert = [(h, f), (h, f), (f, h)]
     mine = rank * sum(map(sum, attention))
@@ -110,12 +105,8 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
 
 def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once() -> None:
     """DeepSeek-V3 by hand: down-projections are whole on every rank, and three layers are dense."""
-    run = TrainingSetup(
-        shape=catalog.model("deepseek-v3").shape,
-        parallel=layout(nodes=1, gpus_per_node=2, tp=2, etp=1),
-        microbatches=4,
-        sequence=4096,
-        lora_rank=3,
+    run = job(
+        "deepseek-v3", gpus_per_node=2, tp=2, etp=1, microbatches=4, sequence=4096, lora_rank=3
     )
     h, q, kv, heads = 7168, 1536, 512, 128
     down = [(h, q), (h, kv + 64)]
@@ -138,13 +129,7 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
 
 def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
     """Mixtral: two visits per token of this rank and of the other rank that shares its experts."""
-    run = TrainingSetup(
-        shape=catalog.model("mixtral-8x7b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8, tp=2, etp=2),
-        microbatches=4,
-        sequence=4096,
-        lora_rank=5,
-    )
+    run = job("mixtral-8x7b", tp=2, etp=2, microbatches=4, sequence=4096, lora_rank=5)
     found = {
         one.name: one.bytes for one in layer_tensors(run, experts=True) if "adapter" in one.name
     }
@@ -171,9 +156,9 @@ def test_an_input_that_only_frozen_matrices_read_is_not_kept() -> None:
         ("deepseek-v3", "all-linear", set()),
         ("deepseek-v3", "attention", {*dense, *routed, "shared products"}),
     ):
-        run = TrainingSetup(
-            shape=catalog.model(model).shape,
-            parallel=layout(nodes=1, gpus_per_node=1),
+        run = job(
+            model,
+            gpus_per_node=1,
             microbatches=1,
             sequence=2048,
             lora_rank=8,

@@ -18,10 +18,10 @@ import pytest
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.fabric import pod_leaving_share
-from figgen.models.machine.layout import ParallelLayout, layout, mesh_of
+from figgen.models.machine.layout import ParallelLayout, mesh_of
 from figgen.models.machine.placement import communicator
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from figgen.models.shape.model_shape import ExpertShape
 from figgen.models.step.axis_traffic import LEFT_OUT, axis_traffic
 from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.level_loads import port_bytes
@@ -29,28 +29,19 @@ from figgen.models.step.nic_load import leaving_bytes, nic_bytes
 from figgen.models.step.step import step
 from figgen.models.step.step_links import group_link
 from figgen.models.step.step_traffic import Traffic
+from tests.models.jobs import job, sized
 from tests.models.leaving import leaving_by_gpu
 
-DENSE = ModelShape(
-    layers=16,
-    hidden=48,
-    heads=12,
-    kv_heads=12,
-    head_dim=4,
-    ffn_hidden=96,
-    vocab=96,
-    sequence=48,
-    tied_embeddings=True,
-)
-MIXTURE = ModelShape(
-    layers=16,
-    hidden=48,
-    heads=12,
-    kv_heads=12,
-    head_dim=4,
-    ffn_hidden=96,
-    vocab=96,
-    sequence=48,
+DENSE = sized(16, 48, 12, 12, 4, 96, 96, 48, tied_embeddings=True)
+MIXTURE = sized(
+    16,
+    48,
+    12,
+    12,
+    4,
+    96,
+    96,
+    48,
     experts=ExpertShape(count=12, top_k=2, ffn_hidden=24, dense_layers=5),
 )
 CLUSTER = Cluster(
@@ -151,9 +142,10 @@ def drawn(count: int) -> Iterator[TrainingSetup]:
             (("1f1b", None), ("interleaved-1f1b", 2), ("zbv", None), ("dualpipe", None))
         )
         try:
-            yield TrainingSetup(
-                shape=MIXTURE if experts else DENSE,
-                parallel=layout(order="-".join([*axes, "pp"] if experts else axes), **sizes),
+            yield job(
+                MIXTURE if experts else DENSE,
+                order="-".join([*axes, "pp"] if experts else axes),
+                **sizes,
                 microbatches=2 * sizes["pp"],
                 sequence=24,
                 schedule=schedule,

@@ -8,20 +8,12 @@ import pytest
 
 from figgen import catalog
 from figgen.formulas.data_parallel import serial_gather_time
-from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import layout
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import step
 from tests.models.held_lines import buffers
-
-H100 = Cluster(
-    peak_flops_per_s=989.4e12,
-    scale_up_bandwidth_bytes_per_s=450e9,
-    network_bandwidth_bytes_per_s=50e9,
-    scale_up_latency_s=3.4e-6,
-    network_latency_s=14e-6,
-)
+from tests.models.jobs import H100
 
 
 def setup(double_buffering: bool, **options: Any) -> TrainingSetup:

@@ -26,22 +26,12 @@ from figgen.models.setup.stage_layers import (
     virtual_stage_shares,
 )
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import recipe
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import scenario
+from tests.models.jobs import sized
 
-ONE_B = ModelShape(
-    layers=16,
-    hidden=2048,
-    heads=32,
-    kv_heads=32,
-    head_dim=64,
-    ffn_hidden=8192,
-    vocab=131072,
-    sequence=4096,
-    tied_embeddings=True,
-)
+ONE_B = sized(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
 LLAMA = catalog.model("llama-3-8b").shape
 
 

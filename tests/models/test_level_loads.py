@@ -15,15 +15,8 @@ from figgen.models.machine.mesh import coordinate_array
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.level_loads import LevelLoad, level_loads
 from figgen.models.step.step import StepEstimate, step
+from tests.models.jobs import H100
 from tests.models.leaving import leaving_by_gpu
-
-H100 = Cluster(
-    peak_flops_per_s=989.4e12,
-    scale_up_bandwidth_bytes_per_s=450e9,
-    network_bandwidth_bytes_per_s=50e9,
-    scale_up_latency_s=3.4e-6,
-    network_latency_s=14e-6,
-)
 
 
 def estimate(model: str, sizes: dict[str, int], **options: Any) -> StepEstimate:

@@ -25,6 +25,7 @@ from figgen.models.shape.transformer import parameter_counts
 from tests.models.bloom_sweep import ROWS, SweepRow, bloom
 from tests.models.held_lines import buffers as buffers_of
 from tests.models.held_lines import state_bytes
+from tests.models.jobs import job
 
 KORTHIKANTI = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())[
     "korthikanti_2205.05198"
@@ -45,9 +46,10 @@ ZERO_TABLE_1 = {
 def test_zero_stages_take_what_table_1_of_the_paper_says(dp: int) -> None:
     shape = catalog.model("llama-3-8b").shape
     for stage, published in enumerate(ZERO_TABLE_1[dp], start=1):
-        run = TrainingSetup(
-            shape=shape,
-            parallel=layout(nodes=dp, gpus_per_node=1),
+        run = job(
+            shape,
+            nodes=dp,
+            gpus_per_node=1,
             microbatches=1,
             sequence=8192,
             recipe=recipe("zero16"),
@@ -115,13 +117,7 @@ def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:
 def test_muon_leaves_only_the_tables_to_adam() -> None:
     """Tables have two moments, all else one, as in figure optimizer-states, except norms."""
     shape = catalog.model("llama-3-8b").shape
-    run = TrainingSetup(
-        shape=shape,
-        parallel=layout(nodes=1, gpus_per_node=1),
-        microbatches=1,
-        sequence=8192,
-        recipe=recipe("muon14"),
-    )
+    run = job(shape, gpus_per_node=1, microbatches=1, sequence=8192, recipe=recipe("muon14"))
     tables, parameters = 2 * shape.vocab * shape.hidden, parameter_counts(shape).total
     assert state_bytes(run, 0)[2] == 8 * parameters + 4 * tables
 
@@ -152,13 +148,7 @@ def test_weight_matrices_cost_what_korthikantis_figure_1_shows(model: str) -> No
 
 def estimate(**options: Any) -> MemoryEstimate:
     given = {"recompute": "full", "zero_stage": 3} | options
-    run = TrainingSetup(
-        shape=catalog.model("llama-3-70b").shape,
-        parallel=layout(nodes=8, gpus_per_node=8, tp=4, cp=2, pp=4),
-        microbatches=16,
-        sequence=8192,
-        **given,
-    )
+    run = job("llama-3-70b", nodes=8, tp=4, cp=2, pp=4, microbatches=16, sequence=8192, **given)
     return memory(run, capacity_bytes=80e9)
 
 
@@ -178,12 +168,7 @@ def test_parts_add_up_and_the_fullest_rank_decides() -> None:
 
 
 def test_without_a_capacity_nobody_says_whether_it_fits() -> None:
-    run = TrainingSetup(
-        shape=catalog.model("llama-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8),
-        microbatches=1,
-        sequence=64,
-    )
+    run = job("llama-3-8b", microbatches=1, sequence=64)
     found = memory(run)
     assert (found.free_bytes, found.fits) == (None, None)
     with pytest.raises(InputError, match="capacity_bytes: expected > 0"):
@@ -193,13 +178,7 @@ def test_without_a_capacity_nobody_says_whether_it_fits() -> None:
 
 
 def buffers(model: str, sizes: dict[str, int], **options: Any) -> dict[str, float]:
-    run = TrainingSetup(
-        shape=catalog.model(model).shape,
-        parallel=layout(nodes=8, gpus_per_node=8, **sizes),
-        microbatches=16,
-        sequence=8192,
-        **options,
-    )
+    run = job(model, nodes=8, **sizes, microbatches=16, sequence=8192, **options)
     return buffers_of(run, 1 % run.parallel.pp)
 
 
@@ -240,13 +219,8 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
     for name in whole:
         alone = buffers("llama-3-8b", {}, zero_stage=3, framework=name)
         assert alone["gathered weights"] < model.parameters / 2
-        run = TrainingSetup(
-            shape=model.shape,
-            parallel=layout(nodes=8, gpus_per_node=8, pp=4),
-            microbatches=16,
-            sequence=8192,
-            zero_stage=3,
-            framework=name,
+        run = job(
+            model.shape, nodes=8, pp=4, microbatches=16, sequence=8192, zero_stage=3, framework=name
         )
         found = [buffers_of(run, rank) for rank in range(4)]
         for what, each in (

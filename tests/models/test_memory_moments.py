@@ -20,6 +20,7 @@ from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.device_run import measured_steps
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
+from tests.models.jobs import job
 
 RECORDED = Path(__file__).parents[1] / "oracles" / "profiles" / "llama1b-amp-eager.pickle.gz"
 FREED = [name for name, one in FRAMEWORKS.items() if one.frees_gradients]
@@ -65,14 +66,7 @@ def test_where_layers_are_recomputed_the_end_of_backward_needs_most() -> None:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_gradients_are_there_from_the_second_microbatch_on_or_always(name: str) -> None:
-    setup = TrainingSetup(
-        shape=catalog.model("llama-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8),
-        microbatches=1,
-        sequence=8192,
-        zero_stage=3,
-        framework=name,
-    )
+    setup = job("llama-3-8b", microbatches=1, sequence=8192, zero_stage=3, framework=name)
     one, two = first_rank(setup), first_rank(setup, microbatches=2)
     assert two.held.accumulated == 4 * two.parameters / 8
     assert one.held.accumulated == (0 if name in FREED else two.held.accumulated)
@@ -89,9 +83,7 @@ def test_a_norm_written_out_keeps_its_input_in_fp32_and_its_product() -> None:
     """Eager layers of transformers: 16 bytes per hidden element and token, next to 8 of
     the others."""
     shape = catalog.model("llama-3-8b").shape
-    setup = TrainingSetup(
-        shape=shape, parallel=layout(nodes=1, gpus_per_node=1), microbatches=2, sequence=1024
-    )
+    setup = job(shape, gpus_per_node=1, microbatches=2, sequence=1024)
     kept = [
         memory(replace(setup, framework=name)).ranks[0].held.activations / 1024
         for name in ("pytorch-compiled", "pytorch")
@@ -105,9 +97,8 @@ def test_a_norm_written_out_keeps_its_input_in_fp32_and_its_product() -> None:
 def test_the_update_needs_most_where_gradients_are_widened_and_little_is_kept() -> None:
     """Gradients in BF16 next to FP32 copies of a rank's share: Megatron-LM at d98e8a64,
     core/optimizer/distrib_optimizer.py, `_copy_model_grads_to_main_grads`."""
-    setup = TrainingSetup(
-        shape=catalog.model("llama-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8),
+    setup = job(
+        "llama-3-8b",
         microbatches=2,
         sequence=1024,
         recompute="full",
@@ -125,9 +116,9 @@ def test_the_update_needs_most_where_gradients_are_widened_and_little_is_kept() 
 
 def test_an_optimizer_in_backward_leaves_one_gradient() -> None:
     """It is the largest one, of the table: torchtune's `optimizer_in_bwd`."""
-    setup = TrainingSetup(
-        shape=catalog.model("llama-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=1),
+    setup = job(
+        "llama-3-8b",
+        gpus_per_node=1,
         microbatches=1,
         sequence=2048,
         recipe=replace(RECIPES["bf16_8"], gradient_bytes=0),
@@ -144,9 +135,8 @@ def test_an_optimizer_in_backward_leaves_one_gradient() -> None:
 def test_the_peak_is_never_below_that_without_an_update(
     framework: str, recipe: str, microbatches: int, update_bytes: float
 ) -> None:
-    setup = TrainingSetup(
-        shape=catalog.model("llama-3-8b").shape,
-        parallel=layout(nodes=1, gpus_per_node=8),
+    setup = job(
+        "llama-3-8b",
         microbatches=microbatches,
         sequence=4096,
         zero_stage=0,

@@ -12,12 +12,12 @@ import pytest
 from figgen import catalog
 from figgen.formulas.fine_tuning import newton_schulz_flops, newton_schulz_overhead
 from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import layout
 from figgen.models.setup.layer_matrices import layer_matrices
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.recipes import recipe
 from figgen.models.step.newton_schulz import most_dealt, update_flops
 from figgen.models.step.step import step
+from tests.models.jobs import job
 
 CLUSTER = Cluster(
     peak_flops_per_s=1e15, scale_up_bandwidth_bytes_per_s=4.5e11, network_bandwidth_bytes_per_s=5e10
@@ -72,13 +72,7 @@ def test_flops_of_a_matrix_are_those_of_its_products(sides: tuple[int, int]) -> 
 
 def muon(model: str, microbatches: int = 4, **sizes: Any) -> TrainingSetup:
     shape = catalog.model(model).shape
-    return TrainingSetup(
-        shape=shape,
-        parallel=layout(gpus_per_node=8, **sizes),
-        microbatches=microbatches,
-        sequence=4096,
-        recipe=recipe("muon14"),
-    )
+    return job(shape, **sizes, microbatches=microbatches, sequence=4096, recipe=recipe("muon14"))
 
 
 @pytest.mark.parametrize(
@@ -158,13 +152,7 @@ def test_moonlights_step_is_one_to_three_percent_longer() -> None:
             dense_layers=1,
         ),
     )
-    run = TrainingSetup(
-        shape=shape,
-        parallel=layout(nodes=16, gpus_per_node=8, ep=8, etp=1),
-        microbatches=8,
-        sequence=8192,
-        recipe=recipe("muon14"),
-    )
+    run = job(shape, nodes=16, ep=8, etp=1, microbatches=8, sequence=8192, recipe=recipe("muon14"))
     found = step(run, CLUSTER, compute_efficiency=0.4)
     assert 0 < update_flops(run, 0) / 4e14 / found.compute_s < 0.03
 

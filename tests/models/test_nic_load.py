@@ -17,30 +17,11 @@ from figgen.models.shape.model_shape import ExpertShape, ModelShape
 from figgen.models.shape.recipes import recipe
 from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.nic_load import leaving_share, nic_bytes
+from tests.models.jobs import job, small
 from tests.models.leaving import leaving_by_gpu
 
-DENSE = ModelShape(
-    layers=8,
-    hidden=16,
-    heads=4,
-    kv_heads=2,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=16,
-    tied_embeddings=True,
-)
-MIXTURE = ModelShape(
-    layers=8,
-    hidden=16,
-    heads=4,
-    kv_heads=4,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=16,
-    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8),
-)
+DENSE = small(layers=8, kv_heads=2, sequence=16, tied_embeddings=True)
+MIXTURE = small(layers=8, sequence=16, experts=ExpertShape(count=4, top_k=2, ffn_hidden=8))
 
 
 def counted(run: TrainingSetup) -> list[list[float]]:
@@ -145,13 +126,7 @@ def test_gpt_3_sends_10_gigabytes_of_gradients_and_its_share_of_the_activations(
 
 
 def test_one_node_sends_nothing_and_nics_must_share_the_gpus() -> None:
-    run = TrainingSetup(
-        shape=DENSE,
-        parallel=layout(nodes=1, gpus_per_node=4, tp=2),
-        microbatches=2,
-        sequence=16,
-        recipe=recipe("zero16"),
-    )
+    run = job(DENSE, gpus_per_node=4, tp=2, microbatches=2, sequence=16, recipe=recipe("zero16"))
     assert leaving_by_gpu(run).tolist() == [[0.0] * 4]
     with pytest.raises(InputError, match="nics_per_node: expected a divisor of 4, got 3"):
         nic_bytes(run.parallel.dense, "tp", gpus_per_node=4, message_bytes=8.0, nics_per_node=3)

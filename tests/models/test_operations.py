@@ -25,6 +25,7 @@ from figgen.models.operations.operation import (
 from figgen.models.operations.peak_memory import device_memory
 from figgen.models.operations.stack import STACKS
 from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from tests.models.jobs import sized
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 RECORDED = json.loads((ORACLES / "transformers_operations.json").read_text())["models"]
@@ -125,16 +126,7 @@ def test_matmuls_of_experts_cost_six_flops_a_weight_and_routed_token() -> None:
 
 def tinyllama() -> DeviceJob:
     """Return the job of the trace."""
-    shape = ModelShape(
-        layers=22,
-        hidden=2048,
-        heads=32,
-        kv_heads=4,
-        head_dim=64,
-        ffn_hidden=5632,
-        vocab=32000,
-        sequence=2048,
-    )
+    shape = sized(22, 2048, 32, 4, 64, 5632, 32000, 2048)
     stack = STACKS[False, True]
     return DeviceJob(shape=shape, stack=stack, microbatch=4, microbatches=1, sequence=2048)
 

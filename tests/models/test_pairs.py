@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from figgen import catalog
-from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import layout
 from figgen.models.pipeline.schedule_work import carried_out
 from figgen.models.pipeline.schedules import Action, Schedule, build
@@ -22,14 +21,8 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.stage_time import StageTime, stage_times
 from figgen.models.step.step import durations, step
 from figgen.models.step.step_traffic import BACKWARD, FORWARD
+from tests.models.jobs import H100
 
-H100 = Cluster(
-    peak_flops_per_s=989.4e12,
-    scale_up_bandwidth_bytes_per_s=450e9,
-    network_bandwidth_bytes_per_s=50e9,
-    scale_up_latency_s=3.4e-6,
-    network_latency_s=14e-6,
-)
 V3 = catalog.model("deepseek-v3").shape
 EQUAL = replace(V3, layers=16, vocab=64, experts=replace(V3.experts, dense_layers=0))
 """Sixteen equal layers, and tables that take no time."""

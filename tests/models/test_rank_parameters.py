@@ -20,20 +20,14 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.shape.transformer import parameter_counts
 from tests.models.held_lines import state_bytes
+from tests.models.jobs import small
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles/megatron_memory_and_flops.json").read_text()
 )
 
-GPT = ModelShape(
-    layers=6,
-    hidden=16,
-    heads=4,
-    kv_heads=4,
-    head_dim=4,
+GPT = small(
     ffn_hidden=64,
-    vocab=24,
-    sequence=8,
     ffn="gelu",
     norm="layernorm",
     bias=True,
@@ -41,42 +35,15 @@ GPT = ModelShape(
     learned_positions=True,
     extra=5,
 )
-LLAMA = ModelShape(
-    layers=7,
-    hidden=16,
-    heads=8,
-    kv_heads=2,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=8,
-    qk_norm="per-head",
-)
-MIXTURE = ModelShape(
-    layers=6,
-    hidden=16,
-    heads=4,
-    kv_heads=4,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=8,
+LLAMA = small(layers=7, heads=8, kv_heads=2, qk_norm="per-head")
+MIXTURE = small(
     experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
     latent=LatentAttention(
         query_rank=6, kv_rank=4, nope_head_dim=4, rope_head_dim=2, value_head_dim=4
     ),
 )
-MIXTURE_WITH_BIAS = ModelShape(
-    layers=4,
-    hidden=16,
-    heads=4,
-    kv_heads=2,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=8,
-    bias=True,
-    experts=ExpertShape(count=4, top_k=1, ffn_hidden=8),
+MIXTURE_WITH_BIAS = small(
+    layers=4, kv_heads=2, bias=True, experts=ExpertShape(count=4, top_k=1, ffn_hidden=8)
 )
 BERT = replace(GPT, final_norm=False, layers=4)
 SHAPES = {

@@ -31,6 +31,7 @@ from figgen.models.shape.recipes import recipe
 from figgen.models.shape.recomputation import MODULES, SECOND, recomputation
 from figgen.models.step.stage_work import layer_core_flops, stage_work
 from tests.models.held_lines import state_bytes
+from tests.models.jobs import job, sized
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "oracles/deepseek_v3_memory.json").read_text(encoding="utf-8")
@@ -44,9 +45,13 @@ def megatron(**options: Any) -> TrainingSetup:
     here."""
     shape = catalog.model("deepseek-v3").shape
     assert shape.experts is not None
-    return TrainingSetup(
-        shape=replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
-        parallel=layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1),
+    return job(
+        replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
+        nodes=64,
+        gpus_per_node=4,
+        pp=4,
+        ep=64,
+        etp=1,
         microbatches=32,
         sequence=4096,
         schedule="interleaved-1f1b",
@@ -93,32 +98,21 @@ def test_eight_bits_save_about_16_gib() -> None:
     assert saved == pytest.approx(PUBLISHED["saved_by_fp8"], abs=0.6)
 
 
-MIXTURE = ModelShape(
-    layers=9,
-    hidden=64,
-    heads=4,
-    kv_heads=4,
-    head_dim=16,
-    ffn_hidden=96,
-    vocab=512,
-    sequence=32,
+MIXTURE = sized(
+    9,
+    64,
+    4,
+    4,
+    16,
+    96,
+    512,
+    32,
     experts=ExpertShape(count=8, top_k=2, ffn_hidden=32, shared=1, dense_layers=4),
     latent=LatentAttention(
         query_rank=24, kv_rank=16, nope_head_dim=16, rope_head_dim=8, value_head_dim=16
     ),
 )
-DENSE = ModelShape(
-    layers=6,
-    hidden=64,
-    heads=4,
-    kv_heads=2,
-    head_dim=16,
-    ffn_hidden=96,
-    vocab=512,
-    sequence=32,
-    ffn="gelu",
-    tied_embeddings=True,
-)
+DENSE = sized(6, 64, 4, 2, 16, 96, 512, 32, ffn="gelu", tied_embeddings=True)
 
 
 def small(shape: ModelShape, **options: Any) -> TrainingSetup:

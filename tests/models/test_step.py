@@ -20,10 +20,8 @@ from figgen.formulas.data_parallel import (
 )
 from figgen.formulas.pipeline import pipeline_step_time
 from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import layout
 from figgen.models.setup.stage_layers import stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.compute import training_flops_per_token
 from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS
 from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
@@ -33,16 +31,10 @@ from figgen.models.step.step import StepEstimate, once_exposed_s, step
 from figgen.models.step.step_rows import MICROBATCH
 from figgen.models.step.step_traffic import END
 from tests.models.bloom_sweep import ROWS, bloom
+from tests.models.jobs import H100, job, sized
 
 PUBLISHED = Path(__file__).parents[1] / "oracles" / "published_tables.json"
 KORTHIKANTI = json.loads(PUBLISHED.read_text())["korthikanti_2205.05198"]
-H100 = Cluster(
-    peak_flops_per_s=989.4e12,
-    scale_up_bandwidth_bytes_per_s=450e9,
-    network_bandwidth_bytes_per_s=50e9,
-    scale_up_latency_s=3.4e-6,
-    network_latency_s=14e-6,
-)
 FREE = Cluster(
     peak_flops_per_s=989.4e12,
     scale_up_bandwidth_bytes_per_s=1e30,
@@ -56,9 +48,7 @@ def setup(model: str, sizes: dict[str, int], **options: Any) -> TrainingSetup:
     nodes = sizes.get("nodes", 1)
     axes = {name: size for name, size in sizes.items() if name != "nodes"}
     shape = given.pop("shape", None) or catalog.model(model).shape
-    return TrainingSetup(
-        shape=shape, parallel=layout(nodes=nodes, gpus_per_node=8, **axes), **given
-    )
+    return job(shape, nodes=nodes, **axes, **given)
 
 
 def seconds(found: StepEstimate) -> dict[str, float]:
@@ -116,16 +106,7 @@ def test_without_communication_a_step_is_the_closed_form(
     schedule: str, stages: int, microbatches: int
 ) -> None:
     # A vocabulary of one, so that all stages are as good as equal.
-    shape = ModelShape(
-        layers=8,
-        hidden=1024,
-        heads=8,
-        kv_heads=8,
-        head_dim=128,
-        ffn_hidden=4096,
-        vocab=1,
-        sequence=2048,
-    )
+    shape = sized(8, 1024, 8, 8, 128, 4096, 1, 2048)
     run = setup(
         "",
         {"pp": stages},
@@ -277,16 +258,7 @@ def test_the_input_gathered_again_hides_behind_its_gradients() -> None:
 def test_messages_between_stages_delay_the_fill_of_the_pipeline() -> None:
     # GPipe waits for one message a boundary on the way across and one on the way back; 1F1B also
     # in between, where a stage sends a forward and needs its backward next.
-    shape = ModelShape(
-        layers=8,
-        hidden=1024,
-        heads=8,
-        kv_heads=8,
-        head_dim=128,
-        ffn_hidden=4096,
-        vocab=1,
-        sequence=2048,
-    )
+    shape = sized(8, 1024, 8, 8, 128, 4096, 1, 2048)
     added = {}
     for schedule in ("gpipe", "1f1b"):
         run = setup("", {"pp": 8}, shape=shape, microbatches=8, sequence=2048, schedule=schedule)

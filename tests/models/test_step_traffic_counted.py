@@ -20,29 +20,14 @@ from figgen.models.machine.layout import layout
 from figgen.models.memory.rank_parameters import stage_parameters
 from figgen.models.setup.stage_layers import virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention
 from figgen.models.shape.recipes import Recipe
 from figgen.models.step.data_traffic import stage_traffic
+from tests.models.jobs import small
 
-DENSE = ModelShape(
+DENSE = small(layers=5, kv_heads=2, sequence=16, tied_embeddings=True)
+MIXTURE = small(
     layers=5,
-    hidden=16,
-    heads=4,
-    kv_heads=2,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=16,
-    tied_embeddings=True,
-)
-MIXTURE = ModelShape(
-    layers=5,
-    hidden=16,
-    heads=4,
-    kv_heads=4,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
     sequence=16,
     experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
     latent=LatentAttention(

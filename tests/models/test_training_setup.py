@@ -12,21 +12,10 @@ from figgen.errors import InputError
 from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from tests.models.jobs import small
 
-LLAMA = ModelShape(
-    layers=7, hidden=16, heads=8, kv_heads=2, head_dim=4, ffn_hidden=24, vocab=24, sequence=8
-)
-MIXTURE = ModelShape(
-    layers=6,
-    hidden=16,
-    heads=4,
-    kv_heads=4,
-    head_dim=4,
-    ffn_hidden=24,
-    vocab=24,
-    sequence=8,
-    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
-)
+LLAMA = small(layers=7, heads=8, kv_heads=2)
+MIXTURE = small(experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2))
 
 
 def setup(shape: ModelShape, parallel: ParallelLayout, **options: Any) -> TrainingSetup:

@@ -20,81 +20,35 @@ from figgen.models.shape.transformer import (
     parameter_counts,
     part_weights,
 )
+from tests.models.jobs import sized
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
 
-LLAMA_8B = ModelShape(
-    layers=32,
-    hidden=4096,
-    heads=32,
-    kv_heads=8,
-    head_dim=128,
-    ffn_hidden=14336,
-    vocab=128256,
-    sequence=8192,
-)
-LLAMA_70B = ModelShape(
-    layers=80,
-    hidden=8192,
-    heads=64,
-    kv_heads=8,
-    head_dim=128,
-    ffn_hidden=28672,
-    vocab=128256,
-    sequence=8192,
-)
-LLAMA_405B = ModelShape(
-    layers=126,
-    hidden=16384,
-    heads=128,
-    kv_heads=8,
-    head_dim=128,
-    ffn_hidden=53248,
-    vocab=128256,
-    sequence=8192,
-)
-OLMO_7B = ModelShape(
-    layers=32,
-    hidden=4096,
-    heads=32,
-    kv_heads=32,
-    head_dim=128,
-    ffn_hidden=11008,
-    vocab=100352,
-    sequence=4096,
-    qk_norm="full-width",
-)
-OLMO_13B = ModelShape(
-    layers=40,
-    hidden=5120,
-    heads=40,
-    kv_heads=40,
-    head_dim=128,
-    ffn_hidden=13824,
-    vocab=100352,
-    sequence=4096,
-    qk_norm="full-width",
-)
-MIXTRAL = ModelShape(
-    layers=32,
-    hidden=4096,
-    heads=32,
-    kv_heads=8,
-    head_dim=128,
-    ffn_hidden=14336,
-    vocab=32000,
-    sequence=32768,
+LLAMA_8B = sized(32, 4096, 32, 8, 128, 14336, 128256, 8192)
+LLAMA_70B = sized(80, 8192, 64, 8, 128, 28672, 128256, 8192)
+LLAMA_405B = sized(126, 16384, 128, 8, 128, 53248, 128256, 8192)
+OLMO_7B = sized(32, 4096, 32, 32, 128, 11008, 100352, 4096, qk_norm="full-width")
+OLMO_13B = sized(40, 5120, 40, 40, 128, 13824, 100352, 4096, qk_norm="full-width")
+MIXTRAL = sized(
+    32,
+    4096,
+    32,
+    8,
+    128,
+    14336,
+    32000,
+    32768,
     experts=ExpertShape(count=8, top_k=2, ffn_hidden=14336),
 )
-DEEPSEEK_V3 = ModelShape(
-    layers=61,
-    hidden=7168,
-    heads=128,
-    kv_heads=128,
-    head_dim=128,
-    ffn_hidden=18432,
-    vocab=129280,
-    sequence=4096,
+DEEPSEEK_V3 = sized(
+    61,
+    7168,
+    128,
+    128,
+    128,
+    18432,
+    129280,
+    4096,
     experts=ExpertShape(count=256, top_k=8, ffn_hidden=2048, shared=1, dense_layers=3),
     latent=LatentAttention(
         query_rank=1536, kv_rank=512, nope_head_dim=128, rope_head_dim=64, value_head_dim=128
@@ -275,17 +229,7 @@ def test_latent_attention_of_deepseek_v3_has_187_million_weights_a_layer() -> No
 
 def test_palm_flops_per_token_give_its_printed_mfu() -> None:
     palm = TABLES["palm_2204.02311"]
-    shape = ModelShape(
-        layers=118,
-        hidden=18432,
-        heads=48,
-        kv_heads=1,
-        head_dim=256,
-        ffn_hidden=73728,
-        vocab=256000,
-        sequence=2048,
-        tied_embeddings=True,
-    )
+    shape = sized(118, 18432, 48, 1, 256, 73728, 256000, 2048, tied_embeddings=True)
     peak = palm["peak_TF"] * 1e12 * palm["chips"]
     assert flops_per_token(shape) * palm["tok_s"] / peak == pytest.approx(0.462, abs=0.0005)
     without_attention = 6 * matmul_parameters(shape) * palm["tok_s"] / peak

@@ -9,16 +9,15 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.cluster import Cluster
-from figgen.models.machine.layout import layout
 from figgen.models.memory.memory import memory
 from figgen.models.setup.stage_layers import virtual_stage_shares
-from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.documents import windowed_keys
 from figgen.models.shape.transformer import flops_per_token, keys_met
 from figgen.models.step.compute import training_flops_per_token
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.stage_work import layer_core_flops, stage_work
 from figgen.models.step.step import step
+from tests.models.jobs import job
 
 GEMMA = catalog.model("gemma-3-27b").shape
 CLUSTER = Cluster(
@@ -87,9 +86,10 @@ def test_a_window_saves_work_where_a_kernel_skips_what_is_masked() -> None:
     for flash in (True, False):
         work = {}
         for shape in (GEMMA, bare):
-            run = TrainingSetup(
-                shape=shape,
-                parallel=layout(nodes=1, gpus_per_node=2, pp=2),
+            run = job(
+                shape,
+                gpus_per_node=2,
+                pp=2,
                 microbatches=4,
                 sequence=sequence,
                 flash_attention=flash,
@@ -99,12 +99,7 @@ def test_a_window_saves_work_where_a_kernel_skips_what_is_masked() -> None:
 
 
 def test_cores_of_all_stages_are_the_causal_attention_of_the_convention() -> None:
-    run = TrainingSetup(
-        shape=GEMMA,
-        parallel=layout(nodes=1, gpus_per_node=8, tp=2, pp=4),
-        microbatches=8,
-        sequence=32768,
-    )
+    run = job(GEMMA, tp=2, pp=4, microbatches=8, sequence=32768)
     core = sum(stage_work(run, each).core for each in virtual_stage_shares(run))
     causal = training_flops_per_token(GEMMA, "causal", sequence=32768)
     products = causal - training_flops_per_token(
@@ -115,12 +110,7 @@ def test_cores_of_all_stages_are_the_causal_attention_of_the_convention() -> Non
 
 
 def test_stages_with_a_full_layer_take_longer() -> None:
-    run = TrainingSetup(
-        shape=replace(GEMMA, layers=12),
-        parallel=layout(nodes=1, gpus_per_node=4, pp=4),
-        microbatches=8,
-        sequence=32768,
-    )
+    run = job(replace(GEMMA, layers=12), gpus_per_node=4, pp=4, microbatches=8, sequence=32768)
     windowed = [each.windowed_layers for each in virtual_stage_shares(run)]
     assert windowed == [3, 2, 3, 2]
     times = [stage.forward_s for stage in stage_times(run, CLUSTER, 0.5)]
@@ -134,9 +124,11 @@ def test_a_window_shortens_the_step_and_keeps_its_memory_and_messages() -> None:
     for exchange in ("p2p", "all-gather"):
         found = {}
         for shape in (GEMMA, replace(GEMMA, window=0, full_every=0)):
-            run = TrainingSetup(
-                shape=shape,
-                parallel=layout(nodes=2, gpus_per_node=8, tp=4, cp=2),
+            run = job(
+                shape,
+                nodes=2,
+                tp=4,
+                cp=2,
                 microbatches=8,
                 sequence=32768,
                 context_exchange=exchange,
@@ -153,12 +145,7 @@ def test_a_narrow_window_leaves_less_to_hide_a_ring_behind() -> None:
     exposed = []
     for window in (0, 1024, 16):
         shape = replace(GEMMA, window=window, full_every=0)
-        run = TrainingSetup(
-            shape=shape,
-            parallel=layout(nodes=1, gpus_per_node=8, cp=8),
-            microbatches=2,
-            sequence=32768,
-        )
+        run = job(shape, cp=8, microbatches=2, sequence=32768)
         exposed.append(dict(step(run, CLUSTER).exposed)["cp"])
     assert exposed == sorted(exposed)
     assert exposed[0] < exposed[2]
