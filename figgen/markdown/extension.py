@@ -21,6 +21,7 @@ from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.first_uses import FirstUses
 from figgen.markdown.inline import ButtonTree, ValueInline
+from figgen.markdown.kept_together import KeptTogether
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.questions import QuestionBlocks
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
@@ -71,6 +72,7 @@ class FiggenExtension(Extension):
         md.treeprocessors.register(ButtonTree(md), "figgen-buttons", 12)
         md.treeprocessors.register(FigureLinkTree(*shared), "figgen-links", 8)
         md.treeprocessors.register(FirstUses(*shared), "figgen-first-uses", 6)
+        md.treeprocessors.register(KeptTogether(md), "figgen-kept-together", 5)
         md.treeprocessors.register(_End(*shared), "figgen-end", 1)
 
     def _within_limits(self, convert: Callable[[str], str], source: str) -> str:
