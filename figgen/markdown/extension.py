@@ -69,10 +69,10 @@ class FiggenExtension(Extension):
         md.inlinePatterns.register(ValueInline(*shared), "figgen-value", 175)
         md.inlinePatterns.register(CitationInline(*shared), "figgen-citation", 174)
         md.treeprocessors.register(MathTree(*shared), "figgen-math", 15)
+        md.treeprocessors.register(KeptTogether(md), "figgen-kept-together", 13)
         md.treeprocessors.register(ButtonTree(md), "figgen-buttons", 12)
         md.treeprocessors.register(FigureLinkTree(*shared), "figgen-links", 8)
         md.treeprocessors.register(FirstUses(*shared), "figgen-first-uses", 6)
-        md.treeprocessors.register(KeptTogether(md), "figgen-kept-together", 5)
         md.treeprocessors.register(_End(*shared), "figgen-end", 1)
 
     def _within_limits(self, convert: Callable[[str], str], source: str) -> str:

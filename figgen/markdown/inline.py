@@ -28,6 +28,7 @@ from figgen.json_text import compact_json
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error, place_of
 from figgen.markdown.math import characters, mathml
+from figgen.quantity_shown import NBSP
 from figgen.units import format_quantity
 from figgen.values import Computed, compute
 
@@ -35,7 +36,7 @@ PATTERN = r"\{\{((?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*)\}\}"
 LARGEST = 3
 """The number of parts shown with their formula; others are shown with their size only."""
 
-_MARKS = re.compile(r"[.,;:!?)%]+")
+_MARKS = re.compile(rf"{NBSP}\S+|[.,;:!?)%]+")
 # Elements in which a button is not allowed, or would be read out as part of a name.
 _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "label", "figcaption"}
 
@@ -200,7 +201,7 @@ class ButtonTree(Treeprocessor):
                 )
                 tail, child.tail = child.tail or "", None
                 button.append(child)
-                # A line may break next to a button, and would then begin with the full stop.
+                # A line may break next to a button, and would begin with the full stop or the unit.
                 if mark := _MARKS.match(tail):
                     button.tail, tail = mark[0], tail[mark.end() :]
                     kept = etree.Element("span", {"class": "fig-keep"})

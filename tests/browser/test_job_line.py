@@ -135,8 +135,8 @@ def test_the_journey_opens_for_the_job_of_a_tool(page: Page, site: str) -> None:
 def test_a_page_of_the_journey_opens_its_job(page: Page, site: str) -> None:
     page.goto(f"{site}/journey/splitting-the-depth/")
     expect(page).not_to_have_title(re.compile(" × "))
-    expect(page.locator(".job-words")).to_contain_text("llama-3-70b · 64 GPUs")
+    expect(page.locator(".job-words")).to_contain_text("llama-3-405b · 512 GPUs")
     go(page, "modeler")
     page.locator("#modeler .modeler-card").first.wait_for()
-    expect(page.locator("[name=pp]")).to_have_value("2")
-    expect(page.locator("[name=global_batch]")).to_have_value("512")
+    expect(page.locator("[name=pp]")).to_have_value("16")
+    expect(page.locator("[name=global_batch]")).to_have_value("1024")
