@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +11,27 @@ from typing import Any
 from figgen.errors import InputError
 from figgen.subject import use
 
-CONFIGURATIONS = ("mkdocs.yml", "properdocs.yml")
+CONFIGURATIONS = ("mkdocs.yml", "mkdocs.yaml", "properdocs.yml", "properdocs.yaml")
+"""Names of configurations; where a folder has several, the first with the plug-in counts."""
 GUIDE = "figgen.guide"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSite:
-    """A site: its configuration, and the modules that its plug-in imports."""
+    """A site: its configuration, the modules that its plug-in imports, and its folder of pages."""
 
     configuration: Path
     modules: tuple[str, ...]
+    docs: Path
 
     @property
     def folder(self) -> Path:
         return self.configuration.parent
+
+    @property
+    def host(self) -> str:
+        """The program whose configuration it is: `mkdocs` or `properdocs`."""
+        return self.configuration.stem
 
     def line_of(self, module: str) -> str:
         """Return the configuration's file and line that name a module, such as `mkdocs.yml:4`."""
@@ -54,10 +62,9 @@ def docs_here(given: Path | None) -> Path:
     Raises InputError if it is no folder.
     """
     site = site_of(Path.cwd())
-    inside = site is not None and site.folder != Path.cwd()
-    docs = given or (site.folder / "docs" if site and inside else Path("docs"))
+    docs = given or (site.docs if site else Path("docs"))
     if not docs.is_dir():
-        raise InputError("pages", expected="a folder", got=str(docs))
+        raise InputError("pages", expected="a folder", got=os.path.relpath(docs))
     return docs
 
 
@@ -69,14 +76,45 @@ def site_of(folder: Path) -> OwnSite | None:
     for above in (folder, *folder.parents):
         for name in CONFIGURATIONS:
             file = above / name
-            if file.is_file() and "figgen" in (text := file.read_text(encoding="utf-8")):
-                modules = _modules(text, name)
-                if modules is not None:
-                    return OwnSite(file, modules)
+            if file.is_file() and (site := _site(file)) is not None:
+                return site
     return None
 
 
-def _modules(text: str, name: str) -> tuple[str, ...] | None:
+def _site(configuration: Path) -> OwnSite | None:
+    """Return the site of a configuration; None if it hasn't the plug-in."""
+    settings: dict[str, Any] = {}
+    file: Path | None = configuration
+    for _ in range(9):  # configurations that inherit from each other in a circle
+        found = _settings(file) if file and file.is_file() else {}
+        settings = _merged(found, settings)
+        file = file.parent / found["INHERIT"] if file and "INHERIT" in found else None
+    plugins = settings.get("plugins")
+    entries = plugins.items() if isinstance(plugins, dict) else _pairs(plugins or [])
+    for plugin, options in entries:
+        if plugin == "figgen":
+            modules = tuple((options or {}).get("modules", ()))
+            docs = configuration.parent / str(settings.get("docs_dir") or "docs")
+            return OwnSite(configuration, modules, docs)
+    return None
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with those that a configuration inherits, as the hosts merge them."""
+    both = {
+        key: _merged(base[key], over[key])
+        for key in base.keys() & over.keys()
+        if isinstance(base[key], dict) and isinstance(over[key], dict)
+    }
+    return {**base, **over, **both}
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """Read a configuration. Raises InputError if it is not valid YAML."""
+    text = file.read_text(encoding="utf-8")
+    if "figgen" not in text and "INHERIT" not in text:
+        return {}  # another program's, maybe with tags that only it knows
+
     import yaml
 
     class Lenient(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -86,13 +124,8 @@ def _modules(text: str, name: str) -> tuple[str, ...] | None:
     try:
         found: Any = yaml.load(text, Lenient)
     except yaml.YAMLError as error:
-        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from None
-    plugins = found.get("plugins") if isinstance(found, dict) else None
-    entries = plugins.items() if isinstance(plugins, dict) else _pairs(plugins or [])
-    for plugin, options in entries:
-        if plugin == "figgen":
-            return tuple((options or {}).get("modules", ()))
-    return None
+        raise InputError(f"{file.name} cannot be read: {str(error).splitlines()[0]}") from None
+    return found if isinstance(found, dict) else {}
 
 
 def _pairs(plugins: list[Any]) -> list[tuple[str, Any]]:

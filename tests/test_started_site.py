@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -55,9 +57,8 @@ def catalog(request: pytest.FixtureRequest, site: Path) -> str:
 def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(
     site: Path, catalog: str
 ) -> None:
-    author = ("-c", "user.name=A", "-c", "user.email=a@localhost")
-    for words in (("init", "-qb", "main"), ("add", "."), (*author, "commit", "-qm", "begin")):
-        subprocess.run(["git", *words], cwd=site, check=True)
+    subprocess.run(["git", "init", "-qb", "main"], cwd=site, check=True)
+    commit(site)
     mistaken = run(site, "-m", "figgen", "diff", "mian").stdout
     assert mistaken == "figgen: unknown revision 'mian' (did you mean main?)\n"
     put(site / "kettle.py", "4181", "4190")
@@ -67,6 +68,67 @@ def test_a_changed_formula_and_a_changed_entry_each_explain_their_numbers(
     assert f"- `{catalog}, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
     assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
     assert "Figures whose data changed: `index.md#fig-time-to-boil-kitchen`, " in done.stdout
+
+
+def test_a_site_in_a_subfolder_is_built_and_compared_by_its_own_host(tmp_path: Path) -> None:
+    """Its configuration is for ProperDocs and inherits the plug-in; its workflow is at the top."""
+    subprocess.run(["git", "init", "-qb", "main"], cwd=tmp_path, check=True)
+    started = run(tmp_path, "-m", "figgen", "start", "web/kettles")
+    assert "../../.github/workflows/kettles.yml" in started.stdout
+    workflow = yaml.safe_load((tmp_path / ".github/workflows/kettles.yml").read_text("utf-8"))
+    assert workflow["defaults"]["run"]["working-directory"] == "web/kettles"
+    assert workflow["jobs"]["build"]["steps"][-1]["with"]["path"] == "web/kettles/site"
+    site = tmp_path / "web/kettles"
+    put(
+        site / "mkdocs.yml",
+        "{ name: mkdocs, highlightjs: false }",
+        "{ name: material, font: false }",
+    )
+    (site / "mkdocs.yml").rename(site / "common.yml")
+    (site / "docs").rename(site / "pages")
+    (site / "properdocs.yml").write_text("INHERIT: common.yml\ndocs_dir: pages\n")
+    commit(tmp_path)
+    put(site / "kettle.py", "4181", "4190")
+    put(site / "kettles.toml", "650 W", "700 W")
+    for folder in (site, site / "pages"):
+        done = run(folder, "-m", "figgen", "diff", "main")
+        assert done.returncode == 0, done.stdout
+        assert "- `kettles.toml, travel: power 650 W → 700 W`: 2 numbers" in done.stdout
+        assert "- `1 × file of code: kettle.py`: 2 numbers" in done.stdout
+        assert run(folder, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
+        assert run(folder, "-m", "figgen", "stats").stdout.startswith("page ")
+        assert run(folder, "-m", "figgen", "agree").returncode == 0
+    put(site / "pages/index.md", "figure: time-to-boil", "figure: time-to-bowl")
+    words = (sys.executable, "-m", "properdocs", "build", "-f", "web/kettles/properdocs.yml")
+    on_github = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    built = subprocess.run(
+        words, cwd=tmp_path, env=os.environ | on_github, capture_output=True, text=True
+    )
+    assert "web/kettles/pages/index.md:4: unknown figure 'time-to-bowl'" in built.stderr
+    assert "::error file=web/kettles/pages/index.md,line=4::unknown figure" in built.stdout
+    elsewhere = run(tmp_path, "-m", "figgen", "diff", "main").stdout
+    assert "figgen diff: expected a folder of a site" in elsewhere
+
+
+def test_a_revision_without_the_site_is_told(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-qb", "main"], cwd=tmp_path, check=True)
+    (tmp_path / "readme").touch()
+    commit(tmp_path)
+    assert run(tmp_path, "-m", "figgen", "start", "web").returncode == 0
+    again = run(tmp_path, "-m", "figgen", "start", "other/web").stdout
+    assert ".github/workflows/web.yml exists: expected another name of the folder" in again
+    said = run(tmp_path / "web", "-m", "figgen", "diff", "main").stdout
+    assert re.fullmatch(r"figgen: revision \w+: expected one with the folder web/\n", said)
+
+
+def commit(folder: Path) -> None:
+    author = ("-c", "user.name=A", "-c", "user.email=a@localhost")
+    for words in (("add", "."), (*author, "commit", "-qm", "begin")):
+        subprocess.run(["git", *words], cwd=folder, check=True)
 
 
 def test_each_formula_that_no_page_can_print_is_one_line_of_the_build(site: Path) -> None:

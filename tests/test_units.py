@@ -360,6 +360,8 @@ print(format_quantity(2000, "m²", "si"))
 for column in (Column(label="a", unit="g"), Column(label="a", unit="g", spec="in.2 kg")):
     print(*shown(Table(columns=(column,), rows=((0.5,), (3.05,)))).headings)
 print(*shown(Table(columns=(column,), rows=((5432,),))).rows[0])
+area = Column(label="area", unit="m²", spec="si")
+print(*shown(Table(columns=(area,), rows=((0.5,), (2e6,)))).headings)
 """
 
 
@@ -369,5 +371,5 @@ def test_a_unit_of_a_site_has_a_prefix_only_where_it_helps_or_is_asked_for() -> 
     numbers = ["0.77 g/s", "999 g/s", "1.5 kg/s", "50 mg/s", "−3 g/s", "2,000 m²"]
     assert done.stdout.replace("\N{NO-BREAK SPACE}", " ").splitlines() == [
         *numbers,
-        *("a (g)", "a (kg)", "5.4"),
+        *("a (g)", "a (kg)", "5.4", "area (m²)"),
     ], done.stderr

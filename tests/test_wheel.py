@@ -105,6 +105,7 @@ def test_a_new_user_starts_builds_and_tests_a_site(
         "python -m pytest",
         "figgen lint docs",
         "mkdocs build --strict",
+        'figgen diff "origin/$GITHUB_BASE_REF" >>"$GITHUB_STEP_SUMMARY"',
     ], "what is run here, below"
     assert "1 passed" in run(site, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert "every page follows the rules" in run(site, programs / "figgen", "lint", "docs")

@@ -19,12 +19,14 @@ from typing import Any
 
 from figgen.cache import digest
 from figgen.errors import InputError, unknown
+from figgen.project import site_of
 
 MANIFEST, SOURCES = "figures.json", "sources.json"
 LONGEST = 400
 MOST_BYTES = 64 * 2**20
 KEPT_BUILDS = 4
 LOCK = "requirements.txt"
+PACKAGE, DISTRIBUTION = Path(__file__).parents[1], "mkdocs-figgen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,21 +236,36 @@ def commit_of(root: Path, revision: str) -> str:
 
 @contextmanager
 def checkout(root: Path, revision: str) -> Iterator[Path]:
-    """Check out a revision in a temporary work tree."""
+    """Check out a revision in a temporary work tree; yield the folder that is `root` there.
+
+    Raises InputError if the revision has no such folder.
+    """
     commit = commit_of(root, revision)
+    inside = git(root, "rev-parse", "--show-prefix")
     with tempfile.TemporaryDirectory(prefix="figgen-diff-") as folder:
         tree = Path(folder) / "tree"
         git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
         try:
-            yield tree
+            if not (tree / inside).is_dir():
+                raise InputError(f"revision {revision}", expected=f"one with the folder {inside}")
+            yield tree / inside
         finally:
             git(root, "worktree", "remove", "--force", str(tree))
 
 
 def make_site(root: Path, tree: Path, to: Path) -> None:
-    """Build the site of a work tree of `root`.  Raises InputError with the build's last lines."""
+    """Build the site in `tree`, which is `root` of a revision, with the program that it is for.
+
+    Raises InputError with the build's last lines.
+    """
     cache, python = root / ".cache/figgen", interpreter(root, tree)
-    words = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
+    # A revision may have moved from one host to the other, or had the plug-in not yet.
+    sites = [site for site in map(site_of, (tree, root)) if site]
+    found = [site for site in sites if (tree / site.configuration.name).is_file()]
+    if not found:
+        raise InputError(f"the build of {to.name}", expected="a site's configuration in its folder")
+    words = [python, "-m", found[0].host, "build", "--config-file", found[0].configuration.name]
+    words += ["--strict", "--site-dir", str(to)]
     environment = {**os.environ, "FIGGEN_CACHE": str(cache), "NO_MKDOCS_2_WARNING": "1"}
     _run(f"the build of {to.name}", words, tree, environment)
 
@@ -257,12 +274,16 @@ def interpreter(root: Path, tree: Path) -> str:
     """Return the Python that builds a work tree: this one, or one with its locked versions.
 
     Different locked versions can move numbers too, which builds with the same libraries would hide.
+    A lock has hashes; one of a site of its own must also have this package, which builds it.
     Raises InputError with the last lines of a failed installation.
     """
     ours, its = (folder / LOCK for folder in (root, tree))
-    if not its.is_file() or (ours.is_file() and ours.read_bytes() == its.read_bytes()):
+    guide = root == PACKAGE.parent
+    text = its.read_text(encoding="utf-8") if its.is_file() else ""
+    locks = "--hash=" in text and (guide or DISTRIBUTION in text)
+    if not locks or (ours.is_file() and ours.read_text(encoding="utf-8") == text):
         return sys.executable
-    place = root / ".cache/environments" / digest(its.read_text(encoding="utf-8"))[:16]
+    place = root / ".cache/environments" / digest(text)[:16]
     python, ready = str(place / "bin/python"), place / "ready"
     if not ready.is_file():
         # With our pip: installing another one takes longer than creating the environment.
@@ -270,7 +291,7 @@ def interpreter(root: Path, tree: Path) -> str:
         for words in (
             [sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)],
             [*install, "--no-deps", "--require-hashes", "-r", str(its)],
-            [*install, "--no-deps", "--no-build-isolation", "-e", str(root)],
+            *[[*install, "--no-deps", "--no-build-isolation", "-e", str(root)]] * guide,
         ):
             _run(f"installing the versions in {LOCK} of the other revision", words, tree)
         ready.touch()

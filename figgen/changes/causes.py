@@ -93,7 +93,7 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
     path = _path_of(root, file)
     if path is None or not all(_has(root, revision, path) for revision in (base, head)):
         return frozenset()
-    new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:{path}")
+    new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:./{path}")
     with checkout(root, base) as tree, tempfile.TemporaryDirectory() as folder:
         old = tree / path
         old.write_text(_with_entry(old.read_text("utf-8"), new + "\n", name), encoding="utf-8")

@@ -14,6 +14,7 @@ from figgen.changes.compare import compare
 from figgen.changes.feed import with_moved
 from figgen.commands import Answer, Verbs, add_verb
 from figgen.errors import InputError
+from figgen.project import site_of
 from figgen.publish.changelog import FEED
 
 
@@ -78,7 +79,9 @@ def _build(name: str) -> Build:
 
 
 def _root() -> Path:
-    root = Path(git(Path.cwd(), "rev-parse", "--show-toplevel"))
-    if not (root / "mkdocs.yml").is_file():
-        raise InputError("figgen diff", expected="a checkout of the site", got=str(root))
-    return root
+    """Return the folder of the site here. Raises InputError if there is none, or no repository."""
+    site = site_of(Path.cwd())
+    if site is None:
+        raise InputError("figgen diff", expected="a folder of a site", got=str(Path.cwd()))
+    git(site.folder, "rev-parse", "--git-dir")
+    return site.folder

@@ -255,10 +255,18 @@ class SiteBuild:
 
     def report(self, warn: Callable[[str], None]) -> None:
         """Report every problem; on GitHub, also as an annotation of its line."""
+        here, workspace = Path.cwd(), os.environ.get("GITHUB_WORKSPACE")
         for problem in self.problems:
-            warn(f"docs/{problem}")
+            warn(f"{self._folder_in(here)}/{problem}")
             if os.environ.get("GITHUB_ACTIONS"):
-                print(problem.annotation("docs"))
+                print(problem.annotation(self._folder_in(Path(workspace or here))))
+
+    def _folder_in(self, above: Path) -> str:
+        """Return the folder of the pages as seen from a folder above it."""
+        docs = self.docs or Path("docs")
+        return (
+            docs.relative_to(above) if docs.is_relative_to(above) else Path(docs.name)
+        ).as_posix()
 
     def _make(self, page: Page, wanted: Callable[[str], bool]) -> None:
         """Make the files offered for download; one that can't be made is a problem."""

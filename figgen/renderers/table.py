@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
 from figgen.quantity_shown import NAMED, format_number, needs_no_prefix
-from figgen.quantity_units import BINARY, MEASURED, POWERS
+from figgen.quantity_units import ADDED, BINARY, MEASURED, POWERS
 from figgen.renderers.data import data_table as data_table
 from figgen.units import asked_unit, format_quantity
 
@@ -109,7 +109,7 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
     if name not in NAMED:
         return unit, None
     if above not in MEASURED or unit == "FLOP/B" or name == "unit":
-        plain = name in ("", "unit")
+        plain = name in ("", "unit") or above in ADDED
         return (unit, Fraction(1)) if plain else ("", None)
     sizes = sorted({abs(number) for number in numbers if number and math.isfinite(number)})
     prefix = _prefix(_prefixes(above, name), sizes) if sizes else ("", Fraction(1))

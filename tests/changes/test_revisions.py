@@ -155,11 +155,12 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
 def test_a_revision_is_built_with_the_versions_of_its_own_lock(tmp_path: Path) -> None:
     """Otherwise an upgrade would be built twice with the new versions and seem to move nothing."""
     root, tree = tmp_path / "root", tmp_path / "tree"
-    for folder, lock in ((root, "# new\n"), (tree, "# new\n")):
+    lock = "./mkdocs-figgen-that-is-not-there.whl --hash=sha256:00\n"
+    for folder in (root, tree):
         folder.mkdir()
         (folder / "requirements.txt").write_text(lock)
     assert interpreter(root, tree) == sys.executable
-    (tree / "requirements.txt").write_text("./a-wheel-that-is-not-there.whl\n")
+    (root / "requirements.txt").write_text("# new\n")
     with pytest.raises(InputError, match=r"requirements\.txt of the other revision failed"):
         interpreter(root, tree)
     (made,) = (root / ".cache/environments").iterdir()
