@@ -188,7 +188,7 @@ def test_latencies_of_a_reader_change_the_predicted_time_in_proportion(said: Sai
 
 def test_operations_of_a_layer_add_up_to_what_its_microbatches_take(said: Said) -> None:
     answer = json.loads(said(*GPT_3, "--operations", "--json"))
-    (layer,) = answer["operations"].values()
+    layer, update = (answer["operations"][name] for name in ("dense", "update"))
     whole = sum(one["time_s"] for one in layer)
     waits = sum(one["time_s"] for one in layer if one["kind"] == "message")
     kinds = answer["kinds_s"]
@@ -197,6 +197,8 @@ def test_operations_of_a_layer_add_up_to_what_its_microbatches_take(said: Said) 
     # 16 microbatches of the 12 layers of a stage.
     assert 16 * 12 * whole == pytest.approx(inside, rel=1e-6)
     assert 16 * 12 * waits == pytest.approx(answer["exposed_s"]["tp"])
+    paid_once = answer["kinds_s"]["update"] + answer["exposed_s"]["dp"]
+    assert sum(one["time_s"] for one in update) == pytest.approx(paid_once)
     # 24·s·h² FLOPs of four matmuls forward, thrice over a layer, a seq of 2048 on 8 GPUs.
     flops = sum(one["flops"] for one in layer if one["kind"] == "matmul")
     assert flops == pytest.approx(3 * 24 * 2048 * 12288**2 / 8)
@@ -206,8 +208,8 @@ def test_operations_are_listed_with_what_bounds_them(said: Said) -> None:
     lines = said("--preset", "deepseek-v3", "--operations").splitlines()
     head = next(line for line in lines if line.startswith("operation "))
     assert head.split() == ["operation", "phase", "kind", "FLOPs", "bytes", "time", "bound", "by"]
-    assert sum(line.startswith("operation ") for line in lines) == 2, (
-        "DeepSeek-V3 has dense layers and layers of experts"
+    assert sum(line.startswith("operation ") for line in lines) == 3, (
+        "DeepSeek-V3 has dense layers and layers of experts, and an update"
     )
     rows = [line for line in lines if line.startswith("expert gate and up")]
     assert len(rows) == 3, "forward and both gradients"

@@ -66,7 +66,7 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--operations",
         action="store_true",
-        help="list the operations of a layer: FLOPs, bytes, time, and what bounds each",
+        help="list the operations of a layer and of the update: FLOPs, bytes, time, bound",
     )
     add_options(parser, "step")
 

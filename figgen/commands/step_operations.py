@@ -1,4 +1,4 @@
-"""step --operations: list the operations of a layer of the model."""
+"""step --operations: list the operations of a layer of the model and of the update."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from dataclasses import asdict
 
 from figgen.commands.training import aligned
 from figgen.models.step.layer_list import ListedJob, TimedOperation, layer_list
+from figgen.models.step.update_list import update_list
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.units import format_quantity
 
+TITLES = {
+    "dense": "a layer, one microbatch, operation by operation:",
+    "experts": "a layer of experts, one microbatch, operation by operation:",
+    "update": "the update, once per step, operation by operation:",
+}
 
-def listed_layers(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperation, ...]]]:
-    """Return each kind of layer of the model with its operations, on the fullest rank."""
+
+def listed_operations(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperation, ...]]]:
+    """Return each kind of layer of the model, and the update, with their operations."""
     found, shape = asked.predicted, asked.setup.shape
     listed = ListedJob(
         shape=shape,
@@ -25,19 +32,19 @@ def listed_layers(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOperati
         yield "dense", layer_list(listed, found.parts.dense, experts=False)
     if shape.expert_layers:
         yield "experts", layer_list(listed, found.parts.expert, experts=True)
+    yield "update", update_list(listed, found.parts)
 
 
 def operations_data(asked: TrainingStep) -> dict[str, object]:
     """Return the lists for JSON."""
-    return {name: [asdict(one) for one in found] for name, found in listed_layers(asked)}
+    return {name: [asdict(one) for one in found] for name, found in listed_operations(asked)}
 
 
 def operations_lines(asked: TrainingStep) -> list[str]:
     """Return the lists as tables, each with its total."""
     lines = []
-    for name, found in listed_layers(asked):
-        kind = "a layer" if name == "dense" else "a layer of experts"
-        lines.append(f"{kind}, one microbatch, operation by operation:")
+    for name, found in listed_operations(asked):
+        lines.append(TITLES[name])
         lines += aligned(_rows(found), left=3)
     return lines
 
@@ -57,4 +64,4 @@ def _rows(found: Sequence[TimedOperation]) -> list[list[str]]:
         for one in found
     ]
     whole_s = sum(one.time_s for one in found)
-    return [head, *rows, ["layer", "", "", "", "", format_quantity(whole_s, "s", "time"), ""]]
+    return [head, *rows, ["together", "", "", "", "", format_quantity(whole_s, "s", "time"), ""]]

@@ -24,9 +24,7 @@ from figgen.scenarios.runs.fusing import (
     EAGER,
     MEGATRON,
     MODULES,
-    SIXTEEN_BITS_MOVED,
     UNFUSED_UPDATE,
-    USUALLY_MOVED,
     fusing_of,
     torch_update_bytes,
 )
@@ -85,11 +83,6 @@ def test_passes_of_plain_pytorch_take_what_its_list_of_operations_takes(
         )
 
 
-def test_an_update_moves_what_the_stack_says() -> None:
-    assert STACKS[False, False].update_bytes == SIXTEEN_BITS_MOVED
-    assert STACKS[False, True].update_bytes == USUALLY_MOVED
-
-
 def test_a_source_says_how_its_software_fuses() -> None:
     def of(**said: object) -> str:
         return fusing_of(described_run({**RUN, **said}))
@@ -115,9 +108,9 @@ def test_a_source_says_how_its_software_fuses() -> None:
 )
 def test_state_of_16_bits_halves_the_update(said: dict[str, str]) -> None:
     trainer = described_run({**RUN, "framework": "Hugging Face Trainer (PyTorch)"})
-    assert torch_update_bytes(trainer) == USUALLY_MOVED
+    assert torch_update_bytes(trainer) == 40
     run = described_run({**RUN, "framework": "Hugging Face Trainer (PyTorch)", **said})
-    assert torch_update_bytes(run) == SIXTEEN_BITS_MOVED
+    assert torch_update_bytes(run) == 20
 
 
 GPT_2: dict[str, Any] = RUN | {

@@ -7,7 +7,7 @@ from dataclasses import replace
 from figgen.models.operations.compiled_layer import compiled_ends, compiled_layer
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.eager_layer import eager_layer
-from figgen.models.operations.ends import accumulation, embedding, head_and_loss, update
+from figgen.models.operations.ends import accumulation, embedding, head_and_loss
 from figgen.models.operations.operation import (
     BACKWARD,
     FORWARD,
@@ -15,6 +15,7 @@ from figgen.models.operations.operation import (
     of_phase,
     times,
 )
+from figgen.models.operations.update import torch_update
 
 
 def layer_operations(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
@@ -46,7 +47,7 @@ def step_operations(job: DeviceJob) -> tuple[Operation, ...]:
             found = (*found, *times((*layer, *again), layers * job.microbatches))
     found = (*found, *times(end_operations(job), job.microbatches))
     found = (*found, *times(accumulation(job), job.microbatches - 1))
-    return (*found, *update(job))
+    return (*found, *torch_update(job.trained, job.gradient_bytes / job.trained))
 
 
 def recomputed(layer: tuple[Operation, ...]) -> tuple[Operation, ...]:

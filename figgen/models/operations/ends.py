@@ -1,4 +1,4 @@
-"""Operations outside the layers: embedding, last norm, head and loss, clipping and the update."""
+"""Operations outside the layers: embedding, last norm, head and loss, and accumulation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from figgen.models.operations.operation import (
     CONTIGUOUS,
     FORWARD,
     FUSED,
-    OPTIMIZER,
     SCATTER,
     SOFTMAX,
-    UPDATE,
     Operation,
     Pass,
     kept,
@@ -25,11 +23,6 @@ START_KERNELS = 30
 """Kernels that make positions, masks and rotary tables of a microbatch."""
 ALIGNMENT = 8
 """Fast 16-bit matmuls need widths that are multiples of this; a compiler pads others."""
-UPDATED_AT_ONCE = 2e7
-"""Parameters that one kernel of the fused optimizer updates, read from a trace."""
-
-ADAPTER_UPDATE_BYTES = 40.0
-"""Bytes that clipping and Adam move per adapter parameter, all in FP32."""
 
 EAGER_LOSS: tuple[Pass, ...] = (("logits to FP32", BROADCAST, 6), ("log-softmax", SOFTMAX, 8))
 EAGER_LOSS_BACKWARD: tuple[Pass, ...] = (
@@ -96,18 +89,6 @@ def accumulation(job: DeviceJob) -> tuple[Operation, ...]:
     """Return the addition of a microbatch's gradients to the accumulated ones."""
     each = 3 * job.gradient_bytes / job.trained
     return passes((("accumulated gradients", CONTIGUOUS, each),), BACKWARD, job.trained)
-
-
-def update(job: DeviceJob) -> tuple[Operation, ...]:
-    """Return the clipping of the gradients' norm and the fused Adam step."""
-    return (
-        Operation(
-            name="clipping and Adam", kind=OPTIMIZER, phase=UPDATE,
-            moved_bytes=(ADAPTER_UPDATE_BYTES if job.lora_rank else job.stack.update_bytes)
-            * job.trained,
-            kernels=job.trained / UPDATED_AT_ONCE,
-        ),
-    )  # fmt: skip
 
 
 def embedded(job: DeviceJob) -> Operation:

@@ -16,11 +16,10 @@ class Stack:
     """A software stack: `autocast` around FP32 weights or pure BF16, eager or `compiled`.
 
     `residual_bytes` are per element of the residual stream and of weight gradients. `held_bytes`
-    are weights and both moments of Adam per parameter. The optimizer moves `update_bytes` per
-    parameter, clipping included. With `masked`, attention gets an explicit mask, which transformers
-    does not omit while `torch.compile` traces (`_ignore_causal_mask_sdpa`). With `tf32`, matmuls of
-    FP32 tensors may run in TF32 (`torch.set_float32_matmul_precision("high")`, which is not
-    PyTorch's default).
+    are weights and both moments of Adam per parameter. With `masked`, attention gets an explicit
+    mask, which transformers does not omit while `torch.compile` traces
+    (`_ignore_causal_mask_sdpa`). With `tf32`, matmuls of FP32 tensors may run in TF32
+    (`torch.set_float32_matmul_precision("high")`, which is not PyTorch's default).
     """
 
     name: str
@@ -28,7 +27,6 @@ class Stack:
     autocast: bool
     residual_bytes: float
     held_bytes: float
-    update_bytes: float
     masked: bool
     tf32: bool = True
 
@@ -42,7 +40,6 @@ def _stack(compiled: bool, autocast: bool) -> Stack:
         autocast=autocast,
         residual_bytes=4 if autocast else 2,
         held_bytes=12 if autocast else 6,
-        update_bytes=40 if autocast else 20,
         masked=compiled,
     )
 

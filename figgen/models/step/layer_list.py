@@ -101,7 +101,7 @@ def layer_list(
         ("activations to the host and back", COPY, layer.copies_s),
     )
     least_s = LEAST * layer.total_s
-    rest = [_lasting(name, kind, BOTH, seconds) for name, kind, seconds in waits]
+    rest = [lasting(name, kind, BOTH, seconds) for name, kind, seconds in waits]
     return tuple(one for one in (*by_phase, *rest) if one.time_s > least_s)
 
 
@@ -139,7 +139,7 @@ def _of_layout(
     busy_s = float(attention_core_s(job, replace(at, attention_start_keys=0.0)))
     core_bytes = ACTIVATION_BYTES * job.tokens * 2 * (job.attention_width + job.key_value_width)
     found = [
-        _placed(
+        placed(
             listed,
             "attention core",
             ATTENTION,
@@ -154,7 +154,7 @@ def _of_layout(
     sorts_s = sorted_s(job, at, routed_tokens(job)) if experts else 0.0
     for phase in (FORWARD, BACKWARD):
         moved = sorts_s * at.memory_bytes_per_s / at.permutation
-        found.append(_placed(listed, "sorting tokens", SCATTER, phase, sorts_s, moved_bytes=moved))
+        found.append(placed(listed, "sorting tokens", SCATTER, phase, sorts_s, moved_bytes=moved))
     matmuls = [one for one in kernels if one.kind in (MATMUL, GROUPED)]
     thin_s = max(0.0, layer.matmuls_s - sum(one.time_s for one in matmuls)) / 3
     weight_s = sum(one.time_s for one in matmuls if one.phase == WEIGHT) + thin_s
@@ -162,7 +162,7 @@ def _of_layout(
     passes_s = sum(one.time_s for one in kernels) - sum(one.time_s for one in matmuls)
     beside_s = layer.memory_s - passes_s - 2 * sorts_s - summed_s
     found.append(
-        _placed(
+        placed(
             listed,
             "sum of gradients",
             CONTIGUOUS,
@@ -173,8 +173,8 @@ def _of_layout(
     )
     for phase in (FORWARD, BACKWARD, WEIGHT):
         flops = thin_s * at.matmul_flops_per_s
-        found.append(_placed(listed, "adapters", MATMUL, phase, thin_s, flops=flops))
-    found.append(_lasting("passes of adapters", CONTIGUOUS, BACKWARD, beside_s))
+        found.append(placed(listed, "adapters", MATMUL, phase, thin_s, flops=flops))
+    found.append(lasting("passes of adapters", CONTIGUOUS, BACKWARD, beside_s))
     return found
 
 
@@ -191,7 +191,7 @@ def _timed(listed: ListedJob, one: Operation) -> TimedOperation:
     else:
         times = at.cast if one.kind == CAST else at.elementwise
         seconds = times * moved / at.memory_bytes_per_s
-    return _placed(listed, one.name, one.kind, one.phase, seconds, flops=flops, moved_bytes=moved)
+    return placed(listed, one.name, one.kind, one.phase, seconds, flops=flops, moved_bytes=moved)
 
 
 def _matmul_bytes(one: Operation, groups: float) -> float:
@@ -206,7 +206,7 @@ def _matmul_bytes(one: Operation, groups: float) -> float:
     return ACTIVATION_BYTES * one.count * (rows * (one.n + inner) + groups * weights)
 
 
-def _placed(
+def placed(
     listed: ListedJob,
     name: str,
     kind: str,
@@ -230,7 +230,7 @@ def _placed(
     )
 
 
-def _lasting(name: str, kind: str, phase: str, time_s: float) -> TimedOperation:
+def lasting(name: str, kind: str, phase: str, time_s: float) -> TimedOperation:
     """Return a line that takes time but counts no FLOPs or bytes."""
     return TimedOperation(
         name=name,

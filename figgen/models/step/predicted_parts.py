@@ -24,7 +24,7 @@ from figgen.models.step.stage_time import StageTime, TimedTraffic, timed_traffic
 from figgen.models.step.stage_work import stage_work
 from figgen.models.step.step_links import CallTime
 from figgen.models.step.step_rows import family_of, rank_rows
-from figgen.models.step.timed_step import StepSeconds
+from figgen.models.step.timed_step import StepSeconds, replicas
 
 RECOMPUTED = "recomputation"
 
@@ -75,13 +75,12 @@ def predicted_parts(job: Job, found: StepSeconds, call_factor: float = 1.0) -> P
         dense, expert = float(getattr(found.dense, name)), float(getattr(found.expert, name))
         return float(passes * ((1 - share) * dense + share * expert))
 
-    copies = max(job.dp * job.cp, job.gpus / (job.ep * job.etp * job.pp) if share else 1)
     exposed = {
         "tp": waited("tensor_s", job.tp),
         "cp": waited("context_s", job.cp),
         "ep": waited("experts_s", job.ep),
         "etp": waited("within_experts_s", job.etp),
-        "dp": float(found.sharding_s + found.gradients_s) if copies > 1 else 0.0,
+        "dp": float(found.sharding_s + found.gradients_s) if replicas(job) > 1 else 0.0,
         "pp": float(found.stage_messages_s) if job.pp > 1 else 0.0,
     }
     total_s, bubble_s = float(found.total_s), float(found.idle_s)

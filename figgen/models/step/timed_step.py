@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
 from figgen.models.operations.tuned_layer import ACTIVATION_BYTES
+from figgen.models.operations.update import adam, moved_bytes, tuned_update
 from figgen.models.pipeline.filling import idle_times
 from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.step.attained import Attained
@@ -33,13 +34,8 @@ from figgen.models.step.layer_time import (
 )
 from figgen.models.step.pass_seconds import PassSeconds, added, split_of, times
 
-UPDATE_BYTES = 38
-"""Least bytes per parameter that an Adam step moves: FP32 gradient, two moments and the master
-copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
-its norm read (4)."""
-HOST_UPDATE_BYTES = 28
-"""Least bytes of host memory per parameter that an Adam update on the host moves: it reads the
-gradient, two moments and the weight (16), and writes the last three (12)."""
+UPDATE_BYTES, HOST_UPDATE_BYTES = moved_bytes(tuned_update(1)), moved_bytes(adam(1))
+"""Least bytes per parameter that an update moves on the GPU and, if offloaded, on the host."""
 TENSORS_PER_LAYER = 9
 
 
@@ -236,6 +232,11 @@ def _gradients_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     return where(job.per_tensor * job.zero_stage == 1, tensors + routed * exposed, waited)
 
 
+def replicas(job: Job) -> Number:
+    """Return the number of replicas of the parameters that have most."""
+    return maximum(job.dp * job.cp, where(job.expert_layers > 0, _expert_replicas(job), 1))
+
+
 def _expert_replicas(job: Job) -> Number:
     return maximum(1, job.gpus / (job.ep * job.etp * job.pp))
 
@@ -247,11 +248,16 @@ def _sharded_experts_s(job: Job, attained: Attained, held: Number) -> Number:
     return held * (replicas - 1) / replicas / rate
 
 
-def _update_s(job: Job, attained: Attained) -> Number:
-    """Return the seconds of the optimizer over a rank's share of the state."""
+def updated_parameters(job: Job) -> Number:
+    """Return the parameters that a GPU updates, its share where ZeRO divides state."""
     divided = job.zero_stage >= 1
     dense = trained(job) / where(divided, job.dp * job.cp, 1)
-    held = dense + trained_routed(job) / where(divided, _expert_replicas(job), 1)
+    return dense + trained_routed(job) / where(divided, _expert_replicas(job), 1)
+
+
+def _update_s(job: Job, attained: Attained) -> Number:
+    """Return the seconds of the update; `figgen.models.step.update_list` lists its operations."""
+    held = updated_parameters(job)
     moved = held * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s
     return (1 - job.offloaded) * moved + _offloaded_s(job, attained, job.offloaded * held)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from figgen.models.operations.update import FP32, moved_bytes, torch_update
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.names import UNKNOWN_SOFTWARE
@@ -51,10 +52,6 @@ WHOLE_GRAPH = ("maxtext", "paxml")
 
 OWN_KERNELS = r"(?<!un)fused|transformer engine"
 """Words of sources for hand-fused kernels."""
-
-SIXTEEN_BITS_MOVED, USUALLY_MOVED = 20.0, 40.0
-"""Bytes per parameter that clipping and PyTorch's fused Adam move: weights, gradients and moments
-in 16 bits, and in FP32 (`figgen.models.operations.stack`)."""
 
 UNFUSED_UPDATE = 2.3
 """How many times as many bytes an unfused Adam moves, PyTorch's default: 23 reads and writes of a
@@ -102,5 +99,5 @@ def torch_update_bytes(run: DescribedRun) -> float:
     """Return the bytes per parameter that an update of PyTorch's optimizer moves."""
     recipe = framework_memory(run.habits or memory_framework(run.framework, run.version)).recipe
     in_16_bits = run.sixteen_bit_state or recipe == "bf16_8"
-    moved = SIXTEEN_BITS_MOVED if in_16_bits else USUALLY_MOVED
+    moved = moved_bytes(torch_update(1, 2 if in_16_bits else FP32))
     return moved * (UNFUSED_UPDATE if run.fused_optimizer is False else 1.0)
