@@ -57,6 +57,7 @@ JOINED = {
         "modeler_messages",
         "fixes",
         "modeler_taken",
+        "model_file",
         "modeler_log",
         "modeler_verdict",
         "measured_file",

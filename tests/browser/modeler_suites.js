@@ -3,6 +3,7 @@
 import { transfersOf } from "./tools/modeler_traffic.js";
 import * as advice from "./tools/advice.js";
 import { read_model_text } from "./scenarios/architectures/file_text.js";
+import { modelFile } from "./tools/model_file.js";
 import { takeJob } from "./tools/modeler_taken.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
 import { InputError } from "./engine/errors.js";
@@ -143,7 +144,7 @@ const taken = async (texts) => {
   const { a } = fromQuery(schema, catalog, "");
   return texts.map((text) => {
     try {
-      const { changes, found, problems } = takeJob(catalog, a, text);
+      const { changes, found, problems } = takeJob(catalog, a, text, {}, modelFile);
       return { state: changes, dialect: found.dialect, asked: found.asked, problems, query: changes && queryOf(schema, catalog, { ...a, ...changes }) };
     } catch (error) {
       return { error: error.message };

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from figgen.scenarios.architectures.kinds import KINDS
 from figgen.scenarios.options.own_model import model_of_sizes
 from figgen.scenarios.taking.job import read_job
 from figgen.scenarios.taking.options import options_of, own_names
 from figgen.scenarios.taking.published import PLAIN, PUBLISHED, published_sizes
+from figgen.scenarios.taking.sizes import NORMED
 
 HERE = Path(__file__).parent
 ORACLE = json.loads((HERE.parent / "oracles" / "published_sizes.json").read_text("utf-8"))
@@ -41,3 +43,9 @@ def test_a_longer_name_is_found_before_one_that_it_begins_with() -> None:
     names = [name for name, _ in PUBLISHED]
     for at, name in enumerate(names):
         assert not any(name.startswith(before) for before in names[:at]), name
+
+
+def test_kinds_that_always_have_norms_are_those_of_model_files() -> None:
+    kinds = {name: kind for name, kind in KINDS.items() if not kind.qk_norm_field}
+    always = {name: kind.qk_norm for name, kind in kinds.items() if kind.qk_norm != "none"}
+    assert always == {name: norm for norm, names in NORMED.items() for name in names.split()}

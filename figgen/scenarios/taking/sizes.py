@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.architectures.kinds import KINDS
 from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_of, whole_of
 from figgen.scenarios.taking.published import published_sizes
 from figgen.scenarios.texts.entry import normal
@@ -239,6 +238,25 @@ def _is_megatron_line(dialect: str) -> bool:
     return dialect in ("megatron-lm", "megatron-deepspeed")
 
 
+NORMED = {
+    "per-head": "afmoe qwen3 qwen3_moe qwen3_next qwen3_5 qwen3_5_moe gemma3 gemma3n gemma4 "
+    "gemma4_unified dots1 lfm2 hy_v3 exaone4 exaone_moe flint apertus minimax_m3_vl",
+    "full-width": "olmo2 olmo3 olmoe flex_olmo minimax_m2",
+}
+"""Kinds of models that always have norms of queries and keys, by the kind of norm.
+
+The larger table of kinds in `architectures` loads only with a model's own file.
+"""
+
+
+def _usual_norm(kind: str) -> str:
+    """Return the kind of norm of queries and keys that a kind of model always has, or ""."""
+    for norm, kinds in NORMED.items():
+        if kind in kinds.split(" "):
+            return norm
+    return ""
+
+
 def _take_norm(given: Given, megatron: bool) -> None:
     norm = text_of(given, "norm").split(" ")[0].lower()
     if switch_of(given, "rms"):
@@ -257,11 +275,11 @@ def _take_norm(given: Given, megatron: bool) -> None:
         take(given, "bias", True)
     elif megatron:
         assume(given, "bias", True)
-    family = KINDS.get(text_of(given, "model_kind"))
+    normed = _usual_norm(text_of(given, "model_kind"))
     if switch_of(given, "qk_norm") and "kv_rank" not in given.taken:
         take(given, "qk_norm", "per-head")
-    elif family is not None and family.qk_norm != "none" and not family.qk_norm_field:
-        take(given, "qk_norm", family.qk_norm)
+    elif normed:
+        take(given, "qk_norm", normed)
     tied = switch_of(given, "tied")
     untied = switch_of(given, "untied")
     if untied is not None or tied is not None:

@@ -4,6 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { el } from "./dom.js";
 import { addressOf } from "./job_addresses.js";
+import { modelFile } from "./model_file.js";
 import { knownOf, takenRows, takeText, told } from "./taken.js";
 
 const KEYS = {
@@ -17,7 +18,7 @@ const TOOLS = { modeler: "modeler", planner: "planner", "rank-map": "rank map", 
 export function elsewhere(text) {
   let found;
   try {
-    found = takeText(text);
+    found = takeText(text, {}, modelFile);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return null;

@@ -4,6 +4,7 @@ import { grouped, InputError } from "../engine/errors.js";
 import { MOST_RANKS } from "../models/machine/layout.js";
 import { plural } from "./map_groups.js";
 import { differences, read_hosts } from "../scenarios/taking/hosts.js";
+import { modelFile } from "./model_file.js";
 import { askFor, knownOf, takeText, takenRows, told } from "./taken.js";
 
 export { askFor, takenRows, told };
@@ -36,7 +37,7 @@ const KINDS = { mesh: "a device mesh", groups: "groups of ranks", hostnames: "ho
 export function takeLayout(text, answers = {}) {
   let found;
   try {
-    found = takeText(text, answers);
+    found = takeText(text, answers, modelFile);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { changes: null, found: null, problems: [error.message] };

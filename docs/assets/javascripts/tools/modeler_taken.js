@@ -6,7 +6,7 @@ import { OWN, optionsOf } from "./modeler_options.js";
 import { ownKinds, ownOf } from "./modeler_own.js";
 import { fromQuery, schemaOf } from "./modeler_state.js";
 import { readValue, toQuery } from "./state.js";
-import { askFor, knownOf, takeText, takenRows, told } from "./taken.js";
+import { askFor, is_model_file, knownOf, takeText, takenRows, told } from "./taken.js";
 
 // Sizes of a model that is not in the catalog, by their names in scripts and on the command line.
 const SIZES = [
@@ -28,10 +28,10 @@ export function ownOfShape(shape) {
 /**
  * { changes, found, problems, kept } of a text: changes to a state of the modeler, null while values of
  * variables are missing; all that was read; messages about parts that cannot be computed; and the keys
- * that keep the page's values. Throws InputError for a text without a job.
+ * that keep the page's values. `modelFile` reads a model's own file. Throws InputError for a text without a job.
  */
-export function takeJob(catalog, state, text, answers = {}) {
-  const found = takeText(text, answers);
+export function takeJob(catalog, state, text, answers, modelFile) {
+  const found = takeText(text, answers, modelFile);
   if (found.shape) return { changes: ownOfShape(found.shape), found, problems: [], kept: [] };
   if (found.asked.length) return { changes: null, found, problems: [], kept: [] };
   const known = knownOf(found);
@@ -96,10 +96,11 @@ export function jobRows(catalog, { found, problems, kept }, state) {
 }
 
 /** The page's answer to a reader's text, and a form for missing values; `apply(changes)` uses its job. */
-export function readJob(catalog, state, { text, answers, again }, apply) {
+export async function readJob(catalog, state, { text, answers, again }, apply) {
+  const { modelFile } = is_model_file(text) ? await import("./model_file.js") : {};
   let job;
   try {
-    job = takeJob(catalog, state, text, answers);
+    job = takeJob(catalog, state, text, answers, modelFile);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return [told(["bad", `${error.message}.`])];

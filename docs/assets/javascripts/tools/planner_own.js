@@ -11,7 +11,7 @@ import { fromQuery, planSchema } from "./planner_state.js";
 export { measuredChanges };
 
 /** The answer to a reader's text, and a form for missing values; `apply(changes)` gets the job without layout. */
-export function readPlanJob(catalog, state, brought, apply) {
+export async function readPlanJob(catalog, state, brought, apply) {
   const schema = schemaOf(catalog);
   const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== null && state[key] !== undefined).map((key) => [key, state[key]]));
   let layout = null;
@@ -24,7 +24,7 @@ export function readPlanJob(catalog, state, brought, apply) {
     apply(fromQuery(planSchema(catalog), catalog, job).state);
     layout = changes;
   };
-  const said = readJob(catalog, { ...defaults(schema), ...known, preset: "" }, brought, take);
+  const said = await readJob(catalog, { ...defaults(schema), ...known, preset: "" }, brought, take);
   if (!layout) return said;
   const { tp, pp, cp, ep } = layout;
   return [...said, told(["plain", `Its layout, TP ${tp}, PP ${pp}, CP ${cp}, EP ${ep}, isn't fixed: the planner tries all of them.`])];

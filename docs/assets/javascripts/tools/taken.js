@@ -2,7 +2,7 @@
 
 import { grouped, InputError } from "../engine/errors.js";
 import { parameter_counts } from "../models/shape/transformer.js";
-import { is_model_file, read_model_text } from "../scenarios/architectures/file_text.js";
+import { is_model_file } from "../scenarios/architectures/file_text.js";
 import { read_job } from "../scenarios/taking/job.js";
 import { completed_job } from "../scenarios/taking/left_open.js";
 import { OwnNames } from "../scenarios/taking/own_lines.js";
@@ -19,8 +19,13 @@ const MODELS = new Map(
   rows.map(([name, ...sizes]) => [name, new Map(columns.map((column, at) => [column, sizes[at]]))]),
 );
 
-/** What `figgen take` prints of a text; `answers` are values of its open variables. Throws InputError. */
-export function takeText(text, answers = {}) {
+export { is_model_file };
+
+/**
+ * What `figgen take` prints of a text; `answers` are values of its open variables, and `modelFile` of
+ * model_file.js reads a model's own file. Throws InputError.
+ */
+export function takeText(text, answers, modelFile) {
   if (text.length > LONGEST) {
     throw new InputError("the text", { expected: `at most ${grouped(LONGEST)} characters`, got: text.length });
   }
@@ -33,12 +38,6 @@ export function takeText(text, answers = {}) {
 /** The values of a job, without the step's defaults for options that the page sets. */
 export function knownOf({ taken, assumed, usual }) {
   return Object.fromEntries(Object.entries({ ...assumed, ...taken }).filter(([name]) => !usual.includes(name)));
-}
-
-// A model's own file only has a shape.
-function modelFile(text) {
-  const [shape, notes] = read_model_text(text);
-  return { dialect: "config.json", taken: {}, assumed: {}, because: {}, usual: [], left: [], unsure: [], asked: [], missing: [], notes, shape };
 }
 
 const shown = (value) => (value === true ? "on" : value === false ? "off" : value);
