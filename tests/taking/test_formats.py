@@ -19,6 +19,8 @@ def test_files_of_people_are_taken_as_they_are_written(case: dict[str, Any]) -> 
     assumed = case.get("assumed", {})
     assert {name: job.assumed.get(name) for name in assumed} == assumed
     assert set(case.get("may_matter", ())) <= set(job.unsure)
+    assert set(case.get("asked", ())) <= set(job.asked)
+    assert set(case.get("notes", ())) <= set(job.notes)
 
 
 INLINE: dict[str, tuple[str, dict[str, object]]] = {

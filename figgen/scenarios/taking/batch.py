@@ -21,6 +21,9 @@ TRAINERS = (
 )  # fmt: skip
 """Frameworks whose steps have one microbatch unless they accumulate gradients."""
 
+WHOLE_BATCHES = ("nemo", "megatron-bridge", "megatron-core", "torchtitan", "colossalai", "maxtext")
+"""Frameworks that want the global batch, or whose microbatches are counted elsewhere."""
+
 SCHEDULES = {
     "1f1b": "1f1b", "gpipe": "gpipe", "afab": "gpipe", "allforwardallbackward": "gpipe",
     "interleaved1f1b": "interleaved-1f1b", "interleaved-1f1b": "interleaved-1f1b",
@@ -74,7 +77,7 @@ def take_batch(given: Given, dialect: str) -> None:
         take(given, "global_batch", whole)
     if count:
         _take_count(given, count, whole, size)
-    single = dialect in TRAINERS or (dialect in ("megatron-lm", "nanotron") and size > 0)
+    single = dialect in TRAINERS or (size > 0 and dialect not in WHOLE_BATCHES)
     if single and not whole and not count:
         assume(given, "microbatches", 1)
 

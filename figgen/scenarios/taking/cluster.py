@@ -181,6 +181,11 @@ def _take_chip(given: Given) -> None:
         if name in said:
             take(given, "accelerator", chip)
             return
+    for word in said.replace(",", " ").split():
+        kind, typed, _ = word.removeprefix("gres/").removeprefix("gpu:").partition(":")
+        if typed and (word[:3] == "gpu" or "generic_resources" not in given.keys):
+            given.notes.append(f"the accelerator {kind!r} is not in the catalog")
+            return
 
 
 ORDERS = {
@@ -356,7 +361,9 @@ def _usual_width(given: Given, world: int) -> int:
 
 def _launcher(given: Given) -> str:
     """Return the launcher of the job, or ""."""
-    named = [one.value for one in given.entries if one.name == "launcher"]
+    named = [
+        one.value for one in given.entries if one.name == "launcher" and one.origin == "launcher"
+    ]
     return named[-1] if named else ""
 
 

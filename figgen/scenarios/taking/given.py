@@ -59,7 +59,13 @@ def sorted_entries(entries: list[Entry]) -> Given:
 
 
 def _without_place(one: Entry) -> Entry:
-    """Strip an unknown folder from a model's name, as in `$HOME/models/Llama-3-8B`."""
+    """Strip an unknown folder from a model's name, as in `$HOME/models/Llama-3-8B`.
+
+    A folder of Hugging Face's cache, `models--OWNER--NAME/snapshots/COMMIT`, has it in the middle.
+    """
+    before, cached, _ = one.value.partition("/snapshots/")
+    if cached:
+        return entry(one.name, before.rpartition("--")[2], one.origin)
     name = one.value.rstrip("/").rpartition("/")[2]
     known = is_known(one.value) or not name or not is_known(name)
     return one if known else entry(one.name, name, one.origin)

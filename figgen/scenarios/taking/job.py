@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from figgen.errors import InputError
 from figgen.scenarios.taking.batch import take_batch, take_schedule
 from figgen.scenarios.taking.cluster import take_cluster, take_layout
+from figgen.scenarios.taking.documents import of_one_job
 from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
 from figgen.scenarios.taking.hosts import read_hosts
@@ -23,9 +24,9 @@ from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.torchtitan import plain_switches
 from figgen.scenarios.taking.unread import may_change
-from figgen.scenarios.taking.yaml import read_yaml
+from figgen.scenarios.taking.yaml import read_documents
 from figgen.scenarios.texts.entry import ASIDE, Entry, is_whole, normal
-from figgen.scenarios.texts.flow import read_flow
+from figgen.scenarios.texts.flow import read_documents as read_braces
 
 LONGEST = 1_000_000
 """Most characters of a text; configurations have thousands."""
@@ -122,8 +123,8 @@ SOFTWARE = {
     "megatron-deepspeed": "megatron-deepspeed", "deepspeed": "megatron-deepspeed",
     "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
     "maxtext": "maxtext", "megatron-core": "megatron-lm", "torchtune": "fsdp",
-    "fsdp": "fsdp", "automodel": "fsdp", "litgpt": "fsdp", "olmo": "fsdp", "levanter": "maxtext",
-    "axolotl": "fsdp", "llama-factory": "fsdp", "ms-swift": "fsdp",
+    "fsdp": "fsdp", "fairseq2": "fsdp", "automodel": "fsdp", "litgpt": "fsdp", "olmo": "fsdp",
+    "levanter": "maxtext", "axolotl": "fsdp", "llama-factory": "fsdp", "ms-swift": "fsdp",
     "prime-rl": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
 }  # fmt: skip
 """The software whose memory and time stand for a framework."""
@@ -206,9 +207,12 @@ def _megatron(entries: list[Entry], names: list[str], programs: str) -> str:
 
 def _entries(text: str, kind: str, answers: dict[str, str], shell: Shell) -> list[Entry]:
     if kind == "json":
-        return read_flow(text, "")[0]
+        documents, rest = read_braces(text)
+        if rest:
+            shell.notes.append(f"nothing after the closing brace is read: {rest[:40]!r}")
+        return of_one_job(documents, "documents", shell.notes)
     if kind == "yaml":
-        return with_commands(read_yaml(text), shell)
+        return with_commands(of_one_job(read_documents(text), "documents", shell.notes), shell)
     if kind == "toml":
         return read_toml(text)
     if kind == "python":
@@ -231,6 +235,7 @@ def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
 
 def _note_variables(given: Given, shell: Shell) -> None:
     """Note variables that are set more than once, only partly read, or only by default."""
+    given.notes.extend(shell.notes)
     for said in shell.unquoted:
         given.notes.append(f"{said[:40]}: a value with a space needs quotes; using its first word")
     for options, names in shell.undecided:

@@ -25,6 +25,8 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
         return _primus(entries)
     if "actor_num_gpus_per_node" in names and "rollout_batch_size" in names:
         return _slime(entries)
+    if "max_context_width" in names and "activation_checkpointing" not in names:
+        return [*entries, entry("activation_checkpointing", "true", "script")]  # AWS's default
     if any(one.name == "program" and one.value.endswith("mason.py") for one in entries):
         return _open_instruct(entries)
     if any(one.name == "program" and one.value.endswith("open_lm.main") for one in entries):
@@ -45,8 +47,8 @@ OUMI = {
 def _primus(entries: list[Entry]) -> list[Entry]:
     """Rename Primus's settings; a module names the file of its model.
 
-    It trains in BF16 by default. Settings under `overrides` are those of Megatron-LM's command
-    line.
+    It trains in BF16 with Megatron's distributed optimizer and without dropout by default. Settings
+    under `overrides` are those of Megatron-LM's command line.
     """
     found: list[Entry] = []
     megatron = False
@@ -55,21 +57,44 @@ def _primus(entries: list[Entry]) -> list[Entry]:
         if last == "model" and section.startswith("modules."):
             found.append(entry("model_name", one.words.removesuffix(".yaml"), "script"))
         elif section.endswith(".overrides") and one.words:
-            found.append(entry("--" + last, one.words, "script"))
+            name = "moe_enable_deepep" if last == "use_turbo_deepep" else last
+            found.append(entry("--" + name, one.words, "script"))
         elif last == "framework":
             megatron = one.value == "megatron"
         else:
             found.append(one)
-    if megatron and not any(normal(one.name) in ("bf16", "fp16") for one in found):
-        found.append(entry("--bf16", "true", "script"))
+    return _with_usual(found, PRIMUS) if megatron else found
+
+
+SLIME_USUAL = {"--bf16": "true", "--use-distributed-optimizer": "true"}
+PRIMUS = {**SLIME_USUAL, "--attention-dropout": "0", "--hidden-dropout": "0"}
+
+
+def _with_usual(entries: list[Entry], usual: dict[str, str]) -> list[Entry]:
+    """Return the settings with those of Megatron-LM that a launcher adds by itself."""
+    said = [normal(one.name) for one in entries]
+    found = list(entries)
+    for name, value in usual.items():
+        if normal(name) not in said and not (name == "--bf16" and "fp16" in said):
+            found.append(entry(name, value, "script"))
     return found
 
 
 def _slime(entries: list[Entry]) -> list[Entry]:
-    """Rename the settings of the actor's training with Megatron-LM, in BF16."""
+    """Rename the settings of the actor's training with Megatron-LM, in BF16.
+
+    A sample is as long as its prompt and its answer, and a microbatch has as many as fit.
+    """
     found: list[Entry] = []
+    tokens = 0
+    together = 0
+    split = 1
     for one in entries:
         name = normal(one.name)
+        number = int(one.value) if is_whole(one.value) else 0
+        tokens += number if name in ("rollout_max_response_len", "rollout_max_prompt_len") else 0
+        together = number if name == "max_tokens_per_gpu" else together
+        split = number if name == "context_parallel_size" else split
         if name in SLIME:
             found.append(entry(SLIME[name], one.words, one.origin))
         elif name == "num_gpus":
@@ -78,12 +103,11 @@ def _slime(entries: list[Entry]) -> list[Entry]:
             found.append(aside(one))
         else:
             found.append(one)
-    usual = {"--bf16": "true", "--use-distributed-optimizer": "true", "--seq-length": "4096"}
-    said = [normal(one.name) for one in found]
-    for name, value in usual.items():
-        if normal(name) not in said:
-            found.append(entry(name, value, "script"))
-    return found
+    if tokens:
+        found.append(entry("--seq-length", str(tokens), "script"))
+        size = max(1, together * split // tokens)
+        found.append(entry("micro_batch_size", str(size), "script"))
+    return _with_usual(found, SLIME_USUAL)
 
 
 SLIME = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
+from figgen.scenarios.taking.documents import of_one_job
 from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.shell import Shell, expand, read_shell
@@ -56,8 +57,8 @@ def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]
             entries.extend(_pbs(words))
         else:
             _options(words, 1, "sbatch", entries)
-    for command in shell.commands:
-        entries.extend(command_entries(command, shell))
+    commands = [command_entries(command, shell) for command in shell.commands]
+    entries.extend(of_one_job(commands, "commands", shell.notes))
     for document in shell.documents:
         entries.extend(_document(document, shell))
     alone = not any(one.origin == "script" and key_of(one.name) for one in entries)

@@ -31,7 +31,7 @@ AS_MODELLED = {
     "transformer_block_type": "pre_ln", "output_layer_parallelism": "column",
     "moe_router_num_groups": "1", "moe_router_group_topk": "1", "ddp_impl": "local",
     "distributed_backend": "nccl", "make_vocab_size_divisible_by": "1 2 8 64 128 256 512",
-    "exp_avg_sq_dtype": "fp32 bf16 bfloat16", "sync_batch_comm": "false",
+    "exp_avg_sq_dtype": "fp32 bf16 bfloat16 torch.bfloat16", "sync_batch_comm": "false",
 }  # fmt: skip
 """Options that change memory or time, each with the values that the models assume."""
 

@@ -11,7 +11,7 @@ mosaicml/llm-foundry command_utils/train.py; Slurm's sbatch and srun; torchrun.
 
 from __future__ import annotations
 
-from figgen.scenarios.texts.entry import normal
+from figgen.scenarios.texts.entry import is_whole, normal
 
 KEYS: dict[str, tuple[str, ...]] = {
     # Cluster
@@ -206,6 +206,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "offload_activations": (
         "enable_activation_offloading", "activation_offloading", "cpu_offloading",
         "fsdp_activation_checkpointing_offload", "use_activation_cpu_offload",
+        "offload_activations",
     ),
     "offload_layers": ("cpu_offloading_num_layers",),
     "offload_modules": ("fine_grained_activation_offloading", "offload_modules"),
@@ -262,6 +263,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "flash_attention", "flash_attn", "attention_backend", "attn_implementation", "attn_impl",
         "use_flash_attention_2",
     ),
+    "engine": ("model.transformer_engine",),
     # Model
     "model_name": (
         "model_name_or_path", "base_model", "pretrained_model_name_or_path", "hf_model_path",
@@ -378,6 +380,8 @@ BY_NAME = _by_name()
 def key_of(name: str) -> str:
     """Return the key that a setting means, or ""; at most three parts of its name count."""
     parts = normal(name).replace("/", ".").split(".")
+    while len(parts) > 1 and is_whole(parts[-1]):  # of a list in a list
+        parts.pop()
     if len(parts) > 1 and parts[0] in OTHER_SECTIONS:
         return ""
     for count in (3, 2, 1):

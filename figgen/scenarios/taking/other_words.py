@@ -129,7 +129,8 @@ def _is_number(text: str) -> bool:
 def _verl(entries: list[Entry]) -> list[Entry]:
     """Rename the settings of the actor's training, whose step takes one mini-batch of prompts."""
     found: list[Entry] = []
-    numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0, "together": 0}
+    numbers = {"n": 1, "ppo_mini_batch_size": 0, "prompt": 0, "response": 0, "together": 16384}
+    split = 1
     packed = False
     megatron = False
     for one in entries:
@@ -146,10 +147,13 @@ def _verl(entries: list[Entry]) -> list[Entry]:
             numbers["n"] = int(one.value)
         elif ".actor.megatron." in one.name:
             megatron = True
+            if last == "context_parallel_size" and is_whole(one.value):
+                split = int(one.value)
             found.append(entry(last, one.words, one.origin))
         elif last == "ppo_micro_batch_size_per_gpu" and ".actor." in one.name:
             found.append(entry("micro_batch_size", one.words, one.origin))
         elif last == "ulysses_sequence_parallel_size" and ".actor." in one.name:
+            split = int(one.value) if is_whole(one.value) else 1
             found.append(entry("context_parallel_size", one.words, one.origin))
             found.append(entry("cp_comm_type", "ulysses", one.origin))
         elif "_ref.model." in one.name or not one.name.startswith(VERL_OTHERS):
@@ -166,9 +170,9 @@ def _verl(entries: list[Entry]) -> list[Entry]:
         found.append(entry("global_batch_size", str(batch), "script"))
     if tokens:
         found.append(entry("seq_length", str(tokens), "script"))
-    if packed and tokens and numbers["together"]:
+    if packed and tokens:
         # As many samples as fit into the tokens of a GPU, whatever else a file says.
-        size = max(1, numbers["together"] // tokens)
+        size = max(1, numbers["together"] * split // tokens)
         found.append(entry("micro_batch_size", str(size), "script"))
     return found
 

@@ -34,6 +34,7 @@ class Shell:
 
     `unquoted` are assignments followed by a number, which is no command, such as `TP=4 5`, and
     `undecided` are options in branches that variables without a value decide, with those variables.
+    `notes` are for the reader.
     """
 
     answers: dict[str, str]
@@ -47,6 +48,7 @@ class Shell:
     unquoted: list[str] = field(default_factory=list)
     branches: Branches = field(default_factory=Branches)
     undecided: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def changed(self) -> list[str]:
         """Return the variables that are set to more than one value."""
@@ -439,9 +441,19 @@ def _command_value(command: str, shell: Shell) -> str:
         value = computed(expand(words[5:].replace("\\", ""), shell), {})
         if value:
             return value
-    if words.startswith("echo ") and "|" not in words:
-        return expand(words[5:].strip().strip("\"'"), shell)
+    said, piped, filter = words.partition("|")
+    if said.startswith("echo ") and (not piped or _squeezes(filter)):
+        return expand(said[5:].strip().strip("\"'"), shell)
     return "$(" + words.replace(" ", "").replace("\n", "") + ")"
+
+
+def _squeezes(filter: str) -> bool:
+    """Return whether a command such as `sed -e 's/  */ /g'` only changes blanks."""
+    words = filter.replace("'", " ").replace('"', " ").split()
+    program = words[0] if words else ""
+    if program == "sed":
+        return all(word in ("sed", "-e", "s/", "*/", "/g") for word in words)
+    return words == ["xargs"] or words[:2] == ["tr", "-s"]
 
 
 def _matching(text: str, at: int) -> int:

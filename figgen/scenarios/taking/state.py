@@ -83,7 +83,7 @@ def _take_zero(given: Given, dialect: str) -> None:
         return
     elif _trainer_stage(given) >= 0:
         take(given, "zero_stage", _trainer_stage(given))
-    elif "distributed_fused_adam" in text_of(given, "optimizer"):
+    elif "distributed_" in text_of(given, "optimizer"):  # Apex's and Megatron-Core's, in NeMo
         take(given, "zero_stage", 1)
     elif "recipe" in _names(given) or "--factory" in _names(given):
         assume(given, "zero_stage", 1)
@@ -181,7 +181,7 @@ def _is_offloaded(given: Given, key: str) -> bool:
 
 
 def _take_precision(given: Given, dialect: str) -> None:
-    said = text_of(given, "precision").lower()
+    said = text_of(given, "precision").lower().removeprefix("torch.")
     recipe = text_of(given, "fp8_recipe").lower()
     converters = text_of(given, "converters").lower()
     fp8 = switch_of(given, "fp8") or "fp8" in said or "float8" in converters
@@ -217,19 +217,21 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     optimizer = text_of(given, "optimizer").lower()
     moments = text_of(given, "moments_dtype").lower()
     grads = text_of(given, "main_grads_dtype").lower()
+    if optimizer and not any(word in optimizer for word in MODELLED):
+        given.notes.append(f"the optimizer {optimizer} is computed like Adam, with two moments")
     if "8bit" in optimizer or switch_of(given, "eight_bit_optimizer"):
         take(given, "recipe", "adam10")
     elif "adafactor" in optimizer:
         take(given, "recipe", "adafactor8")
     elif "muon" in optimizer:
         take(given, "recipe", "muon14")
-    elif "bf16" in moments:
+    elif moments.endswith(SHORT):
         take(given, "recipe", "mcore14")
     elif dialect in MEGATRON and wide and dialect == "megatron-lm":
         assume(given, "recipe", "fp32_16")
         assume(given, "dtype", "tf32")
     elif dialect in MEGATRON:
-        assume(given, "recipe", _megatron_recipe(given, dialect, fp16, "bf16" in grads))
+        assume(given, "recipe", _megatron_recipe(given, dialect, fp16, grads.endswith(SHORT)))
     elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
         take(given, "recipe", "bf16_8")
     elif dialect == "torchtune":
@@ -238,7 +240,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         take(given, "recipe", "bf16_8")  # Lightning's name for 16-bit weights
     elif dialect in HUGGING_FACE:
         _assume_hugging_face(given, dialect)
-    elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", *SHARDING):
+    elif dialect in ("torchtitan", "mesh", "fsdp", "maxtext", "fairseq2", *SHARDING):
         assume(given, "recipe", "fsdp16")
     elif dialect == "nanotron":
         light = switch_of(given, "accumulate_fp32") is False
@@ -246,6 +248,10 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect in ("deepspeed", "gpt-neox", "deepspeed-topology"):
         assume(given, "recipe", "zero16")
 
+
+SHORT = ("bf16", "bfloat16")
+MODELLED = ("adam", "distributed_", "muon", "adafactor", "8bit", "true", "$")
+"""Parts of the names of optimizers whose state is known."""
 
 HUGGING_FACE = ("transformers", "accelerate", "axolotl", "llama-factory", "ms-swift")
 """Trainers that run Hugging Face's, alone or with DeepSpeed or FSDP."""
@@ -393,7 +399,7 @@ def _take_sequence_parallel(given: Given, dialect: str) -> None:
         take(given, "sequence_parallel", said)
     elif mode:
         take(given, "sequence_parallel", "SCATTER" in mode)
-    elif split and dialect in MEGATRON:
+    elif split and dialect in (*MEGATRON, "gpt-neox", "deepspeed", "deepspeed-topology"):
         assume(given, "sequence_parallel", False)
     elif split and dialect == "torchtitan":
         assume(given, "sequence_parallel", True)
@@ -432,9 +438,9 @@ def _take_switches(given: Given, dialect: str) -> None:
     elif exchange:
         given.notes.append(f"the context-parallel exchange {exchange!r} is not modeled")
     flash = text_of(given, "flash").split(" ")[0].lower()
-    kinds = text_of(given, "attention_kinds").lower()
-    if kinds:
-        take(given, "flash_attention", "flash" in kinds)
+    if text_of(given, "attention_kinds"):
+        kinds = [one.words for one in given.keys["attention_kinds"]]
+        take(given, "flash_attention", any("flash" in kind for kind in kinds))
     if flash:
         plain = flash in (
             "false",
@@ -448,7 +454,8 @@ def _take_switches(given: Given, dialect: str) -> None:
             "math",
             "disabled",
         )
-        take(given, "flash_attention", not plain)
+        if dialect != "nemo" or not switch_of(given, "engine"):  # whose attention is its own
+            take(given, "flash_attention", not plain)
     elif dialect in ("megatron-deepspeed", "gpt-neox"):
         assume(given, "flash_attention", False)
     rates = [text_of(given, "dropout_attention"), text_of(given, "dropout_hidden")]
@@ -469,7 +476,7 @@ def _take_dispatcher(given: Given) -> None:
         given.notes.append("tokens are gathered for the experts, but counted as all-to-alls")
     elif kind == "flex" or backend in ("deepep", "hybridep") or switched:
         take(given, "dispatcher", once)
-    elif kind == "alltoall":
+    elif kind.startswith("alltoall"):
         take(given, "dispatcher", "all-to-all")
     overlap = switch_of(given, "expert_overlap")
     if overlap is not None:

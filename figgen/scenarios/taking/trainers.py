@@ -45,6 +45,7 @@ DEFAULTS: dict[str, dict[str, int | str | bool]] = {
     "llm-foundry": {"zero_stage": 3, "recompute": "none", "dtype": "bf16"},
     "torchtune": {"zero_stage": 3, "recompute": "none"},
     "litgpt": {"zero_stage": 3, "recompute": "none", "dtype": "bf16"},
+    "fairseq2": {"zero_stage": 0, "recompute": "none", "dtype": "bf16"},
     "levanter": {"zero_stage": 3, "recompute": "full"},
     "olmo": {"zero_stage": 3, "recompute": "none"},
     "automodel": {"zero_stage": 3, "recompute": "none"},

@@ -40,6 +40,19 @@ def read_yaml(text: str) -> list[Entry]:
     return [_as_option(one) for one in _interpolated(_aliased(entries))]
 
 
+def read_documents(text: str) -> list[list[Entry]]:
+    """Return the settings of each document of a text, which lines of three dashes separate."""
+    lines = text.split("\n")
+    starts = [at for at, line in enumerate(lines) if line.startswith("---")]
+    begins = [0, *starts]
+    ends = [*starts, len(lines)]
+    # Blank lines before a document keep the numbers of its lines.
+    return [
+        read_yaml("\n" * begin + "\n".join(lines[begin:end]))
+        for begin, end in zip(begins, ends, strict=True)
+    ]
+
+
 def _as_option(one: Entry) -> Entry:
     """Return a setting whose key is an option, as in `MODEL_ARGS: {--num-layers: 32}`."""
     _, found, option = one.name.partition("--")

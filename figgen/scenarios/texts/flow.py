@@ -39,6 +39,22 @@ def read_flow(text: str, name: str, at: int = 0) -> tuple[list[Entry], int]:
     return flow.entries, flow.at
 
 
+def read_documents(text: str) -> tuple[list[list[Entry]], str]:
+    """Return the settings of each of the mappings in braces in a text, and the text after them.
+
+    Raises InputError for a bracket that is not closed, and for a text that is not a mapping.
+    """
+    flow = Flow(text=text, at=0, entries=[])
+    found: list[list[Entry]] = []
+    _skip(flow)
+    while not found or flow.text[flow.at : flow.at + 1] == "{":
+        flow.entries = []
+        _value(flow, "", 0)
+        found.append(flow.entries)
+        _skip(flow)
+    return found, flow.text[flow.at :].strip()
+
+
 def scalar_text(text: str) -> str:
     """Return the text of a scalar without its quotes."""
     text = text.strip()
