@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from figgen.commands.training import aligned
+from figgen.models.step.kept_list import with_kept
 from figgen.models.step.layer_list import ListedJob, TimedOperation, layer_list
 from figgen.models.step.update_list import update_list
 from figgen.scenarios.options.resolve import TrainingStep
@@ -29,9 +30,11 @@ def listed_operations(asked: TrainingStep) -> Iterator[tuple[str, tuple[TimedOpe
         peak_bytes_per_s=asked.accelerator.hbm_bandwidth_bytes_per_s,
     )
     if shape.dense_layers:
-        yield "dense", layer_list(listed, found.parts.dense, experts=False)
+        dense = layer_list(listed, found.parts.dense, experts=False)
+        yield "dense", with_kept(dense, asked.setup, experts=False)
     if shape.expert_layers:
-        yield "experts", layer_list(listed, found.parts.expert, experts=True)
+        mixture = layer_list(listed, found.parts.expert, experts=True)
+        yield "experts", with_kept(mixture, asked.setup, experts=True)
     yield "update", update_list(listed, found.parts)
 
 
@@ -50,18 +53,28 @@ def operations_lines(asked: TrainingStep) -> list[str]:
 
 
 def _rows(found: Sequence[TimedOperation]) -> list[list[str]]:
-    head = ["operation", "phase", "kind", "FLOPs", "bytes", "time", "bound by"]
+    head = ["operation", "phase", "kind", "FLOPs", "bytes", "time", "bound by", "keeps"]
     rows = [
         [
             one.name,
             one.phase,
             one.kind,
             format_quantity(one.flops, "FLOP") if one.flops else "",
-            format_quantity(one.moved_bytes, "B", "bytes") if one.moved_bytes else "",
+            _size(one.moved_bytes),
             format_quantity(one.time_s, "s", "time"),
             one.bound,
+            _size(one.kept_bytes + one.kept_for_weights_bytes),
         ]
         for one in found
     ]
     whole_s = sum(one.time_s for one in found)
-    return [head, *rows, ["together", "", "", "", "", format_quantity(whole_s, "s", "time"), ""]]
+    kept = sum(one.kept_bytes + one.kept_for_weights_bytes for one in found)
+    return [
+        head,
+        *rows,
+        ["together", "", "", "", "", format_quantity(whole_s, "s", "time"), "", _size(kept)],
+    ]
+
+
+def _size(size: float) -> str:
+    return format_quantity(size, "B", "bytes") if size else ""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from figgen.models.memory.layer_tensors import (
     MASK_BYTES,
+    KeptTensor,
     column_input,
     layer_tensors,
     unread_tensors,
@@ -179,6 +180,18 @@ def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]
     )
 
 
+def stored_tensors(
+    setup: TrainingSetup, *, experts: bool, mixer: bool = False
+) -> tuple[KeptTensor, ...]:
+    """Return the tensors that a layer's kernels store, before recomputation drops some of them."""
+    unread = unread_tensors(setup)
+    return tuple(
+        tensor
+        for tensor in layer_tensors(setup, experts=experts, mixer=mixer)
+        if tensor.name not in unread and not (tensor.core and setup.flash_attention)
+    )
+
+
 def _layers(share: StageShare, experts: bool) -> int:
     return share.expert_layers if experts else share.dense_layers
 
@@ -191,11 +204,9 @@ def _kept_and_recomputed(
     The experts' output is not recomputed where the gates multiply before it, since nothing reads
     it.
     """
-    modules, unread = setup.recomputation.modules, unread_tensors(setup)
+    modules = setup.recomputation.modules
     kept = recomputed = 0.0
-    for tensor in layer_tensors(setup, experts=experts, mixer=mixer):
-        if tensor.name in unread or (tensor.core and setup.flash_attention):
-            continue
+    for tensor in stored_tensors(setup, experts=experts, mixer=mixer):
         if modules.isdisjoint(tensor.modules):
             kept += tensor.bytes
         elif "moe_gate" not in modules or "moe_gate" not in tensor.modules:

@@ -54,7 +54,8 @@ class TimedOperation:
     """An operation with the FLOPs, least bytes and seconds of all its runs.
 
     `bound` says which peak of the chip's datasheet bounds it: "compute", "memory", or "" for
-    messages and waits.
+    messages and waits. A forward operation keeps `kept_bytes` until its input gradients are
+    computed, and `kept_for_weights_bytes` until those of its weights are.
     """
 
     name: str
@@ -64,6 +65,8 @@ class TimedOperation:
     moved_bytes: float
     time_s: float
     bound: str
+    kept_bytes: float = 0.0
+    kept_for_weights_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
