@@ -179,7 +179,7 @@ def test_an_option_is_a_field_and_a_line_of_the_table_and_nothing_in_a_script() 
     written = {file for file in found if file.startswith("figgen/scenarios/writing/")}
     assert found - at_work - written == {
         "figgen/scenarios/options/schema_step.py",
-        "figgen/scenarios/taking/state.py",
+        "figgen/scenarios/taking/switches.py",
     }
 
 

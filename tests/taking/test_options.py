@@ -13,7 +13,8 @@ from figgen.scenarios.taking.options import job_in
 ORACLES = Path(__file__).parents[1] / "oracles"
 TRAINERS = json.loads((ORACLES / "trainer_options.json").read_text("utf-8"))["trainers"]
 
-HUGGING_FACE = {"model_name_or_path": "meta-llama/Llama-3.1-8B", "per_device_train_batch_size": "1"}
+HUGGING_FACE_MODEL = "meta-llama/Llama-3.1-8B"
+HUGGING_FACE = {"model_name_or_path": HUGGING_FACE_MODEL, "per_device_train_batch_size": "1"}
 FILES: dict[str, tuple[str, dict[str, str]]] = {
     "transformers": ("", HUGGING_FACE),
     "trl": ("", HUGGING_FACE),
@@ -27,6 +28,13 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
     "prime-rl": ("trainer.model.", {"trainer.model.attn": "auto", "orchestrator.batch_size": "8"}),
     "torchtune": ("", {"model._component_": "torchtune.models.llama2.llama2_7b"}),
     "torchtitan": ("", {"model.flavor": "8B", "parallelism.tensor_parallel_degree": "1"}),
+    "litgpt": (
+        "",
+        {"train.micro_batch_size": "1", "out_dir": "out", "model_name": "Llama-2-7b-hf"},
+    ),
+    "openrlhf": ("", {"ds.zero_stage": "2", "model.model_name_or_path": HUGGING_FACE_MODEL}),
+    "fairseq2": ("", {"dataset.max_num_tokens": "4096", "model.arch": "llama3_8b"}),
+    "open-instruct": ("", HUGGING_FACE),
     "olmo-core": ("", {"rank_microbatch_size": "4096", "max_sequence_length": "2048"}),
 }
 """Where a trainer's options stand in a file, and settings that tell whose file it is."""

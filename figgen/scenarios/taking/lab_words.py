@@ -27,7 +27,9 @@ def lab_words(entries: list[Entry]) -> list[Entry]:
         return _slime(entries)
     if "max_context_width" in names and "activation_checkpointing" not in names:
         return [*entries, entry("activation_checkpointing", "true", "script")]  # AWS's default
-    if any(one.name == "program" and one.value.endswith("mason.py") for one in entries):
+    if "num_learners_per_node" in names or any(
+        one.name == "program" and one.value.endswith("mason.py") for one in entries
+    ):
         return _open_instruct(entries)
     if any(one.name == "program" and one.value.endswith("open_lm.main") for one in entries):
         return [*entries, entry("recipe_of", "fsdp", "script")]

@@ -252,7 +252,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "context_exchange": (
         "cp_comm_type", "context_parallel_rotate_method", "context_parallel_strategy", "cp_style",
-        "context_parallel_algo",
+        "context_parallel_algo", "cp_strategy",
     ),
     "hierarchical_context": ("hierarchical_context_parallel_sizes",),
     "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),

@@ -155,24 +155,32 @@ FAIRSEQ2 = {
     "trainer.data_parallelism": "fsdp", "trainer.mixed_precision.dtype": "precision",
     "trainer.grad_accumulation.num_batches": "gradient_accumulation_steps",
     "model.arch": "model_name", "dataset.batch_size": "micro_batch_size",
+    "model.dtype": "training.dtype",
 }  # fmt: skip
 
 
+LENGTH = 8192
+"""Default length of fairseq2's sequences; a batch has twice as many tokens."""
+
+
 def fairseq2(entries: list[Entry]) -> list[Entry]:
-    """Rename fairseq2's settings; a batch has as many sequences as fit into a number of tokens."""
-    tokens = _number(entries, ("dataset.max_num_tokens",))
-    length = _number(entries, ("dataset.max_seq_len",))
-    found: list[Entry] = []
+    """Rename fairseq2's settings; a batch has as many sequences as fit into a number of tokens.
+
+    Weights and moments are kept in the format of `model.dtype`.
+    """
+    length = _number(entries, ("dataset.max_seq_len",)) or LENGTH
+    tokens = _number(entries, ("dataset.max_num_tokens",)) or 2 * LENGTH
+    found = [entry("seq_length", str(length), "config")]
     for one in renamed(entries, FAIRSEQ2):
-        if one.name == "model.dtype":
-            found.append(aside(one))
-        elif one.name == "fsdp":
+        if one.name in ("dataset.max_num_tokens", "dataset.max_seq_len"):
+            continue
+        if one.name == "fsdp":
             found.append(entry("zero_stage", "3" if one.value == "fsdp" else "0", one.origin))
         elif one.name == "trainer.activation_checkpointing.mode":
             kept = "none" if one.value in ("off", "false") else "full"
             found.append(entry("recompute_granularity", kept, one.origin))
         else:
             found.append(one)
-    if tokens and length:
+    if not _number(entries, ("dataset.batch_size",)):
         found.append(entry("micro_batch_size", str(max(1, tokens // length)), "config"))
     return [*found, entry("recipe_of", "fairseq2", "config")]

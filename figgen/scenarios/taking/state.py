@@ -11,6 +11,7 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
+from figgen.scenarios.taking.switches import take_switches
 from figgen.scenarios.taking.trainers import SECOND, assume_default, assume_defaults
 from figgen.scenarios.texts.entry import normal
 
@@ -28,7 +29,7 @@ def take_state(given: Given, dialect: str) -> None:
     _take_recomputation(given, dialect)
     _take_adapters(given, dialect)
     _take_sequence_parallel(given, dialect)
-    _take_switches(given, dialect)
+    take_switches(given, dialect)
     modules = whole_of(given, "mtp_layers")
     if modules:
         take(given, "mtp_layers", modules)
@@ -232,7 +233,7 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
         assume(given, "dtype", "tf32")
     elif dialect in MEGATRON:
         assume(given, "recipe", _megatron_recipe(given, dialect, fp16, grads.endswith(SHORT)))
-    elif dialect == "torchtitan" and text_of(given, "state_dtype").startswith("bfloat16"):
+    elif dialect in IN_ONE_FORMAT and text_of(given, "state_dtype").endswith(SHORT):
         take(given, "recipe", "bf16_8")
     elif dialect == "torchtune":
         assume(given, "recipe", "bf16_8")  # its configurations have `dtype: bf16`
@@ -248,6 +249,9 @@ def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
     elif dialect in ("deepspeed", "gpt-neox", "deepspeed-topology"):
         assume(given, "recipe", "zero16")
 
+
+IN_ONE_FORMAT = ("torchtitan", "fairseq2")
+"""Trainers that keep weights and moments in one format, which a file may change."""
 
 SHORT = ("bf16", "bfloat16")
 MODELLED = ("adam", "distributed_", "muon", "adafactor", "8bit", "true", "$")
@@ -403,98 +407,3 @@ def _take_sequence_parallel(given: Given, dialect: str) -> None:
         assume(given, "sequence_parallel", False)
     elif split and dialect == "torchtitan":
         assume(given, "sequence_parallel", True)
-
-
-EXCHANGES = {
-    "p2p": "p2p", "all_gather": "all-gather", "allgather": "all-gather", "alltoall": "p2p",
-    "a2a": "all-to-all",
-    "ulysses": "all-to-all", "ring": "p2p", "all-gather": "all-gather", "all-to-all": "all-to-all",
-    "a2a+p2p": "a2a+p2p", "usp": "a2a+p2p", "ulysses_cp_algo": "all-to-all",
-    "megatron_cp_algo": "p2p", "hybrid_cp_algo": "a2a+p2p",
-}  # fmt: skip
-
-
-def _take_switches(given: Given, dialect: str) -> None:
-    overlap = switch_of(given, "overlap_gradients")
-    if overlap is not None:
-        take(given, "overlap_data_parallel", overlap)
-    elif dialect == "megatron-lm":
-        assume(given, "overlap_data_parallel", False)
-    gathered = switch_of(given, "overlap_weights")
-    known = {**given.assumed, **given.taken}
-    if gathered is not None and gathered != known.get("overlap_data_parallel", True):
-        given.notes.append("weights and gradients overlap alike here, but not in this text")
-    text_of(given, "as_modelled")  # as the models assume
-    _take_dispatcher(given)
-    buckets = whole_of(given, "buckets")
-    if buckets:
-        take(given, "buckets", buckets)
-    text_of(given, "hierarchical_context")  # assumed to trade heads within a node
-    exchange = text_of(given, "context_exchange").split(" ")[0].lower()
-    if exchange in EXCHANGES:
-        take(given, "context_exchange", EXCHANGES[exchange])
-    elif dialect == "torchtitan" and value_of(given, "cp", 1) > 1:
-        assume(given, "context_exchange", "all-gather")
-    elif exchange:
-        given.notes.append(f"the context-parallel exchange {exchange!r} is not modeled")
-    flash = text_of(given, "flash").split(" ")[0].lower()
-    if text_of(given, "attention_kinds"):
-        kinds = [one.words for one in given.keys["attention_kinds"]]
-        take(given, "flash_attention", any("flash" in kind for kind in kinds))
-    if flash:
-        plain = flash in (
-            "false",
-            "no",
-            "0",
-            "none",
-            "eager",
-            "torch",
-            "unfused",
-            "local",
-            "math",
-            "disabled",
-        )
-        if dialect != "nemo" or not switch_of(given, "engine"):  # whose attention is its own
-            take(given, "flash_attention", not plain)
-    elif dialect in ("megatron-deepspeed", "gpt-neox"):
-        assume(given, "flash_attention", False)
-    rates = [text_of(given, "dropout_attention"), text_of(given, "dropout_hidden")]
-    said = [rate.split(" ")[0] for rate in rates if rate]
-    if len(said) == 2 or any(not _is_zero(rate) for rate in said):
-        take(given, "dropout", any(not _is_zero(rate) for rate in said))
-    elif dialect in ("megatron-lm", "megatron-deepspeed"):
-        assume(given, "dropout", True)
-
-
-def _take_dispatcher(given: Given) -> None:
-    """Set the dispatcher; Megatron-Core's flexible one is DeepEP unless a backend is named."""
-    kind = text_of(given, "dispatcher").split(" ")[0].lower()
-    backend = text_of(given, "dispatcher_backend").split(" ")[0].lower()
-    switched = switch_of(given, "deepep")
-    once = "hybridep" if backend == "hybridep" else "deepep"
-    if kind == "allgather":
-        given.notes.append("tokens are gathered for the experts, but counted as all-to-alls")
-    elif kind == "flex" or backend in ("deepep", "hybridep") or switched:
-        take(given, "dispatcher", once)
-    elif kind.startswith("alltoall"):
-        take(given, "dispatcher", "all-to-all")
-    overlap = switch_of(given, "expert_overlap")
-    if overlap is not None:
-        take(given, "expert_overlap", "on" if overlap else "off")
-    _take_graphs(given)
-
-
-def _take_graphs(given: Given) -> None:
-    """Set what CUDA graphs capture: Transformer Engine parts of layers, Megatron the step."""
-    kind = text_of(given, "graphs").split(" ")[0].lower()
-    scope = text_of(given, "graph_scope").lower()
-    if kind == "none":
-        take(given, "cuda_graphs", "none")
-    elif kind == "full_iteration" or (kind and "full_iteration" in scope):
-        take(given, "cuda_graphs", "step")
-    elif kind or switch_of(given, "older_graphs"):
-        take(given, "cuda_graphs", "layers")
-
-
-def _is_zero(rate: str) -> bool:
-    return rate.strip("0.") == "" or rate in ("0.", "null", "none")

@@ -38,13 +38,16 @@ def trainer_words(entries: list[Entry]) -> list[Entry]:
         return olmo_core(entries)
     if "micro_num" in names and "micro_bsz" in names:
         return internevo(entries)
-    if "gang.tensor_parallel_size" in names or "dataset.max_num_tokens" in names:
+    if any(name in FAIRSEQ2 for name in names):
         return fairseq2(entries)
     if "ds.zero_stage" in names or "micro_train_batch_size" in names:
         return _openrlhf(entries)
     if any(one.name == "launcher" and one.value == "colossalai" for one in entries):
         return _colossalai(entries)
     return []
+
+
+FAIRSEQ2 = ("gang.tensor_parallel_size", "dataset.max_num_tokens", "regime.num_steps")
 
 
 def _torchtune(entries: list[Entry]) -> list[Entry]:
@@ -77,13 +80,18 @@ def _litgpt(entries: list[Entry]) -> list[Entry]:
     matrices: list[str] = []
     tuned = False
     several = False
-    for one in entries:
+    for one in renamed(entries, LITGPT):
         name = normal(one.name)
         if name == "checkpoint_dir":
             tuned = True
             found.append(entry("model_name", one.words, one.origin))
         elif name == "quantize" and one.value:
             found.append(entry("load_in_4bit", "true", one.origin))
+        elif name == "model_config.mlp_class_name":
+            kind = "gelu" if one.value == "GptNeoxMLP" else "geglu" if "Gemma" in one.value else ""
+            found.append(entry("activation", kind or "swiglu", one.origin))
+        elif name == "model_config.norm_class_name":
+            found.append(entry("normalization", one.words, one.origin))
         elif name in LITGPT_MATRICES:
             if one.value == "true":
                 matrices.append(LITGPT_MATRICES[name])
@@ -96,6 +104,18 @@ def _litgpt(entries: list[Entry]) -> list[Entry]:
         found.append(entry("gradient_checkpointing", "true", "config"))
     return [*found, entry("recipe_of", "litgpt", "config")]
 
+
+LITGPT = {
+    "model_config.name": "model_name",
+    "model_config.n_query_groups": "num_query_groups",
+    "model_config.head_size": "head_dim",
+    "model_config.n_expert": "num_experts",
+    "model_config.n_expert_per_token": "moe_top_k",
+    "model_config.n_shared_expert": "num_shared_experts",
+    "model_config.attn_bias": "attention_bias",
+    "train.tie_embeddings": "tie_word_embeddings",
+}
+"""LitGPT's sizes, which no other trainer names so."""
 
 LITGPT_MATRICES = {
     "lora_query": "q_proj", "lora_key": "k_proj", "lora_value": "v_proj",

@@ -2,7 +2,7 @@
 
 Trainers have hundreds of options, and a file of an unknown trainer may have any. So every option
 may matter, with two exceptions: it is off or as the models assume, or its name says that it
-concerns logs, data, checkpoints, the learning rate's schedule or the like. The options of thirteen
+concerns logs, data, checkpoints, the learning rate's schedule or the like. The options of seventeen
 trainers, and what each changes, are listed in tests/oracles/trainer_options.json.
 """
 
@@ -48,6 +48,7 @@ ALSO_TELLING = (
     "embed", "empty_cache", "freeze", "grpo_", "head", "image_size", "in_backward", "index_cache",
     "indexer", "kv_cache", "length", "liger", "loss__c", "max_gen", "model_init", "num_params",
     "opt_type", "output_dim", "parameter_sc", "per_gen", "per_prompt", "posemb", "ppo_e", "qk_",
+    "fp32_loss", "load_ref", "loss_impl", "max_tokens_per", "ns_steps", "unique_prompts",
     "rampup", "reduction", "reward_model", "sample_len", "sampling_s", "selective",
     "teacher_model_n", "tiles", "to_save", "token_chunk", "topk_", "trainable", "wrap",
 )  # fmt: skip
