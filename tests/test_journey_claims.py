@@ -9,6 +9,7 @@ import pytest
 
 from figgen.catalog import run as catalog_run
 from figgen.models.memory.fit_probability import SAFE, deviations_below, most_bytes
+from figgen.registry import build
 from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.planning.plan_question import plan_question
@@ -117,11 +118,23 @@ def test_405b_on_512_gpus_is_faster_with_stages_which_send_no_weights() -> None:
     assert deep.far_bytes < flat.far_bytes / 30 < alone.far_bytes / 200
     assert min(one.fit_chance for one in (alone, flat)) > SAFE
     assert min(one.fit_chance for one in (deep, sliced)) > 0.9
+    # The head takes two thirds of a layer, and a sixth of the four layers of each of 32 stages.
+    assert deep.head_s == pytest.approx(2 / 3 * deep.layer_s, rel=0.05)
+    assert deep.head_s / (deep.layers / 32 * deep.layer_s) == pytest.approx(1 / 6, rel=0.05)
+    kept = shown("tp=8 pp=16", "zero_stage=1 schedule=interleaved-1f1b chunks=8")
+    assert kept.total_bytes > sliced.total_bytes > deep.total_bytes
     gpipe = shown("tp=8 pp=16", "zero_stage=1 schedule=gpipe")
     assert gpipe.missing_bytes > 0
     assert gpipe.activations_bytes == pytest.approx(
         deep.activations_bytes * deep.microbatches / deep.stages, rel=0.1
     )
+
+
+def test_16_measured_stages_keep_half_of_the_throughput_and_tp_16_a_tenth() -> None:
+    kept = build("swept-axis", {"jobs": ["3B on 64"], "axes": ["tp", "pp"]}).values
+    assert 0.5 < float(kept["share_3B_pp16"].value) < 0.7
+    assert 0.08 < float(kept["share_3B_tp16"].value) < 0.1
+    assert "more than half of the throughput" in page("splitting-the-depth")
 
 
 def test_for_70b_two_stages_are_no_faster_but_safer_and_hardly_use_the_network() -> None:
