@@ -8,6 +8,7 @@ register.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,6 +92,13 @@ def _place(name: str) -> Path | None:
     if spec and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
     return Path(spec.origin) if spec and spec.has_location and spec.origin else None
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """Yield every file in a folder and its subfolders, except compiled ones."""
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(where, name) for name in files)
 
 
 def _lies_in(folder: Path, name: str) -> bool:
@@ -225,21 +233,21 @@ class SourceCode:
     def _files(self) -> Iterator[Path]:
         """Yield every source and data file."""
         for root in (self.root, *self.own.values()):
-            for path in root.rglob("*") if root.is_dir() else [root, *data_files(root)]:
-                if path.suffix in (".py", *DATA) and "__pycache__" not in path.parts:
+            for path in _inside(root) if root.is_dir() else [root, *data_files(root)]:
+                if path.suffix in (".py", *DATA):
                     yield path
 
     def _name(self, path: Path) -> str:
         """Return a module's dotted name, or a data file's path with its package in front."""
-        root = next((r for r in self.own.values() if path == r or r in path.parents), None)
-        if root is None and self.root in path.parents:
-            root = self.root
+        text = str(path)
+        roots = (*self.own.values(), self.root)
+        root = next((r for r in roots if text == str(r) or text.startswith(f"{r}{os.sep}")), None)
         if root is None or root.suffix == ".py":
             return path.stem if path.suffix == ".py" else f"./{_beside(path, self.own.values())}"
-        inside = path.relative_to(root)
-        if path.suffix != ".py":
-            return inside.as_posix() if root == self.root else f"{root.name}/{inside.as_posix()}"
-        return ".".join((root.name, *inside.with_suffix("").parts)).removesuffix(".__init__")
+        inside = text[len(str(root)) + 1 :].split(os.sep)
+        if not text.endswith(".py"):
+            return "/".join(inside if root == self.root else (root.name, *inside))
+        return ".".join((root.name, *inside)).removesuffix(".py").removesuffix(".__init__")
 
     def _absolute(self, base: str, module: str) -> str:
         """Resolve a relative import to the absolute name of the module that it imports from."""
