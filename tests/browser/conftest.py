@@ -7,9 +7,9 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from figgen.guide.tool_scripts import STEP_FORMULAS, printed_models, printed_modules
 from figgen.policy import with_security_policy
@@ -19,9 +19,6 @@ from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
 from tests.browser.modeler import settled
 from tests.browser.site import ROOT, serve
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
 BLANK = '<!doctype html><html lang=en><head><meta charset="utf-8"><link rel=icon href=data:,>'

@@ -8,15 +8,14 @@ import json
 import math
 import random
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from playwright.sync_api import Locator, Page
 
 from figgen.__main__ import main
 from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.recipes import RECIPES
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 PATH = "/tools/modeler/"
 FIRST = "nodes=12&tp=8&pp=4&microbatches=8"

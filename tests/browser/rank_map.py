@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from playwright.sync_api import Page
 
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 MAP = "/tools/rank-map/"
 # Runs in the page: whatever would be downloaded is kept as text instead.

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Error
-
-if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, CDPSession, Page
+from playwright.sync_api import BrowserContext, CDPSession, Error, Page
 
 DEFAULT = {"width": 1280, "height": 720}
 NOTHING = "null"  # what Playwright calls an emulation that is taken back

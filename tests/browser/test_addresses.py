@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from string import ascii_lowercase
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.scenarios.options.schema import OPTIONS
 from tests.browser.engine import Ask
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 SUITES = "modeler_suites.js"
 INHERITED = ("constructor", "__proto__", "toString", "hasOwnProperty", "valueOf")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from playwright.sync_api import Locator, Page
 
 from tests.browser.paths import RANKS, RINGS
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 
 def style(element: Locator, name: str) -> str:

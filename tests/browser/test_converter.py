@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.formulas import evaluate, worked
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
@@ -14,9 +14,6 @@ from figgen.quantity_shown import format_number
 from figgen.units import format_quantity
 from tests.browser.modeler import printed, text_of
 from tests.browser.waits import addressed
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 PATH = "/tools/converter/"
 # Sets fields one after the other and reads all answers, once for each case.

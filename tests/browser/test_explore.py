@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.browser.paths import EXPLORED, LIGHT, PIPELINE
 from tests.browser.waits import Held, at_rest
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Request
 
 LIBRARY = "plotly.min.js"
 

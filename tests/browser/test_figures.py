@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.paths import PIPELINE, RINGS, ROOT, SOURCES, address_of
-
-if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
 
 # One question for all figures of a page, which is read but neither run nor laid out.
 FURNITURE = """async (address) => {

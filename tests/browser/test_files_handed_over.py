@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.rank_map import KEEP_FILES
 from tests.browser.site import ROOT
 from tests.browser.waits import press
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 TOOLS = ROOT / "docs" / "assets" / "javascripts" / "tools"
 MAP, LAB, MODELER = "rank-map/?preset=map-32&show=pp", "schedules/", "modeler/"

@@ -6,18 +6,14 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Error
+from playwright.sync_api import Browser, Error, Page
 
 from tests.browser import site as built
 from tests.browser import slow
 from tests.browser.tab import Tab
 from tests.browser.waits import addressed, at_rest
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 START = "<!doctype html><html lang=en><title>t</title><link rel=icon href=data:,>"
 FILES = {

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.paths import EXPLORED, LIGHT, PIPELINE
 from tests.browser.rank_map import MAP
 from tests.browser.waits import Held, at_rest, resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 SHEET = "**/rank-map.css*"
 FOLLOW = """(path) => [...document.querySelectorAll("article a, .md-nav a")]

@@ -4,17 +4,13 @@ other tools."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_presses import PLACES
 from tests.browser.waits import Held, drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 TOOLS = (
     "modeler", "planner", "rank-map", "schedules", "profile", "converter", "measure", "verdict",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from figgen.equations.call_data import all_hold, followed
 from figgen.errors import InputError
@@ -16,9 +16,6 @@ from figgen.scenarios.stories.yours import lookups
 from figgen.units import format_quantity
 from figgen.values import evaluated_or_nan
 from tests.browser.waits import drawn, resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Request, Route
 
 RECORD = {
     "m.model": "llama-3-405b", "m.chip": "b200-sxm-hgx", "m.nodes": "128", "m.gpus": "8",

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.__main__ import main
 from tests.browser.site import ROOT
 from tests.browser.waits import addressed
 from tests.taking.test_logs import MEGATRON, NCCL, OOM
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Page
 
 
 def paste(page: Page, label: str, text: str) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
@@ -28,9 +27,6 @@ from tests.browser.modeler import (
     text_of,
 )
 from tests.browser.waits import addressed, resized
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 # Presses every number in turn; those whose line does not have it, without units and spaces.
 OPEN_ALL = """async () => {

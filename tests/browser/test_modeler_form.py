@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.scenarios.options.resolve import training_step
 from figgen.units import format_quantity
 from tests.browser.modeler import answered, card, choose, section, settled
 from tests.browser.waits import Held, addressed, drawn, resized
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def first_step() -> str:

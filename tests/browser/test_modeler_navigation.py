@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.models.step.step import carried_out
 from figgen.scenarios.options.resolve import training_step
 from tests.browser.modeler import PATH, answered, card, choose, settled
 from tests.browser.waits import addressed, resized
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.catalog.measured_file import FORMAT, read_measured
 from figgen.scenarios.options.resolve import training_step
@@ -16,9 +15,6 @@ from figgen.scenarios.runs.machine_rates import rates_of
 from tests.browser.modeler import answered, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
 from tests.browser.waits import addressed, drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[..., Page]) -> None:

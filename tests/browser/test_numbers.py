@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Locator, Page
 
 from tests.browser.paths import PIPELINE
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 # "With four stages it's 27% at eight microbatches": (4-1)/(8+4-1).
 NUMBER = "27%"

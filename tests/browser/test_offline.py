@@ -7,21 +7,17 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Error
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Route
 
 from figgen.__main__ import main
 from figgen.commands.paper import chapters
 from tests.browser import chromium as finder
 from tests.browser import site as built
 from tests.browser.waits import at_rest, resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 
 @pytest.fixture

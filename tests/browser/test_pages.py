@@ -7,18 +7,16 @@ from collections.abc import Callable
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Page, Request, ViewportSize
 
 from tests.browser.gate.measured import LIMIT_KB, NAME, PUBLISHED_KB, kind_of
 from tests.browser.paths import PATHS
 from tests.browser.waits import Held, resting
 from tests.thorough import one_in
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request, ViewportSize
 
 DESK: ViewportSize = {"width": 1366, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}

@@ -6,11 +6,10 @@ import random
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Request, expect
 
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.models.memory.fit_probability import fit_words
@@ -26,9 +25,6 @@ from tests.browser.waits import Held, drawn
 from tests.scenarios.test_own_hardware import MINE
 from tests.translation.test_models import differing
 from tests.translation.test_plans import MEASURED, answered, random_job
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request
 
 SUITES = "planner_suites.js"
 PATH = "/tools/planner/"

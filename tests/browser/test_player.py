@@ -5,16 +5,12 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.paths import RINGS
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 MOST_BYTES = 8_000
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.modeler import answered, choose
 from tests.browser.rank_map import opened
 from tests.browser.site import ROOT
 from tests.browser.waits import Held, drawn, press
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Page
 
 TOOLS = ROOT / "docs" / "assets" / "javascripts" / "tools"
 LATE = {"map_cube": ("Cube", ".map-cube"), "map_volumes": ("Messages", ".map-volumes")}

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.paths import PIPELINE
 from tests.browser.waits import at_rest
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 # The first link in running text to a figure of this page that is out of sight.
 FAR = """() => {

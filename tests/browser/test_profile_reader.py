@@ -12,10 +12,10 @@ import random
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from figgen.__main__ import main
 from figgen.scenarios.tools.profile import TITLES
@@ -36,9 +36,6 @@ from tests.test_memory_snapshot import (
 from tests.test_memory_snapshot import RECORDED as SNAPSHOT_RECORDED
 from tests.test_profile import FILES, NCCL, SIZES, kernel
 from tests.test_profile_cases import CASES, RECORDED
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 SUITES = "profile_suites.js"
 PATH = "/tools/profile/"

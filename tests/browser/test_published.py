@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from playwright.sync_api import Page, Request
 
 from tests.browser import site as built
 from tests.browser.gate.measured import PUBLISHED_KB
@@ -12,9 +13,6 @@ from tests.browser.paths import address_of
 from tests.browser.test_pages import sent
 from tests.browser.waits import at_rest
 from tests.workflows.scripts import load
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request
 
 ADDRESS = "https://parallelism.example/guide/"
 REPOSITORY = "https://github.com/example/parallelism"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from tests.browser.waits import resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page, Request
 
 PAGE = "guide/ring-all-reduce/"
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.models.machine.mesh import coordinate_array, coordinates_of
 from tests.browser.engine import Ask
 from tests.browser.rank_map import opened, query_of
 from tests.browser.rank_map_cases import expected, laid_out, random_states
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 SUITES = "rank_map_suites.js"
 DRAWN = "(canvas) => canvas.toDataURL()"

@@ -7,17 +7,14 @@ import hashlib
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.__main__ import main
 from figgen.scenarios.tools.data import layouts
 from tests.browser.rank_map import KEEP_FILES, opened
 from tests.browser.site import ROOT
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 ORACLE = ROOT / "tests" / "oracles" / "megatron_rank_groups.json"
 LOAD_AND_READ = """async (commands) => {

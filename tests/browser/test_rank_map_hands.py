@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from figgen.models.machine.layout import layout, mesh_of
 from figgen.models.machine.mesh import groups
 from tests.browser.rank_map import MAP, opened, query_of
 from tests.browser.waits import drawn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 
 def test_keyboard_walks_from_preset_to_picture_and_back(page: Page, site: str) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.units import format_quantity
 from tests.browser.modeler import printed
 from tests.browser.rank_map import opened
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 NAMES = {"dp-cp": "DP × CP"}
 LINKS = {"scale-up": "inside a node", "network": "between nodes"}

@@ -5,17 +5,13 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.browser.modeler import text_of
 from tests.browser.rank_map import MAP, opened, query_of
 from tests.browser.waits import at_rest, drawn, resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request
 
 PICTURE = """() => Object.fromEntries([...document.querySelectorAll(".map-svg [data-rank]")]
   .map((gpu) => [gpu.dataset.rank, Number(gpu.dataset.group)]))"""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 
 from figgen.models.machine.layout import mesh_of
 from figgen.models.machine.mesh import groups
@@ -13,9 +12,6 @@ from figgen.scenarios.tools.data import layouts
 from tests.browser.conftest import RUN
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, State, laid_out, random_states
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 SUITES = "rank_map_suites.js"
 

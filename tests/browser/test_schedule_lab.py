@@ -8,10 +8,10 @@ import itertools
 import random
 import shlex
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from figgen.__main__ import main
 from figgen.models.pipeline.schedule_words import CarriedOut, held_words, schedules_sentence
@@ -21,9 +21,6 @@ from figgen.models.pipeline.trace import Durations
 from figgen.quantity_shown import format_number, shown
 from tests.browser.engine import Ask
 from tests.browser.modeler import printed, same
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 SUITES = "lab_suites.js"
 PATH = "/tools/schedules/"

@@ -9,18 +9,15 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import LIGHT, PIPELINE, RANKS, ROOT
 from tests.browser.waits import Held, addressed, at_rest, drawn, resting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page, Request
 
 TABLE: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).parent / "search_queries.toml").read_text(encoding="utf-8")

@@ -15,15 +15,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.paths import PIPELINE, address_of
 from tests.browser.site import PATIENCE_S, copy_of_the_project, few_pages, processor_s
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("index.md", "guide/communication-roofline.md", "guide/pipeline-schedules.md")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from playwright.sync_api import Page
 
 from figgen import catalog
 from tests.browser.paths import ROOT
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 HARDWARE, RUNS = "/reference/hardware/", "/validation/runs/"
 FIRST = 40

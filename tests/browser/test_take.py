@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.paths import PIPELINE, RANKS
 from tests.browser.waits import at_rest
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 # Size of a picture, and how many of its points differ from the one in its corner.
 DRAWN = """async (text) => {

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.modeler import settled, takeaway
 from tests.browser.waits import addressed
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 BRING = "Script, command, configuration or config.json"
 JOB = "?model=llama-3-70b&nodes=8&tp=8&pp=4&microbatches=16&schedule=1f1b"

@@ -6,10 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Request, Route
+from playwright.sync_api import Locator, Page, Request, Route
 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"

@@ -7,17 +7,15 @@ import json
 import math
 import random
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from figgen.equations.syntax import expression
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, Formula, evaluate, module
 from tests.formulas.points import POINTS
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 RUN = """async ([source, cases]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));

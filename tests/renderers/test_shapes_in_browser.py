@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from figgen import theme
 from figgen.charts import Chart
 from figgen.registry import build
 from figgen.renderers import svg
 from tests.renderers.samples import CURVES, GROUPED, STACKED
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 SHEET = Path(__file__).parents[2] / "figgen" / "assets" / "stylesheets" / "figures.css"
 CHARTS: dict[str, Chart] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from figgen import theme
 from figgen.charts import (
@@ -22,9 +23,6 @@ from figgen.charts import (
 )
 from figgen.registry import build
 from figgen.renderers import svg, svg_grid
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 RANKS = 32
 SIZES = {"tp": (1, 8), "dp": (8, 2), "pp": (16, 2)}

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from tests.browser.gate.measured import LIMIT_TBT_MS, NAME
 from tests.browser.site import ROOT
 from tests.browser.test_pages import DESK, PHONE, SETTLED, SHIFT_LIMIT, SHIFTS, SIDEWAYS
 from tests.browser.waits import at_rest
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 SLOWER = 4  # Lighthouse's phone
 ALLOWED_MS = 50  # of a task, which a reader does not notice

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.gate.measured import NAME
 from tests.browser.modeler import PATH as MODELER
@@ -16,9 +17,6 @@ from tests.browser.rank_map import MAP
 from tests.browser.test_pages import DESK, PHONE
 from tests.browser.test_planner import PATH as PLANNER
 from tests.browser.test_schedule_lab import PATH as SCHEDULES
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 FOLLOW = """(path) => [...document.links].find(({ pathname }) => pathname.endsWith(path)).click()"""
