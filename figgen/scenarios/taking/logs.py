@@ -105,15 +105,8 @@ def read_log(text: str) -> Log | None:
     waits = read_timeouts(text)
     if waits is not None:
         return waits
-    readers = (
-        _megatron, _torchtitan, _nemo, _nanotron, _litgpt, _fairseq2, _verl, _others, _deepspeed,
-        _trainer, _progress,
-    )  # fmt: skip
-    for read in readers:
-        found = read(text)
-        if found is not None:
-            return found
-    return None
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)  # colors
+    return _litgpt(text) or _step_lines(text) or _trainer(text) or _progress(text)
 
 
 def _collective(text: str) -> CollectiveLog | None:
@@ -178,58 +171,143 @@ def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
     )
 
 
-def _megatron(text: str) -> StepLog | None:
-    """Read Megatron-LM, GPT-NeoX, and Megatron-DeepSpeed, which prints seconds and TFLOPs."""
-    times = _numbers(text, r"elapsed time per iteration \(ms\):\s*([\d.]+)")
-    seconds = _numbers(text, r"elapsed time per iteration \(s\):\s*([\d.]+)")
-    if not times and not seconds:
+Printed = tuple[str, float, tuple[str, ...]]
+"""A field of `StepLog`, the unit of its printed numbers in that of the field, and patterns."""
+
+_TIME_MS = r"elapsed time per iteration \(ms\):\s*([\d.]+)"
+_TIME_S = r"elapsed time per iteration \(s\):\s*([\d.]+)"
+_BATCH = r"global batch size:\s*(\d+)"
+_ALLOCATED = r"max allocated:\s*([\d.]+)"
+_MEGATRON_FLOPS = (
+    r"throughput per GPU \(TFLOP/s/GPU\):\s*([\d.]+)", r"\|\s*TFLOPs:\s*([\d.]+)",
+    r"([\d.]+)\s*MODEL_TFLOP/s/GPU",
+)  # fmt: skip
+
+STEP_LINES: dict[str, tuple[Printed, ...]] = {
+    "gpt-neox": (
+        ("flops_per_s_per_gpu", 1e12, (r"approx flops per GPU:\s*([\d.]+)",)),
+        ("step_time_s", 1e-3, (_TIME_MS,)),
+        ("global_batch", 1, (_BATCH,)),
+        ("memory_bytes", 2**20, (_ALLOCATED,)),
+    ),
+    "megatron-lm": (
+        ("step_time_s", 1e-3, (_TIME_MS,)),
+        ("flops_per_s_per_gpu", 1e12, _MEGATRON_FLOPS),
+        ("global_batch", 1, (_BATCH,)),
+        ("memory_bytes", 2**20, (_ALLOCATED,)),
+    ),
+    "megatron-deepspeed": (
+        ("step_time_s", 1, (_TIME_S,)),
+        ("flops_per_s_per_gpu", 1e12, _MEGATRON_FLOPS),
+        ("global_batch", 1, (_BATCH,)),
+        ("memory_bytes", 2**20, (_ALLOCATED,)),
+    ),
+    "torchtitan": (
+        ("tokens_per_s_per_gpu", 1, (r"tps:\s*([\d,]+)",)),
+        ("flops_per_s_per_gpu", 1e12, (r"tflops:\s*([\d.,]+)",)),
+        ("utilisation", 0.01, (r"mfu:\s*([\d.]+)%",)),
+        ("memory_bytes", 2**30, (r"memory:\s*([\d.]+)GiB",)),
+    ),
+    "nemo": (
+        ("step_time_s", 1, (r"train_step_timing in s:?\s*=?\s*([\d.]+)",)),
+        ("flops_per_s_per_gpu", 1e12, (r"TFLOPS_per_GPU:?\s*=?\s*([\d.]+)",)),
+        ("global_batch", 1, (r"global_batch_size[:=]\s*(\d+)",)),
+    ),
+    "nanotron": (
+        ("step_time_s", 1e-3, (r"elapsed_time_per_iteration_ms:\s*([\d.]+)",)),
+        ("tokens_per_s_per_gpu", 1, (r"tokens_per_sec_per_gpu:\s*([\d.]+)",)),
+        ("flops_per_s_per_gpu", 1e12, (r"model_tflops_per_gpu:\s*([\d.]+)",)),
+    ),
+    "fairseq2": (  # its elements are tokens
+        ("tokens_per_s", 1, (r"Train Metrics[^\n]*Elements per Second: ([\d,]+)",)),
+        ("memory_bytes", 2**30, (r"Peak Active (?:Device )?Memory: ([\d.]+) ?GiB",)),
+    ),
+    "verl": (  # its step also generates: only the MFU and memory are the actor's training
+        ("utilisation", 1, (r"perf/mfu/actor:(?:np\.float64\()?([\d.]+)",)),
+        ("memory_bytes", 2**30, (r"perf/max_memory_allocated_gb:(?:np\.float64\()?([\d.]+)",)),
+    ),
+    "maxtext": (
+        ("step_time_s", 1, (r"completed step: \d+, seconds: ([\d.]+)",)),
+        ("tokens_per_s_per_gpu", 1, (r"Tokens/s/device: ([\d.]+)",)),
+        ("flops_per_s_per_gpu", 1e12, (r"TFLOP/s/device: ([\d.]+)",)),
+    ),
+    "torchtune": (
+        ("tokens_per_s_per_gpu", 1, (r"tokens_per_second_per_gpu:\s*([\d.]+)",)),
+        ("memory_bytes", 2**30, (r"peak_memory_reserved:\s*([\d.]+)",)),
+    ),
+    "llm-foundry": (
+        ("tokens_per_s_per_gpu", 1, (r"throughput/device/tokens_per_sec:\s*([\d.,]+)",)),
+        ("memory_bytes", 1e9, (r"memory/peak_reserved_mem:\s*([\d.]+)",)),
+    ),
+    "olmo": (
+        ("tokens_per_s_per_gpu", 1, (
+            r"throughput/device/(?:tokens_per_second|TPS)\s*[=:]\s*([\d.,]+)",
+        )),
+        ("memory_bytes", 1e6, (r"Peak GPU Memory \(MB\)\s*[=:]\s*([\d.,]+)",)),
+    ),
+    "ms-swift": (
+        ("step_time_s", 1, (
+            r"train_speed\(s/it\)'?\"?:\s*'?([\d.]+)",
+            r"train_speed\(iter/s\)'?\"?:\s*'?([\d.]*[1-9][\d.]*)",
+        )),
+        ("memory_bytes", 2**30, (r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",)),
+    ),
+    "deepspeed": (  # its samples are those of all replicas; older versions print a mean rate
+        ("samples_per_s", 1, (r"CurrSamplesPerSec=([\d.]+)", r"\bSamplesPerSec=([\d.]+)")),
+        ("memory_bytes", 2**30, (r"MaxMemAllocated=([\d.]+)\s*GB",)),
+    ),
+}  # fmt: skip
+"""What frameworks print in each step; the first field must occur, and its first pattern counts."""
+
+THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+"""Suffixes of nanotron, which rounds to three digits and writes 4,250 ms as `4.25K`."""
+
+
+def _step_lines(text: str) -> StepLog | None:
+    for framework in STEP_LINES:
+        found = _steps(text, framework)
+        if found is not None:
+            return found
+    return None
+
+
+def _steps(text: str, framework: str) -> StepLog | None:
+    """Return the medians of a framework's fields, its largest memory, and its last batch."""
+    found: dict[str, float] = {}
+    steps = 0
+    for field, unit, patterns in STEP_LINES[framework]:
+        numbers = _numbers(text, patterns)
+        if not numbers and not steps:
+            return None
+        steps = steps or len(numbers)
+        if numbers and field == "memory_bytes":
+            found[field] = max(numbers) * unit
+        elif numbers:
+            found[field] = (numbers[-1] if field == "global_batch" else _middle(numbers)) * unit
+    if framework == "torchtitan" and "loss:" not in text:
         return None
-    flops = _numbers(text, r"throughput per GPU \(TFLOP/s/GPU\):\s*([\d.]+)")
-    flops = flops or _numbers(text, r"\|\s*TFLOPs:\s*([\d.]+)")
-    flops = flops or _numbers(text, r"([\d.]+)\s*MODEL_TFLOP/s/GPU")
-    neox = _numbers(text, r"approx flops per GPU:\s*([\d.]+)")
-    flops = flops or neox
-    batch = _numbers(text, r"global batch size:\s*(\d+)")
-    memory = _numbers(text, r"max allocated:\s*([\d.]+)")
     return StepLog(
-        framework="gpt-neox" if neox else "megatron-lm" if times else "megatron-deepspeed",
-        steps=len(times or seconds),
-        step_time_s=_middle(times) / 1e3 if times else _middle(seconds),
-        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
-        memory_bytes=max(memory) * 2**20 if memory else None,
-        global_batch=int(batch[-1]) if batch else None,
+        framework=framework,
+        steps=steps,
+        step_time_s=found.get("step_time_s"),
+        tokens_per_s_per_gpu=found.get("tokens_per_s_per_gpu"),
+        flops_per_s_per_gpu=found.get("flops_per_s_per_gpu"),
+        utilisation=found.get("utilisation"),
+        memory_bytes=found.get("memory_bytes"),
+        global_batch=int(found["global_batch"]) if "global_batch" in found else None,
+        samples_per_s=found.get("samples_per_s"),
+        tokens_per_s=found.get("tokens_per_s"),
     )
 
 
-def _nemo(text: str) -> StepLog | None:
-    times = _numbers(text, r"train_step_timing in s:?\s*=?\s*([\d.]+)")
-    if not times:
-        return None
-    batch = _numbers(text, r"global_batch_size[:=]\s*(\d+)")
-    flops = _numbers(text, r"TFLOPS_per_GPU:?\s*=?\s*([\d.]+)")
-    return StepLog(
-        framework="nemo",
-        steps=len(times),
-        step_time_s=_middle(times),
-        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
-        global_batch=int(batch[-1]) if batch else None,
-    )
-
-
-def _nanotron(text: str) -> StepLog | None:
-    """Read nanotron, which rounds to three digits and writes 4,250 ms as `4.25K`."""
-    times = _rounded(text, "elapsed_time_per_iteration_ms")
-    if not times:
-        return None
-    rates = _rounded(text, "tokens_per_sec_per_gpu")
-    flops = _rounded(text, "model_tflops_per_gpu")
-    return StepLog(
-        framework="nanotron",
-        steps=len(times),
-        step_time_s=_middle(times) / 1e3,
-        tokens_per_s_per_gpu=_middle(rates) if rates else None,
-        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
-    )
+def _numbers(text: str, patterns: tuple[str, ...]) -> list[float]:
+    """Return the numbers of the first pattern that occurs; those of rates `iter/s` inverted."""
+    for pattern in patterns:
+        found = re.finditer(pattern + "([KMG]?)", text)
+        numbers = [float(one[1].replace(",", "")) * THOUSANDS[one[2]] for one in found]
+        if numbers:
+            return [1 / one for one in numbers] if "iter/s" in pattern else numbers
+    return []
 
 
 def _litgpt(text: str) -> StepLog | None:
@@ -247,110 +325,15 @@ def _litgpt(text: str) -> StepLog | None:
     return StepLog(framework="litgpt", steps=len(times), step_time_s=each * _middle(times))
 
 
-def _fairseq2(text: str) -> StepLog | None:
-    """Read fairseq2, whose elements are the tokens of all GPUs."""
-    rates = _numbers(text, r"Train Metrics[^\n]*Elements per Second: ([\d,]+)")
-    memory = _numbers(text, r"Peak Active (?:Device )?Memory: ([\d.]+) ?GiB")
-    if not rates:
-        return None
-    return StepLog(
-        framework="fairseq2",
-        steps=len(rates),
-        tokens_per_s=_middle(rates),
-        memory_bytes=max(memory) * 2**30 if memory else None,
-    )
-
-
-def _verl(text: str) -> StepLog | None:
-    """Read veRL, whose step also generates: only the MFU and memory are the actor's training."""
-    share = _numbers(text, r"perf/mfu/actor:(?:np\.float64\()?([\d.]+)")
-    memory = _numbers(text, r"perf/max_memory_allocated_gb:(?:np\.float64\()?([\d.]+)")
-    if not share:
-        return None
-    return StepLog(
-        framework="verl",
-        steps=len(share),
-        utilisation=_middle(share),
-        memory_bytes=max(memory) * 2**30 if memory else None,
-    )
-
-
 def _trainer(text: str) -> StepLog | None:
     """Read the summary of the trainer of transformers, a mean over all steps."""
-    rates = _numbers(text, r"train_steps_per_second'?\"?\s*[:=]\s*'?([\d.]+)")
-    runtime = _numbers(text, r"train_runtime'?\"?\s*[:=]\s*'?([\d.]+)")
+    rates = _numbers(text, (r"train_steps_per_second'?\"?\s*[:=]\s*'?([\d.]+)",))
+    runtime = _numbers(text, (r"train_runtime'?\"?\s*[:=]\s*'?([\d.]+)",))
     if not rates or not rates[-1]:
         return None
     steps = round(rates[-1] * runtime[-1]) if runtime else 1
     exact = runtime[-1] / steps if runtime and steps else 1 / rates[-1]
     return StepLog(framework="transformers", steps=max(steps, 1), step_time_s=exact)
-
-
-def _deepspeed(text: str) -> StepLog | None:
-    """Read DeepSpeed, which counts samples over all replicas; older versions print a mean rate."""
-    rates = _numbers(text, r"CurrSamplesPerSec=([\d.]+)")
-    rates = rates or _numbers(text, r"\bSamplesPerSec=([\d.]+)")
-    memory = _numbers(text, r"MaxMemAllocated=([\d.]+)\s*GB")
-    if not rates:
-        return None
-    return StepLog(
-        framework="deepspeed",
-        steps=len(rates),
-        samples_per_s=_middle(rates),
-        memory_bytes=max(memory) * 2**30 if memory else None,
-    )
-
-
-OTHERS: dict[str, tuple[str, str, str, str]] = {
-    "maxtext": (
-        r"completed step: \d+, seconds: ([\d.]+)", r"Tokens/s/device: ([\d.]+)",
-        r"TFLOP/s/device: ([\d.]+)", "",
-    ),
-    "torchtune": (
-        "", r"tokens_per_second_per_gpu:\s*([\d.]+)", "", r"peak_memory_reserved:\s*([\d.]+)",
-    ),
-    "llm-foundry": (
-        "", r"throughput/device/tokens_per_sec:\s*([\d.,]+)", "",
-        r"memory/peak_reserved_mem:\s*([\d.]+)",
-    ),
-    "olmo": (
-        "", r"throughput/device/(?:tokens_per_second|TPS)\s*[=:]\s*([\d.,]+)", "",
-        r"Peak GPU Memory \(MB\)\s*[=:]\s*([\d.,]+)",
-    ),
-    "ms-swift": (
-        r"train_speed\((?:s/it|iter/s)\)'?\"?:\s*'?([\d.]+)", "", "",
-        r"memory\(GiB\)'?\"?:\s*'?([\d.]+)",
-    ),
-}  # fmt: skip
-"""Patterns for seconds, tokens/s, TFLOP/s and gigabytes of memory, by framework."""
-
-
-def _others(text: str) -> StepLog | None:
-    """Read lines that name each number.
-
-    LLM Foundry writes gigabytes of 10⁹ bytes, OLMo MB of 10⁶ bytes, and others GiB.
-    """
-    for framework, (seconds, tokens, flops, memory) in OTHERS.items():
-        times = _numbers(text, seconds) if seconds else []
-        rates = _numbers(text, tokens) if tokens else []
-        speeds = _numbers(text, flops) if flops else []
-        held = _numbers(text, memory) if memory else []
-        if not times and not rates:
-            continue
-        if framework == "ms-swift" and "train_speed(iter/s)" in text:
-            times = [1 / one for one in times if one > 0]
-        return StepLog(
-            framework=framework,
-            steps=len(times or rates),
-            step_time_s=_middle(times) if times else None,
-            tokens_per_s_per_gpu=_middle(rates) if rates else None,
-            flops_per_s_per_gpu=_middle(speeds) * 1e12 if speeds else None,
-            memory_bytes=max(held) * MEMORY_UNITS.get(framework, 2**30) if held else None,
-        )
-    return None
-
-
-MEMORY_UNITS: dict[str, float] = {"llm-foundry": 1e9, "olmo": 1e6}
 
 
 def _progress(text: str) -> StepLog | None:
@@ -365,36 +348,6 @@ def _progress(text: str) -> StepLog | None:
     if not times:
         return None
     return StepLog(framework="a progress bar", steps=len(times), step_time_s=_middle(times))
-
-
-def _rounded(text: str, name: str) -> list[float]:
-    found = re.finditer(name + r":\s*([\d.]+)([KMG]?)\b", text)
-    return [float(one[1]) * THOUSANDS[one[2]] for one in found]
-
-
-THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
-
-
-def _torchtitan(text: str) -> StepLog | None:
-    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
-    rates = _numbers(plain, r"tps:\s*([\d,]+)")
-    if not rates or "loss:" not in plain:
-        return None
-    memory = _numbers(plain, r"memory:\s*([\d.]+)GiB")
-    flops = _numbers(plain, r"tflops:\s*([\d.,]+)")
-    share = _numbers(plain, r"mfu:\s*([\d.]+)%")
-    return StepLog(
-        framework="torchtitan",
-        steps=len(rates),
-        tokens_per_s_per_gpu=_middle(rates),
-        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
-        utilisation=_middle(share) / 100 if share else None,
-        memory_bytes=max(memory) * 2**30 if memory else None,
-    )
-
-
-def _numbers(text: str, pattern: str) -> list[float]:
-    return [float(one.replace(",", "")) for one in re.findall(pattern, text)]
 
 
 def _middle(values: list[float]) -> float:
