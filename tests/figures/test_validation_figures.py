@@ -386,12 +386,13 @@ def test_swept_layouts_are_the_fastest_runs_of_their_meshes(
 def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed(
     golden: Callable[[str, str], None],
 ) -> None:
-    chart = build("swept-axis", {})
+    chart = build("swept-axis", {"alike": True})
     measured = dict(zip(chart.labels, chart.segments[0].lengths, strict=True))
+    assert {*build("swept-axis", {}).labels} < {*chart.labels}
     printed: dict[str, float] = {}
     for one in (judged.run for judged in judged_runs()):
         if one.framework == "nanotron" and one.pp == one.cp == 1 and one.tokens_per_s_per_gpu:
-            label = f"{swept_model(one)} on {one.gpus}, TP {one.tp}"
+            label = f"{swept_model(one)} on {one.gpus}, TP {one.tp}, mb {one.microbatch}"
             printed[label] = max(printed.get(label, 0.0), one.tokens_per_s_per_gpu)
     for label, rate in measured.items():
         assert rate == pytest.approx(printed[label], rel=0.005), label
@@ -411,6 +412,8 @@ def test_swept_axis_sizes_are_the_tokens_per_second_that_the_sweep_printed(
     # At equal microbatches TP 8 costs more than for 3B, and leaving the node nearly half.
     assert share["alike_8B_tp2_8"] < share["share_3B_tp8"] < 0.75
     assert share["alike_8B_tp8_16"] == pytest.approx(0.5, abs=0.05)
+    pair = [measured[f"8B on 128, TP {size}, mb {mb}"] for size, mb in ((2, 1), (8, 1))]
+    assert share["alike_8B_tp2_8"] == pytest.approx(pair[1] / pair[0])
     with pytest.raises(InputError, match="3B on 64"):
         build("swept-axis", {"jobs": ("3B",)})
     golden("swept-axis", render(chart))

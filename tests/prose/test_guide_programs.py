@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -126,7 +127,7 @@ def tp() -> str:
     def norm(x: np.ndarray) -> np.ndarray:
         return (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
 
-    def attention(x: np.ndarray, part: slice) -> np.ndarray:
+    def attention(x: np.ndarray, part: slice, q: np.ndarray) -> np.ndarray:
         heads = [range(64)[part][at : at + 16] for at in range(0, len(range(64)[part]), 16)]
         outputs = []
         for head in heads:
@@ -134,20 +135,27 @@ def tp() -> str:
             outputs.append(odds / odds.sum(1, keepdims=True) @ x @ v[:, head])
         return np.hstack(outputs) @ o[part]
 
-    def mlp(x: np.ndarray, part: slice) -> np.ndarray:
+    def mlp(x: np.ndarray, part: slice, _: np.ndarray) -> np.ndarray:
         return np.tanh(x @ up[:, part]) @ down[part]
 
-    whole = x[:8] + attention(norm(x[:8]), slice(0, 64))
-    whole = whole + mlp(norm(whole), slice(0, 256))
-    mine = np.split(x[:8], 2)
-    for block, size in ((attention, 32), (mlp, 128)):
-        gathered = np.vstack([norm(part) for part in mine])
-        summed = sum(block(gathered, slice(rank * size, (rank + 1) * size)) for rank in range(2))
-        mine = [part + more for part, more in zip(mine, np.split(summed, 2), strict=True)]
-    same = np.allclose(np.vstack(mine), whole)
+    def layer(ranks: int, q: np.ndarray) -> list[np.ndarray]:
+        mine = np.split(x[:8], ranks)
+        for block, width in ((attention, 64), (mlp, 256)):
+            gathered = np.vstack([norm(part) for part in mine])
+            slices = [slice(*pair) for pair in pairwise(range(0, width + 1, width // ranks))]
+            summed = sum(block(gathered, part, q) for part in slices)
+            mine = [part + more for part, more in zip(mine, np.split(summed, ranks), strict=True)]
+        return mine
+
+    moved = q + 1e-6 * draw.normal(size=q.shape)
+    whole, parts, rises = layer(1, q), layer(2, q), []
+    for ranks, before in ((1, whole), (2, parts)):
+        after = np.vstack(layer(ranks, moved))
+        rises.append((after**2 - np.vstack(before) ** 2).sum())
+    same = np.allclose(whole[0], np.vstack(parts)) and bool(np.isclose(*rises, rtol=1e-4))
     # PyTorch stores a weight as outputs × inputs.
     q_shape, o_shape = list(q[:, :32].T.shape), list(o[:32].T.shape)
-    said = f"same {same}, tokens {len(mine[0])}, q {q_shape}, o {o_shape}"
+    said = f"same {same}, tokens {len(parts[0])}, q {q_shape}, o {o_shape}"
     return "".join(f"rank {rank}: {said}\n" for rank in range(2))
 
 

@@ -52,13 +52,17 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
 
 @figure("swept-axis")
 def swept_axis(
-    *, jobs: tuple[str, ...] = ("3B on 64", "8B on 128"), axes: tuple[SweptAxis, ...] = ("tp",)
+    *,
+    jobs: tuple[str, ...] = ("3B on 64", "8B on 128"),
+    axes: tuple[SweptAxis, ...] = ("tp",),
+    alike: bool = False,
 ) -> Bars:
     """Measured and predicted tokens per second per GPU as TP or PP grows, the other being 1.
 
-    A job is written "MODEL on GPUS". The fastest run of each size counts, whatever its microbatch.
-    Shares are relative to the first size. `alike` compares two sizes at the microbatch that is
-    fastest for the smaller one. Raises InputError for a job that the sweep did not run.
+    A job is written "MODEL on GPUS". The fastest run of each size is drawn, with its microbatch
+    ("mb"); `alike` adds runs with the microbatch that is fastest for a smaller size.
+    Shares are relative to the first size. Values `alike_…` compare two sizes at the microbatch
+    that is fastest for the smaller one. Raises InputError for a job that the sweep did not run.
     """
     shown: list[tuple[str, JudgedRun]] = []
     values: dict[str, Named] = {}
@@ -69,7 +73,7 @@ def swept_axis(
         for axis in axes:
             own = _runs_of(model, int(gpus))
             found = _along(axis, own)
-            shown += [(f"{job}, {axis.upper()} {size}", judged) for size, judged in found]
+            drawn = {(size, judged.run.microbatch): judged for size, judged in found}
             values |= {
                 f"share_{identifier(model)}_{axis}{size}": Named(
                     found[0][1].measured_s / judged.measured_s
@@ -78,13 +82,19 @@ def swept_axis(
             }
             for least, judged in found:
                 same = [one for one in own if one.run.microbatch == judged.run.microbatch]
+                larger = [(size, one) for size, one in _along(axis, same) if size > least]
                 values |= {
                     f"alike_{identifier(model)}_{axis}{least}_{size}": Named(
                         judged.measured_s / one.measured_s
                     )
-                    for size, one in _along(axis, same)
-                    if size > least
+                    for size, one in larger
                 }
+                if alike:
+                    drawn |= {(size, one.run.microbatch): one for size, one in larger}
+            shown += [
+                (f"{job}, {axis.upper()} {size}, mb {microbatch}", one)
+                for (size, microbatch), one in sorted(drawn.items())
+            ]
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=segments(
