@@ -15,6 +15,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -283,3 +284,12 @@ def test_of_sites_that_are_finished_at_once_one_stays_and_is_whole(tmp_path: Pat
     files = [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
     assert len(files) == 2
     assert len({path.read_text("utf-8") for path in files}) == 1
+
+
+def test_the_package_and_its_citation_have_the_version_of_the_last_release() -> None:
+    released, day = re.findall(
+        r"^## \[(\d[\d.]*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M
+    )[0]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert PROJECT["project"]["version"] == citation["version"] == released
+    assert str(citation["date-released"]) == day

@@ -114,6 +114,13 @@ def test_a_site_in_a_subfolder_is_built_and_compared_by_its_own_host(tmp_path: P
     assert "figgen diff: expected a folder of a site" in elsewhere
 
 
+def test_a_site_records_its_own_code_and_of_the_package_the_version(site: Path) -> None:
+    assert built(site).returncode == 0
+    recorded = json.loads((site / "site/sources.json").read_text("utf-8"))
+    assert set(recorded["code"]) == {"kettle.py"}
+    assert "mkdocs-figgen" in recorded["libraries"]
+
+
 def test_a_revision_without_the_site_is_told(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-qb", "main"], cwd=tmp_path, check=True)
     (tmp_path / "readme").touch()

@@ -18,8 +18,9 @@ from figgen.subject import modules
 PACKAGE = Path(__file__).parents[1]
 CATALOG = PACKAGE / "catalog"
 LIBRARIES = (
-    "fonttools", "latex2mathml", "markdown", "matplotlib", "mkdocs", "mkdocs-material", "numpy",
-    "plotly", "pygments", "pymdown-extensions", "pyyaml", "resvg-py", "snowballstemmer", "ziamath",
+    "fonttools", "latex2mathml", "markdown", "matplotlib", "mkdocs", "mkdocs-figgen",
+    "mkdocs-material", "numpy", "plotly", "properdocs", "pygments", "pymdown-extensions", "pyyaml",
+    "resvg-py", "snowballstemmer", "ziamath",
 )  # fmt: skip
 """Libraries that affect what a build computes, draws or writes."""
 
@@ -27,10 +28,12 @@ LIBRARIES = (
 def sources(pages: Mapping[str, str]) -> str:
     """Return `sources.json`: digests and values by name; `pages` are the texts by path."""
     own = own_sources(modules())
+    # To a site of other modules alone, this package is a library, known by its version.
+    inside = any(name.partition(".")[0] == PACKAGE.name for name in modules()) or not own
     found = {
         "catalog": catalog_values(),
-        "code": _digests("*.py") | _own_digests(own),
-        "data": _digests("*.json"),
+        "code": (_digests("*.py") if inside else {}) | _own_digests(own),
+        "data": _digests("*.json") if inside else {},
         "libraries": {
             "python": platform.python_version(),
             **dict(_versions()),
