@@ -46,6 +46,10 @@ def swept_layouts(*, model: str = "8B", gpus: int = 64) -> Bars:
             "worst_factor": Named(shown[-1].measured_s / shown[0].measured_s),
             "chosen": Named(_mesh(chosen)),
             "largest_error": Named(max(abs(one.error) for one in shown)),
+            **{
+                f"longer_tp{one.run.tp}_pp{one.run.pp}": Named(one.measured_s / one.predicted_s - 1)
+                for one in shown
+            },
         },
     )
 
