@@ -20,6 +20,7 @@ from figgen.models.pipeline.simulate import simulate
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.data_traffic import step_calls
 from figgen.registry import build
+from figgen.scenarios.stories.journey import job as journey_job
 from figgen.values import compute
 from tests.models.jobs import job
 
@@ -207,6 +208,20 @@ def test_chunks_send_more_than_their_number_times_the_messages() -> None:
     assert "and more than twice the messages" in page("pipeline-schedules")
     assert "there are more than $V$ times as many messages" in page("pipeline-schedules")
     assert "more than twice as many messages between stages" in page("choosing")
+
+
+def test_the_parts_of_the_budget_add_up_as_the_memory_chapter_says() -> None:
+    found = journey_job("llama-3-8b", "nodes=1 gpus_per_node=8", "zero_stage=3")
+    come_and_go = found.activations_bytes + found.working_bytes + found.buffers_bytes
+    assert found.reserve_bytes == pytest.approx(2e9 + come_and_go / 20)
+    assert found.buffers_bytes == 128256 * 4096 * (2 + 2 + 4)
+    assert found.activations_bytes == pytest.approx(
+        34 * 8192 * 32 * 4096 + 4 * 128256 * 8192, rel=0.01
+    )
+    assert 0.17 < -found.missing_bytes / found.capacity_bytes < 0.2
+    text = page("memory")
+    assert "a twentieth of the three lines above" in text
+    assert "nearly a fifth of the GPU free" in text
 
 
 def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_idle_share() -> None:

@@ -278,6 +278,12 @@ RECORDED = CASES.parent / "llama1b-amp-eager.pickle.gz"
 MODEL = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8")
 
 
+def test_the_page_prints_what_the_command_says(said: Said) -> None:
+    text = (Path(__file__).parents[1] / "docs/guide/memory.md").read_text("utf-8")
+    assert f"$ figgen memory-snapshot {RECORDED.name}\n" in text
+    assert f"```text\n{said(str(RECORDED))}```\n" in text
+
+
 def test_forward_frames_of_the_default_recording_are_activations(said: Said) -> None:
     """Every forward operation has a frame of torch::autograd::VariableType."""
     data = json.loads(said(str(CASES / "default_stacks.pickle"), "--json"))
