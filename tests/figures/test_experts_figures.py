@@ -13,6 +13,8 @@ from figgen import catalog
 from figgen.charts import Curves, Diagram
 from figgen.errors import InputError
 from figgen.figures.experts.layer import LOGITS
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import coordinates_of
 from figgen.registry import build
 from figgen.renderers import text
 from tests.figures.reading import bars, frozen, table, value
@@ -157,6 +159,17 @@ def test_both_readings_of_the_world_multiply_out() -> None:
     assert value(chart, "product") == 8 * value(chart, "world_size")
 
 
+@pytest.mark.parametrize("ep", [8, 16])
+def test_the_grids_of_a_stage_are_remainders_and_quotients_as_the_page_says(ep: int) -> None:
+    parallel = layout(nodes=32, gpus_per_node=8, tp=8, pp=2, ep=ep, etp=1)
+    assert parallel.world_size // parallel.pp == 128
+    for gpu in range(128):
+        dense = coordinates_of(parallel.dense, gpu)
+        expert = coordinates_of(parallel.expert, gpu)
+        assert (dense["tp"], dense["dp"]) == (gpu % 8, gpu // 8)
+        assert (expert["ep"], expert["edp"]) == (gpu % ep, gpu // ep)
+
+
 def test_more_nodes_send_more_over_the_network() -> None:
     chart = table("moe-placement")
     assert [float(row[4]) for row in chart.rows] == pytest.approx([0, 8 / 15, 24 / 31, 56 / 63])
@@ -166,6 +179,8 @@ def test_more_nodes_send_more_over_the_network() -> None:
         assert float(row[5]) * 450e6 + float(row[6]) * 50e6 == pytest.approx(sent)  # in ms
     work = 6 * 3 * 7168 * 2048 * 9 * 4096 / 989.4e12
     assert value(chart, "work_s") == pytest.approx(work)
+    sending = float(chart.rows[-1][6]) / 1e3
+    assert value(chart, "ep64_working") == pytest.approx(work / (work + sending))
 
 
 def test_node_limit_never_sends_more() -> None:

@@ -101,7 +101,10 @@ def moe_placement(
     sizes: tuple[int, ...] = (8, 16, 32, 64),
     tokens: int = 4096,
 ) -> Table:
-    """All-to-alls of one layer, forward and backward: bytes that leave the node as EP grows."""
+    """All-to-alls of one layer, forward and backward: bytes that leave the node as EP grows.
+
+    Values `ep…_working` are the share of time in which experts compute if nothing overlaps.
+    """
     node, found = hardware_preset(preset), catalog_model(model)
     experts = mixture(found)
     rows: list[tuple[Scalar, ...]] = []
@@ -125,8 +128,11 @@ def moe_placement(
             f"ep{ep}_outside_s": Named(outside, "s"),
         }
     each = 6 * 3 * found.hidden * experts.ffn_hidden * tokens / node.accelerator.peak_flops_per_s()
-    values["work_s"] = Named(each * (experts.top_k + experts.shared), "s")
-    values["routed_s"] = Named(each * experts.top_k, "s")
+    work_s = each * (experts.top_k + experts.shared)
+    values |= {"work_s": Named(work_s, "s"), "routed_s": Named(each * experts.top_k, "s")}
+    for ep in sizes:
+        sending_s = max(values[f"ep{ep}_{where}_s"].value for where in ("inside", "outside"))
+        values[f"ep{ep}_working"] = Named(work_s / (work_s + sending_s))
     columns = (
         *headings("EP", "nodes", "experts per rank"),
         Column(label="sent per rank", unit="B", spec="si"),
