@@ -25,6 +25,11 @@ def main(configuration: str, site: str, command: str = "serve") -> None:
         for thread in threading.enumerate():
             if thread.name == "after the build":
                 thread.join()
+        memory = (
+            sys.modules["figgen.serving"].current() if "figgen.serving" in sys.modules else None
+        )
+        if memory and memory.failure:
+            raise memory.failure
         print("built", flush=True)
 
 

@@ -10,6 +10,7 @@ import pytest
 from mkdocs.exceptions import Abort, BuildError, PluginError
 
 from figgen.errors import InputError
+from figgen.serving.memory import Memory
 from figgen.serving.refused import in_words, show_failures
 from figgen.units import parse_quantity
 
@@ -77,7 +78,7 @@ def test_a_failed_build_is_a_red_box_until_the_next_one_works(what: str) -> None
             raise error
 
     server, told = Server(build), list[str]()
-    show_failures(server, told.append)
+    show_failures(server, told.append, Memory())
     server.builder()
     status, page = server.get("/guide/memory/")
     assert status.startswith("500")
@@ -89,6 +90,37 @@ def test_a_failed_build_is_a_red_box_until_the_next_one_works(what: str) -> None
     assert server.get("/assets/site.css")[1] == "the page"
     assert server.get("/livereload/1/2")[1] == "the page"
     server.builder()
+    assert server.get("/guide/memory/") == ("200 OK", "the page")
+
+
+def test_a_script_is_served_once_it_is_written() -> None:
+    """Scripts are written after the pages are shown; a page must not run those of an old one."""
+    memory, begun, written = Memory(), threading.Event(), list[str]()
+    server = Server(lambda: None)
+    show_failures(server, written.append, memory)
+    memory.writing = memory.later(lambda: begun.wait() and written.append("written"))
+    assert server.get("/guide/memory/") == ("200 OK", "the page")
+    assert written == []
+    threading.Timer(0.05, begun.set).start()
+    assert server.get("/assets/javascripts/tools/planner.js") == ("200 OK", "the page")
+    assert written == ["written"]
+
+
+def test_a_failure_after_the_pages_are_shown_is_a_red_box_until_the_next_build() -> None:
+    told = list[str]()
+    memory = Memory(tell=lambda error: told.append(in_words(error)))
+    server = Server(lambda: None)
+    show_failures(server, told.append, memory)
+
+    def work() -> None:
+        raise InputError("models/step.py:3", expected="annotations")
+
+    memory.later(work).join()
+    assert told == ["models/step.py:3: expected annotations"]
+    status, page = server.get("/guide/memory/")
+    assert status.startswith("500")
+    assert told[0] in page
+    memory.refresh()
     assert server.get("/guide/memory/") == ("200 OK", "the page")
 
 

@@ -19,9 +19,11 @@ from markdown.inlinepatterns import InlineProcessor
 from figgen.equations.call_data import CallData, Comparison, all_hold
 from figgen.errors import InputError
 from figgen.json_text import compact_json
+from figgen.lookups import remembered
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 from figgen.markdown.questions import QUESTION
+from figgen.subject import Subject, subject
 from figgen.values import compute, evaluated_or_nan, looked_up_again, parse
 
 CLAIM = (
@@ -44,6 +46,12 @@ def stated(text: str) -> str:
 
 def holds(condition: str) -> bool:
     """Return whether a condition holds. Raises InputError if it cannot be parsed or computed."""
+    return _holds(condition, subject())
+
+
+@remembered(4096)
+def _holds(condition: str, about: Subject) -> bool:
+    """Return whether a condition holds; a server that reloads changed code has a new subject."""
     return bool(all_hold(comparisons(condition), evaluated_or_nan, looked_up_again))
 
 
@@ -109,7 +117,7 @@ class ClaimInline(InlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[etree.Element, int, int]:
         try:
             found = comparisons(m["condition"])
-            if not all_hold(found, evaluated_or_nan, looked_up_again):
+            if not holds(m["condition"]):
                 raise InputError("a claim", expected="a condition that holds", got=m["condition"])
         except InputError as error:
             return inline_error(self.page.report(error, m[0])), m.start(0), m.end(0)

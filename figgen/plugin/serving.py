@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,20 @@ from mkdocs.structure.files import Files
 
 log = get_plugin_logger("serving")
 memory: Any = None
+compiled: Any = None
 nav: Any = None
 copied: Any = dict
 
 
 def on_startup(command: str, **_: Any) -> None:
-    global memory
+    global memory, compiled
     if command == "serve":
         from figgen.serving import start
+        from figgen.serving.refused import in_words
+        from figgen.serving.templates import Compiled
 
-        memory = start()
+        memory, compiled = start(), Compiled()
+        memory.tell = lambda error: failed(in_words(error))
         mkdocs.utils.clean_directory = lambda directory: None
         build.log.addFilter(lambda record: not str(record.msg).startswith("Page skipped"))
 
@@ -56,24 +59,40 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
         own = Path(config.config_file_path)
         watched = [own, own.with_name("hooks"), Path(config.theme.custom_dir or own)]
+        env.bytecode_cache = compiled
         env.get_template = remembering(env.get_template, memory, nav, watched)
         pages = config.mdx_configs["figgen"]["site"].pages
         assets = {path for page in pages for path in page.assets}
         write_changed(list(files), assets, Path(config.site_dir), memory)
 
 
+@event_priority(-100)
 def on_post_build(**_: Any) -> None:
     copied()
     if memory is not None:
         memory.shown()
-        threading.Timer(1.0, gc.collect).start()  # once the page is shown
+        memory.later(collect)
+
+
+def collect() -> None:
+    """Free what the last build left in cycles, without a look at what the first one made.
+
+    That is millions of objects, which take the collector most of a second.
+    """
+    gc.collect()
+    if not gc.get_freeze_count():
+        gc.freeze()
+
+
+def failed(said: str) -> None:
+    log.error("The site could not be built: %s", said)
 
 
 def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
     from figgen.serving.observer import Told
     from figgen.serving.refused import show_failures
 
-    show_failures(server, lambda said: log.error("The site could not be built: %s", said))
+    show_failures(server, failed, memory)
     watched = []  # MkDocs watches the paths in `watch` after this event
     for path in (config.docs_dir, str(config.config_file_path), *config.theme.dirs):
         with suppress(KeyError):  # the theme's folders are watched only on request

@@ -21,7 +21,7 @@ from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, made_of, settings, take
 from figgen.publish.scripts import SEARCH, own_styles, plotly_bundle
 from figgen.publish.shared import Shared
-from figgen.publish.tools import Tools
+from figgen.publish.tools import Tools, write_file
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import beside, end_all, forks
@@ -148,10 +148,14 @@ class SiteBuild:
     def files(self) -> dict[str, Content]:
         """Return the files that pages need next to them, by path; call it after `close`."""
         made = {**self._made, **own_styles(), "assets/stylesheets/roles.css": theme.stylesheet()}
-        made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
+        made |= self.tools.shown_first(printed=self._has_tools)
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = plotly_bundle()
         return made if self.search else {p: c for p, c in made.items() if not p.startswith(SEARCH)}
+
+    @property
+    def _has_tools(self) -> bool:
+        return any(path.startswith(TOOLS) for path in self.chapters)
 
     def records(self) -> dict[str, Content]:
         """Return what a build records about itself and about its pages; call it after `close`."""
@@ -166,12 +170,12 @@ class SiteBuild:
 
         def write() -> None:
             for name, content in self._records().items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(
-                    content if isinstance(content, bytes) else content.encode()
-                )
+                write_file(folder / name, content)
 
         if isinstance(self.keeper, Memory):
+            self.keeper.writing = self.keeper.later(
+                lambda: self.tools.write(folder, printed=self._has_tools)
+            )
             self.keeper.later(write)
         else:
             write()

@@ -16,7 +16,7 @@ from itertools import groupby, product
 
 from figgen.errors import InputError
 from figgen.publish.scopes import Item, Later, Module, Shorthand, module_of
-from figgen.publish.scripts import lean
+from figgen.publish.scripts import KEPT_SCRIPTS, lean
 from figgen.publish.syntax import RESERVED, Symbol
 
 _IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n', re.M)
@@ -330,7 +330,7 @@ def named_imports(source: str, path: str) -> list[tuple[str, str]]:
 
 
 # A server joins again after each change, and most scripts are part of several tools.
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT_SCRIPTS)
 def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return two tuples of paths: what a module imports at once, and what it imports later."""
     found = ((_IMPORT, 3), (_AGAIN, 2))

@@ -204,7 +204,8 @@ def _number(scope: NameScope, first: int, counts: list[int]) -> None:
         _number(inner, first, counts)
 
 
-@lru_cache(maxsize=512)
+# As many as two builds read: more modules than answers would forget them all.
+@lru_cache(maxsize=1024)
 def module_of(source: str, path: str, idle: bool = False) -> Module:
     """Read a script; declarations of an `idle` script have effects only if they are used.
 

@@ -50,8 +50,11 @@ _BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
 _NOTE = re.compile(r"(\w?)/\* @__PURE__ \*/ ")
 
 
-# Cached because a server calls it again after each change.
-@lru_cache(maxsize=512)
+# A server calls these again after each change. More scripts than answers would forget them all.
+KEPT_SCRIPTS = 4096
+
+
+@lru_cache(maxsize=KEPT_SCRIPTS)
 def plain(source: str) -> str:
     """Return a script without empty lines, comments and indentation.
 
@@ -76,7 +79,7 @@ def plain(source: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT_SCRIPTS)
 def lean(source: str) -> str:
     """Return a minified module; names are kept.
 

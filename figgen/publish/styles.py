@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 STYLESHEET = "assets/stylesheets/page.css"
 
@@ -53,7 +54,11 @@ def replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -
 
 def lighter(stylesheet: str, unmet: set[str]) -> str:
     """Return a stylesheet without rules for unused classes and without unused icons."""
-    stylesheet = replaced(stylesheet, STYLE_REPAIRS, unmet)
+    return _lighter(replaced(stylesheet, STYLE_REPAIRS, unmet))
+
+
+@lru_cache(maxsize=4)  # a server asks again after each change
+def _lighter(stylesheet: str) -> str:
     kept = "".join(_kept(re.sub(r"/\*.*?\*/", "", stylesheet, flags=re.S)))
     named = set(re.findall(r"var\((--[\w-]+)", kept))
     return re.sub(r'(--md-[\w-]+):url\("[^"]*"\);?', lambda m: m[0] if m[1] in named else "", kept)

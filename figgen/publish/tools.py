@@ -35,6 +35,29 @@ class Tools:
         made = tools.data.items() if tools else ()
         return {name: partial(self._same, f"data of {name}", make) for name, make in made}
 
+    def shown_first(self, *, printed: bool) -> dict[str, str | bytes]:
+        """Return the scripts that pages wait for; a server leaves all others to `write`.
+
+        Its first build, which doesn't know which those are, leaves none.
+        """
+        if not isinstance(self.keeper, Memory) or self.keeper.scripts is None:
+            return self.files(printed=printed)
+        scripts, made = plain_scripts(self.docs) if self.docs else {}, self.keeper.scripts
+        return {path: lean(source) for path, source in scripts.items() if path not in made}
+
+    def write(self, folder: Path, *, printed: bool) -> None:
+        """Write what changed of the scripts that are joined or printed from Python."""
+        assert isinstance(self.keeper, Memory)
+        known, made = self.keeper.scripts or {}, self.files(printed=printed)
+        scripts = plain_scripts(self.docs) if self.docs else {}
+        ours = {p: c for p, c in made.items() if p not in scripts or lean(scripts[p]) != c}
+        for path in known.keys() | ours.keys():
+            if path not in made:
+                (folder / path).unlink(missing_ok=True)
+            elif known.get(path) != made[path]:
+                write_file(folder / path, made[path])
+        self.keeper.scripts = ours
+
     def files(self, *, printed: bool) -> dict[str, str | bytes]:
         """Return the site's scripts, and the `printed` models for those of the tools."""
         made = dict[str, str | bytes]()
@@ -86,6 +109,12 @@ class Tools:
     ) -> Thing:
         """Return the result of `make`, which depends on code, a key and, with `catalog`, data."""
         return self.keeper.same(request, key, make, catalog=catalog) if self.keeper else make()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file and the folders that it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, str]:

@@ -118,6 +118,7 @@ class SourceCode:
     version: int = 0
     _stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
     _packages: set[str] = field(default_factory=set)
     _needed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _closures: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -129,14 +130,16 @@ class SourceCode:
         self.own = own_sources(modules()) if self.root == PACKAGE else {}
         there = {path: _stamp(path) for path in self._files()}
         for path in self._stamps.keys() - there.keys():
-            self._texts.pop(self._name(path), None)
-            changed.add(self._name(path))
+            name = self._name(path)
+            self._texts.pop(name, None)
+            self._digests.pop(name, None)
+            changed.add(name)
         for path, stamp in there.items():
             if self._stamps.get(path) == stamp:
                 continue
             name, text = self._name(path), path.read_text(encoding="utf-8", errors="replace")
             if self._texts.get(name) != text:
-                self._texts[name] = text
+                self._texts[name], self._digests[name] = text, digest(text)
                 changed.add(name)
         if there.keys() != self._stamps.keys():
             self._needed.clear()
@@ -170,7 +173,7 @@ class SourceCode:
         """Return a digest of a module and its dependencies, catalog entries left out."""
         if module not in self._fingerprints:
             entries = {name for name in self._needs(subject().entries) if name.endswith(DATA)}
-            parts = (self._texts[name] for name in sorted(self.closure(module) - entries))
+            parts = (self._digests[name] for name in sorted(self.closure(module) - entries))
             self._fingerprints[module] = digest("\0".join(parts))
         return self._fingerprints[module]
 
@@ -183,7 +186,7 @@ class SourceCode:
 
     def everything(self) -> str:
         """Return a digest of all source and data files."""
-        return digest("\0".join(f"{name}\0{self._texts[name]}" for name in sorted(self._texts)))
+        return digest("\0".join(f"{name}\0{self._digests[name]}" for name in sorted(self._texts)))
 
     def shell(self) -> str:
         """Return a digest of the code that turns values into pages, whatever the values are."""
@@ -191,7 +194,7 @@ class SourceCode:
             aside = (*subject().rooms, *ASIDE, *self.own)
             shell = (
                 text
-                for name, text in sorted(self._texts.items())
+                for name, text in sorted(self._digests.items())
                 if not name.startswith(aside) and not name.endswith(DATA)
             )
             self._fingerprints[""] = digest("\0".join(shell))
@@ -209,7 +212,7 @@ class SourceCode:
             figures = subject().figures or "."
             parts = (
                 f"{name}\0{text}"
-                for name, text in sorted(self._texts.items())
+                for name, text in sorted(self._digests.items())
                 if name not in entries and not f"{name}.".startswith(f"{figures}.")
             )
             self._fingerprints[key] = digest("\0".join(parts))

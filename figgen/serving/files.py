@@ -19,7 +19,9 @@ def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: 
     Pages are exempt. Whatever neither `files` nor the `assets` of pages contain any more is deleted
     from the folder `site`.
     """
-    for path in memory.stale(assets | {file.dest_uri for file in files}):
+    for path in memory.stale(
+        {*assets, *(memory.scripts or ()), *(file.dest_uri for file in files)}
+    ):
         (site / path).unlink(missing_ok=True)
     for file in files:
         if not file.is_documentation_page() and _stands(file, memory):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from traceback import print_exception
 from typing import Any, Generic, TypeVar
 
 from figgen.cache import digest
@@ -47,6 +47,13 @@ class Memory:
     pages: dict[str, Any] = field(default_factory=dict)
     serials: Iterator[int] = field(default_factory=count)
     published: set[str] = field(default_factory=set)
+    scripts: dict[str, str | bytes] | None = None
+    """The scripts that are written after the pages are shown, by path; None before a build."""
+    writing: threading.Thread | None = None
+    """Writes these scripts: a request for one waits for it."""
+    failure: Exception | None = None
+    """What ended the work that was left for later."""
+    tell: Callable[[Exception], object] = print_exception
     _shown: dict[str, str] = field(default_factory=dict)
     _pending: dict[str, str] = field(default_factory=dict)
     _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
@@ -57,6 +64,7 @@ class Memory:
     def refresh(self) -> bool:
         """Reload what changed since the last build, if any; return whether anything did."""
         self.settle()  # it may use what is loaded now
+        self.failure = None
         first = not self.code.version
         changed = self.code.look()
         if changed and not first:
@@ -130,17 +138,28 @@ class Memory:
         self._shown, self._pending = self._pending, {}
         self.pages = {path: kept for path, kept in self.pages.items() if path in self._shown}
 
-    def later(self, work: Callable[[], None]) -> None:
-        """Start work that the current page doesn't need; the next build waits for it."""
+    def later(self, work: Callable[[], None]) -> threading.Thread:
+        """Do work that no page needs, in a thread that the next build waits for.
+
+        It begins after what was left for later before. An error is kept as the `failure`.
+        """
+        before = self._running[-1:]
 
         def begin() -> None:
-            # A server that ends takes its folder with it.
-            with suppress(FileNotFoundError):
+            for thread in before:
+                thread.join()
+            try:
                 work()
+            except FileNotFoundError:
+                pass  # a server that ends takes its folder with it
+            except Exception as error:  # whatever the site's code meets
+                self.failure = error
+                self.tell(error)
 
         thread = threading.Thread(target=begin, name=LATER, daemon=True)
         self._running.append(thread)
         thread.start()
+        return thread
 
     def settle(self) -> None:
         """Wait for everything that `later` started."""

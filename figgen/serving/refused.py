@@ -9,6 +9,7 @@ from typing import Any
 
 from figgen.errors import InputError
 from figgen.serving.code import last_place
+from figgen.serving.memory import Memory
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
 <body style="font: 16px/1.5 sans-serif; margin: 3rem auto; max-width: 48rem; padding: 0 1rem">
@@ -32,10 +33,11 @@ def in_words(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()) + place
 
 
-def show_failures(server: Any, tell: Callable[[str], object]) -> None:
+def show_failures(server: Any, tell: Callable[[str], object], memory: Memory) -> None:
     """Make a MkDocs server answer with the error after a failed build.
 
-    Browsers are told to reload, and the next build that succeeds shows the pages again.
+    Browsers are told to reload, and the next build that succeeds shows the pages again. Requests
+    for scripts wait until those that `memory` writes after the pages are written.
     """
     build, serve = server.builder, server._serve_request
     failed: list[str] = []
@@ -51,12 +53,15 @@ def show_failures(server: Any, tell: Callable[[str], object]) -> None:
     def answer(environ: dict[str, Any], start_response: Callable[..., object]) -> Any:
         path = environ["PATH_INFO"]
         page = path.endswith(("/", ".html")) and not path.startswith("/livereload/")
-        if page:
+        if page or path.endswith(".js"):
             with server._epoch_cond:
                 server._epoch_cond.wait_for(lambda: server._visible_epoch == server._wanted_epoch)
-        if not (page and failed):
+            if not page and memory.writing:
+                memory.writing.join()
+        said = failed or [in_words(error) for error in [memory.failure] if error]
+        if not (page and said):
             return serve(environ, start_response)
-        content = PAGE.format(said=escape(failed[0])).encode()
+        content = PAGE.format(said=escape(said[0])).encode()
         content = server._inject_js_into_html(content, server._visible_epoch)
         start_response("500 Not built", [("Content-Type", "text/html; charset=utf-8")])
         return [content]

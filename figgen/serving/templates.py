@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
+
 from figgen.cache import digest
 from figgen.serving.memory import Memory
 
@@ -13,21 +16,39 @@ NOTHING = ""
 """The rendering of an unchanged page; the host doesn't write an empty file."""
 
 
+class Compiled(BytecodeCache):
+    """Compiled templates by name and source, so that a build compiles only those that changed."""
+
+    def __init__(self) -> None:
+        self.codes: dict[tuple[str, str], Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self.codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.codes[bucket.key, bucket.checksum] = bucket.code
+
+
 class Remembering:
     """A template's `render` that remembers its last input."""
 
-    def __init__(self, render: Callable[..., str], memory: Memory, ground: str) -> None:
+    def __init__(self, name: str, render: Callable[..., str], memory: Memory, ground: str) -> None:
+        self.name = name
         self.render = render
         self.memory = memory
         self.ground = ground
 
     def __call__(self, context: Mapping[str, Any]) -> str:
         page = context["page"]
-        if page is not None:
-            path = page.file.src_uri
-            if self.memory.is_shown(path, self._key(page, context)):
-                return NOTHING
-        return self.render(context)
+        if page is None:  # the sitemap, or the page for addresses that don't exist
+            path, key = f"/{self.name}", self._key_of_list(context["pages"])
+        else:
+            path, key = page.file.src_uri, self._key(page, context)
+        return NOTHING if self.memory.is_shown(path, key) else self.render(context)
+
+    def _key_of_list(self, files: Any) -> str:
+        pages = [file.page for file in files if file.page]
+        return digest(repr((self.ground, [(p.canonical_url, p.update_date) for p in pages])))
 
     def _key(self, page: Any, context: Mapping[str, Any]) -> str:
         kept = self.memory.pages.get(page.file.src_uri)
@@ -51,7 +72,7 @@ def remembering(
     def get_template(name: str, *args: Any, **kwargs: Any) -> Any:
         template = find(name, *args, **kwargs)
         if "render" not in vars(template):
-            template.render = Remembering(template.render, memory, ground)
+            template.render = Remembering(name, template.render, memory, ground)
         return template
 
     return get_template
