@@ -53,7 +53,7 @@ def test_page_6_shows_the_planners_best_layout_and_it_has_no_pipeline() -> None:
     )
     assert shown.step_time_s == pytest.approx(found.step_s)
     assert shown.total_bytes == pytest.approx(found.memory_bytes)
-    assert 0.5 < shown.fit_chance < 0.6 < 0.9 < rung(7).fit_chance
+    assert 0.5 < shown.fit_chance < 0.65 < 0.9 < rung(7).fit_chance
 
 
 def test_on_page_6_layouts_that_use_their_memory_beat_recomputation() -> None:
@@ -159,13 +159,10 @@ def test_a_safe_layout_leaves_a_fifth_of_the_memory_free() -> None:
     assert "leave a fifth of the memory free" in page("all-at-once")
 
 
-def test_mixtral_stores_more_than_qwen3_32b_and_computes_with_less() -> None:
-    mixtral, dense = (
-        job(name, "nodes=8 gpus_per_node=8 tp=8", BATCH) for name in ("mixtral-8x7b", "qwen-3-32b")
-    )
-    assert mixtral.parameters > dense.parameters
-    assert mixtral.matmuls_gflops < dense.matmuls_gflops
-    assert "Mixtral 8x7B uses fewer parameters per token than Qwen3-32B" in page("all-at-once")
+def test_mixtral_on_64_gpus_needs_experts_in_groups_of_four_and_no_stages() -> None:
+    found = best("mixtral-8x7b", 8).choices
+    assert (found["pp"], found["ep"]) == (1, 4)
+    assert "groups of four GPUs divide its experts" in page("all-at-once")
 
 
 def test_405b_needs_a_split_sequence_only_when_sequences_are_long() -> None:

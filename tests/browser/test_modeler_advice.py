@@ -119,9 +119,9 @@ def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask:
     memories = {name: memory_of(known) for name, known in FORMER_FRAMEWORKS.items()}
     # These came later, and were never an option of their own in an address.
     later = {
-        "megatron-2024", "torchtune", "torchtune-eager", "torchtune-logits", "pytorch",
-        "pytorch-compiled", "litgpt", "unknown", "deepspeed", "deepspeed-liger", "hf-trainer",
-        "prime-rl", "prime-rl-logits",
+        "megatron-2024", "megatron-fused-loss", "torchtune", "torchtune-eager", "torchtune-logits",
+        "pytorch", "pytorch-compiled", "litgpt", "unknown", "deepspeed", "deepspeed-liger",
+        "hf-trainer", "prime-rl", "prime-rl-logits",
     }  # fmt: skip
     named = [name for name in FRAMEWORKS if name not in later]
     assert memories == {name: name for name in named}, "every framework has its software"

@@ -99,8 +99,19 @@ WITHOUT_EFFECT = (
     "--accumulate-allreduce-grads-in-fp32", "--overlap-cpu-optimizer-d2h-h2d",
     "--hierarchical-context-parallel-sizes", "--max-position-embeddings", "--num-query-groups",
     "--optimizer-offload-fraction", "--cuda-graph-scope", "--fp8-recipe",
+    "--cross-entropy-fusion-impl",
 )  # fmt: skip
 """Options that are read and have an effect only beside others, or in place of missing ones."""
+
+
+def test_a_fused_loss_of_megatron_itself_is_software_that_keeps_more() -> None:
+    """Its implementation is native by default (Megatron-LM, training/arguments.py)."""
+    script = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32"
+    own = {"": "megatron-lm", "--cross-entropy-loss-fusion": "megatron-fused-loss"}
+    own["--cross-entropy-loss-fusion --cross-entropy-fusion-impl te"] = "megatron-lm"
+    own["--cross-entropy-fusion-impl native"] = "megatron-lm"
+    for said, software in own.items():
+        assert read(f"{script} {said}").assumed["software"] == software
 
 
 def test_what_is_modelled_is_an_option_of_some_framework() -> None:

@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 
 VARIANTS = {
     "megatron-2024": "megatron",
+    "megatron-fused-loss": "megatron",
     "torchtitan-2024": "torchtitan",
     "torchtune-logits": "torchtune",
     "torchtune-eager": "torchtune",

@@ -68,7 +68,7 @@ MULTIPROCESSORS = {
 whitepapers and from `nvidia-smi` on an H100 and an H200."""
 USUAL_MULTIPROCESSORS = 132
 
-DEVICE_SPREAD = 0.097
+DEVICE_SPREAD = 0.092
 """The spread of what a step takes on the device, as that of a framework's peaks, which
 `figgen.scenarios.evidence.fit_chances` computes from steps on an H100 and an H200."""
 

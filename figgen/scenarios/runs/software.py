@@ -24,6 +24,7 @@ FORMER_FRAMEWORKS = {
 TIMED_AS = {
     "deepspeed": "pytorch", "hf-trainer": "pytorch", "prime-rl": "torchtitan",
     "prime-rl-logits": "torchtitan", "litgpt": "pytorch", "deepspeed-liger": "pytorch",
+    "megatron-fused-loss": "megatron-lm",
     "pytorch-compiled": "pytorch", "torchtune-logits": "torchtune", "torchtune-eager": "torchtune",
 }  # fmt: skip
 """Software with memory habits of its own, and the software whose time is used for it."""

@@ -9,7 +9,7 @@ from figgen.scenarios.taking.batch import take_batch, take_schedule
 from figgen.scenarios.taking.cluster import take_cluster, take_layout
 from figgen.scenarios.taking.documents import of_one_job
 from figgen.scenarios.taking.formats import format_of
-from figgen.scenarios.taking.given import Given, assume, sorted_entries
+from figgen.scenarios.taking.given import Given, assume, sorted_entries, switch_of, text_of
 from figgen.scenarios.taking.hosts import read_hosts
 from figgen.scenarios.taking.launchers import read_script, with_commands
 from figgen.scenarios.taking.megatron import FAMILY, megatron_may_matter
@@ -90,7 +90,7 @@ def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
         given.assumed.pop("zero_stage", None)
         given.assumed.pop("recompute", None)
     if dialect in SOFTWARE:
-        assume(given, "software", SOFTWARE[dialect], f"stands for {dialect}")
+        assume(given, "software", _software(given, dialect), f"stands for {dialect}")
     _note_variables(given, shell)
     _note_files(given)
     _note_recipe(given, dialect)
@@ -231,6 +231,13 @@ def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
     return TakenJob(
         dialect="figgen", taken=found, assumed={}, left=left, unsure=[], asked=[], notes=notes
     )
+
+
+def _software(given: Given, dialect: str) -> str:
+    """Return what stands for a framework; Megatron-Core's own fused loss keeps more."""
+    fused, by = switch_of(given, "fused_loss"), text_of(given, "fused_loss_by")
+    own = SOFTWARE[dialect] == "megatron-lm" and fused and by in ("", "native")
+    return "megatron-fused-loss" if own else SOFTWARE[dialect]
 
 
 def _note_variables(given: Given, shell: Shell) -> None:

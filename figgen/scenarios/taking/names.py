@@ -230,6 +230,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "overlap_gradients": ("overlap_grad_reduce", "overlap_comm", "ddp.overlap_grad_reduce"),
     "overlap_weights": ("overlap_param_gather", "ddp.overlap_param_gather"),
     "buckets": ("ddp_num_buckets",),
+    "fused_loss": ("cross_entropy_loss_fusion",),
+    "fused_loss_by": ("cross_entropy_fusion_impl",),
     "dispatcher": ("moe_token_dispatcher_type", "token_dispatcher_type",),
     "dispatcher_backend": ("moe_flex_dispatcher_backend",),
     "deepep": ("moe_enable_deepep",),
