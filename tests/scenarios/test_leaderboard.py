@@ -52,6 +52,14 @@ def test_the_best_comes_first_and_rivals_stand_beside_ours() -> None:
     assert next(row for row in rows if not row.source).runs == 155
 
 
+def test_our_error_fell_by_two_fifths_since_the_set_was_frozen_as_the_page_says() -> None:
+    """It was 32.5% on 2026-11-27, the day of the freeze."""
+    ours = next(row for row in board() if not row.source)
+    assert 1 - ours.mean_absolute / 0.325 == pytest.approx(0.4, abs=0.04)
+    page = Path(__file__).parents[2] / "docs" / "validation" / "leaderboard.md"
+    assert "Our mean error fell by two fifths" in page.read_text("utf-8")
+
+
 def test_answers_are_scored_and_mistakes_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from figgen.catalog.rivals import rivals
@@ -65,3 +67,12 @@ def test_ours_is_ahead_of_every_rival_on_what_that_can_express() -> None:
     for one in comparisons():
         assert one.ours.mean_absolute < one.fitted.mean_absolute, (one.kind, one.rival.name)
         assert one.ours.mean_absolute < one.documented.mean_absolute, (one.kind, one.rival.name)
+
+
+def test_the_best_of_the_others_has_several_times_our_error_on_dense_models() -> None:
+    tuned = [one for one in comparisons() if one.kind == "dense, tuned"]
+    errors = [min(one.documented.mean_absolute, one.fitted.mean_absolute) for one in tuned]
+    best = min(range(len(tuned)), key=errors.__getitem__)
+    assert errors[best] > 3 * tuned[best].ours.mean_absolute
+    page = (Path(__file__).parents[2] / "docs" / "validation" / "index.md").read_text("utf-8")
+    assert "the best of the others has several times the error" in page
