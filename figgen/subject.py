@@ -101,6 +101,10 @@ class Subject:
     preset_title: Callable[[str], str] = str
     """Returns the title of a preset, which labels its tab; a name that it doesn't know is one."""
 
+    glossary: str = "glossary.md"
+    """The path of the page of terms, which the press makes unless `pages` does."""
+    first_uses: str = ""
+    """The folder of pages whose first uses of short names are linked to that page."""
     pages: GeneratedPages = _no_pages
     pages_ahead: Callable[[Keep], object] = lambda _: None
     """Makes the generated pages that a different process can make in parallel."""

@@ -114,6 +114,53 @@ def test_a_site_in_a_subfolder_is_built_and_compared_by_its_own_host(tmp_path: P
     assert "figgen diff: expected a folder of a site" in elsewhere
 
 
+TERMS = """["heating power"]
+means = "The heat that a kettle gives off in a second, at most $5$ kW."
+short = "HP"
+see = "index.md"
+
+["boiling point"]
+means = "The temperature at which water boils."
+"""
+
+
+def test_terms_and_formulas_have_pages_to_which_others_link(site: Path) -> None:
+    (site / "docs/glossary.toml").write_text(TERMS, "utf-8")
+    (site / "docs/more").mkdir()
+    (site / "docs/more/page.md").write_text(
+        "# More\n\nHP decides, and so does the [boil](../glossary.md#boiling-point).\n"
+        "Again HP is at work, by [the law](../formulas.md#heating_time).\n"
+        "See [](../index.md#fig-time-to-boil).\n",
+        "utf-8",
+    )
+    assert told(site) == ""
+    page = (site / "site/more/page/index.html").read_text("utf-8")
+    assert page.count('class="first-use"') == 1
+    places = re.findall(r'href="\.\./\.\./((?:glossary/|formulas/|)#[^"]*)"', page)
+    assert set(places) == {
+        "glossary/#heating-power",
+        "glossary/#boiling-point",
+        "formulas/#heating_time",
+        "#fig-time-to-boil",
+    }
+    for place in places:
+        folder, _, anchor = place.partition("#")
+        assert f'id="{anchor}"' in (site / "site" / folder / "index.html").read_text("utf-8")
+    formulas = (site / "site/formulas/index.html").read_text("utf-8")
+    assert "Time in which a power gives off a heat" in formulas
+    assert "Source: definition of power" in formulas
+    popovers = (site / "site/index.html").read_text("utf-8")
+    assert '<a href="formulas/#heat_of_water">About this formula</a>' in popovers
+    assert run(site, "-m", "figgen", "lint").stdout == "every page follows the rules\n"
+
+
+def test_a_page_of_terms_that_the_author_wrote_is_kept(site: Path) -> None:
+    (site / "docs/glossary.toml").write_text(TERMS, "utf-8")
+    (site / "docs/glossary.md").write_text("# My terms\n", "utf-8")
+    assert told(site) == ""
+    assert "My terms" in (site / "site/glossary/index.html").read_text("utf-8")
+
+
 def test_a_site_records_its_own_code_and_of_the_package_the_version(site: Path) -> None:
     assert built(site).returncode == 0
     recorded = json.loads((site / "site/sources.json").read_text("utf-8"))

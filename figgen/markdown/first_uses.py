@@ -1,4 +1,4 @@
-"""Link the first use of a short name such as TP in each chapter to its glossary entry."""
+"""Link the first use of a short name such as TP on each page to its glossary entry."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import xml.etree.ElementTree as etree
 from markdown.treeprocessors import Treeprocessor
 
 from figgen.markdown.conversion import Page, Site
+from figgen.subject import subject
 
-GUIDE = "guide/"
 BLOCKS = ("p", "li", "td", "dd")
 NO_TEXT = ("a", "code", "pre", "abbr", "button", "figure", "summary", "th", "h1", "h2", "h3", "h4")
 """Elements without running text, or in which a link is not allowed."""
@@ -25,7 +25,9 @@ class FirstUses(Treeprocessor):
         self.page = page
 
     def run(self, root: etree.Element) -> None:
-        self.left = dict(self.site.shorts) if self.page.path.startswith(GUIDE) else {}
+        about, path = subject(), self.page.path
+        linked = path.startswith(about.first_uses) and path != about.glossary
+        self.left = dict(self.site.shorts) if linked else {}
         self._visit(root, None)
 
     def _visit(self, element: etree.Element, block: etree.Element | None) -> None:

@@ -100,10 +100,10 @@ class ValueInline(InlineProcessor):
         if computed.evaluation is None or self.page.url is None:
             return ""
         formula = computed.evaluation.formula
-        page = f"reference/formulas/{formula.topic}"
-        if f"{page}.md" not in self.site.numbers:
-            return ""
-        return f"{self.page.to(page)}/#{formula.name}"
+        for page in (f"reference/formulas/{formula.topic}", "formulas"):
+            if f"{page}.md" in self.site.numbers:
+                return f"{self.page.to(page)}/#{formula.name}"
+        return ""
 
     def _note(self, computed: Computed, shown: str, text: str) -> None:
         if self.named is None and self.page.path:

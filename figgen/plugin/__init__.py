@@ -42,6 +42,8 @@ class Options(Config):
     """Modules that register figures, formulas, tables and units, or that have a `SUBJECT`."""
     search = config_options.Type(bool, default=False)
     """Whether to publish figgen's search instead of the host's."""
+    formulas = config_options.Type(bool, default=False)
+    """Whether to publish a page of all formulas."""
 
 
 class FiggenPlugin(BasePlugin[Options]):

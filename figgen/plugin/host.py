@@ -35,6 +35,7 @@ class MkDocsHost:
         self.cache = Path(os.environ.get("FIGGEN_CACHE", beside))
         self.name, self.address = config.site_name, config.site_url or ""
         self.modules, self.search = config.mdx_configs["figgen"].get("modules"), search.wanted
+        self.formulas = bool(config.plugins["figgen"].config.formulas)
         excluded = config.exclude_docs
         self.excludes = (lambda path: bool(excluded.match_file(path))) if excluded else None
         self.files: Any = Files([])

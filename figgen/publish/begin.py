@@ -13,7 +13,7 @@ from figgen.markdown.lists import TERM, read_list, read_references, term_anchor
 from figgen.pictures import Pictures
 from figgen.publish.build import SiteBuild
 from figgen.serving.answers import Answers
-from figgen.subject import use
+from figgen.subject import subject, use
 
 
 def begin_build(
@@ -47,7 +47,7 @@ def begin_build(
 def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
     """Map the short names of glossary terms to the terms."""
     return {
-        entry["short"]: Short(term, entry["means"], f"reference/glossary.md#{term_anchor(term)}")
+        entry["short"]: Short(term, entry["means"], f"{subject().glossary}#{term_anchor(term)}")
         for term, entry in terms.items()
         if "short" in entry
     }

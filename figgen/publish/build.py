@@ -19,6 +19,7 @@ from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, made_of, settings, take
+from figgen.publish.reference import reference_pages
 from figgen.publish.scripts import SEARCH, own_styles, plotly_bundle
 from figgen.publish.shared import Shared
 from figgen.publish.tools import Tools, write_file
@@ -47,6 +48,7 @@ class SiteBuild:
     chapters: dict[str, str] = field(default_factory=dict)
     keeper: Memory | Answers | None = None
     search: bool = False
+    formulas: bool = False
     _texts: dict[str, str] = field(default_factory=dict)
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -78,7 +80,8 @@ class SiteBuild:
             self.tools.begin()
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
-            return subject().pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
+            made = subject().pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
+            return {**reference_pages(self.docs, self.terms, self.formulas), **made}
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:

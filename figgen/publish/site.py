@@ -24,7 +24,8 @@ class Host(Protocol):
     excludes: Callable[[str], bool] | None
     """Whether the site leaves out a page, or all pages of a folder."""
     search: bool
-    """Whether the site has figgen's search."""
+    formulas: bool
+    """Whether the site has figgen's search, and a page of its formulas."""
 
     def add(self, files: Mapping[str, Content]) -> None:
         """Add these files, pages among them, to the site, replacing files at the same paths."""
@@ -52,7 +53,7 @@ def build_site(host: Host) -> Iterator[SiteBuild]:
     """Go through a build; at each `yield` the host does its part and then resumes."""
     # Load the subject, the glossary, the references, and what earlier builds computed.
     build = begin_build(host.docs, host.cache, host.name, host.address, host.modules)
-    build.search = host.search
+    build.search, build.formulas = host.search, host.formulas
     yield build  # the host finds its files
     # Make the pages that nobody writes: the reference, presets, coverage.
     host.add(build.pages(host.excludes))
