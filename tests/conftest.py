@@ -45,7 +45,7 @@ WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # Repositories of tests are their own, also where a hook of git runs the tests, and whatever a
-# contributor has set: signed commits, hooks, other ends of lines, colours in what Node prints.
+# contributor has set: signed commits, hooks, other ends of lines, colors in what Node prints.
 for name in [name for name in os.environ if name.startswith("GIT_")]:
     del os.environ[name]
 os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}

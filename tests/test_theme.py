@@ -232,7 +232,7 @@ def test_series_are_clear_colours(palette: str) -> None:
 def test_groups_at_a_power_of_two_never_share_a_shade(
     axis: str, distance: int, palette: str
 ) -> None:
-    # Neighbours in a node differ by 1, the nodes of a rack by the group count of one node.
+    # Neighbors in a node differ by 1, the nodes of a rack by the group count of one node.
     least = 13 if distance % theme.CYCLE == 1 else 7
     for index in range(theme.CYCLE):
         first = getattr(theme.group_ink(axis, index % theme.CYCLE), palette)

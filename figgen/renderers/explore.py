@@ -1,6 +1,6 @@
 """The common parts of interactive figures, as plain data for Plotly.
 
-Colours are written as `var(--fig-role)`; the page's script replaces them with those of the current
+Colors are written as `var(--fig-role)`; the page's script replaces them with those of the current
 palette.  Limits and ticks are those of the static picture.
 """
 

@@ -33,7 +33,7 @@ FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-s
 def render(chart: Chart, figure_id: str) -> str:
     """The chart as one `<svg>` element; equal data and id give equal bytes.
 
-    Every id in it starts with `figure_id`.  Its colours and its communicator switch are in
+    Every id in it starts with `figure_id`.  Its colors and its communicator switch are in
     `figgen.theme.stylesheet()`, its name and its description are the page's to give.
     """
     match chart:
@@ -62,7 +62,7 @@ def render(chart: Chart, figure_id: str) -> str:
 
 
 def standalone(svg: str) -> str:
-    """A rendered figure as a file: with its colours in light and dark, and fonts to look for.
+    """A rendered figure as a file: with its colors in light and dark, and fonts to look for.
 
     A rank grid shows its tensor-parallel groups, as on paper.
     """

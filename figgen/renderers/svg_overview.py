@@ -1,6 +1,6 @@
 """A whole job in one picture: its ranks in their nodes, around the lanes of a step.
 
-Each drawing has one path per colour, so that 512 GPUs and 320 slots are some dozen elements.
+Each drawing has one path per color, so that 512 GPUs and 320 slots are some dozen elements.
 """
 
 from __future__ import annotations

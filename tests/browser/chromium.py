@@ -156,7 +156,7 @@ def download() -> None:
 
 
 def install_step(*command: str) -> None:
-    """Run one step of an installation; a failure is reported, and the search afterwards decides."""
+    """Run one step of an installation; a failure is reported, and the search afterward decides."""
     print("No Chromium yet:", *command, file=sys.stderr)
     code, output = run(*command, timeout_s=INSTALL_TIMEOUT_S)
     if code != 0:

@@ -161,7 +161,7 @@ def test_plot_that_cannot_be_loaded_leaves_the_figure(
 
 
 INK = """() => getComputedStyle(document.querySelector(".fig-plot .xtick text")).fill"""
-# Whether the numbers at the axis have the colour that they should have.
+# Whether the numbers at the axis have the color that they should have.
 IN_INK = """() => {
   const probe = document.createElement("i");
   probe.style.color = "var(--fig-muted)";

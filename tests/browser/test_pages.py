@@ -25,7 +25,7 @@ PAPER: ViewportSize = {"width": 718, "height": 1000}
 
 # axe takes seconds for what repeats: further rows, formulas, links of a list of pages and words of
 # a program, and the insides of pictures, which to a reader of the accessibility tree are one image
-# (their colours: tests/test_theme.py).
+# (their colors: tests/test_theme.py).
 SHORTEN = """() => {
   for (const item of document.querySelectorAll(".md-nav__item:nth-child(n+4)"))
     if (!item.matches(".md-nav__item--active")) item.remove();
@@ -44,8 +44,8 @@ SHORTEN = """() => {
   let node = document.querySelectorAll("article h3")[5];
   while (node) { const next = node.nextSibling; node.remove(); node = next; }
 }"""
-# Marks blocks that have a text of a look that is new: its colours and classes, its size where that
-# makes a difference (from 14 bold points on), the colour of the block's own text, and the grounds
+# Marks blocks that have a text of a look that is new: its colors and classes, its size where that
+# makes a difference (from 14 bold points on), the color of the block's own text, and the grounds
 # it stands on.  Takes away what is in no such block, as axe looks at the whole page each time.
 # Returns these looks.
 DISTINCT = """(known) => {
@@ -98,7 +98,7 @@ DRAWN = """(selector) => [...document.querySelectorAll(selector)]
   .filter((one) => one.checkVisibility({ visibilityProperty: true }))
   .filter((one) => one.getBoundingClientRect().width && one.getBoundingClientRect().height)
   .map((one) => one.outerHTML.slice(0, 99))"""
-# Colours that fade into those of another palette have arrived.
+# Colors that fade into those of another palette have arrived.
 FADED = "() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished))"
 PALETTE = "document.body.dataset.mdColorScheme"
 TEXT_WITHOUT_SCRIPTS = 0.95
@@ -124,7 +124,7 @@ NARROW = WHOLLY | sample(16)
 
 OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
-# Rules that look at colours; the other rules see the same elements in both palettes.
+# Rules that look at colors; the other rules see the same elements in both palettes.
 OF_COLOUR = ("color-contrast", "link-in-text-block")
 # What else depends on the width of the screen.
 OF_SIZE = ("target-size", "scrollable-region-focusable", "landmark-unique", "bypass", "region")

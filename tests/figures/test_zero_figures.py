@@ -89,7 +89,7 @@ def test_bytes_by_stage_are_those_of_the_paper_and_grow_with_accumulation() -> N
     chart = table("zero-communication", dp=8, parameters=7e9)
     ratios = [value(chart, f"stage_{stage}_m1_ratio") for stage in range(4)]
     assert ratios == pytest.approx([1, 1, 1, 1.5])
-    # The formula catalogue's points: 36.75 GB for ZeRO-3, 110.25 GB for ZeRO-2 with M = 8.
+    # The formula catalog's points: 36.75 GB for ZeRO-3, 110.25 GB for ZeRO-2 with M = 8.
     assert value(chart, "stage_3_m1") == pytest.approx(36.75e9)
     assert value(chart, "stage_2_m8") == pytest.approx(110.25e9)
 

@@ -15,7 +15,7 @@ from tests.formulas.points import CATALOGUE_IDS, POINTS, Point
 
 @pytest.mark.parametrize("point", POINTS, ids=str)
 def test_value_at_point_is_the_catalogues(point: Point) -> None:
-    # The catalogue gives nine digits.
+    # The catalog gives nine digits.
     assert evaluate(point.formula, **point.arguments).value == pytest.approx(point.value, rel=1e-8)
 
 

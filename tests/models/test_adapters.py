@@ -274,7 +274,7 @@ def test_torchtunes_steps_of_a_3b_model_take_as_long(
     config.write_text(json.dumps(LLAMA_3B_CONFIG))
     job = {**TORCHTUNE, "accelerator": "a100-sxm-80gb", "sequence": 4096, **chosen}
     found = training_step(model=str(config), **job)
-    # No step of torchtune has a part in the fit; flex attention is not modelled.
+    # No step of torchtune has a part in the fit; flex attention is not modeled.
     assert found.estimate.tokens_per_s_per_gpu == pytest.approx(rate, rel=0.1)
 
 

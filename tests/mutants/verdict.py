@@ -179,7 +179,7 @@ def _limit(limit_s: float) -> None:
 
 @contextlib.contextmanager
 def _written(file: Path, text: str) -> Iterator[None]:
-    """Write the file with other text, and restore its time afterwards so that compiled files stay
+    """Write the file with other text, and restore its time afterward so that compiled files stay
     valid."""
     before, stat = file.read_bytes(), file.stat()
     file.write_text(text, encoding="utf-8")

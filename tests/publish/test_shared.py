@@ -1,4 +1,4 @@
-"""A build of several processes knows afterwards what each of them made and used."""
+"""A build of several processes knows afterward what each of them made and used."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ function plotly() {
   return loading;
 }
 
-// Colours are published as var(--fig-role); Plotly needs them as they are now.
+// Colors are published as var(--fig-role); Plotly needs them as they are now.
 function inked(value, style) {
   if (typeof value === "string") {
     const role = /^var\((--[\w-]+)\)$/.exec(value);
@@ -288,7 +288,7 @@ for (const kind of ["pointerover", "focusin"]) {
 // Material replaces the page's content on instant navigation and says so through document$.
 if (window.document$) window.document$.subscribe(begin);
 else begin();
-// Plots that are still loading have the previous colours.
+// Plots that are still loading have the previous colors.
 new MutationObserver(() => window.Plotly && [...open.keys()].forEach(paint)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],
 });

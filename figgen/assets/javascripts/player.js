@@ -1,6 +1,6 @@
 // Plays a film: one large frame instead of its stills, stepped by buttons, keys and a slider, or
 // played. Before some scenes, readers who step are asked what comes next; an answer, or "show me",
-// continues. Readers who play see the whole film and are asked afterwards.
+// continues. Readers who play see the whole film and are asked afterward.
 
 const SVG = "http://www.w3.org/2000/svg";
 const BEAT_MS = 1100; // from one scene to the next

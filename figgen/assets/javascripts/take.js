@@ -19,7 +19,7 @@ async function fetched(href) {
   return answer.text();
 }
 
-// The picture as a file, in the page's current colours.
+// The picture as a file, in the page's current colors.
 async function coloured(href) {
   const drawing = new DOMParser().parseFromString(await fetched(href), "image/svg+xml").documentElement;
   const style = getComputedStyle(document.body);
@@ -71,7 +71,7 @@ async function plotlyPage(href, library, inked, title, cited) {
   ], { type: "text/html" });
 }
 
-/** Complete an opened box of downloads; `inked` fills the page's colours into a Plotly figure. */
+/** Complete an opened box of downloads; `inked` fills the page's colors into a Plotly figure. */
 export function offer(box, library, inked) {
   const svg = box.querySelector("a[download][href$='.svg']"), cite = box.querySelector("p.fig-cite");
   if (!svg || !cite || box.querySelector(".fig-copies")) return;

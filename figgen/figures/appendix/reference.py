@@ -148,7 +148,7 @@ def coverage_counts(
 
 @figure("formula-topics")
 def formula_topics() -> Bars:
-    """Number of formulas by topic, from the catalogue and beyond it."""
+    """Number of formulas by topic, from the catalog and beyond it."""
     planned = {entry.name for entry in coverage() if entry.kind == "formula"}
     by_topic = Counter((f.module.rpartition(".")[2], f.name in planned) for f in FORMULAS.values())
     topics = tuple(dict.fromkeys(topic for topic, _ in by_topic))

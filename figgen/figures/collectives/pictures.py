@@ -146,7 +146,7 @@ def _largest(filled: Filled, ranks: int) -> int:
 
 @figure("send-recv")
 def send_recv(*, stages: int = 3) -> Diagram:
-    """Neighbouring pipeline stages: activations one way, their gradients the other."""
+    """Neighboring pipeline stages: activations one way, their gradients the other."""
     check_between("stages", stages, 2, 8)
     boxes = tuple(
         box_at(f"stage {k}", (f"stage {k}", f"rank {k}"), (1.95 * k, 0.2), (1.05, 0.8), "pp")

@@ -123,7 +123,7 @@ PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-ndr": "pcie5-x16
 
 
 def reach(preset: str) -> dict[str, float]:
-    """Return B/s per direction and GPU to memory, neighbours and the network, fastest first."""
+    """Return B/s per direction and GPU to memory, neighbors and the network, fastest first."""
     node = hardware_preset(preset)
     return {
         "HBM": node.accelerator.hbm_bandwidth_bytes_per_s,

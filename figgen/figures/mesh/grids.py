@@ -83,7 +83,7 @@ def _view(parallel: ParallelLayout, name: str, block: Block) -> CommunicatorView
 
 
 def _note(summary: Communicator) -> str:
-    """Return the rank distance between neighbours of a group, and its nodes, in words."""
+    """Return the rank distance between neighbors of a group, and its nodes, in words."""
     if summary.size == 1:
         return "groups of one GPU"
     stride = "no single stride" if summary.stride is None else f"stride {summary.stride}"

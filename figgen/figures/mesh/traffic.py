@@ -155,7 +155,7 @@ def axis_traffic_table(
     for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
         group = communicator(parallel, entry.communicator)
         nodes = group.nodes_touched_max
-        # Both ends of a pipeline have one neighbour; a GPU between them is what the row is about.
+        # Both ends of a pipeline have one neighbor; a GPU between them is what the row is about.
         staged = entry.communicator == "pp"
         words = f"{entry.collective}, inner stage" if staged else entry.collective
         leaves = staged and group.crossing_groups

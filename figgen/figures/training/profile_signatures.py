@@ -1,4 +1,4 @@
-"""Strategies in a profile: modelled steps, read like recorded ones."""
+"""Strategies in a profile: modeled steps, read like recorded ones."""
 
 from __future__ import annotations
 

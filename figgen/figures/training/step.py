@@ -150,7 +150,7 @@ def part_label(part: str) -> str:
 def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
     """Memory that a GPU of each pipeline rank needs, part by part, and its capacity.
 
-    Neighbours that need the same share a bar; of a deep pipeline `most` bars are shown, the
+    Neighbors that need the same share a bar; of a deep pipeline `most` bars are shown, the
     first, the last and the fullest among them.
     """
     check_between("most", most, 3, 64)
@@ -208,7 +208,7 @@ Alike = tuple[int, int, RankMemory]
 
 
 def _alike(ranks: tuple[RankMemory, ...]) -> list[Alike]:
-    """Return runs of neighbours with equal parts, as (first, last, one of them)."""
+    """Return runs of neighbors with equal parts, as (first, last, one of them)."""
     found: list[Alike] = []
     for rank in ranks:
         if found and found[-1][2].parts == rank.parts:

@@ -215,7 +215,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilization of training presets, computed and published.
 
     A preset may be followed by options, as in "llama-3-405b-8k-16384 zero_stage=1", for another
-    reading of what its source leaves open. Utilisations are relative to the peak that the run uses.
+    reading of what its source leaves open. Utilizations are relative to the peak that the run uses.
     A run that needs more memory than its GPUs have, by the models, has the mark `OVERFULL`.
     """
     rows: list[tuple[Scalar, ...]] = []

@@ -1,4 +1,4 @@
-"""Modelled against measured memory peaks, and verdicts on layouts that ran."""
+"""Modeled against measured memory peaks, and verdicts on layouts that ran."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
 
 @figure("memory-validation", explorable=True)
 def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
-    """Modelled over measured peak memory of every run, grouped by color, around the diagonal."""
+    """Modeled over measured peak memory of every run, grouped by color, around the diagonal."""
     chosen = on_side(side, list(judged_peaks()))
     shown = _grouped(by, chosen)
     low = min(min(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)
@@ -64,7 +64,7 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
 
 @figure("memory-errors")
 def memory_errors(*, by: str = "framework") -> Table:
-    """Relative errors of modelled peaks over test runs; runs of the fit are only counted."""
+    """Relative errors of modeled peaks over test runs; runs of the fit are only counted."""
     rows = []
     for name, peaks in _grouped(by, list(judged_peaks())).items():
         fitted = [peak for peak in peaks if not peak.tested]

@@ -14,7 +14,7 @@ SIDES: Mapping[str, tuple[bool, ...]] = {
 
 
 class JudgedSide(Protocol):
-    """A measured and a modelled value of a run, and whether the run was part of a fit."""
+    """A measured and a modeled value of a run, and whether the run was part of a fit."""
 
     @property
     def tested(self) -> bool: ...

@@ -94,7 +94,7 @@ def ring_timeline(
 ) -> tuple[RingStep, ...]:
     """Return when every rank works; with two buffers it sends a block while computing with it.
 
-    A rank sends its block as soon as it has it and its neighbour has begun the block before;
+    A rank sends its block as soon as it has it and its neighbor has begun the block before;
     it begins a step when the block is there and its own work is done.
     """
     cp = len(pairs)

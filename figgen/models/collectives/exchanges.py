@@ -83,7 +83,7 @@ def recursive_halving_doubling_all_reduce(
     """Recursive halving, then doubling (Rabenseifner): 2 log2 n steps, the bytes of a ring.
 
     The first and largest exchange spans half of the ranks. With `nearest_first` it goes to the
-    neighbour, as in MPICH (allreduce_intra_reduce_scatter_allgather.c): an all-reduce does not
+    neighbor, as in MPICH (allreduce_intra_reduce_scatter_allgather.c): an all-reduce does not
     depend on which part a rank holds in between. `ranks` must be a power of two (InputError with
     the nearest ones otherwise).
     """

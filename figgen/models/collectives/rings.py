@@ -74,7 +74,7 @@ def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> 
 
 
 def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> CollectiveTrace:
-    """Each of n−1 steps passes one partly reduced chunk to the right-hand neighbour.
+    """Each of n−1 steps passes one partly reduced chunk to the right-hand neighbor.
 
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).
     """

@@ -5,7 +5,7 @@ both reach the rank a quarter further, and so on, in ⌈log2 n⌉ steps for any 
 of consecutive ranks, so that a scatter sends one contiguous part per message. Reductions and
 gathers run the same messages backwards (MPICH; Thakur, Rabenseifner and Gropp 2005).
 
-A chain passes the message from neighbour to neighbour in `segments` pieces, which overlap.
+A chain passes the message from neighbor to neighbor in `segments` pieces, which overlap.
 """
 
 from __future__ import annotations

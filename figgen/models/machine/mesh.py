@@ -23,7 +23,7 @@ IntArray = NDArray[np.int64]
 class RankMesh:
     """An ordered set of named axes over the ranks 0 … world − 1, fastest axis first.
 
-    `axes` is a tuple of (name, size); along the first axis neighbours are consecutive ranks.
+    `axes` is a tuple of (name, size); along the first axis neighbors are consecutive ranks.
     Raises InputError on an empty mesh, a repeated name, or a size that is not an integer ≥ 1.
     """
 
@@ -59,7 +59,7 @@ def axis_size(mesh: RankMesh, axis: str) -> int:
 
 
 def axis_stride(mesh: RankMesh, axis: str) -> int:
-    """Distance in rank between neighbours along `axis`: the product of all faster sizes."""
+    """Distance in rank between neighbors along `axis`: the product of all faster sizes."""
     return math.prod(mesh.sizes[: _position(mesh, axis)])
 
 

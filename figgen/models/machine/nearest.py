@@ -104,7 +104,7 @@ def _shown(product: int) -> int | str:
 
 
 def pipeline_strides(world_size: int, sizes: Sizes, convention: Convention) -> tuple[int, int]:
-    """Rank distance between pipeline neighbours in the dense and in the expert mesh."""
+    """Rank distance between pipeline neighbors in the dense and in the expert mesh."""
     etp = expert_tp(sizes, convention)
     dp = world_size // (sizes.tp * sizes.cp * sizes.pp)
     edp = world_size // (etp * sizes.ep * sizes.pp)

@@ -1,7 +1,7 @@
 """The placement of ranks on nodes: which groups cross nodes, and by how many links.
 
 Ranks fill nodes in order: node = rank // gpus_per_node, local rank = rank % gpus_per_node. A group
-of n > 1 ranks is a ring in ascending rank order with n directed links, each to the next neighbour
+of n > 1 ranks is a ring in ascending rank order with n directed links, each to the next neighbor
 and the last back to the first; a group of one has none. Because ranks ascend, a group that touches
 k > 1 nodes visits each of them once: exactly k of its links cross.
 """
@@ -41,7 +41,7 @@ LABELS: dict[str, str] = {
 class Communicator:
     """One kind of process group on a cluster, summed over all its groups.
 
-    `size` ranks per group, `stride` the rank distance between neighbours (None when it is not
+    `size` ranks per group, `stride` the rank distance between neighbors (None when it is not
     uniform), `nodes_touched_min` and `nodes_touched_max` per group, `crossing_groups` the number
     of groups on more than one node, and the directed ring links within and between nodes.
     """

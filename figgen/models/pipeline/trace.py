@@ -147,7 +147,7 @@ class Trace:
 
         This is how zero-bubble schedules are judged: a rank starts its next step when its own work
         is done, and the longest span sets the pace. Source: Qi et al. 2023, arXiv:2401.10241,
-        section 4 (optimizer step without synchronisation).
+        section 4 (optimizer step without synchronization).
         """
         pace = max(self.span_by_rank)
         return (pace * len(self.busy) - fsum(self.busy)) / (pace * len(self.busy))

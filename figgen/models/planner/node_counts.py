@@ -1,7 +1,7 @@
 """The number of nodes that meets a goal: a deadline, a budget, or the fewest that fit.
 
 The search tries powers of two until more nodes cannot help, then counts between the best of them
-and its neighbour, in sixteenths of the larger one. `next_nodes` returns the count to try next, so
+and its neighbor, in sixteenths of the larger one. `next_nodes` returns the count to try next, so
 that the best answer so far can be shown while the search goes on.
 """
 

@@ -39,7 +39,7 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, ep: int, recompute: str
 class StageNumbers:
     """Stages of a pipeline: shares, most layers on a rank, and layers next to the head.
 
-    Where the framework counts the head when it cuts stages, the head's rank does not count towards
+    Where the framework counts the head when it cuts stages, the head's rank does not count toward
     the most layers.
     """
 

@@ -1,4 +1,4 @@
-"""The events of a modelled step in the trace event format, which Perfetto and Chrome open.
+"""The events of a modeled step in the trace event format, which Perfetto and Chrome open.
 
 A process is one pipeline rank, whose GPUs all do the same; its threads are computing and one per
 kind of call. Times are microseconds from the beginning of the step. Arguments of calls have the

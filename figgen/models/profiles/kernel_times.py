@@ -134,7 +134,7 @@ def _optimizing(kept: RecordedRank) -> set[int]:
 class DeviceTimes:
     """Device time by kind and by kernel within the steps, and by kind over the whole recording.
 
-    All fields are empty for a CPU and for a modelled step.
+    All fields are empty for a CPU and for a modeled step.
     """
 
     kinds: tuple[KindTime, ...]

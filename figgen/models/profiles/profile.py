@@ -117,7 +117,7 @@ class RankProfile:
 def profiles(
     events: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], name: str
 ) -> tuple[RankProfile, ...]:
-    """Return the ranks of a trace: one for a profiler's file, one per process for a modelled step.
+    """Return the ranks of a trace: one for a profiler's file, one per process for a modeled step.
 
     Raises InputError for events without finite times, and if nothing runs.
     """

@@ -115,7 +115,7 @@ PAGES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A part of the step, recorded and modelled, in seconds per step, and the page about it."""
+    """A part of the step, recorded and modeled, in seconds per step, and the page about it."""
 
     part: str
     recorded_s: float

@@ -17,7 +17,7 @@ from figgen.models.profiles.profile import RankProfile
 TELLING = 0.02
 """Savings and remarks below this share of a step are not worth naming."""
 FUSIBLE = (ELEMENTWISE, "normalization", "reduction", "softmax")
-"""Kinds that torch.compile fuses with their neighbours."""
+"""Kinds that torch.compile fuses with their neighbors."""
 FUSED_ADAM_PASSES = 7
 """Tensors that a fused Adam reads (weight, gradient, two moments) and writes (no gradient)."""
 FOREACH_ADAM_PASSES = 18

@@ -215,7 +215,7 @@ def _evidence(cause: TraceCause, write: Written) -> str:
 
 
 def beside_section(rank: RankProfile, parts: Sequence[Beside], write: Written) -> Section:
-    """Return a recorded step next to the modelled one, largest difference first."""
+    """Return a recorded step next to the modeled one, largest difference first."""
     rows = [["part of the step", "see", "recorded", "modelled", "difference"]]
     for row in parts:
         rows.append(

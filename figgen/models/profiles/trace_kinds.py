@@ -125,7 +125,7 @@ def is_launch(category: object) -> bool:
 
 
 def is_run(category: object, name: str) -> bool:
-    """Whether an event of a host or a modelled step is a running collective."""
+    """Whether an event of a host or a modeled step is a running collective."""
     if category == OURS[1]:
         return True
     return (category == "user_annotation" and name.startswith("gloo:")) or (

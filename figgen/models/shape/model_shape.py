@@ -19,7 +19,7 @@ FFN_MATRICES = {
 GATED = 3
 """Number of matrices of a block with a gate."""
 
-# Parameters of one normalisation per channel: LayerNorm learns a scale and a shift.
+# Parameters of one normalization per channel: LayerNorm learns a scale and a shift.
 NORM_VECTORS = {"layernorm": 2, "layernorm-no-bias": 1, "rmsnorm": 1}
 
 QK_NORMS = ("none", "per-head", "full-width")

@@ -1,6 +1,6 @@
 """What each axis of a layout sends in a step, and how many of those bytes leave the node.
 
-This summarises `figgen.models.step.data_traffic` for one GPU. Stages hold different layers and
+This summarizes `figgen.models.step.data_traffic` for one GPU. Stages hold different layers and
 tables, so operations and bytes are means over all GPUs, some of which may send nothing on an axis;
 buffers are means over the GPUs that have one. Messages between stages are those of a GPU inside the
 pipeline, except for the bytes that leave the node. The gathers that sequence parallelism repeats in

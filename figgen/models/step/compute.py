@@ -1,4 +1,4 @@
-"""FLOPs per token and utilisation of a peak, by named conventions.
+"""FLOPs per token and utilization of a peak, by named conventions.
 
 MFU counts the FLOPs that the model needs, HFU those that the hardware executes, including
 recomputation. Papers also count differently within either: DeepSeek-V3 prints two MFUs for one run.

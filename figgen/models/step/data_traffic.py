@@ -34,7 +34,7 @@ def stage_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
 def _by_stage(setup: TrainingSetup) -> tuple[tuple[Traffic, ...], ...]:
     """Return what every virtual stage sends.
 
-    Stages without a table that have equal layers and neighbours share one result.
+    Stages without a table that have equal layers and neighbors share one result.
     """
     found: dict[object, tuple[Traffic, ...]] = {}
     shares = virtual_stage_shares(setup)

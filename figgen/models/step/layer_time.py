@@ -371,7 +371,7 @@ def waiting_s(calls_s: Number, hiding_s: Number, exposed: Number) -> Number:
 def context_s(job: Job, attained: Attained, core_s: Number) -> tuple[Number, Number]:
     """Return how long attention waits for other context-parallel ranks, forward and backward.
 
-    A ring sends keys and values from neighbour to neighbour, in backward their gradients too. With
+    A ring sends keys and values from neighbor to neighbor, in backward their gradients too. With
     two buffers the sends overlap attention, whose forward takes `core_s`. A gather sends as many
     bytes over all links. An all-to-all cannot overlap, since attention needs each tensor whole.
     After ranks have traded heads, a ring between nodes passes on the keys of all their tokens.

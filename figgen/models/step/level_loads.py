@@ -110,7 +110,7 @@ def port_bytes(row: CommunicationRow, link: GroupLink) -> dict[str, float]:
 
     The ranks that a group has on a node share the traffic out of it: each of their rings leaves
     through another rank. An all-to-all sends equally to every peer. A single send is that of a rank
-    whose neighbour is on another node. The levels add up to the bytes of the call.
+    whose neighbor is on another node. The levels add up to the bytes of the call.
     """
     if link.level == SCALE_UP:
         return {SCALE_UP: row.call_bytes, NETWORK: 0.0}

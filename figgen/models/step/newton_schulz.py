@@ -1,12 +1,12 @@
-"""Matmuls of Muon's update: which rank orthogonalises which matrix, and the FLOPs that takes.
+"""Matmuls of Muon's update: which rank orthogonalizes which matrix, and the FLOPs that takes.
 
-With ZeRO-0 every replica orthogonalises all matrices that it holds. From ZeRO-1 on, whole matrices
+With ZeRO-0 every replica orthogonalizes all matrices that it holds. From ZeRO-1 on, whole matrices
 are dealt out to the ranks that share them, in order of decreasing work. Tensor-parallel ranks
-gather a matrix, and each orthogonalises all of it. Adam updates tables, norms and biases. The two
+gather a matrix, and each orthogonalizes all of it. Adam updates tables, norms and biases. The two
 factors of an adapter are matrices too.
 Sources: Jordan et al. 2024, Muon; NVIDIA/Megatron-LM@d98e8a64, core/optimizer/
 layer_wise_optimizer.py (whole matrices on shards, by their work) and optimizer_config.py
-(muon_tp_mode "duplicated"). Two things are not modelled: gathering over TP, which stays inside a
+(muon_tp_mode "duplicated"). Two things are not modeled: gathering over TP, which stays inside a
 node, and packing matrices there by size, which balances them slightly better.
 """
 
@@ -62,7 +62,7 @@ def _works(setup: TrainingSetup, matrix: LayerMatrix) -> list[float]:
 
 
 def _sides(setup: TrainingSetup, matrix: LayerMatrix) -> list[tuple[int, int]]:
-    """Return the sizes of what is orthogonalised: a matrix, or its adapter's factors."""
+    """Return the sizes of what is orthogonalized: a matrix, or its adapter's factors."""
     if setup.lora_rank is None:
         return [(matrix.inputs, matrix.outputs)]
     if not adapted(setup, matrix):

@@ -1,4 +1,4 @@
-"""The modelled step as events in time: what each pipeline rank computes and sends, and when.
+"""The modeled step as events in time: what each pipeline rank computes and sends, and when.
 
 `step` gives the computing time of every forward and backward, the time of each call and how much of
 it is exposed. Within a pass, calls of one kind are spread evenly: a call ends when computing

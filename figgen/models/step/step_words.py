@@ -1,4 +1,4 @@
-"""A predicted step in one sentence: its time, utilisation, fit in memory, and largest loss."""
+"""A predicted step in one sentence: its time, utilization, fit in memory, and largest loss."""
 
 from __future__ import annotations
 

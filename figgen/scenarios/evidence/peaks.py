@@ -40,7 +40,7 @@ class JudgedPeak:
 
     @property
     def error(self) -> float:
-        """Modelled over measured, less one."""
+        """Modeled over measured, less one."""
         return self.modelled_bytes / self.measured_bytes - 1
 
     @property
@@ -56,7 +56,7 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
     for run in (*measured_runs(), *shown_runs()):
         if run.peak_memory_bytes is None:
             continue
-        # A run of the catalog is modelled as on its own page.
+        # A run of the catalog is modeled as on its own page.
         own = run.name in load.runs()
         setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
         held = _modelled(setup, run.accelerator.capacity_bytes)

@@ -22,7 +22,7 @@ class DescribedRun:
     the source does not give them.
 
     `stack` is the software stack that a source or a reader names, empty if it is that of the
-    `framework`. `habits` names software of which only the memory is modelled, if it differs from
+    `framework`. `habits` names software of which only the memory is modeled, if it differs from
     the `framework` that is timed; `memory_habits` is the software whose habits fill the memory. Its
     attention
     `stores_scores`, with `dropout`, if its source says so. `flash_attention` is the version of

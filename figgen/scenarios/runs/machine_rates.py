@@ -202,7 +202,7 @@ def _line(
 
 
 def fitted_line(points: Iterable[Point]) -> tuple[float, float] | None:
-    """Return the rate and the start-up time that minimise squared relative errors.
+    """Return the rate and the start-up time that minimize squared relative errors.
 
     The start-up time is never negative. Returns None if there are no points, or if all of them are
     too short for the rate to matter.

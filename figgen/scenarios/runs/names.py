@@ -259,7 +259,7 @@ def accelerator_of(words: str) -> Accelerator:
 
 
 def spaced(words: str) -> str:
-    """Normalise words as `CHIPS` expects them: `A100-PCIe-40GB` becomes `a100 pcie 40gb`."""
+    """Normalize words as `CHIPS` expects them: `A100-PCIe-40GB` becomes `a100 pcie 40gb`."""
     return re.sub(r"[\s_-]+", " ", words.lower()).strip()
 
 

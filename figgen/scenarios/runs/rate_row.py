@@ -142,7 +142,7 @@ SIXTEEN_BITS = ("bf16", "fp16")
 
 
 def as_measured(rates: Attained, row: RateRow, measured: Measured, head_dim: int) -> Attained:
-    """Return the rates with `measured` ones in place of modelled ones.
+    """Return the rates with `measured` ones in place of modeled ones.
 
     Matmuls keep the share of a measured rate that software sustains over a step, and one format of
     16 bits stands for the other. Attention keeps its rate if the software has a kernel of its own.

@@ -45,7 +45,7 @@ class Verdict:
 
     @property
     def slower_than(self) -> int:
-        """Number of similar runs with a higher utilisation."""
+        """Number of similar runs with a higher utilization."""
         return sum(one.row.utilisation > self.utilisation for one in self.like)
 
 

@@ -29,7 +29,7 @@ function built(element, given, children) {
   return element;
 }
 
-/** A labelled control: `control` gets the id, and the hint below it becomes its description. */
+/** A labeled control: `control` gets the id, and the hint below it becomes its description. */
 export function field(label, control, hint = null) {
   control.id ||= `tool-${++made}`;
   const note = hint === null ? null : el("small", { id: `${control.id}-hint` }, hint);

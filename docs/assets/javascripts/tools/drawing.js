@@ -1,5 +1,5 @@
 // Shared parts of all the tools' drawings. They are drawn for the width of their box, so that text
-// keeps its size; colours are classes of roles.css.
+// keeps its size; colors are classes of roles.css.
 
 import { svgEl } from "./dom.js";
 
@@ -14,7 +14,7 @@ export const picture = (label, width, height, ...children) =>
 
 export const label = (text, x, y, given = {}) => svgEl("text", { x, y, ...given }, text);
 
-/** A box in the colours of a role, with a tooltip. */
+/** A box in the colors of a role, with a tooltip. */
 export const box = (role, x, y, width, height, title, given = {}) =>
   svgEl(
     "rect",

@@ -1,12 +1,12 @@
 // Schedules on one axis of time: lanes of slots with what each rank holds below them, and the marks
-// that follow the pointer and the cursor. Drawn for the width of their box; colours are classes.
+// that follow the pointer and the cursor. Drawn for the width of their box; colors are classes.
 
 import { held } from "../models/pipeline/schedule_work.js";
 import { svgEl } from "./dom.js";
 import { axis, box, label, round, textWidth } from "./drawing.js";
 import { bytes, percent, plainNumber } from "./quantities.js";
 
-/** The name of each kind of action, and the class of its colour. */
+/** The name of each kind of action, and the class of its color. */
 export const KINDS = {
   F: ["forward", "forward"], B: ["backward", "backward"],
   I: ["backward for inputs", "backward-input"], W: ["backward for weights", "backward-weight"],

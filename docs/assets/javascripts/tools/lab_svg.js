@@ -1,4 +1,4 @@
-// A drawing as a standalone file: its colours are written into it.
+// A drawing as a standalone file: its colors are written into it.
 
 const SHOWN = ["fill", "stroke", "stroke-width", "fill-opacity", "font-size", "font-weight", "text-anchor", "stroke-dasharray", "opacity"];
 

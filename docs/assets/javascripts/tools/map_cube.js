@@ -1,5 +1,5 @@
 // The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up; in a large job,
-// neighbours along its longest axes are one point. It turns with the pointer and the arrow keys, and a
+// neighbors along its longest axes are one point. It turns with the pointer and the arrow keys, and a
 // choice made here also applies to the flat picture.
 
 import { grouped } from "../engine/errors.js";

@@ -101,7 +101,7 @@ function pngFile(picture) {
   return new Blob([Uint8Array.from(packed, (one) => one.charCodeAt(0))], { type: "image/png" });
 }
 
-/** The picture as a standalone file, of any size, in the colours `inks`. */
+/** The picture as a standalone file, of any size, in the colors `inks`. */
 function sceneFile(scene, picture, inks, title) {
   const [width, height] = [Math.ceil(scene.width), Math.ceil(scene.height) + 24];
   const out = [

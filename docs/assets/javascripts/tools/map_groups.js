@@ -86,7 +86,7 @@ export function communicatorRows(parallel, names) {
 
 const spanInWords = (low, high) => (low === high ? String(high) : `${low}–${high}`);
 
-/** The links over which neighbours in a communicator's rings communicate. */
+/** The links over which neighbors in a communicator's rings communicate. */
 export function levelOf({ size, intra_node_links, inter_node_links }) {
   if (size === 1) return "none";
   if (!inter_node_links) return "inside nodes";

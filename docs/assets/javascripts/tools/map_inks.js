@@ -1,4 +1,4 @@
-// The current colours of the rank map, as text for a canvas or a file.
+// The current colors of the rank map, as text for a canvas or a file.
 
 import { SHADES } from "./map_groups.js";
 

@@ -1,5 +1,5 @@
 // Paints the scene of the rank map on a canvas: cells by group, their text if there
-// is room, marks, and the overview. Colours are passed as text.
+// is room, marks, and the overview. Colors are passed as text.
 
 import { boxAt, cellAt, seen } from "./map_scene.js";
 import { SHADES } from "./map_groups.js";
@@ -50,12 +50,12 @@ function eachSeen(scene, view, paint) {
   });
 }
 
-/** The cells, by group: `picture` is { groups, isolated, moved }; `inks` the colours as text. */
+/** The cells, by group: `picture` is { groups, isolated, moved }; `inks` the colors as text. */
 export function paintCells(context, scene, view, picture, inks) {
   const size = scene.cell * view.scale;
   const [gap, side] = [gapOf(size), size - gapOf(size)];
   const { groups, isolated, moved } = picture;
-  // One path per colour: a canvas is fast with large paths and slow with changes of colour.
+  // One path per color: a canvas is fast with large paths and slow with changes of color.
   const cells = Array.from({ length: SHADES + 1 }, () => []);
   eachSeen(scene, view, (rank, x, y) => {
     const group = groups ? groupOf(groups, rank) : -1;
@@ -76,7 +76,7 @@ function write(context, scene, view, { groups, isolated }, inks, side) {
   const size = scene.cell * view.scale;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  // Setting a font takes longer than writing with it, so words of one font and colour are written together.
+  // Setting a font takes longer than writing with it, so words of one font and color are written together.
   const batches = new Map();
   eachSeen(scene, view, (rank, x, y) => {
     const group = groups ? groupOf(groups, rank) : null;

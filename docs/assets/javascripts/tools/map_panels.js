@@ -17,7 +17,7 @@ import { showsOf } from "./map_state.js";
 const PAGE = 8; // groups of the legend at a time
 const ALL = 512; // … if all are requested
 
-/** Buttons that choose what colours the GPUs. */
+/** Buttons that choose what colors the GPUs. */
 export function makeShows(change) {
   const element = el("div", {
     class: "map-shows tool-actions",

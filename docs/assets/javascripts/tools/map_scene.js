@@ -126,7 +126,7 @@ export function rankAt(scene, x, y) {
   return inside && rank < scene.count ? rank : null;
 }
 
-/** The GPU to which an arrow key leads; beyond the edge of a box, its neighbour's. */
+/** The GPU to which an arrow key leads; beyond the edge of a box, its neighbor's. */
 export function neighbour(scene, rank, dx, dy) {
   const [box, local] = [Math.floor(rank / scene.inBox), rank % scene.inBox];
   let [column, row] = [

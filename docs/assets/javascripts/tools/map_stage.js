@@ -264,7 +264,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   };
 }
 
-// Frames around the groups of a rank: thin ones in the colours of their axes, a strong one around
+// Frames around the groups of a rank: thin ones in the colors of their axes, a strong one around
 // the group of the communicator that is shown, the strongest around the rank itself.
 function marksOf({ parallel, groups, shown }, rank) {
   const inks = inksOf(groups?.hue);

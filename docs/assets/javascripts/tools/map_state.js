@@ -7,7 +7,7 @@ import { layout } from "../models/machine/layout.js";
 import { CARRIED, SIZES } from "./job_record.js";
 import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 
-/** What the GPUs can be coloured by, in the order of the buttons. */
+/** What the GPUs can be colored by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
 
 /** The largest world that is drawn. */

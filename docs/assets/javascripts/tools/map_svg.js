@@ -56,7 +56,7 @@ export function drawScene(scene) {
   return svgEl("svg", { viewBox: `0 0 ${scene.width} ${scene.height}`, "aria-hidden": "true" }, nodes);
 }
 
-/** Gives a drawing of `scene` the colours and the writing of a picture; touches only what changes. */
+/** Gives a drawing of `scene` the colors and the writing of a picture; touches only what changes. */
 export function colourScene(drawing, scene, picture) {
   const { groups, moved } = picture;
   set(drawing, "class", `map-svg${groups ? ` map-of-${groups.hue}` : ""}`);

@@ -36,7 +36,7 @@ export function breakdown(configurations, width) {
   return picture(`Time of a step in parts: ${configurations.map(said).join("; ")}`, width, y + 22, ...children);
 }
 
-// Computation by kind, in one colour.
+// Computation by kind, in one color.
 const boxesOf = (found) =>
   partsOf(found).flatMap((part) => {
     const kinds = part.key === "compute" ? kindsOf(found) : [];

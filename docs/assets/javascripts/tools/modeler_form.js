@@ -60,7 +60,7 @@ export function modelerForm(kinds, catalog, { onChange, onBad, shareOf = () => 1
 
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
 
-// A closed group summarises its contents; on a phone, all but the first start closed.
+// A closed group summarizes its contents; on a phone, all but the first start closed.
 function groupBox({ title, open, always, nodes, fields }, controls, accept, onChange) {
   const made = fields.map((one) => {
     const control = controlOf(one, accept, onChange);

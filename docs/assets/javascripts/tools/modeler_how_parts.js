@@ -1,4 +1,4 @@
-// Lines behind computation, utilisation and the hardware. Pure.
+// Lines behind computation, utilization and the hardware. Pure.
 
 import { parameter_counts } from "../models/shape/transformer.js";
 import { CONVENTIONS, MFU_CONVENTION } from "../models/step/compute.js";

@@ -182,7 +182,7 @@ export function memorySection(found, at, width) {
   ];
 }
 
-/** Utilisation by every named convention. */
+/** Utilization by every named convention. */
 export function utilisationSection(found, at) {
   const rows = [...CONVENTIONS.values()]
     .filter(({ name }) => found.step.utilisation[name] !== null)

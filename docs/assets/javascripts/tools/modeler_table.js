@@ -1,8 +1,8 @@
-// Building blocks of the modeler's sections: tables, notes, patches of colour.
+// Building blocks of the modeler's sections: tables, notes, patches of color.
 
 import { el, svgEl } from "./dom.js";
 
-/** A patch in the colours of a role. */
+/** A patch in the colors of a role. */
 export const swatch = (role) =>
   el("span", {
     class: "modeler-swatch",

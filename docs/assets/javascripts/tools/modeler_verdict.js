@@ -23,7 +23,7 @@ import { rowForm } from "./row_form.js";
 const { texts, columns, chips, stacks, eager } = likeRuns;
 const rows = columns[0].map((_, at) => row_of_columns(texts, columns, at));
 
-/** { measured, low, high, class, predicted, utilisation, like, reasons } of a configuration without a measured step. */
+/** { measured, low, high, class, predicted, utilization, like, reasons } of a configuration without a measured step. */
 export function verdictOf(catalog, found, text) {
   const { job, setup, state, memory } = found;
   if (!job.predicted) throw new InputError("the prediction", { expected: "a GPU and options that the model times", got: "none" });

@@ -1,4 +1,4 @@
-// What only tools with a canvas need: notice of changes of the page's colours, and work after a frame.
+// What only tools with a canvas need: notice of changes of the page's colors, and work after a frame.
 
 import { perFrame } from "./dom.js";
 

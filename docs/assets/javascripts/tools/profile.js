@@ -1,4 +1,4 @@
-// The profile reader: analyses a reader's traces and snapshots as `figgen profile` and
+// The profile reader: analyzes a reader's traces and snapshots as `figgen profile` and
 // `figgen memory-snapshot` do, in a worker next to the page. Nothing is sent anywhere, and
 // names in a file are treated as text, never as markup.
 

@@ -152,7 +152,7 @@ function paint(canvas, lanes, inkOf, steps, [from, until], height) {
   });
 }
 
-// A pixel shared by several kernels has the colour of the kind that fills most of it.
+// A pixel shared by several kernels has the color of the kind that fills most of it.
 function paintLane(context, { starts, ends, kinds }, inkOf, inks, { from, until, place, wide, y }) {
   const filled = new Float32Array(inks.length);
   const flush = (pixel) => {

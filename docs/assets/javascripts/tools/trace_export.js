@@ -1,4 +1,4 @@
-// The modelled step as a trace for Perfetto, as `figgen trace-export` writes it. Pure; loaded when a
+// The modeled step as a trace for Perfetto, as `figgen trace-export` writes it. Pure; loaded when a
 // reader asks for one.
 
 import { trace_events } from "../models/profiles/chrome_trace.js";
