@@ -297,7 +297,7 @@ def _by_nccl(options: argparse.Namespace, size: float) -> Answer:
 def _link(
     options: argparse.Namespace, which: str, latency_option: str, width: int = 1
 ) -> AlphaBeta:
-    """Return latency and per-rank bandwidth of a link of the catalog, or of a rate such as `450 GB/s`.
+    """Return latency and per-rank bandwidth of a catalog link, or of a rate such as `450 GB/s`.
 
     If `width` ranks of a node share the link, each gets an equal share of its bandwidth.
     """

@@ -146,7 +146,7 @@ def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
     words = {match[0] for match in found} | {match[1] for match in found}
     made = printed(sorted(wanted, key=str), words)
     if twice := sorted(scripts.keys() & made.keys()):
-        raise InputError("a script", expected="another name than a printed one's", got=twice[0])
+        raise InputError("a script", expected="a name that no printed module has", got=twice[0])
     return {path: plain(source) for path, source in made.items()}
 
 

@@ -1,7 +1,7 @@
 """Swap a finished site into place: `place begin PLACE PID`, then `place end NEW PLACE`.
 
 `begin` prints a folder next to the place to build into, so that one system call exchanges the two
-and no reader meets half a site or none. A symbolic link stays a link, and its target is exchanged.
+and no reader sees half a site or none. A symbolic link stays a link, and its target is exchanged.
 Where folders can't be exchanged (a mounted place, as in a container), files are copied one by one,
 each of them whole. Published files are readable by everybody, no matter which user built them.
 """

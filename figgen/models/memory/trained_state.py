@@ -152,7 +152,7 @@ def adapter_of(setup: TrainingSetup, matrix: LayerMatrix) -> int:
 
 
 def adapter_weights(setup: TrainingSetup) -> dict[str, int]:
-    """Return the adapter weights that a token meets in each part of a layer, over all TP ranks.
+    """Return the adapter weights that multiply a token in each part of a layer, over all TP ranks.
 
     The parts are those of `figgen.models.shape.transformer.part_weights`. Weights that are whole on
     every rank count once for each. Empty without adapters.
@@ -186,7 +186,7 @@ def trained_parameters(setup: TrainingSetup) -> int:
 
 
 def adapters_met(setup: TrainingSetup) -> int:
-    """Weights of adapters that one token meets in the whole model."""
+    """Weights of adapters that multiply one token in the whole model."""
     top_k = setup.shape.experts.top_k if setup.shape.experts else 1
     return sum(
         layers * (top_k if one.part == "routed" else 1) * adapter_of(setup, one)

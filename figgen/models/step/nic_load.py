@@ -2,7 +2,7 @@
 
 A group that spans nodes crosses each node boundary with one link of each ring. With *one* ring, in
 ascending rank order, all traffic leaves through the NIC of the group's last member on the node.
-With *shared* rings there are as many as the node has members, each leaving through another one, as
+With *shared* rings there are as many as the node has members, each through a different one, as
 NCCL opens them with one ring per NIC. The sum over a node is the same; the busiest NIC is not.
 
 Local rank l uses NIC l·nics // gpus of its node, by default one NIC per GPU. Over a step a NIC

@@ -42,7 +42,7 @@ AS_PUBLISHED = "as much as published runs wait for it"
 """The overlap rule of communication in a predicted step, in words."""
 
 ROUNDING = 1e-12
-"""Differences below this share of a step are rounding errors of summing in another order."""
+"""Differences below this share of a step are rounding errors of summing in a different order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,7 +324,7 @@ EDGES = (1.0, SAFE, 0.8, 0.5, 0.2, 1 - SAFE, 0.0)
 def outcomes() -> tuple[FitOutcome, ...]:
     """Return the layouts of nanotron's sweep by predicted chance to fit, likeliest first.
 
-    What failed may have crashed for another reason than memory.
+    What failed may have crashed for a reason other than memory.
     """
     ran = [one.chance for one in judged_peaks() if one.run.framework == SWEPT]
     failed = list(failed_chances())

@@ -56,7 +56,7 @@ def named_accelerator(name: str) -> catalog.Accelerator:
 
 
 def catalog_name(name: str) -> str:
-    """Return the catalog's name of an accelerator in another spelling, such as `RTX 4090`.
+    """Return the catalog's name of an accelerator spelled differently, such as `RTX 4090`.
 
     The names of files, and unknown names, are returned unchanged.
     """

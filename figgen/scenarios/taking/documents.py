@@ -34,7 +34,7 @@ def of_one_job(parts: list[list[Entry]], what: str, notes: list[str]) -> list[En
     if others:
         notes.append(
             f"the text has {len(others) + 1} jobs ({', '.join(others)}); reading the "
-            f"{_ordinal(longest, sizes)} of its {what}: give another one by itself"
+            f"{_ordinal(longest, sizes)} of its {what}: to read a different one, give it alone"
         )
     return kept
 

@@ -77,7 +77,7 @@ SETTING_UP = (".", "source", "exit", "echo", "cd", "mkdir", "module", "export", 
 
 
 def _only_sets(shell: Shell) -> bool:
-    """Return whether a script only sets variables for another one; these count as settings."""
+    """Return whether a script only sets variables for other scripts; these are settings."""
     starts = [command for command in shell.commands if command[0] not in SETTING_UP]
     return not starts and not shell.directives
 

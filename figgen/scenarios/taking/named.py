@@ -44,7 +44,7 @@ def other_sizes(taken: Sizes, models: dict[str, Sizes]) -> Sizes:
 
 
 OWN = ("layers", "hidden", "heads")
-"""Sizes that make a model another one."""
+"""Sizes that make it a different model."""
 
 
 def _has_kinds(sizes: Sizes, taken: Sizes) -> bool:

@@ -31,7 +31,7 @@ BESIDE = {
     "frozen_weights": ("lora_rank",),
     "offload_overlap": ("offloaded_optimizer", "offloaded_activations"),
 }
-"""Options that have an effect only next to another one that is set."""
+"""Options that have an effect only if one of these is set, too."""
 
 
 def read_text(path: str) -> str:

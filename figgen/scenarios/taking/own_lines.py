@@ -17,7 +17,7 @@ class OwnNames:
     that turn a switch on. `keys` maps keys in addresses to options, and `units` holds the units
     that addresses omit. `usual` are the values of options that are left out, `chunks` those of each
     schedule and `sequence` that of a model known by its sizes; options in `matters_with` have an
-    effect only next to another one.
+    effect only if one of these is set, too.
     """
 
     flags: dict[str, str]

@@ -30,7 +30,7 @@ OTHER_MODELS = (
     "distill", "lite", "chat16b", "16b", "debug", "tiny", "next", "coder", "vision", "lora",
     "draft", "mini", "vl", "omni",
 )  # fmt: skip
-"""Parts of names that denote another model than the one named."""
+"""Parts of names that denote a model other than the one named."""
 
 SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
