@@ -13,7 +13,12 @@ from figgen.catalog.run_recipes import recipe_of
 @cache
 def measured_records() -> tuple[dict[str, Any], ...]:
     """Return the records of the file, with the fields of `figgen.scenarios.runs.record`."""
-    held = json.loads(content("runs-measured.json"))
+    return records_in("runs-measured.json")
+
+
+def records_in(file: str) -> tuple[dict[str, Any], ...]:
+    """Return the runs of a file of the catalog that keeps repeated texts and shapes once."""
+    held = json.loads(content(file))
     records = []
     for row in held["rows"]:
         record = dict(zip(held["columns"], row, strict=True))

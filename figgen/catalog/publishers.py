@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog.load import content
-from figgen.catalog.run_recipes import recipe_of
+from figgen.catalog.measured import records_in
 
 FILE = "runs-publishers.json"
 
@@ -45,14 +45,4 @@ def publisher_records() -> tuple[dict[str, Any], ...]:
     Their additional fields are `publisher`, `training` ("lora", "qlora", "encoder" or missing),
     `doubt` and `memory_kind`.
     """
-    held = json.loads(content(FILE))
-    records = []
-    for row in held["rows"]:
-        record = dict(zip(held["columns"], row, strict=True))
-        for key, words in held["texts"].items():
-            if record[key] is not None:
-                record[key] = words[record[key]]
-        record["shape"] = held["shapes"].get(record["shape"])
-        known = {key: value for key, value in record.items() if value is not None}
-        records.append(known | recipe_of(record["id"]))
-    return tuple(records)
+    return records_in(FILE)

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from figgen.errors import InputError
 
 Verbs: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
+Number = TypeVar("Number", int, float)
 LONGEST_LINE = 500
 
 
@@ -107,33 +108,24 @@ def add_verb(
 
 def whole(low: int, high: int) -> Callable[[str], int]:
     """Return a reader of whole numbers for options that count, up to `high` to bound the time."""
-
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {low:,} to {high:,}, got {_short(text)!r}"
-            )
-        return value
-
-    return read
+    return _between(int, low, high, f"a whole number from {low:,} to {high:,}")
 
 
 def number(low: float, high: float) -> Callable[[str], float]:
     """Return a reader of numbers for options in a unit that the user chooses."""
+    return _between(float, low, high, f"a number from {low:g} to {high:g}")
 
-    def read(text: str) -> float:
+
+def _between(
+    kind: Callable[[str], Number], low: Number, high: Number, expected: str
+) -> Callable[[str], Number]:
+    def read(text: str) -> Number:
         try:
-            value = float(text)
+            value: Number | None = kind(text)
         except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(
-                f"expected a number from {low:g} to {high:g}, got {_short(text)!r}"
-            )
+            value = None
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {_short(text)!r}")
         return value
 
     return read

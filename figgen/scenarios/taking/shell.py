@@ -368,7 +368,7 @@ def _dollar(text: str, at: int, shell: Shell) -> tuple[str, int]:
         end = _matching(text, at + 1)
         return _command_value(text[at + 2 : end], shell), end + 1
     if text.startswith("${", at):
-        end = _closing_brace(text, at + 2)
+        end = _matching(text, at + 1, "{}")
         return _braced(text[at + 2 : end], shell), end + 1
     end = at + 1
     if end < len(text) and text[end] in "0123456789@*#?!$-":
@@ -456,26 +456,13 @@ def _squeezes(filter: str) -> bool:
     return words == ["xargs"] or words[:2] == ["tr", "-s"]
 
 
-def _matching(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at `at`."""
+def _matching(text: str, at: int, pair: str = "()") -> int:
+    """Return the position of the bracket that closes the first of `pair` from `at` on."""
     depth = 0
     while at < len(text):
-        if text[at] == "(":
+        if text[at] == pair[0]:
             depth += 1
-        elif text[at] == ")":
-            depth -= 1
-            if depth == 0:
-                return at
-        at += 1
-    return len(text)
-
-
-def _closing_brace(text: str, at: int) -> int:
-    depth = 1
-    while at < len(text):
-        if text[at] == "{":
-            depth += 1
-        elif text[at] == "}":
+        elif text[at] == pair[1]:
             depth -= 1
             if depth == 0:
                 return at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.errors import InputError
 from figgen.scenarios.taking.yaml import uncommented
 from figgen.scenarios.texts.entry import Entry, entry
-from figgen.scenarios.texts.flow import read_flow, scalar_text
+from figgen.scenarios.texts.flow import open_brackets, read_flow, scalar_text
 
 LONG_QUOTES = ('"""', "'''")
 
@@ -45,7 +45,7 @@ def read_toml(text: str) -> list[Entry]:
                 at += 1
             entries.append(entry(path, value[3:].partition(quotes)[0], "config"))
         elif value[:1] in ("[", "{"):
-            while _is_open(value) and at < len(raw):
+            while open_brackets(value) > 0 and at < len(raw):
                 value += "\n" + uncommented(raw[at])
                 at += 1
             entries.extend(read_flow(value, path)[0])
@@ -62,18 +62,3 @@ def _number(text: str) -> str:
     """Return a number without the underscores that group its digits."""
     plain = text.replace("_", "")
     return plain if plain.isdigit() else text
-
-
-def _is_open(value: str) -> bool:
-    depth = 0
-    quote = ""
-    for letter in value:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-    return depth > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError
 from figgen.scenarios.texts.entry import Entry, entry, is_whole
-from figgen.scenarios.texts.flow import read_flow, scalar_text
+from figgen.scenarios.texts.flow import open_brackets, read_flow, scalar_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,18 +134,7 @@ def _open_brackets(line: str) -> int:
     value = line.strip()[colon + 1 :].strip() if colon >= 0 else line.strip().lstrip("- ")
     if not value or (value[0] not in "[{" and colon >= 0):
         return 0
-    depth = 0
-    quote = ""
-    for letter in value:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-    return depth
+    return open_brackets(value)
 
 
 def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:

@@ -207,3 +207,19 @@ def _skip(flow: Flow) -> None:
             flow.at = len(text) if end < 0 else end
         else:
             return
+
+
+def open_brackets(value: str) -> int:
+    """Return how many square brackets and braces of a text are open at its end, outside quotes."""
+    depth = 0
+    quote = ""
+    for letter in value:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+    return depth
